@@ -188,12 +188,12 @@ bool IsDivergenceKind(FindingKind kind) {
 
 // A rule that no finding of a kind may break. `most`: the least severe that still counts.
 CheckRule FindingsRule(const char* name, const std::vector<Finding>& findings,
-                       const CheckBudget& budget, bool (*matches)(FindingKind),
+                       const CheckBudget& budget, bool (*matches)(const Finding&),
                        FindingSeverity least, const std::vector<std::string>& notes) {
   std::vector<std::string> rows;
   std::size_t known = 0;
   for (const Finding& finding : findings) {
-    if (!matches(finding.kind) || finding.severity > least) continue;
+    if (!matches(finding) || finding.severity > least) continue;
     const bool is_known = std::find(budget.known_findings.begin(), budget.known_findings.end(),
                                     finding.id) != budget.known_findings.end();
     if (is_known) {
@@ -224,7 +224,7 @@ Result<void> AddFindingRules(Database& database, const CheckBudget& budget, Chec
         FindingsRule("no-failures", findings, budget, &IsFailure, FindingSeverity::kWarning, {}));
   if (budget.no_divergence)
     answer.rules.push_back(FindingsRule(
-        "no-divergence", findings, budget, &IsDivergenceKind,
+        "no-divergence", findings, budget, &IsDivergence,
         budget.notes_are_divergence ? FindingSeverity::kNote : FindingSeverity::kWarning,
         budget.notes_are_divergence ? ranks.notes : std::vector<std::string>()));
   return {};

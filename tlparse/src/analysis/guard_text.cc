@@ -115,6 +115,23 @@ std::string ReadableName(std::string_view name) {
   return text;
 }
 
+std::string ReadableSource(std::string_view source) {
+  std::string text(source);
+  for (const std::string_view member : {"._modules['", "._parameters['", "._buffers['"}) {
+    for (std::size_t at = 0; (at = text.find(member, at)) != std::string::npos;) {
+      const std::size_t end = text.find("']", at);
+      if (end == std::string::npos) break;
+      text.erase(end, 2);
+      text.replace(at, member.size(), ".");
+    }
+  }
+  if (text.starts_with("L['")) {
+    const std::size_t end = text.find("']");
+    if (end != std::string::npos) text = text.substr(3, end - 3) + text.substr(end + 2);
+  }
+  return ReadableName(text);
+}
+
 std::string GuardText::Whole() const {
   return at.empty() ? guard : fmt::format("{} at: {}", guard, at);
 }

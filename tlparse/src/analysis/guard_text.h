@@ -11,6 +11,10 @@ namespace tlparse {
 // G['__builtins_dict___0'], ___check_…(…).
 bool HasGeneratedNames(std::string_view guard);
 
+// The name that Python has for a source: "self.layer.weight" of
+// L['self']._modules['layer']._parameters['weight'], "x" of L['x'].
+std::string ReadableSource(std::string_view source);
+
 struct GuardText {
   std::string guard;  // one line: "type of x: int", "___stack0 == 2 (a value on the stack)"
   // The line of Python that the guard stems from, "if y > 0: (u/m.py:12)", where the guard names

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "artifacts/common/json_members.h"
+#include "artifacts/common/text/recompile_limit.h"
 #include "rows/failure.h"
 
 namespace tlparse {
@@ -256,7 +257,13 @@ void FillCompile(const Record& record, const Metrics& m, CompileState& compile) 
   const bool is_backward =
       record.kind.starts_with("aot_autograd_backward") ||
       (record.kind.starts_with("bwd_") && (m.is_forward.has_value() || !m.fail_type));
-  if (m.fail_type && !is_runtime) compile.is_failed = true;
+  if (m.fail_type && !is_runtime) {
+    compile.is_failed = true;
+    compile.is_unsupported = m.fail_type->ends_with("Unsupported");
+    compile.is_refused = IsRecompileLimit(*m.fail_type, m.fail_reason.value_or("")) &&
+                         !IsHardRecompileLimit(*m.fail_type) &&
+                         !IsSilentRecompileLimit(*m.fail_type);
+  }
   if (is_backward) {
     // A compile has a backward for each of its graphs (the pieces of DDP).
     if (!is_runtime && m.duration_us)

@@ -167,6 +167,7 @@ class GraphBreaks final : public Ingestor {
                                      .user_file_id = context.OptionalText(found.user_file),
                                      .user_line = found.user_line,
                                      .cause_id = context.Text(CauseOf(found.reason))});
+    if (record.compile != nullptr) record.compile->has_graph_break = true;
     return {};
   }
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 
+#include "analysis/diff/graph_difference.h"
 #include "cli/cache_economics.h"
 #include "cli/commands.h"
 #include "cli/finding_output.h"
@@ -52,10 +53,7 @@ void PrintFinding(const CacheAnswer& answer, const CacheFinding& finding, bool a
       !damage.empty() && !IsExpected(cause.kind))
     PrintWrapped(damage + ": this may be due to that", 4, 6);
   if (!finding.node.empty() || !finding.against_node.empty()) {
-    PrintWrapped(fmt::format("first differing node: {} → {}",
-                             finding.against_node.empty() ? "(none)" : finding.against_node,
-                             finding.node.empty() ? "(none)" : finding.node),
-                 4, 6);
+    PrintWrapped("first differing node: " + NodeChange(finding.against_node, finding.node), 4, 6);
     if (!finding.source.empty()) PrintWrapped("at " + finding.source, 4, 6);
   }
   if (!cause.explained.empty() && !all) {

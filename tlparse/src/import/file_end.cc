@@ -9,7 +9,13 @@
 namespace tlparse {
 
 CompileStatus StatusOf(const CompileState& compile) {
-  if (compile.is_failed) return CompileStatus::kFailed;
+  if (compile.is_failed) {
+    // Without fullgraph=True, which logs no break, an unsupported construct makes the frame run
+    // eagerly, as the recompile limit does.
+    const bool runs_eagerly =
+        compile.is_refused || (compile.is_unsupported && compile.has_graph_break);
+    return runs_eagerly ? CompileStatus::kSkipped : CompileStatus::kFailed;
+  }
   if (!compile.has_metrics) {
     // Contexts of compiled autograd (!N), stretches of records without ids and frames of an export
     // never have metrics. The log ends inside such a compile if an event of it is open.

@@ -11,6 +11,7 @@
 #include "analysis/cache/cache_findings.h"
 #include "analysis/cache/key_difference.h"
 #include "analysis/diff/graph_difference.h"
+#include "analysis/diff/input_difference.h"
 #include "analysis/majority.h"
 #include "analysis/read_transaction.h"
 
@@ -54,6 +55,7 @@ class ClassFinder {
                        bool has_majority);
   Result<void> NoteKeysWithinClass(std::int32_t lookup_slot, const WorkClass& one);
   Result<void> DescribeGraph(const JobLookup& a, const JobLookup& b, CacheFinding& finding);
+  Result<void> DescribeInputs(const JobLookup& a, const JobLookup& b, CacheFinding& finding);
 
   Database& database_;
   CacheAnswer& answer_;
@@ -165,6 +167,25 @@ Result<void> ClassFinder::DescribeGraph(const JobLookup& a, const JobLookup& b,
   finding.node = difference.b_node;
   finding.against_node = difference.a_node;
   finding.source = difference.b_source.empty() ? difference.a_source : difference.b_source;
+  finding.has_other_nodes = difference.only_in_a + difference.only_in_b > 0;
+  return {};
+}
+
+// What was given to the compile, where that differs, is why its graphs do, unless PyTorch has
+// traced other nodes.
+Result<void> ClassFinder::DescribeInputs(const JobLookup& a, const JobLookup& b,
+                                         CacheFinding& finding) {
+  if (finding.has_other_nodes) return {};
+  const std::vector<JobCompile>& compiles = answer_.job.compiles();
+  ASSIGN_OR_RETURN(const std::vector<InputDifference> inputs,
+                   CompareInputs(database_, compiles[static_cast<std::size_t>(a.compile)].id,
+                                 compiles[static_cast<std::size_t>(b.compile)].id));
+  if (inputs.empty()) return {};
+  finding.cause.kind = CauseKind::kInputs;
+  finding.cause.text = InputChanges(inputs);
+  finding.node.clear();
+  finding.against_node.clear();
+  finding.source.clear();
   return {};
 }
 
@@ -236,6 +257,8 @@ Result<void> ClassFinder::Explain(std::int32_t lookup_slot, const WorkClass& ref
     if (cause.kind == CauseKind::kGraph) RETURN_IF_ERROR(DescribeGraph(a, b, finding));
     finding.cause = std::move(cause);
     finding.fallback = difference.fallback;
+    if (finding.cause.kind == CauseKind::kGraph || finding.cause.kind == CauseKind::kInputs)
+      RETURN_IF_ERROR(DescribeInputs(a, b, finding));
     collector_.Add(std::move(finding), lookup_slot, CompileSlot(lookup_slot));
   }
   return {};

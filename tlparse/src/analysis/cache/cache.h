@@ -52,6 +52,7 @@ struct CacheFinding {
   std::string fallback;
   // The first node that differs, for kGraph, and where it comes from.
   std::string node, against_node, source;
+  bool has_other_nodes = false;  // not only other arguments or types
 };
 
 // One key, two generated codes: an error of the cache, not of the job.
@@ -60,7 +61,8 @@ struct SameKeyCode {
   std::vector<RankIndex> ranks;  // with the first code
   std::vector<RankIndex> other_ranks;
   std::int64_t record_id = 0, other_record_id = 0;
-  std::string diff;  // unified, of the normalised codes; empty beyond the first hundred findings
+  std::string target;  // TargetChange; empty: none, or not examined
+  std::string diff;    // unified, of the normalised codes; empty beyond the first hundred findings
 };
 
 // For a lookup that missed: the earlier key with the fewest differences. For one whose key was

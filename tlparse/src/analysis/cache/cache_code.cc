@@ -5,6 +5,7 @@
 #include <map>
 
 #include "analysis/cache/cache.h"
+#include "analysis/diff/code_difference.h"
 #include "analysis/diff/text_diff.h"
 #include "artifacts/common/text/normalize.h"
 
@@ -146,6 +147,7 @@ Result<std::vector<SameKeyCode>> FindSameKeyCodes(Database& database, const Job&
       finding.other_record_id = code->second.record_id;
       if (result.size() < kMostDiffs) {
         ASSIGN_OR_RETURN(const std::string text, NormalCode(database, code->second.record_id));
+        finding.target = TargetChange(reference_text, text);
         finding.diff = UnifiedDiff(reference_text, text, "ranks " + job.FormatRanks(finding.ranks),
                                    "ranks " + job.FormatRanks(finding.other_ranks));
       }

@@ -1,9 +1,15 @@
 #include "analysis/cache/cache_findings.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <iterator>
+#include <map>
+#include <optional>
 #include <set>
+#include <tuple>
 
+#include "analysis/findings/recompile_texts.h"
 #include "analysis/ranks/cause.h"
 #include "analysis/recompile_reasons.h"
 
@@ -24,6 +30,9 @@ void FindingCollector::Add(CacheFinding finding, std::int32_t lookup_slot,
   Key key{kind, is_for_all ? std::vector<RankIndex>() : finding.ranks,
           by_text ? finding.cause.text : std::string(),
           kind == CauseKind::kStorage ? finding.state + finding.against_state : std::string()};
+  // Where most ranks agree those that differ are odd; where none do, they are not.
+  if ((kind == CauseKind::kGraph || kind == CauseKind::kInputs) && !finding.has_majority)
+    std::get<2>(key) = "no majority";
   auto found = index_.find(key);
   // Not every rank makes every lookup: those on the other side are on it in all lookups.
   std::vector<RankIndex> against;
@@ -57,46 +66,95 @@ void FindingCollector::Add(CacheFinding finding, std::int32_t lookup_slot,
   add(stored.compile_slots, compile_slot);
 }
 
+namespace {
+
+// Compiles that the same ranks lack: one, or the recompiles of a function.
+struct MissingCompiles {
+  CacheFinding finding;
+  std::vector<std::int32_t> slots;
+  std::vector<Recompile> recompiles;  // of a rank that has them
+
+  std::string Because() const {
+    if (recompiles.empty() || recompiles.front().entries.empty()) return {};
+    const auto made = std::count_if(recompiles.begin(), recompiles.end(),
+                                    [](const Recompile& one) { return !one.is_refused; });
+    if (recompiles.size() == 1)
+      return ", recompiled because " +
+             Shorten(FailedEntriesText(recompiles.front().entries, ""), 300);
+    return fmt::format(", recompiled {} times ({})", made, Varied(recompiles));
+  }
+};
+
+// Nothing: no rank lacks it, or none has it.
+Result<std::optional<MissingCompiles>> FindMissing(Database& database, const CacheAnswer& answer,
+                                                   std::int32_t slot) {
+  const Job& job = answer.job;
+  MissingCompiles missing;
+  missing.slots = {slot};
+  CacheFinding& finding = missing.finding;
+  std::vector<RankIndex> ended;  // before it
+  for (std::size_t i = 0; i < job.participants().size(); ++i) {
+    const auto rank = static_cast<RankIndex>(i);
+    const bool has_it = job.CompileOf(rank, slot) >= 0;
+    (has_it                                 ? finding.against
+     : answer.damage.Shows(job, rank, slot) ? finding.ranks
+                                            : ended)
+        .push_back(rank);
+  }
+  const bool is_end = finding.ranks.empty();
+  if (is_end) finding.ranks = std::move(ended);
+  if (finding.ranks.empty() || finding.against.empty()) return std::optional<MissingCompiles>();
+  finding.has_majority = finding.ranks.size() != finding.against.size();
+  // The few are odd: those without the compile, or those with it.
+  const bool few_have_it = !is_end && finding.ranks.size() > finding.against.size();
+  if (few_have_it) std::swap(finding.ranks, finding.against);
+  finding.cause.kind = CauseKind::kMissingCompile;
+  const RankIndex with_it = few_have_it ? finding.ranks.front() : finding.against.front();
+  const JobCompile& compile =
+      job.compiles()[static_cast<std::size_t>(job.CompileOf(with_it, slot))];
+  ASSIGN_OR_RETURN(std::vector<FailedEntry> entries, LoadFailedEntries(database, compile.id));
+  missing.recompiles.push_back({job.string(compile.label_id),
+                                job.string(compile.status_id) == "skipped", std::move(entries)});
+  // A log that is cut or damaged does not show what was not compiled.
+  const bool is_incomplete =
+      answer.damage.AnyIsIncomplete(few_have_it ? finding.against : finding.ranks);
+  finding.cause.text = few_have_it ? (is_incomplete ? "in the log here only" : "compiled here only")
+                       : is_incomplete ? "not in the log, which is cut off or damaged"
+                       : is_end        ? "not in the log, which ends before it"
+                                       : "not compiled here";
+  finding.state = few_have_it ? "compiled" : "absent";
+  finding.against_state = few_have_it ? "absent" : "compiled";
+  return std::optional(std::move(missing));
+}
+
+}  // namespace
+
 Result<void> FindMissingCompiles(Database& database, CacheAnswer& answer,
                                  FindingCollector& collector) {
-  const Job& job = answer.job;
-  for (const std::int32_t slot : job.slot_order()) {
-    CacheFinding finding;
-    std::vector<RankIndex> ended;  // before it
-    for (std::size_t i = 0; i < job.participants().size(); ++i) {
-      const auto rank = static_cast<RankIndex>(i);
-      const bool has_it = job.CompileOf(rank, slot) >= 0;
-      (has_it                                 ? finding.against
-       : answer.damage.Shows(job, rank, slot) ? finding.ranks
-                                              : ended)
-          .push_back(rank);
+  using Key = std::tuple<std::vector<RankIndex>, std::string, std::string, std::int64_t>;
+  std::map<Key, std::size_t> known;  // recompiles of one function
+  std::vector<MissingCompiles> all;
+  for (const std::int32_t slot : answer.job.slot_order()) {
+    ASSIGN_OR_RETURN(std::optional<MissingCompiles> missing, FindMissing(database, answer, slot));
+    if (!missing) continue;
+    const JobSlot& place = answer.job.slots()[static_cast<std::size_t>(slot)];
+    const std::string& text = missing->finding.cause.text;
+    if (!missing->recompiles.front().entries.empty()) {
+      const auto [found, is_new] = known.try_emplace(
+          Key{missing->finding.ranks, text + '\n' + place.function, place.file, place.line},
+          all.size());
+      if (!is_new) {
+        MissingCompiles& earlier = all[found->second];
+        earlier.slots.push_back(slot);
+        earlier.recompiles.push_back(std::move(missing->recompiles.front()));
+        continue;
+      }
     }
-    const bool is_end = finding.ranks.empty();
-    if (is_end) finding.ranks = std::move(ended);
-    if (finding.ranks.empty() || finding.against.empty()) continue;
-    finding.has_majority = finding.ranks.size() != finding.against.size();
-    // The few are odd: those without the compile, or those with it.
-    const bool few_have_it = !is_end && finding.ranks.size() > finding.against.size();
-    if (few_have_it) std::swap(finding.ranks, finding.against);
-    finding.cause.kind = CauseKind::kMissingCompile;
-    const RankIndex with_it = few_have_it ? finding.ranks.front() : finding.against.front();
-    const std::int64_t compile_id =
-        job.compiles()[static_cast<std::size_t>(job.CompileOf(with_it, slot))].id;
-    ASSIGN_OR_RETURN(const std::vector<FailedEntry> entries,
-                     LoadFailedEntries(database, compile_id));
-    const std::string reason = FailedEntriesText(entries, "");
-    // A log that is cut or damaged does not show what was not compiled.
-    const bool is_incomplete =
-        answer.damage.AnyIsIncomplete(few_have_it ? finding.against : finding.ranks);
-    finding.cause.text = few_have_it
-                             ? (is_incomplete ? "in the log here only" : "compiled here only")
-                         : is_incomplete ? "not in the log, which is cut off or damaged"
-                         : is_end        ? "not in the log, which ends before it"
-                                         : "not compiled here";
-    if (!reason.empty()) finding.cause.text += ", recompiled because " + Shorten(reason, 300);
-    finding.state = few_have_it ? "compiled" : "absent";
-    finding.against_state = few_have_it ? "absent" : "compiled";
-    collector.Add(std::move(finding), -1, slot);
+    all.push_back(std::move(*missing));
+  }
+  for (MissingCompiles& one : all) {
+    one.finding.cause.text += one.Because();
+    for (const std::int32_t slot : one.slots) collector.Add(one.finding, -1, slot);
   }
   return {};
 }

@@ -231,9 +231,7 @@ Result<void> Differ::CompareDynamoGraphs(const CompileFacts& a, const CompileFac
                      DifferInComments(a_, a.graph_content, b_, b.graph_content));
     return {};
   }
-  change.graph_difference =
-      fmt::format("{} → {}", difference.a_node.empty() ? "(end)" : difference.a_node,
-                  difference.b_node.empty() ? "(end)" : difference.b_node);
+  change.graph_difference = NodeChange(difference.a_node, difference.b_node);
   if (!difference.b_source.empty()) change.graph_difference += " at " + difference.b_source;
   return {};
 }

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <optional>
 #include <set>
 #include <tuple>
@@ -138,17 +139,42 @@ Result<std::optional<std::string>> LoadText(Database& database, std::int64_t con
   return std::optional(std::move(text));
 }
 
-// Graphs of equal nodes: their texts also tell what a node gives, and the inputs.
-Result<void> CompareTexts(Database& a_database, std::int64_t a_content_id, Database& b_database,
-                          std::int64_t b_content_id, GraphDifference& result) {
-  ASSIGN_OR_RETURN(const std::optional<std::string> a, LoadText(a_database, a_content_id));
-  ASSIGN_OR_RETURN(const std::optional<std::string> b, LoadText(b_database, b_content_id));
-  if (!a || !b) return {};
-  const std::optional<FirstDifference> first =
-      FindFirstDifference(WithoutComments(*a), WithoutComments(*b));
+// `x: "f32[8]cpu" = relu(y)` → `x = relu(y)`
+std::string WithoutAnnotation(std::string_view line) {
+  const std::size_t begin = line.find(": \"");
+  const std::size_t end = begin == std::string_view::npos ? begin : line.find("\" = ", begin + 3);
+  if (end == std::string_view::npos || line.find_first_of(" (") < begin) return std::string(line);
+  return fmt::format("{}{}", line.substr(0, begin), line.substr(end + 1));
+}
+
+// Of the node that a line of a graph computes; empty: none, or not in the log.
+std::string SourceOfLine(const std::vector<Node>& nodes, std::string_view line) {
+  const std::string_view name = line.substr(0, line.find_first_of(": "));
+  const auto found =
+      std::find_if(nodes.begin(), nodes.end(), [&](const Node& node) { return node.name == name; });
+  return found == nodes.end() ? std::string() : found->source;
+}
+
+// Graphs of equal nodes: their texts also tell arguments, what a node gives, and the inputs.
+Result<void> CompareTexts(Database& a_database, std::int64_t a_content_id,
+                          const std::vector<Node>& a_nodes, Database& b_database,
+                          std::int64_t b_content_id, const std::vector<Node>& b_nodes,
+                          GraphDifference& result) {
+  ASSIGN_OR_RETURN(const std::optional<std::string> a_text, LoadText(a_database, a_content_id));
+  ASSIGN_OR_RETURN(const std::optional<std::string> b_text, LoadText(b_database, b_content_id));
+  if (!a_text || !b_text) return {};
+  const std::string a = WithoutComments(*a_text), b = WithoutComments(*b_text);
+  std::optional<FirstDifference> first =
+      FindFirstDifference(WithoutDeletions(a), WithoutDeletions(b));
+  if (!first) first = FindFirstDifference(a, b);
   if (!first) return {};
   result.differs = true;
+  result.a_source = SourceOfLine(a_nodes, first->a);
+  result.b_source = SourceOfLine(b_nodes, first->b);
   std::tie(result.a_node, result.b_node) = DifferingAnnotations(first->a, first->b);
+  if (result.a_node != first->a) return {};
+  result.a_node = WithoutAnnotation(first->a);
+  result.b_node = WithoutAnnotation(first->b);
   return {};
 }
 
@@ -173,8 +199,15 @@ Result<GraphDifference> CompareGraphs(Database& a_database, std::int64_t a_conte
     ++(step.kind == EditStep::Kind::kDelete ? result.only_in_a : result.only_in_b);
   }
   if (!result.differs)
-    RETURN_IF_ERROR(CompareTexts(a_database, a_content_id, b_database, b_content_id, result));
+    RETURN_IF_ERROR(CompareTexts(a_database, a_content_id, a, b_database, b_content_id, b, result));
   return result;
+}
+
+std::string NodeChange(const std::string& a_node, const std::string& b_node) {
+  constexpr std::size_t kMostShown = 160;
+  constexpr std::string_view kEnd = "(the graph ends)";
+  return ChangeText(a_node.empty() ? kEnd : std::string_view(a_node),
+                    b_node.empty() ? kEnd : std::string_view(b_node), kMostShown);
 }
 
 Result<bool> DifferInComments(Database& a_database, std::int64_t a_content_id, Database& b_database,

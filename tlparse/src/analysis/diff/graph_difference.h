@@ -23,6 +23,9 @@ struct GraphDifference {
 Result<GraphDifference> CompareGraphs(Database& a_database, std::int64_t a_content_id,
                                       Database& b_database, std::int64_t b_content_id);
 
+// The nodes of a difference, "a → b".
+std::string NodeChange(const std::string& a_node, const std::string& b_node);
+
 // Whether the texts of two such contents differ, but not without their comments. False if a text is
 // not in its database.
 Result<bool> DifferInComments(Database& a_database, std::int64_t a_content_id, Database& b_database,

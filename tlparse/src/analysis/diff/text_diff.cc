@@ -71,6 +71,90 @@ std::string UnifiedDiff(std::string_view a, std::string_view b, std::string_view
   return text;
 }
 
+namespace {
+
+std::string OnOneLine(std::string_view text) {
+  std::string line;
+  for (const char c : Trimmed(text)) {
+    const bool is_blank = c == ' ' || c == '\n' || c == '\t' || c == '\r';
+    if (!is_blank) line += c;
+    if (is_blank && !line.empty() && line.back() != ' ') line += ' ';
+  }
+  return line;
+}
+
+bool IsInWord(char c) { return IsNameCharacter(c) || c == '.'; }
+
+// How many characters are equal at the beginning and at the end; no word is divided.
+struct EqualEnds {
+  std::size_t head = 0, tail = 0;
+};
+
+EqualEnds FindEqualEnds(std::string_view a, std::string_view b) {
+  EqualEnds ends;
+  const std::size_t shorter = std::min(a.size(), b.size());
+  while (ends.head < shorter && a[ends.head] == b[ends.head]) ++ends.head;
+  while (ends.head > 0 && IsInWord(a[ends.head - 1])) --ends.head;
+  while (ends.tail < shorter - ends.head &&
+         a[a.size() - 1 - ends.tail] == b[b.size() - 1 - ends.tail])
+    ++ends.tail;
+  while (ends.tail > 0 && IsInWord(a[a.size() - ends.tail])) --ends.tail;
+  return ends;
+}
+
+// Whether `text` ends inside of a bracket.
+bool EndsInBracket(std::string_view text) {
+  int depth = 0;
+  for (const char c : text) {
+    if (c == '(' || c == '[' || c == '{') ++depth;
+    if (c == ')' || c == ']' || c == '}') --depth;
+  }
+  return depth > 0;
+}
+
+// The part of a text from `begin`, with some of what is before it.
+std::string Around(std::string_view text, std::size_t begin, std::size_t size) {
+  constexpr std::size_t kBefore = 24;
+  std::size_t from = begin > kBefore ? begin - kBefore : 0;
+  while (from > 0 && from < begin && IsInWord(text[from - 1])) ++from;
+  std::size_t end = std::min(text.size(), from + size);
+  while (end < text.size() && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U) ++end;
+  return fmt::format("{}{}{}", from > 0 ? "…" : "", text.substr(from, end - from),
+                     end < text.size() ? "…" : "");
+}
+
+}  // namespace
+
+std::string ChangeText(std::string_view a_text, std::string_view b_text, std::size_t size) {
+  const std::string a = OnOneLine(a_text), b = OnOneLine(b_text);
+  const EqualEnds ends = FindEqualEnds(a, b);
+  const std::string_view head = std::string_view(a).substr(0, ends.head);
+  const std::string_view tail = std::string_view(a).substr(a.size() - ends.tail);
+  const std::string_view old_part(a.data() + ends.head, a.size() - ends.head - ends.tail);
+  const std::string_view new_part(b.data() + ends.head, b.size() - ends.head - ends.tail);
+  // One argument of a call, or one annotation "name: type".
+  const auto is_one = [](std::string_view part) {
+    return !part.empty() && part.find_first_of(",;:()[]{}") == std::string_view::npos;
+  };
+  const bool is_argument = EndsInBracket(head) && is_one(old_part) && is_one(new_part) &&
+                           (tail.starts_with(',') || tail.starts_with(')'));
+  if (is_argument && a.size() + new_part.size() <= 2 * size)
+    return fmt::format("{}{} → {}{}", head, old_part, new_part, tail);
+  if (a.size() <= size && b.size() <= size) return fmt::format("{} → {}", a, b);
+  return fmt::format("{} → {}", Around(a, ends.head, size), Around(b, ends.head, size));
+}
+
+std::string WithoutDeletions(std::string_view text) {
+  std::string result;
+  for (std::string_view line : SplitLines(text)) {
+    constexpr std::string_view kBegin = ";  ";
+    const std::size_t at = line.rfind(kBegin);
+    if (at != std::string_view::npos && line.ends_with(" = None")) line = line.substr(0, at);
+    result.append(line).append("\n");
+  }
+  return result;
+}
+
 std::optional<FirstDifference> FindFirstDifference(std::string_view a, std::string_view b) {
   const std::vector<std::string_view> old_lines = SplitLines(a);
   const std::vector<std::string_view> new_lines = SplitLines(b);

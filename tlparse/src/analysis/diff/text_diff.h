@@ -20,6 +20,10 @@ std::string UnifiedDiff(std::string_view a, std::string_view b, std::string_view
                         std::string_view b_name, std::size_t context_lines = 3,
                         std::size_t max_lines = 2000);
 
+// The text of a graph without the end of lines that deletes values (";  x = y = None"): what is
+// deleted where follows from what is used later.
+std::string WithoutDeletions(std::string_view text);
+
 struct FirstDifference {
   std::size_t a_line;  // 1-based
   std::size_t b_line;
@@ -29,6 +33,10 @@ struct FirstDifference {
 // Of two lines of a graph in which the annotation of one name differs, as in
 // `L_x_: "f32[8, 16]cpu"`: the name with its annotation in each. Else the lines.
 std::pair<std::string, std::string> DifferingAnnotations(std::string_view a, std::string_view b);
+// "a → b", at most about 2 * `size` characters: what is equal at both ends of two calls is shown once,
+// "dropout(x, 0.1 → 0.5, True)"; longer texts are shown around their first difference, with "…" for
+// what is left out. Blank space of several characters becomes one blank.
+std::string ChangeText(std::string_view a, std::string_view b, std::size_t size);
 // The first line in which the texts differ, by position. Nothing if they are equal.
 std::optional<FirstDifference> FindFirstDifference(std::string_view a, std::string_view b);
 

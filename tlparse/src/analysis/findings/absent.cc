@@ -170,6 +170,53 @@ Result<void> FindAbsentAndLateRanks(FindingContext& context) {
   return {};
 }
 
+namespace {
+
+// A cold cache, another configuration or more recompiles on these ranks is why.
+void AddSlow(FindingContext& context, Finding finding) {
+  for (Finding& other : context.findings) {
+    const bool explains =
+        other.kind == FindingKind::kColdCache || other.kind == FindingKind::kConfigDivergence ||
+        other.kind == FindingKind::kInputDivergence ||
+        other.kind == FindingKind::kGraphBreakDivergence ||
+        other.kind == FindingKind::kRecompileLimit || other.kind == FindingKind::kExtraCompile;
+    if (explains && other.severity != FindingSeverity::kNote && !finding.ranks.empty() &&
+        std::includes(other.ranks.begin(), other.ranks.end(), finding.ranks.begin(),
+                      finding.ranks.end())) {
+      other.evidence.push_back(std::move(finding));
+      return;
+    }
+  }
+  context.findings.push_back(std::move(finding));
+}
+
+// One compile that took one rank much longer, where its sum is not that of a slow rank.
+void AddStalled(FindingContext& context, const StalledCompile& stalled) {
+  if (!context.job.participants()[static_cast<std::size_t>(stalled.rank)].rank) return;
+  Finding finding;
+  finding.kind = FindingKind::kSlowRank;
+  finding.severity = FindingSeverity::kWarning;
+  finding.launch = context.job.launch();
+  context.SetRanks(finding, {stalled.rank});
+  const std::string where = context.SetCompiles(finding, {stalled.slot});
+  finding.title =
+      fmt::format("{} took {} to compile {}, {} other{} {}", context.Who({stalled.rank}),
+                  RangeOfSeconds(stalled.own_s, stalled.own_s), where, stalled.others_count,
+                  stalled.others_count == 1 ? "" : "s",
+                  RangeOfSeconds(stalled.others_least_s, stalled.others_most_s));
+  if (!stalled.reason.empty()) finding.detail = fmt::format("{}.", stalled.reason);
+  finding.cause = "compile time above the others'";
+  const std::int32_t index = context.job.CompileOf(stalled.rank, stalled.slot);
+  const JobCompile& compile = context.job.compiles()[static_cast<std::size_t>(index)];
+  if (compile.start_us != 0) finding.since_us = compile.start_us;
+  if (compile.file_id >= 0)
+    finding.place = FindingPlace{context.job.string(compile.file_id), compile.line, {}};
+  finding.query = fmt::format("SELECT * FROM compile_history WHERE compile_id = {}", compile.id);
+  AddSlow(context, std::move(finding));
+}
+
+}  // namespace
+
 Result<void> FindSlowRanks(FindingContext& context) {
   if (!context.HasRanks() || !context.ranks.slowest) return {};
   const SlowestRank& slowest = *context.ranks.slowest;
@@ -177,6 +224,9 @@ Result<void> FindSlowRanks(FindingContext& context) {
   std::erase_if(slow, [&](RankIndex one) {
     return !context.job.participants()[static_cast<std::size_t>(one)].rank;
   });
+  const std::optional<StalledCompile>& stalled = context.ranks.stalled;
+  if (stalled && !std::binary_search(slow.begin(), slow.end(), stalled->rank))
+    AddStalled(context, *stalled);
   if (slow.empty() || slowest.others_count == 0) return {};
   const double excess = slowest.compile_s - slowest.lower_median_s;
   Finding finding;
@@ -196,25 +246,17 @@ Result<void> FindSlowRanks(FindingContext& context) {
                                  slow.size() == 1 ? "" : " of " + context.WhoInside({slowest.rank}),
                                  slowest.compile, slowest.compile_excess_s,
                                  slowest.reason.empty() ? "" : ": ", slowest.reason);
+  if (slow.size() == 1 && slowest.compared_count > 1 && slowest.least_times >= 1.5)
+    finding.detail += fmt::format(
+        "{}Each of its {} compiles of 0.1 s and more took {:.1f} to {:.1f} times the median of the "
+        "ranks, as where a processor is slower or has other work.",
+        finding.detail.empty() ? "" : " ", slowest.compared_count, slowest.least_times,
+        slowest.most_times);
   finding.cause = "compile time above the median";
   finding.query =
       fmt::format("SELECT rank, compile_us FROM rank_summary WHERE {} ORDER BY compile_us DESC",
                   context.OfLaunch());
-  // A cold cache, another configuration or more recompiles on this rank is why.
-  for (Finding& other : context.findings) {
-    const bool explains = other.kind == FindingKind::kColdCache ||
-                          other.kind == FindingKind::kConfigDivergence ||
-                          other.kind == FindingKind::kInputDivergence ||
-                          other.kind == FindingKind::kGraphBreakDivergence ||
-                          other.kind == FindingKind::kExtraCompile;
-    if (explains && other.severity != FindingSeverity::kNote && !finding.ranks.empty() &&
-        std::includes(other.ranks.begin(), other.ranks.end(), finding.ranks.begin(),
-                      finding.ranks.end())) {
-      other.evidence.push_back(std::move(finding));
-      return {};
-    }
-  }
-  context.findings.push_back(std::move(finding));
+  AddSlow(context, std::move(finding));
   return {};
 }
 

@@ -4,31 +4,13 @@
 
 #include <algorithm>
 
+#include "analysis/findings/exceptions.h"
+#include "analysis/findings/message_lines.h"
 #include "analysis/guard_text.h"
 #include "base/ascii.h"
 
 namespace tlparse {
 namespace {
-
-// The text between `begin` and `end`; empty if either is missing.
-std::string_view Between(std::string_view text, std::string_view begin, std::string_view end) {
-  const std::size_t at = text.find(begin);
-  if (at == std::string_view::npos) return {};
-  text.remove_prefix(at + begin.size());
-  const std::size_t stop = text.find(end);
-  return stop == std::string_view::npos ? std::string_view() : text.substr(0, stop);
-}
-
-// Calls take(line) for each trimmed line until it returns false.
-template <typename Take>
-void ForEachLine(std::string_view text, const Take& take) {
-  while (!text.empty()) {
-    const std::size_t end = text.find('\n');
-    if (!take(Trimmed(text.substr(0, end)))) return;
-    if (end == std::string_view::npos) return;
-    text.remove_prefix(end + 1);
-  }
-}
 
 std::string Join(std::string_view subject, std::string_view prefix) {
   return fmt::format("{} of {}", prefix, subject);
@@ -48,7 +30,8 @@ void ParseTensorMismatch(std::string_view guard, RecompileReason& reason) {
   }
   const std::size_t mismatch = what.find(" mismatch");
   if (name.empty() || mismatch == std::string_view::npos) return;
-  const std::string property(what.substr(0, mismatch));
+  std::string property(what.substr(0, mismatch));
+  if (property == "rank") property = "number of dimensions";
   const std::string_view index = Between(what, "at index ", ".");
   reason.subject = Join(name, index.empty() ? property : fmt::format("{} {}", property, index));
   reason.value = Between(what, "expected ", ",");
@@ -57,30 +40,6 @@ void ParseTensorMismatch(std::string_view guard, RecompileReason& reason) {
 }
 
 }  // namespace
-
-std::string FirstLineWithText(std::string_view text) {
-  std::string first;
-  ForEachLine(text, [&](std::string_view line) {
-    first = line;
-    return line.empty();
-  });
-  return first;
-}
-
-std::string CauseOfException(std::string_view type, std::string_view reason) {
-  std::string text;
-  ForEachLine(reason, [&](std::string_view line) {
-    if (line.starts_with("Set TORCHDYNAMO_VERBOSE") || line.starts_with("Explanation:"))
-      return false;
-    if (!line.empty()) text += (text.empty() ? "" : " ") + std::string(line);
-    // "backend='x' raised:" continues in the next line.
-    return line.empty() || line.ends_with(":") || line.ends_with("raised:");
-  });
-  const std::size_t end = type.rfind('.');
-  if (end != std::string_view::npos) type.remove_prefix(end + 1);
-  if (type.empty() || text.starts_with(type)) return text.empty() ? std::string(type) : text;
-  return text.empty() ? std::string(type) : fmt::format("{}: {}", type, text);
-}
 
 std::string CauseOfBreak(std::string_view reason) {
   std::string cause;
@@ -98,6 +57,7 @@ std::string CauseOfBreak(std::string_view reason) {
     return false;
   });
   if (cause.empty()) cause = FirstLineWithText(reason);
+  if (const std::string raised = RaisedException(reason); !raised.empty()) cause += ": " + raised;
   // torch._dynamo.disable(reason=…) and the like say why.
   const std::string_view given = Between(reason, "'reason': ConstantVariable(str: ", ")}");
   if (given.size() > 2) cause += fmt::format(" (reason: {})", given.substr(1, given.size() - 2));
@@ -146,6 +106,13 @@ std::string ExplanationOf(std::string_view reason) {
   return explanation;
 }
 
+std::string AdviceForBypass(std::string_view reason) {
+  if (reason.find("custom") == std::string_view::npos || !reason.ends_with("pass")) return {};
+  return "derive the pass from torch._inductor.custom_graph_pass.CustomGraphPass, with a uuid() "
+         "that "
+         "changes when the pass does";
+}
+
 std::string LinkOf(std::string_view reason) {
   const std::size_t at = reason.find("please visit: http");
   if (at == std::string_view::npos) return {};
@@ -156,25 +123,6 @@ std::string LinkOf(std::string_view reason) {
 bool IsSkippedFunction(std::string_view reason) {
   return reason.starts_with("Failed to handle graph break gracefully. Skipping the function") ||
          reason.starts_with("Graph break: torch.compile cannot properly resume from this");
-}
-
-bool IsRecompileLimit(std::string_view type, std::string_view reason) {
-  return type.ends_with("RecompileLimitExceeded") || type.ends_with("FailOnRecompileLimitHit") ||
-         type.ends_with("FailOnCacheLimitHit") || type.ends_with("CacheLimitExceeded") ||
-         reason.starts_with("Dynamo recompile limit exceeded") ||
-         reason.starts_with("Dynamo cache limit exceeded") ||
-         reason.starts_with("cache_size_limit reached") ||
-         reason.starts_with("recompile_limit reached") ||
-         reason.starts_with("accumulated_cache_size_limit reached") ||
-         reason.starts_with("accumulated_recompile_limit reached");
-}
-
-bool IsHardRecompileLimit(std::string_view type) {
-  return type.ends_with("FailOnRecompileLimitHit") || type.ends_with("FailOnCacheLimitHit");
-}
-
-bool IsSilentRecompileLimit(std::string_view type) {
-  return type.ends_with("RecompileLimitExceeded") || type.ends_with("CacheLimitExceeded");
 }
 
 namespace {
@@ -309,6 +257,8 @@ std::string AdviceForRecompiles(const RecompileReason& reason) {
   if (!reason.unbacked_hint.empty()) return reason.unbacked_hint;
   constexpr std::string_view kSize = "size ";
   if (IsOfSizeZeroOrOne(reason)) return {};
+  // The user's code has no name for a value that a graph break left on the stack.
+  if (reason.subject.find("___stack") != std::string::npos) return {};
   if (reason.subject.starts_with(kSize)) {
     const std::size_t of = reason.subject.find(" of ");
     const std::string index = reason.subject.substr(kSize.size(), of - kSize.size());
@@ -325,6 +275,9 @@ std::string AdviceForRecompiles(const RecompileReason& reason) {
         "torch._dynamo.config.allow_unspec_int_on_nn_module = True, if {} is an integer of an "
         "nn.Module that is meant to vary",
         reason.subject);
+  if (reason.value.starts_with('\'') || reason.value.starts_with('"'))
+    return fmt::format("branch on {} outside of the compiled function, if it is meant to vary",
+                       reason.subject);
   return {};
 }
 

@@ -7,13 +7,6 @@
 
 namespace tlparse {
 
-// The first line that is not empty.
-std::string FirstLineWithText(std::string_view text);
-
-// "InductorError", "RuntimeError: x\n\nSet TORCHDYNAMO_VERBOSE=1 …" → "InductorError: RuntimeError:
-// x".
-std::string CauseOfException(std::string_view type, std::string_view reason);
-
 // The cause in the message of a graph break or an unsupported construct: its first line without the
 // introduction ("Encountered graph break when attempting to trace …").
 std::string CauseOfBreak(std::string_view reason);
@@ -23,18 +16,13 @@ std::string HintOf(std::string_view reason);
 std::string OptionHintOf(std::string_view reason);
 // The explanation in the message; empty: none.
 std::string ExplanationOf(std::string_view reason);
+// What to try against a bypass of the cache for this reason; empty: nothing is known.
+std::string AdviceForBypass(std::string_view reason);
 // The page that explains it; empty: none.
 std::string LinkOf(std::string_view reason);
 
 // Whether PyTorch says that it skipped the whole function after a break, and runs it eagerly.
 bool IsSkippedFunction(std::string_view reason);
-
-// Whether an exception says that a function was recompiled too often.
-bool IsRecompileLimit(std::string_view type, std::string_view reason);
-// Whether the message says that reaching the limit is an error for the caller (fullgraph=True).
-bool IsHardRecompileLimit(std::string_view type);
-// Whether the exception is the same with and without fullgraph=True (PyTorch 2.6).
-bool IsSilentRecompileLimit(std::string_view type);
 
 // The parts of a recompile reason: "0/1: n == 1   # return x + n  # s.py:63 in f (HINT: …)".
 struct RecompileReason {

@@ -1,4 +1,4 @@
-// Caches that some ranks hit and others missed, caches that were bypassed, one key with two codes.
+// Caches that some ranks hit and others missed, caches that were bypassed.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "analysis/findings/advice.h"
 #include "analysis/findings/context.h"
 #include "analysis/ranks/cause.h"
 
@@ -195,8 +196,10 @@ void AddRaces(FindingContext& context, const ColdCaches& caches) {
       lookups == 1 ? "y" : "ies", where, lookups == 1 ? "" : "s");
   finding.cause = "ranks that start together look for an entry before one of them has stored it";
   finding.detail =
-      fmt::format("The hits came after {}{} had compiled, as they do where ranks share a cache.",
-                  who.size() == 1 ? "" : "one of ", context.WhoInside(who));
+      fmt::format("The hits came after {} had compiled, as they do where ranks share a cache.",
+                  finding.ranks.empty() && who.size() > 1 ? "one of them"
+                  : who.size() == 1                       ? context.WhoInside(who)
+                                                          : "one of " + context.WhoInside(who));
   finding.query = fmt::format("SELECT * FROM cache_event WHERE id IN {}", IdList(ids));
 }
 
@@ -214,11 +217,25 @@ std::optional<double> CompileSeconds(const FindingContext& context, RankIndex ra
   return seconds;
 }
 
+// The finding that a compile failed on these ranks in which they missed entries; nullptr: none.
+Finding* FailureOf(FindingContext& context, const Finding& cold) {
+  const auto found =
+      std::find_if(context.findings.begin(), context.findings.end(), [&](const Finding& one) {
+        return one.kind == FindingKind::kCompileFailed && one.ranks == cold.ranks &&
+               std::find_first_of(one.compiles.begin(), one.compiles.end(), cold.compiles.begin(),
+                                  cold.compiles.end()) != one.compiles.end();
+      });
+  return found == context.findings.end() ? nullptr : &*found;
+}
+
 void AddColdCaches(FindingContext& context) {
   const ColdCaches caches = ColdFinder(context).Find();
   for (const auto& [missed, cold] : caches) {
     if (cold.is_race) continue;
-    Finding& finding = context.Add(FindingKind::kColdCache, FindingSeverity::kWarning);
+    Finding finding;
+    finding.kind = FindingKind::kColdCache;
+    finding.severity = FindingSeverity::kWarning;
+    finding.launch = context.job.launch();
     context.SetRanks(finding, missed);
     const std::string where = context.SetCompiles(finding, cold.slots);
     // Not every rank made every one of these lookups.
@@ -245,17 +262,22 @@ void AddColdCaches(FindingContext& context) {
         "if the ranks have cache directories of their own (TORCHINDUCTOR_CACHE_DIR), share one, or "
         "fill all of them before the job";
     finding.query = fmt::format("SELECT * FROM cache_event WHERE id IN {}", IdList(cold.ids));
+    Finding* const failure = FailureOf(context, finding);
+    (failure != nullptr ? failure->evidence : context.findings).push_back(std::move(finding));
   }
   AddRaces(context, caches);
 }
 
-// What only some ranks have is a divergence, reported there or as evidence of another one.
-bool IsTold(const std::vector<Finding>& findings, const Finding& own) {
-  return std::any_of(findings.begin(), findings.end(), [&](const Finding& one) {
+// What only some ranks have is a divergence, reported there or as evidence of another one: what is
+// known of it here is added there. Where there is no majority, a divergence names both sides.
+bool IsTold(std::vector<Finding>& findings, const Finding& own) {
+  return std::any_of(findings.begin(), findings.end(), [&](Finding& one) {
     const bool is_same =
-        one.kind == own.kind && !one.ranks.empty() && one.ranks == own.ranks &&
+        one.kind == own.kind && !own.ranks.empty() &&
+        (one.ranks == own.ranks || (one.ranks.empty() && one.cause == own.cause)) &&
         std::find_first_of(one.compiles.begin(), one.compiles.end(), own.compiles.begin(),
                            own.compiles.end()) != one.compiles.end();
+    if (is_same && one.suggestion.empty()) one.suggestion = own.suggestion;
     return is_same || IsTold(one.evidence, own);
   });
 }
@@ -344,40 +366,20 @@ Result<void> AddByReason(FindingContext& context, const ReasonFinding& what) {
     if (what.state == CacheState::kBypass)
       finding.detail = CostOfBypass(context, key.first, who, slots);
     finding.cause = key.second.empty() ? "no reason in the log" : key.second;
-    finding.title =
-        fmt::format("The {} {} in {}: {}", key.first, what.subject, where, finding.cause);
+    const bool is_of_all = who.size() == context.job.participants().size();
+    finding.title = fmt::format("The {} {} in {}{}{}: {}", key.first, what.subject, where,
+                                is_of_all            ? ""
+                                : context.HasRanks() ? " on "
+                                                     : " in ",
+                                is_of_all ? "" : context.WhoInside(who), finding.cause);
     finding.suggestion = what.suggestion;
+    if (what.state == CacheState::kBypass) finding.suggestion = AdviceForBypass(finding.cause);
     finding.since_us = group.since_us;
     finding.query = fmt::format("SELECT * FROM cache_event WHERE id IN {}", IdList(group.ids));
   }
   std::erase_if(found, [&](const Finding& one) { return IsTold(context.findings, one); });
   std::move(found.begin(), found.end(), std::back_inserter(context.findings));
   return {};
-}
-
-void AddSameKeys(FindingContext& context) {
-  std::map<std::vector<RankIndex>, std::vector<const SameKeyCode*>> groups;
-  for (const SameKeyCode& one : context.ranks.cache.same_key_codes) {
-    if (!context.AreDamaged(one.ranks) && !context.AreDamaged(one.other_ranks))
-      groups[one.other_ranks].push_back(&one);
-  }
-  for (const auto& [ranks, codes] : groups) {
-    Finding& finding = context.Add(FindingKind::kOneKeyTwoCodes, FindingSeverity::kError);
-    context.SetRanks(finding, ranks);
-    std::vector<std::int64_t> ids;
-    for (const SameKeyCode* one : codes) {
-      ids.push_back(one->record_id);
-      ids.push_back(one->other_record_id);
-    }
-    finding.title = fmt::format("{} generated other code than {} under {} equal cache key{}",
-                                context.Who(ranks), context.WhoInside(codes.front()->ranks),
-                                codes.size(), codes.size() == 1 ? "" : "s");
-    finding.cause = "the cache key does not tell apart what the code depends on";
-    finding.detail =
-        "An entry that one rank stores is wrong for another one that loads it. "
-        "'tlparse cache' shows the difference.";
-    finding.query = fmt::format("SELECT * FROM output_code WHERE record_id IN {}", IdList(ids));
-  }
 }
 
 }  // namespace

@@ -59,6 +59,7 @@ std::vector<RankIndex> FindingContext::Others(const std::vector<RankIndex>& who)
 std::string FindingContext::WhoInside(const std::vector<RankIndex>& who) const {
   const bool is_all = who.size() == job.participants().size();
   if (is_all && who.size() == 1 && !has_ranks_) return "the log";
+  if (is_all && who.size() == 2) return has_ranks_ ? "both ranks" : "both logs";
   if (is_all && who.size() > 1)
     return fmt::format("all {} {}", who.size(), has_ranks_ ? "ranks" : "logs");
   std::string text = job.FormatRanks(who);

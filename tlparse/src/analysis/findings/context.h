@@ -88,6 +88,7 @@ struct FindingContext {
 
 using FindingFamily = Result<void> (*)(FindingContext&);
 Result<void> FindFailures(FindingContext& context);
+Result<void> FindFailedTraces(FindingContext& context);
 Result<void> FindEnds(FindingContext& context);  // FindFailures, and logs that end inside a compile
 Result<void> FindStuck(FindingContext& context);  // of a job that runs
 // Whether a finding of this kind stays true however the ranks of a running job continue.
@@ -96,6 +97,7 @@ Result<void> FindDivergences(FindingContext& context);
 Result<void> FindIssuedCollectives(FindingContext& context);  // from recorder dumps
 Result<void> SayBranches(FindingContext& context);  // adds to findings on graphs and collectives
 Result<void> FindCacheCauses(FindingContext& context);
+void AddSameKeys(FindingContext& context);  // part of the latter
 Result<void> FindRecompiles(FindingContext& context);
 Result<void> FindGraphBreaks(FindingContext& context);
 Result<void> FindSlowRanks(FindingContext& context);

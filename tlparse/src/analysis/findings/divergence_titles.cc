@@ -1,6 +1,7 @@
 // Titles of findings about a difference between ranks.
 #include <fmt/format.h>
 
+#include "analysis/diff/graph_difference.h"
 #include "analysis/findings/advice.h"
 #include "analysis/findings/divergences.h"
 #include "analysis/findings/graph_breaks.h"
@@ -26,6 +27,34 @@ std::string ShortOption(std::string text) {
 
 }  // namespace
 
+// Where a function of a file begins in another line and has the same graph, the file had another
+// text. Names of methods may be of another class.
+std::string DivergenceFinder::OtherText(const RankClass& one, const std::string& file) const {
+  if (file.empty()) return {};
+  const RankIndex reference = Reference().front(), rank = one.ranks.front();
+  for (const std::int32_t slot : job_.slot_order()) {
+    const std::int32_t a = job_.CompileOf(reference, slot), b = job_.CompileOf(rank, slot);
+    if (a < 0 || b < 0) continue;
+    const JobCompile& old_one = job_.compiles()[static_cast<std::size_t>(a)];
+    const JobCompile& new_one = job_.compiles()[static_cast<std::size_t>(b)];
+    const std::string& name = context_.FunctionOf(new_one);
+    if (old_one.line == new_one.line || old_one.line <= 0 || new_one.line <= 0 ||
+        old_one.function_id != new_one.function_id || old_one.file_id != new_one.file_id ||
+        new_one.file_id < 0 || job_.string(new_one.file_id) != file || old_one.graph_content == 0 ||
+        new_one.graph_content == 0 || name.empty() || name == "forward" || name == "__call__" ||
+        name == "<lambda>")
+      continue;
+    // Where the graphs cannot be compared nothing is claimed.
+    const Result<GraphDifference> graphs = CompareGraphs(context_.database, old_one.graph_content,
+                                                         context_.database, new_one.graph_content);
+    if (!graphs || graphs->differs) continue;
+    return fmt::format("{} begins in line {} of it on {}, in line {} on {}.", name, new_one.line,
+                       context_.WhoInside(one.ranks), old_one.line,
+                       context_.WhoInside(Reference()));
+  }
+  return {};
+}
+
 // Where there is no majority both sides are named, and none is the odd one.
 std::string DivergenceFinder::Pair(const RankClass& one, const RankAspect& aspect,
                                    std::string_view of_one, std::string_view of_several,
@@ -33,7 +62,7 @@ std::string DivergenceFinder::Pair(const RankClass& one, const RankAspect& aspec
   if (aspect.has_majority)
     return fmt::format("{} {}{}", context_.Who(one.ranks),
                        one.ranks.size() == 1 ? of_one : of_several, what);
-  const std::vector<RankIndex>& reference = answer_.classes.front().ranks;
+  const std::vector<RankIndex>& reference = Reference();
   std::string text = fmt::format("{} and {} {}{}", context_.Who(reference),
                                  context_.WhoInside(one.ranks), of_both, what);
   if (text.find(" → ") != std::string::npos)
@@ -56,7 +85,7 @@ std::string DivergenceFinder::TitleOfBreak(const RankClass& one, const RankAspec
   };
   const std::string what =
       (is_eager ? where + " eagerly because of a graph break" : "the graph of " + where) + at;
-  const std::vector<RankIndex>& reference = answer_.classes.front().ranks;
+  const std::vector<RankIndex>& reference = Reference();
   if (!aspect.has_majority) {
     const std::vector<RankIndex>& with = aspect.is_on_others ? reference : one.ranks;
     const std::vector<RankIndex>& without = aspect.is_on_others ? one.ranks : reference;
@@ -74,7 +103,7 @@ std::string DivergenceFinder::TitleOfBreak(const RankClass& one, const RankAspec
 std::string DivergenceFinder::TitleOfMissing(const RankClass& one, const RankAspect& aspect,
                                              const std::string& where,
                                              const std::string& reason) const {
-  const std::string because = reason.empty() ? "" : "recompiled because " + Shorten(reason, 160);
+  const std::string because = reason.empty() ? "" : "recompiled " + Shorten(reason, 200);
   const std::vector<RankIndex>& who = Lacking(one, aspect);
   if (answer_.damage.AnyIsIncomplete(who))
     return fmt::format("{} {} not in the log{} of {}, which {} cut off or damaged", where,
@@ -86,7 +115,7 @@ std::string DivergenceFinder::TitleOfMissing(const RankClass& one, const RankAsp
                                              context_.Who(one.ranks), where)
                                : fmt::format("Only {} compiled {}{}", context_.WhoInside(one.ranks),
                                              where, after_comma);
-  const std::vector<RankIndex>& reference = answer_.classes.front().ranks;
+  const std::vector<RankIndex>& reference = Reference();
   const std::vector<RankIndex>& with = aspect.is_on_others ? reference : one.ranks;
   const std::vector<RankIndex>& without = aspect.is_on_others ? one.ranks : reference;
   return fmt::format("{} compiled {}, {} did not{}", context_.Who(with), where,
@@ -159,9 +188,11 @@ std::optional<Difference> DivergenceFinder::Describe(const RankClass& one,
                      "have different output tensors in ", aspect.text));
   if (area == "compiles" && aspect.cause == CauseKind::kMissingCompile) {
     if (aspect.is_absence) return std::nullopt;  // the finding on the end says where
-    const std::size_t because = aspect.text.find("recompiled because ");
-    const std::string reason =
-        because == std::string::npos ? std::string() : aspect.text.substr(because + 19);
+    constexpr std::string_view kRecompiled = ", recompiled ";
+    const std::size_t because = aspect.text.find(kRecompiled);
+    const std::string reason = because == std::string::npos
+                                   ? std::string()
+                                   : aspect.text.substr(because + kRecompiled.size());
     const bool is_incomplete = answer_.damage.AnyIsIncomplete(Lacking(one, aspect));
     return make(aspect.is_on_others ? FindingKind::kMissingCompile : FindingKind::kExtraCompile,
                 is_incomplete ? FindingSeverity::kNote : FindingSeverity::kWarning, reason,
@@ -172,19 +203,31 @@ std::optional<Difference> DivergenceFinder::Describe(const RankClass& one,
         FindingKind::kGraphDivergence, FindingSeverity::kWarning, aspect.text,
         Pair(one, aspect, "compiled another function there: ", "compiled another function there: ",
              "compiled different functions there: ", aspect.text));
-  if (area == "graphs") {
-    Difference difference =
-        make(FindingKind::kGraphDivergence, FindingSeverity::kWarning, aspect.text,
-             Pair(one, aspect, "compiled another graph: ", "compiled another graph: ",
-                  "compiled different graphs: ", aspect.text));
-    const JobSlot& slot = job_.slots()[static_cast<std::size_t>(aspect.slots.front())];
-    if (aspect.file.empty() && !slot.file.empty() && slot.line > 0)
-      difference.finding.detail =
-          fmt::format("The log has no line of the user's code for it; {} begins at {}:{}.",
-                      slot.function.empty() ? "the function" : slot.function, slot.file, slot.line);
+  if (area == "graphs") return DescribeGraphs(one, aspect);
+  return std::nullopt;
+}
+
+Difference DivergenceFinder::DescribeGraphs(const RankClass& one, const RankAspect& aspect) const {
+  Difference difference = Of(one, aspect, FindingKind::kGraphDivergence, FindingSeverity::kWarning);
+  Finding& finding = difference.finding;
+  finding.cause = aspect.text;
+  const JobSlot& slot = job_.slots()[static_cast<std::size_t>(aspect.slots.front())];
+  if (const std::string other_text = OtherText(one, slot.file); !other_text.empty()) {
+    const std::string file = slot.file.substr(slot.file.rfind('/') + 1);
+    finding.title = Pair(one, aspect, fmt::format("ran another text of {}: ", file),
+                         fmt::format("ran another text of {}: ", file),
+                         fmt::format("ran different texts of {}: ", file), aspect.text);
+    finding.detail = other_text;
+    finding.suggestion = "start all ranks with the same source files";
     return difference;
   }
-  return std::nullopt;
+  finding.title = Pair(one, aspect, "compiled another graph: ", "compiled another graph: ",
+                       "compiled different graphs: ", aspect.text);
+  if (aspect.file.empty() && !slot.file.empty() && slot.line > 0)
+    finding.detail =
+        fmt::format("The log has no line of the user's code for it; {} begins at {}:{}.",
+                    slot.function.empty() ? "the function" : slot.function, slot.file, slot.line);
+  return difference;
 }
 
 Difference DivergenceFinder::DescribeOptions(const RankClass& one, const RankAspect& aspect) const {
@@ -236,7 +279,7 @@ std::optional<Difference> DivergenceFinder::DescribeLookup(const RankClass& one,
       // Either side may have missed.
       constexpr std::string_view kOnOthers = "on the others: ";
       const bool is_on_others = reason.starts_with(kOnOthers);
-      const std::vector<RankIndex>& who = is_on_others ? answer_.classes.front().ranks : one.ranks;
+      const std::vector<RankIndex>& who = is_on_others ? Reference() : one.ranks;
       return make(FindingKind::kInputDivergence, FindingSeverity::kWarning,
                   fmt::format("{} found cached entries whose guards do not hold in {}: {}",
                               context_.Who(who), where,
@@ -244,10 +287,18 @@ std::optional<Difference> DivergenceFinder::DescribeLookup(const RankClass& one,
     }
     case CauseKind::kRemoteError:  // a finding of its own, whether ranks differ in it or not
       return std::nullopt;
-    case CauseKind::kBypass:
-      return make(
-          FindingKind::kCacheBypassed, FindingSeverity::kWarning,
-          fmt::format("{} bypassed the cache in {}: {}", context_.Who(one.ranks), where, reason));
+    case CauseKind::kBypass: {
+      // Either side may have bypassed it.
+      constexpr std::string_view kOthersBypass = "the others bypass: ";
+      const bool is_on_others = reason.starts_with(kOthersBypass);
+      Difference difference =
+          make(FindingKind::kCacheBypassed, FindingSeverity::kWarning,
+               fmt::format("{} bypassed the cache in {}: {}",
+                           context_.Who(is_on_others ? Reference() : one.ranks), where,
+                           reason.substr(is_on_others ? kOthersBypass.size() : 0)));
+      difference.finding.cause = reason.substr(is_on_others ? kOthersBypass.size() : 0);
+      return difference;
+    }
     case CauseKind::kProcessGroup: {  // ranks of several groups: expected
       Difference difference =
           make(FindingKind::kCodeDivergence, FindingSeverity::kNote,

@@ -64,9 +64,9 @@ bool DivergenceFinder::CompiledTheSame(RankIndex a, RankIndex b) const {
 
 // Nothing shows that logs without rank are of processes that were meant to do the same.
 void DivergenceFinder::CompareLogs() {
-  for (std::size_t i = 1; i < answer_.classes.size(); ++i) {
-    const RankClass& one = answer_.classes[i];
-    if (!CompiledTheSame(answer_.classes.front().ranks.front(), one.ranks.front())) continue;
+  for (std::size_t i = 1; i < classes_.size(); ++i) {
+    const RankClass& one = classes_[i];
+    if (!CompiledTheSame(Reference().front(), one.ranks.front())) continue;
     const std::size_t count = context_.findings.size();
     Examine(one);
     for (std::size_t j = count; j < context_.findings.size(); ++j) {
@@ -79,30 +79,12 @@ void DivergenceFinder::CompareLogs() {
   }
 }
 
-// Whether most ranks are in groups of their own: they were not meant to do the same. A group that
-// differs from most in one thing that is no compile of its own is an odd one.
-bool DivergenceFinder::IsByDesign() const {
-  if (answer_.has_majority) return false;
-  std::size_t groups = 1, unexplained = 1;
-  for (std::size_t i = 1; i < answer_.classes.size(); ++i) {
-    const RankClass& one = answer_.classes[i];
-    if (IsAlikeAsFarAsItGoes(answer_, one)) continue;
-    ++groups;
-    const bool is_odd = std::any_of(
-        one.aspects.begin(), one.aspects.end(),
-        [](const RankAspect& aspect) { return aspect.has_majority && aspect.area != "compiles"; });
-    if (!is_odd) ++unexplained;
-  }
-  return groups > 3 && 2 * groups > job_.participants().size() && 2 * unexplained > groups;
-}
-
 void DivergenceFinder::Run() {
-  if (answer_.classes.size() < 2) return;
+  if (classes_.size() < 2) return;
   if (!context_.HasRanks()) return CompareLogs();
-  is_by_design_ = IsByDesign();
-  if (is_by_design_) TellGroups();
-  for (std::size_t i = 1; i < answer_.classes.size(); ++i) {
-    if (HasRank(answer_.classes[i].ranks)) Examine(answer_.classes[i]);
+  TakeOutOwnThings();
+  for (std::size_t i = 1; i < classes_.size(); ++i) {
+    if (HasRank(classes_[i].ranks)) Examine(classes_[i]);
   }
 }
 
@@ -129,7 +111,7 @@ Finding* DivergenceFinder::EndOf(const std::vector<RankIndex>& ranks) {
 // last one of a side whose log ends early.
 bool DivergenceFinder::IsUnfinished(const RankClass& one,
                                     const std::vector<std::int32_t>& slots) const {
-  const RankIndex sides[] = {answer_.classes.front().ranks.front(), one.ranks.front()};
+  const RankIndex sides[] = {Reference().front(), one.ranks.front()};
   for (const RankIndex rank : sides) {
     std::int32_t last = -1;
     for (const std::int32_t slot : job_.slot_order()) {
@@ -155,7 +137,7 @@ Difference DivergenceFinder::Of(const RankClass& one, const RankAspect& aspect, 
   difference.priority = PriorityOf(kind);
   std::vector<RankIndex> who = one.ranks;
   if (!aspect.has_majority) {
-    const std::vector<RankIndex>& reference = answer_.classes.front().ranks;
+    const std::vector<RankIndex>& reference = Reference();
     who.insert(who.end(), reference.begin(), reference.end());
     std::sort(who.begin(), who.end());
   }
@@ -164,9 +146,13 @@ Difference DivergenceFinder::Of(const RankClass& one, const RankAspect& aspect, 
   difference.is_odd_known = aspect.has_majority;
   difference.unknown = WithoutOutcome(one, aspect);
   if (!aspect.file.empty()) finding.place = FindingPlace{aspect.file, aspect.line, {}};
+  if (kind == FindingKind::kInputDivergence && !finding.place && !aspect.slots.empty()) {
+    const JobSlot& slot = job_.slots()[static_cast<std::size_t>(aspect.slots.front())];
+    if (!slot.file.empty()) finding.place = FindingPlace{slot.file, slot.line, {}};
+  }
   std::vector<std::int64_t> ids;
   for (const std::int32_t slot : aspect.slots) {
-    for (const RankIndex rank : {one.ranks.front(), answer_.classes.front().ranks.front()}) {
+    for (const RankIndex rank : {one.ranks.front(), Reference().front()}) {
       const std::int32_t index = job_.CompileOf(rank, slot);
       if (index < 0) continue;
       const JobCompile& compile = job_.compiles()[static_cast<std::size_t>(index)];
@@ -184,10 +170,18 @@ Difference DivergenceFinder::Of(const RankClass& one, const RankAspect& aspect, 
 
 namespace {
 
-// Another build or option: what a rank was given, not what became of it.
-bool IsOfConfiguration(const RankAspect& aspect) {
-  return aspect.area == "build" || aspect.area == "options" || aspect.cause == CauseKind::kBuild ||
-         aspect.cause == CauseKind::kConfig || aspect.cause == CauseKind::kSetting;
+// Rank 0 alone compiled more, because it ran something without grad, and differs in nothing else.
+bool IsOfEvaluation(const Finding& finding) {
+  const auto is_compile = [](const Finding& one) {
+    return one.kind == FindingKind::kExtraCompile && one.ranks == std::vector<std::int64_t>{0};
+  };
+  const auto is_of_grad_mode = [](const Finding& one) {
+    return one.cause.find("GLOBAL_STATE changed: grad_mode") != std::string::npos;
+  };
+  return is_compile(finding) &&
+         std::all_of(finding.evidence.begin(), finding.evidence.end(), is_compile) &&
+         (is_of_grad_mode(finding) ||
+          std::any_of(finding.evidence.begin(), finding.evidence.end(), is_of_grad_mode));
 }
 
 // Another build shows in what the logs say of it and in the cache keys. The longer text of the two
@@ -222,14 +216,14 @@ std::vector<RankIndex> DivergenceFinder::WithoutOutcome(const RankClass& one,
 
 void DivergenceFinder::Examine(const RankClass& one) {
   Finding* const end = EndOf(one.ranks);
-  Finding* const reference_end = end != nullptr ? end : EndOf(answer_.classes.front().ranks);
+  Finding* const reference_end = end != nullptr ? end : EndOf(Reference());
   std::vector<Difference> own, symptoms;
   for (const RankAspect& aspect : one.aspects) {
-    if (is_by_design_ && !(aspect.has_majority && IsOfConfiguration(aspect))) continue;
     // The finding on its end reports what a failed or unfinished compile lacks.
     const bool is_symptom =
         aspect.is_state || (reference_end != nullptr && !IsOfConfiguration(aspect) &&
-                            aspect.area != "graph_breaks" && IsUnfinished(one, aspect.slots));
+                            aspect.cause != CauseKind::kBypass && aspect.area != "graph_breaks" &&
+                            IsUnfinished(one, aspect.slots));
     if (aspect.area == "failures") continue;
     std::optional<Difference> difference = Describe(one, aspect);
     if (!difference) continue;
@@ -249,9 +243,7 @@ void DivergenceFinder::Examine(const RankClass& one) {
     }
   };
   if (end != nullptr) add_evidence(*end, symptoms, 0, true);
-  if (own.empty() || context_.AreDamaged(one.ranks) ||
-      context_.AreDamaged(answer_.classes.front().ranks))
-    return;
+  if (own.empty() || context_.AreDamaged(one.ranks) || context_.AreDamaged(Reference())) return;
   Finding finding = std::move(own.front().finding);
   const bool is_odd_known = own.front().is_odd_known;
   const std::vector<RankIndex> unknown = std::move(own.front().unknown);
@@ -271,23 +263,25 @@ void DivergenceFinder::Examine(const RankClass& one) {
                     unknown.size() == 1 ? "s" : "", unknown.size() == 1 ? "it is" : "they are"));
   // A graph that follows from an order of collectives shows where that was written.
   for (const Difference& other : own) {
-    if (finding.place) break;
+    if (finding.place || finding.kind == FindingKind::kConfigDivergence) break;
     if (other.finding.place) finding.place = other.finding.place;
   }
   add_evidence(finding, own, 0, false);
+  const bool is_extra = std::all_of(one.ranks.begin(), one.ranks.end(), [&](RankIndex rank) {
+    return job_.participants()[static_cast<std::size_t>(rank)].is_extra_log;
+  });
+  if (is_extra) {
+    finding.severity = FindingSeverity::kNote;
+    finding.detail +=
+        " These are further logs of ranks, of the same time: another job may have written them "
+        "into "
+        "the same folder.";
+  }
+  if (IsOfEvaluation(finding)) {
+    finding.severity = FindingSeverity::kNote;
+    finding.detail = "As where rank 0 alone evaluates: it ran the function in another grad mode.";
+  }
   context_.findings.push_back(std::move(finding));
-}
-
-void DivergenceFinder::TellGroups() {
-  Finding& finding = context_.Add(FindingKind::kGraphDivergence, FindingSeverity::kNote);
-  context_.SetRanks(finding, context_.All());
-  finding.title = fmt::format("The {} ranks compiled {} different things",
-                              job_.participants().size(), answer_.classes.size());
-  finding.cause = "ranks fall into groups";
-  finding.detail =
-      "As in a job whose ranks hold parts of a model each. 'tlparse ranks' has the "
-      "groups and what sets them apart.";
-  finding.query = "SELECT * FROM rank_summary WHERE " + context_.OfLaunch();
 }
 
 Result<void> FindDivergences(FindingContext& context) {

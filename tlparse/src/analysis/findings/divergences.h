@@ -18,23 +18,31 @@ struct Difference {
   std::vector<RankIndex> unknown;  // whose logs end before it
 };
 
+// Another build or option: what a rank was given, not what became of it.
+bool IsOfConfiguration(const RankAspect& aspect);
+
 class DivergenceFinder {
  public:
   explicit DivergenceFinder(FindingContext& context)
-      : context_(context), answer_(context.ranks), job_(context.job) {}
+      : context_(context),
+        answer_(context.ranks),
+        job_(context.job),
+        classes_(context.ranks.classes) {}
 
   void Run();
 
  private:
   void Examine(const RankClass& one);
-  bool IsByDesign() const;
-  void TellGroups();
+  void TakeOutOwnThings();
+  void TellOwnThings(const std::vector<RankAspect>& own);
   void CompareLogs();
   bool HasRank(const std::vector<RankIndex>& participants) const;
   bool CompiledTheSame(RankIndex a, RankIndex b) const;
   std::optional<Difference> Describe(const RankClass& one, const RankAspect& aspect);
   std::optional<Difference> DescribeLookup(const RankClass& one, const RankAspect& aspect,
                                            const std::string& where);
+  Difference DescribeGraphs(const RankClass& one, const RankAspect& aspect) const;
+  std::string OtherText(const RankClass& one, const std::string& file) const;
   Difference DescribeOptions(const RankClass& one, const RankAspect& aspect) const;
   std::vector<RankIndex> WithoutOutcome(const RankClass& one, const RankAspect& aspect) const;
   std::string Pair(const RankClass& one, const RankAspect& aspect, std::string_view of_one,
@@ -42,9 +50,10 @@ class DivergenceFinder {
                    const std::string& what) const;
   std::string TitleOfBreak(const RankClass& one, const RankAspect& aspect, const std::string& where,
                            const std::string& at, const std::string& cause) const;
+  const std::vector<RankIndex>& Reference() const { return classes_.front().ranks; }
   // The ranks that lack what an aspect says.
   const std::vector<RankIndex>& Lacking(const RankClass& one, const RankAspect& aspect) const {
-    return aspect.is_on_others ? one.ranks : answer_.classes.front().ranks;
+    return aspect.is_on_others ? one.ranks : Reference();
   }
   std::string TitleOfMissing(const RankClass& one, const RankAspect& aspect,
                              const std::string& where, const std::string& reason) const;
@@ -57,7 +66,8 @@ class DivergenceFinder {
   FindingContext& context_;
   const RanksAnswer& answer_;
   const Job& job_;
-  bool is_by_design_ = false;
+  // Those of the answer; of ranks, without what each of them has of its own.
+  std::vector<RankClass> classes_;
 };
 
 }  // namespace tlparse

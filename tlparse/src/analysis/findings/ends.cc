@@ -41,6 +41,11 @@ class StopFinder {
   void SetPlace(Finding& finding, const std::vector<Stop>& group) const;
   void AddPlaces(Finding& finding, const std::vector<Stop>& stops);
   std::string Subject(const std::vector<RankIndex>& who) const;
+  // Whether the last record of each of these logs is cut off or damaged.
+  bool AreCut(const std::vector<Stop>& group) const {
+    return std::all_of(group.begin(), group.end(),
+                       [&](const Stop& stop) { return context_.IsCut(stop.rank); });
+  }
   std::string LastRecords(const std::vector<Stop>& group) const;
   std::vector<RankIndex> Finished(const Stop& stop, const std::vector<RankIndex>& who) const;
 
@@ -164,9 +169,14 @@ void StopFinder::DescribeInside(Finding& finding, const std::vector<Stop>& group
   finding.cause = "the log ends inside " + (!phase.empty()      ? phase
                                             : first.is_backward ? std::string("the backward")
                                                                 : std::string("the compile"));
+  const bool is_cut = AreCut(group);
+  if (is_cut) finding.severity = FindingSeverity::kWarning;
   finding.title =
-      fmt::format("{} {} {}inside {}{}", Subject(who), who.size() == 1 ? "ends" : "end",
-                  is_first ? "first, " : "", what, phase.empty() ? "" : ", in " + phase);
+      fmt::format("{} {} {}inside {}{}", Subject(who),
+                  is_cut            ? (who.size() == 1 ? "is cut off" : "are cut off")
+                  : who.size() == 1 ? "ends"
+                                    : "end",
+                  is_first && !is_cut ? "first, " : "", what, phase.empty() ? "" : ", in " + phase);
   if (context_.HasRanks() && !finished.empty()) {
     finding.title += fmt::format("; {} finished that {}", context_.WhoInside(finished),
                                  first.is_backward ? "backward" : "compile");
@@ -178,6 +188,14 @@ void StopFinder::DescribeInside(Finding& finding, const std::vector<Stop>& group
     }
     if (next_us > first.last_us && next_us != INT64_MAX)
       finding.title += fmt::format(", {} before the others", SecondsText(next_us - first.last_us));
+  }
+  if (is_cut) {
+    finding.detail =
+        group.size() == 1
+            ? "What the process did after that is not known: it may have ended there or gone on. "
+            : "What the processes did after that is not known: they may have ended there or gone "
+              "on. ";
+    return;
   }
   finding.detail =
       group.size() == 1
@@ -290,6 +308,7 @@ Result<void> StopFinder::Report() {
 
 Result<void> FindEnds(FindingContext& context) {
   RETURN_IF_ERROR(FindFailures(context));
+  RETURN_IF_ERROR(FindFailedTraces(context));
   if (context.live != nullptr) return {};
   return StopFinder(context).Run();
 }

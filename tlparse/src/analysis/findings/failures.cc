@@ -8,7 +8,11 @@
 
 #include "analysis/findings/advice.h"
 #include "analysis/findings/context.h"
+#include "analysis/findings/exceptions.h"
 #include "analysis/ranks/cause.h"
+#include "artifacts/common/text/python_traceback.h"
+#include "artifacts/common/text/recompile_limit.h"
+#include "base/ascii.h"
 
 namespace tlparse {
 namespace {
@@ -20,7 +24,29 @@ struct Failure {
   FindingPlace place;
   std::optional<std::int64_t> time_us;
   std::int64_t record_id = 0;
+  bool is_backward = false;
 };
+
+// The line of code below the innermost frame of a place; empty: the message has none.
+std::string CodeOfFrame(std::string_view message, std::string_view file, std::int64_t line) {
+  std::string code;
+  bool is_next = false;
+  while (!message.empty() && !file.empty()) {
+    const std::string_view text = NextLine(message);
+    const std::optional<PythonFrame> frame = ParseFrameLine(text);
+    if (is_next && !frame) code = Trimmed(text);
+    is_next = frame && frame->file == file && frame->line == line;
+  }
+  return code;
+}
+
+// Where a failure was, else where the function begins.
+std::optional<FindingPlace> PlaceOfFailure(const FindingContext& context, const Failure& failure) {
+  if (!failure.place.file.empty()) return failure.place;
+  const JobCompile& compile = *failure.compile;
+  if (compile.file_id < 0) return std::nullopt;
+  return FindingPlace{context.job.string(compile.file_id), compile.line, {}};
+}
 
 // dynamo_error and the metrics' fail_type report one exception; the former has the user's line,
 // the latter has the reason alone.
@@ -29,10 +55,12 @@ Result<std::vector<Failure>> LoadFailures(FindingContext& context) {
       Statement rows,
       context.database.Prepare(
           "SELECT f.compile_id, k.text, t.text, r.text, u.text, f.user_line, f.record_id, "
-          "c.local_us + p.time_shift_us FROM failure_row f JOIN text_row k ON k.id = f.kind_id "
+          "c.local_us + p.time_shift_us, b.text FROM failure_row f JOIN text_row k ON k.id = "
+          "f.kind_id "
           "LEFT JOIN text_row t ON t.id = f.type_id LEFT JOIN text_row r ON r.id = f.reason_id "
           "LEFT JOIN text_row u ON u.id = f.user_file_id "
           "LEFT JOIN record_row c ON c.id = f.record_id LEFT JOIN process p ON p.id = c.process_id "
+          "LEFT JOIN text_row b ON b.id = c.kind_id "
           "WHERE k.text NOT IN ('restart', 'make_fx_fail_partial') AND " +
           context.job.InLogs("f.record_id") + " ORDER BY f.record_id"));
   std::vector<Failure> failures;
@@ -46,19 +74,25 @@ Result<std::vector<Failure>> LoadFailures(FindingContext& context) {
     if (compile->status != CompileStatus::kFailed && kind != "eager_compile_backwards_failure")
       continue;
     const auto [found, is_new] = by_compile.try_emplace(compile->id, failures.size());
-    if (is_new) failures.push_back({compile, {}, {}, {}, rows.OptionalInt(7), rows.Int(6)});
+    if (is_new) failures.push_back({compile, {}, {}, {}, rows.OptionalInt(7), rows.Int(6), false});
     Failure& failure = failures[found->second];
+    const std::string_view record_kind = rows.Text(8);
+    failure.is_backward = kind == "eager_compile_backwards_failure" ||
+                          record_kind.starts_with("bwd_") ||
+                          record_kind.starts_with("aot_autograd_backward");
     if (failure.reason.empty() || kind == "failure") {
       failure.type = rows.Text(2);
       failure.reason = rows.Text(3);
     }
     if (failure.place.file.empty() && !rows.IsNull(4))
       failure.place = {std::string(rows.Text(4)), rows.Int(5), {}};
+    if (failure.place.code.empty())
+      failure.place.code = CodeOfFrame(rows.Text(3), failure.place.file, failure.place.line);
   }
   // PyTorch names no exception that is no Exception (KeyboardInterrupt, SystemExit).
   for (const JobCompile& compile : context.job.compiles()) {
     if (compile.status == CompileStatus::kFailed && !by_compile.contains(compile.id))
-      failures.push_back({&compile, {}, {}, {}, {}, 0});
+      failures.push_back({&compile, {}, {}, {}, {}, 0, false});
   }
   ASSIGN_OR_RETURN(const std::set<std::int64_t> eager, CompilesRunEagerly(context));
   std::erase_if(failures, [&](const Failure& one) {
@@ -91,9 +125,22 @@ bool MayRunEagerly(const FindingContext& context, const std::vector<const Failur
   return true;
 }
 
+// torch._dynamo.config.suppress_errors: a function that cannot be compiled runs eagerly.
+Result<bool> AreSuppressed(FindingContext& context, const std::vector<std::int64_t>& compile_ids) {
+  ASSIGN_OR_RETURN(
+      const std::int64_t count,
+      context.database.QueryInt(fmt::format(
+          "SELECT count(DISTINCT m.compile_id) FROM compilation_metric_row m JOIN record_row r ON "
+          "r.id = m.record_id WHERE m.compile_id IN {} AND (instr(r.envelope, "
+          "'\"config_suppress_errors\": true') OR instr(r.envelope, "
+          "'\"config_suppress_errors\":true'))",
+          IdList(compile_ids))));
+  return count == static_cast<std::int64_t>(std::min<std::size_t>(compile_ids.size(), 100));
+}
+
 std::string TitleOf(const FindingContext& context, const std::vector<RankIndex>& who,
                     const std::string& compiles, const std::string& cause) {
-  const bool has_id = !compiles.starts_with("a compile");
+  const bool has_id = compiles.find("a compile without") == std::string::npos;
   const std::string of = fmt::format("The compile{} of {}",
                                      compiles.find(", ") == std::string::npos ? "" : "s", compiles);
   if (cause.empty())
@@ -129,7 +176,7 @@ std::string WhoCompiledIt(const FindingContext& context, const std::vector<RankI
 }
 
 // `group`: failures of one function with one cause.
-void AddFailures(FindingContext& context, const std::vector<const Failure*>& group) {
+Result<void> AddFailures(FindingContext& context, const std::vector<const Failure*>& group) {
   const Failure& first = *group.front();
   Finding& finding = context.Add(FindingKind::kCompileFailed, FindingSeverity::kError);
   std::set<RankIndex> ranks;
@@ -148,20 +195,30 @@ void AddFailures(FindingContext& context, const std::vector<const Failure*>& gro
   const std::string compiles =
       context.SetCompiles(finding, std::vector<std::int32_t>(slots.begin(), slots.end()));
   finding.cause = CauseOfException(first.type, first.reason);
-  finding.title = TitleOf(context, who, compiles, Shorten(finding.cause, 200));
+  const bool is_backward =
+      std::all_of(group.begin(), group.end(), [](const Failure* one) { return one->is_backward; });
+  finding.title = TitleOf(context, who, (is_backward ? "the backward of " : "") + compiles,
+                          Shorten(finding.cause, 300));
   if (finding.cause.empty()) {
     finding.cause = "no exception in the log";
     finding.detail =
         "PyTorch writes none for KeyboardInterrupt, SystemExit and others that are no "
         "Exception. ";
   }
-  if (!first.place.file.empty()) finding.place = first.place;
+  finding.place = PlaceOfFailure(context, first);
   finding.suggestion = HintOf(first.reason);
+  if (finding.suggestion.empty()) finding.suggestion = AdviceForException(first.reason);
   if (MayRunEagerly(context, group)) {
     finding.title = fmt::format(
         "{} not compiled{}: {}", compiles + (slots.size() == 1 ? " is" : " are"),
         context.HasRanks() ? " on " + context.WhoInside(who) : "", Shorten(finding.cause, 200));
     SetMayRunEagerly(finding);
+  }
+  ASSIGN_OR_RETURN(const bool is_suppressed, AreSuppressed(context, ids));
+  if (is_suppressed && finding.kind == FindingKind::kCompileFailed) {
+    finding.severity = FindingSeverity::kWarning;
+    finding.detail +=
+        "torch._dynamo.config.suppress_errors is set: the function runs eagerly instead. ";
   }
   finding.detail += WhoCompiledIt(context, who, *first.compile);
   const std::string ids_text = IdList(ids);
@@ -175,6 +232,7 @@ void AddFailures(FindingContext& context, const std::vector<const Failure*>& gro
   if (is_last && context.HasRanks())
     finding.detail +=
         fmt::format("It is the last compile in the log of {}.", context.WhoInside(who));
+  return {};
 }
 
 }  // namespace
@@ -190,7 +248,7 @@ Result<void> FindFailures(FindingContext& context) {
     if (group.empty()) order.push_back(key);
     group.push_back(&one);
   }
-  for (const Key& key : order) AddFailures(context, groups[key]);
+  for (const Key& key : order) RETURN_IF_ERROR(AddFailures(context, groups[key]));
   return {};
 }
 

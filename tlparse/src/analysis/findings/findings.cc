@@ -100,9 +100,16 @@ void SayDamage(const FindingContext& context, Finding& finding) {
 
 namespace {
 
+// Kinds that a healthy job may have.
+bool IsOfHealthyJobs(FindingKind kind) {
+  return kind == FindingKind::kRecompiles || kind == FindingKind::kGraphBreak ||
+         kind == FindingKind::kCacheBypassed || kind == FindingKind::kImportErrors;
+}
+
 void Order(std::vector<Finding>& findings) {
   const auto key = [](const Finding& one) {
     return std::tuple(one.severity, one.severity != FindingSeverity::kNote && !IsEnd(one.kind),
+                      one.severity == FindingSeverity::kWarning && IsOfHealthyJobs(one.kind),
                       one.since_us.value_or(INT64_MAX), -static_cast<std::int64_t>(one.rank_count));
   };
   std::stable_sort(findings.begin(), findings.end(),

@@ -9,6 +9,7 @@
 
 #include "analysis/findings/advice.h"
 #include "analysis/findings/context.h"
+#include "analysis/findings/exceptions.h"
 #include "analysis/ranks/cause.h"
 #include "artifacts/common/text/python_traceback.h"
 

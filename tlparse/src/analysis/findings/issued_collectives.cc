@@ -19,9 +19,21 @@ std::string QueryOf(const CollectiveFinding& problem) {
          " AND peer_id IS NULL ORDER BY rank";
 }
 
-bool IsDivergence(FindingKind kind) {
+bool IsOfSchedules(FindingKind kind) {
   return kind == FindingKind::kCollectiveDivergence || kind == FindingKind::kCodeDivergence ||
          kind == FindingKind::kGraphDivergence;
+}
+
+// Ranks that compiled something else, and that issued something else outside of compiled code: one
+// of the two may follow from the other.
+bool IsSameOddity(const Finding& earlier, const Finding& now) {
+  const bool is_divergence =
+      IsOfSchedules(earlier.kind) || earlier.kind == FindingKind::kInputDivergence ||
+      earlier.kind == FindingKind::kExtraCompile || earlier.kind == FindingKind::kMissingCompile ||
+      earlier.kind == FindingKind::kGraphBreakDivergence;
+  return is_divergence && earlier.severity != FindingSeverity::kNote && !now.ranks.empty() &&
+         earlier.ranks == now.ranks && now.severity == FindingSeverity::kError &&
+         now.compiles.empty();
 }
 
 // Where the schedules know no majority, a finding of theirs names both sides; what was issued may
@@ -31,7 +43,7 @@ bool IsSameCause(const Finding& earlier, const Finding& now) {
       earlier.ranks == now.ranks ||
       (!now.ranks.empty() && std::includes(earlier.ranks.begin(), earlier.ranks.end(),
                                            now.ranks.begin(), now.ranks.end()));
-  return IsDivergence(earlier.kind) && now.kind == FindingKind::kCollectiveDivergence &&
+  return IsOfSchedules(earlier.kind) && now.kind == FindingKind::kCollectiveDivergence &&
          is_among_its_ranks && !now.compiles.empty() &&
          std::find(earlier.compiles.begin(), earlier.compiles.end(), now.compiles.front()) !=
              earlier.compiles.end();
@@ -40,7 +52,7 @@ bool IsSameCause(const Finding& earlier, const Finding& now) {
 // A schedule that differs explains that its collectives were issued in another order, if nothing
 // hangs: the earlier finding names the rank that differs.
 bool Explains(const Finding& earlier, const Finding& now) {
-  return now.severity == FindingSeverity::kNote && IsDivergence(earlier.kind) &&
+  return now.severity == FindingSeverity::kNote && IsOfSchedules(earlier.kind) &&
          !now.compiles.empty() && !earlier.ranks.empty() &&
          std::includes(now.ranks.begin(), now.ranks.end(), earlier.ranks.begin(),
                        earlier.ranks.end()) &&
@@ -117,7 +129,7 @@ Result<void> FindIssuedCollectives(FindingContext& context) {
     // A finding of the schedules with the same cause becomes evidence, and one that says no more than
     // that the log of such a rank ends before the others'.
     const auto is_part = [&](const Finding& earlier) {
-      return IsSameCause(earlier, finding) ||
+      return IsSameCause(earlier, finding) || IsSameOddity(earlier, finding) ||
              (finding.kind == FindingKind::kCollectiveNotReached &&
               earlier.kind == FindingKind::kStoppedFirst && earlier.ranks == finding.ranks);
     };

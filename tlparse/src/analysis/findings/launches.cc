@@ -54,8 +54,15 @@ const char* HowEnded(const std::vector<Finding>& own, const std::vector<ProcessS
     return std::any_of(rows.begin(), rows.end(),
                        [&](const ProcessStatus& row) { return row.state == state; });
   };
-  if (own.empty() ? has(RankState::kFailed) : own.front().kind == FindingKind::kCompileFailed)
-    return "with a failed compile";
+  const bool is_failed = own.empty() ? has(RankState::kFailed)
+                                     : own.front().kind == FindingKind::kCompileFailed &&
+                                           own.front().severity == FindingSeverity::kError;
+  if (is_failed) return "with a failed compile";
+  // A log that is cut off was copied in part, or its process ended while it wrote.
+  if (!own.empty() && own.front().kind == FindingKind::kStoppedFirst &&
+      own.front().severity != FindingSeverity::kError &&
+      own.front().cause.find("inside") != std::string::npos)
+    return "in a way that its logs do not show";
   if (has(RankState::kCompiling)) return "inside a compile";
   return own.empty() ? "with no failure in its logs" : "earlier on some ranks";
 }
@@ -92,6 +99,7 @@ void DescribeEnd(FindingContext& own, const std::vector<ProcessStatus>& readable
 
 Result<void> AddRestarts(FindingContext& context) {
   std::size_t earlier = 0;
+  const auto status_count = static_cast<std::int64_t>(context.status.size());
   for (const Launch& launch : context.launches) {
     if (launch.ordinal >= context.job.launch() || ++earlier > kMostEarlier) break;
     ASSIGN_OR_RETURN(const StatusAnswer status,
@@ -118,9 +126,13 @@ Result<void> AddRestarts(FindingContext& context) {
     Finding& finding = context.Add(FindingKind::kRestarted, FindingSeverity::kNote);
     finding.launch = launch.ordinal;
     finding.since_us = launch.end_us;
-    finding.title = fmt::format("Launch {} of {} ({} to {} UTC) ended {}", launch.ordinal,
-                                context.launches.size(), Clock(launch.start_us),
-                                Clock(launch.end_us), HowEnded(own.findings, readable));
+    const bool is_of_others = launch.process_count != status_count;
+    finding.title = fmt::format(
+        "Launch {} of {} ({} to {} UTC{}) ended {}", launch.ordinal, context.launches.size(),
+        Clock(launch.start_us), Clock(launch.end_us),
+        is_of_others ? fmt::format(", {} processes, now {}", launch.process_count, status_count)
+                     : "",
+        HowEnded(own.findings, readable));
     DescribeEnd(own, readable, status.rows.size(), finding);
     finding.suggestion = fmt::format("tlparse findings <db> --launch {}", launch.ordinal);
     finding.query = fmt::format("SELECT * FROM rank_status WHERE run_id = {} AND launch = {}",

@@ -108,10 +108,27 @@ std::string AdviceFor(const std::vector<Recompile>& recompiles) {
   return text;
 }
 
-// Where older
-// entries failed on the same as a newer one, with values of their own, the newer one is shown.
+namespace {
+
+// Whether all entries failed on one thing.
+bool HaveOneSubject(const std::vector<Recompile>& recompiles) {
+  std::set<std::string> subjects;
+  for (const Recompile& one : recompiles) {
+    for (const FailedEntry& entry : one.entries)
+      subjects.insert(entry.reason.subject + "\n" + entry.reason.at);
+  }
+  return subjects.size() == 1;
+}
+
+}  // namespace
+
+// Where older entries failed on the same as a newer one, with values of their own, the newer one is
+// shown; of many recompiles for one thing, whose values are shown elsewhere, the first.
 std::string FailedGuards(const std::vector<Recompile>& recompiles) {
-  constexpr std::size_t kMost = 12;
+  constexpr std::size_t kMost = 12, kMostOfOne = 3;
+  if (recompiles.size() > kMostOfOne && HaveOneSubject(recompiles))
+    return fmt::format("{}; and {} more on the same", FailedGuards({recompiles.front()}),
+                       recompiles.size() - 1);
   std::string text;
   std::size_t shown = 0, left_out = 0;
   for (const Recompile& one : recompiles) {

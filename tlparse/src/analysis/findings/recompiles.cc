@@ -8,11 +8,13 @@
 
 #include "analysis/findings/advice.h"
 #include "analysis/findings/context.h"
+#include "analysis/findings/recompile_fold.h"
 #include "analysis/findings/recompile_texts.h"
 #include "analysis/guard_text.h"
 #include "analysis/ranks/cause.h"
 #include "analysis/recompile_reasons.h"
 #include "artifacts/common/text/python_traceback.h"
+#include "artifacts/common/text/recompile_limit.h"
 
 namespace tlparse {
 namespace {
@@ -24,10 +26,14 @@ struct Function {
   std::map<RankIndex, std::size_t> count_of;    // recompiles that were made
   std::map<RankIndex, std::size_t> refused_of;  // attempts that the limit refused
   std::map<std::pair<RankIndex, std::string>, std::size_t> silent_of_frame;  // of those, by frame
-  std::set<std::int32_t> slots;
-  std::vector<std::int64_t> ids;
-  RankIndex shown = -1;               // the first rank that recompiled it
-  std::vector<Recompile> recompiles;  // of that rank, in order
+  std::map<RankIndex, std::vector<std::int64_t>> ids_of;
+  std::vector<std::int64_t> refused_ids;
+  std::map<RankIndex, std::set<std::int32_t>> slots_of;
+  std::set<RankIndex> having;  // ranks that compiled it
+  // The ranks that are reported: all that recompiled it, or those that did so more than the others.
+  std::vector<RankIndex> who;
+  std::vector<RankIndex> usual;       // the others; empty: there are none
+  std::vector<Recompile> recompiles;  // of the first of them, in order
   std::vector<std::int64_t> shown_ids;
   FindingPlace place;
   std::optional<std::int64_t> since_us;
@@ -38,24 +44,29 @@ struct Function {
   bool IsLimit() const { return !limit_compile.empty(); }
 };
 
-using Functions = std::map<std::tuple<std::string, std::string, std::int64_t>, Function>;
+using FunctionKey = std::tuple<std::string, std::string, std::int64_t>;
+using Functions = std::map<FunctionKey, Function>;
 
-Function& Of(const FindingContext& context, const JobCompile& compile, Functions& functions) {
+FunctionKey KeyOf(const FindingContext& context, const JobCompile& compile) {
   const std::string& name = context.FunctionOf(compile);
   // Without a name the label's frame distinguishes functions.
   const std::string& label = context.job.string(compile.label_id);
-  const std::string shown_name = name.empty() ? "frame " + label.substr(0, label.rfind('/')) : name;
-  const std::string file =
-      compile.file_id < 0 ? std::string() : context.job.string(compile.file_id);
-  Function& function = functions[{shown_name, file, compile.line}];
-  function.name = shown_name;
-  function.file = file;
-  function.line = compile.line;
+  return {name.empty() ? "frame " + label.substr(0, label.rfind('/')) : name,
+          compile.file_id < 0 ? std::string() : context.job.string(compile.file_id), compile.line};
+}
+
+Function& Of(const FindingContext& context, const JobCompile& compile, Functions& functions) {
+  const FunctionKey key = KeyOf(context, compile);
+  Function& function = functions[key];
+  std::tie(function.name, function.file, function.line) = key;
   return function;
 }
 
 Result<void> LoadEntries(FindingContext& context, const std::set<std::int64_t>& refused,
                          Function& function) {
+  constexpr std::size_t kMostShown = 1000;
+  function.shown_ids = function.ids_of[function.who.front()];
+  if (function.shown_ids.size() > kMostShown) function.shown_ids.resize(kMostShown);
   for (const std::int64_t id : function.shown_ids) {
     Recompile& one = function.recompiles.emplace_back();
     one.label = context.job.string(context.job.FindCompile(id)->label_id);
@@ -66,6 +77,42 @@ Result<void> LoadEntries(FindingContext& context, const std::set<std::int64_t>& 
     if (!newest.file.empty()) function.place = {newest.file, newest.line, newest.reason.code};
   }
   return {};
+}
+
+// How much a rank recompiled a function: whether the limit refused it, and how often.
+using Extent = std::pair<bool, std::size_t>;
+
+Extent ExtentOf(const Function& function, RankIndex rank) {
+  const auto count = function.count_of.find(rank);
+  return {function.refused_of.contains(rank), count == function.count_of.end() ? 0 : count->second};
+}
+
+// Ranks that recompiled it more than most, or than the other half, or that alone reached the limit,
+// are the odd ones.
+void ChooseWho(const FindingContext& context, Function& function) {
+  for (const auto& [rank, count] : function.count_of) function.who.push_back(rank);
+  if (!context.HasRanks()) return;
+  std::map<Extent, std::vector<RankIndex>> groups;
+  std::size_t count = 0;
+  for (const RankIndex rank : function.having) {
+    const LogDamage& damage = context.ranks.damage;
+    if (!context.job.participants()[static_cast<std::size_t>(rank)].rank ||
+        damage.EndsEarly(context.job, rank) || damage.AreDamaged({rank}))
+      continue;
+    groups[ExtentOf(function, rank)].push_back(rank);
+    ++count;
+  }
+  // Of two halves the one that did so less.
+  const auto usual = std::find_if(groups.begin(), groups.end(),
+                                  [&](const auto& one) { return 2 * one.second.size() >= count; });
+  if (usual == groups.end()) return;
+  std::vector<RankIndex> more;
+  for (const RankIndex rank : function.who) {
+    if (ExtentOf(function, rank) > usual->first) more.push_back(rank);
+  }
+  if (more.empty()) return;
+  function.who = std::move(more);
+  function.usual = usual->second;
 }
 
 Result<void> LoadReasons(FindingContext& context, const std::set<std::int64_t>& refused,
@@ -82,15 +129,19 @@ Result<void> LoadReasons(FindingContext& context, const std::set<std::int64_t>& 
     Function& function = Of(context, *compile, functions);
     std::size_t& count = function.count_of[compile->participant];
     if (!refused.contains(compile->id)) ++count;
-    if (compile->slot >= 0) function.slots.insert(compile->slot);
-    function.ids.push_back(compile->id);
+    if (compile->slot >= 0) function.slots_of[compile->participant].insert(compile->slot);
+    function.ids_of[compile->participant].push_back(compile->id);
     if (compile->start_us != 0 && (!function.since_us || compile->start_us < *function.since_us))
       function.since_us = compile->start_us;
-    if (function.shown < 0) function.shown = compile->participant;
-    if (function.shown == compile->participant && function.shown_ids.size() < 1000)
-      function.shown_ids.push_back(compile->id);
   }
-  for (auto& [key, function] : functions) RETURN_IF_ERROR(LoadEntries(context, refused, function));
+  for (const JobCompile& compile : context.job.compiles()) {
+    const auto found = functions.find(KeyOf(context, compile));
+    if (found != functions.end()) found->second.having.insert(compile.participant);
+  }
+  for (auto& [key, function] : functions) {
+    ChooseWho(context, function);
+    RETURN_IF_ERROR(LoadEntries(context, refused, function));
+  }
   return {};
 }
 
@@ -122,44 +173,8 @@ Result<std::set<std::int64_t>> LoadLimits(FindingContext& context, Functions& fu
     if (function.limit_compile.empty()) function.limit_compile = label;
     function.count_of.try_emplace(compile->participant, 0);
     ++function.refused_of[compile->participant];
-    if (function.ids.empty()) function.ids.push_back(compile->id);
-    if (compile->slot >= 0) function.slots.insert(compile->slot);
-  }
-}
-
-// A recompile on some ranks only is a divergence. If that is reported, the last finding becomes
-// evidence of it, and its advice moves there.
-void FoldIntoDivergence(FindingContext& context) {
-  Finding& own = context.findings.back();
-  if (own.ranks.empty()) return;
-  // Where there is no majority, the divergence names both sides.
-  const auto is_same = [&](const Finding& other) {
-    const bool is_of_ranks =
-        other.ranks == own.ranks ||
-        ((other.ranks.empty() || std::includes(other.ranks.begin(), other.ranks.end(),
-                                               own.ranks.begin(), own.ranks.end())) &&
-         std::find_first_of(other.compiles.begin(), other.compiles.end(), own.compiles.begin(),
-                            own.compiles.end()) != other.compiles.end());
-    return (other.kind == FindingKind::kExtraCompile ||
-            other.kind == FindingKind::kMissingCompile ||
-            other.kind == FindingKind::kInputDivergence) &&
-           is_of_ranks && other.function == own.function;
-  };
-  for (Finding& other : context.findings) {
-    if (&other == &own) continue;
-    if (std::any_of(other.evidence.begin(), other.evidence.end(), is_same)) {
-      Finding evidence = std::move(own);
-      context.findings.pop_back();
-      other.evidence.push_back(std::move(evidence));
-      return;
-    }
-    if (!is_same(other)) continue;
-    if (!other.place) other.place = own.place;
-    if (other.suggestion.empty()) other.suggestion = own.suggestion;
-    Finding evidence = std::move(own);
-    context.findings.pop_back();
-    other.evidence.push_back(std::move(evidence));
-    return;
+    function.refused_ids.push_back(compile->id);
+    if (compile->slot >= 0) function.slots_of[compile->participant].insert(compile->slot);
   }
 }
 
@@ -168,18 +183,25 @@ struct Range {
   std::size_t least = SIZE_MAX, most = 0;
 };
 
-Range RangeOf(const std::map<RankIndex, std::size_t>& counts) {
+Range RangeOf(const std::map<RankIndex, std::size_t>& counts, const std::vector<RankIndex>& who) {
   Range range;
-  for (const auto& [rank, count] : counts) {
-    range.least = std::min(range.least, count);
-    range.most = std::max(range.most, count);
+  for (const RankIndex rank : who) {
+    const auto count = counts.find(rank);
+    range.least = std::min(range.least, count == counts.end() ? 0 : count->second);
+    range.most = std::max(range.most, count == counts.end() ? 0 : count->second);
   }
   return range;
 }
 
+// "once", "3 times", "3 to 4 times"
+std::string TimesText(const Range& range) {
+  return range.least == range.most ? Times(range.most)
+                                   : fmt::format("{} to {} times", range.least, range.most);
+}
+
 // "; 4 further attempts were refused: …"
 std::string LimitText(const Function& function, bool has_recompiles) {
-  const Range range = RangeOf(function.refused_of);
+  const Range range = RangeOf(function.refused_of, function.who);
   const std::string count = range.least == range.most
                                 ? std::to_string(range.most)
                                 : fmt::format("{} to {}", range.least, range.most);
@@ -206,17 +228,39 @@ std::optional<FindingPlace> PlaceOf(const Function& function) {
   if (const std::size_t comma = place.file.rfind(", "); comma != std::string::npos)
     place.file.erase(0, comma + 2);
   place.file = WholePath(place.file, function.file);
+  // Of a path that is cut, whose file it is is not known.
+  if (place.file.starts_with("…") && !function.file.empty())
+    return FindingPlace{function.file, function.line, {}};
   return place;
 }
 
-std::string TitleOf(const FindingContext& context, const Function& function,
-                    const std::vector<RankIndex>& who) {
-  const Range range = RangeOf(function.count_of);
+// "Only rank 2 recompiled f: 7 times", "Rank 2 recompiled f 7 times, ranks 0,1 once"
+std::string TitleOfOdd(const FindingContext& context, const Function& function,
+                       const std::string& varied) {
+  const Range range = RangeOf(function.count_of, function.who);
+  const Range usual = RangeOf(function.count_of, function.usual);
+  const std::string brackets = varied.empty() ? "" : fmt::format(" ({})", varied);
+  if (range.most == 0)
+    return fmt::format("Only {} had a compile of {} refused", context.WhoInside(function.who),
+                       function.name);
+  if (usual.most > 0)
+    return fmt::format("{} recompiled {} {}{}, {} {}", context.Who(function.who), function.name,
+                       TimesText(range), brackets, context.WhoInside(function.usual),
+                       TimesText(usual));
+  return fmt::format("Only {} recompiled {}: {}{}{}", context.WhoInside(function.who),
+                     function.name, TimesText(range), function.who.size() == 1 ? "" : " each",
+                     brackets);
+}
+
+std::string TitleOf(const FindingContext& context, const Function& function) {
+  const std::string varied = Varied(function.recompiles);
+  const std::vector<RankIndex>& who = function.who;
+  const Range range = RangeOf(function.count_of, who);
   std::string title = function.name;
-  if (range.most > 0) {
-    title += " was recompiled ";
-    title += range.least == range.most ? Times(range.most)
-                                       : fmt::format("{} to {} times", range.least, range.most);
+  if (!function.usual.empty()) {
+    title = TitleOfOdd(context, function, varied);
+  } else if (range.most > 0) {
+    title += " was recompiled " + TimesText(range);
     if (context.job.HasSeveral() && context.HasRanks())
       title += who.size() == 1 ? " on " + context.WhoInside(who)
                : who.size() == context.job.participants().size()
@@ -225,28 +269,37 @@ std::string TitleOf(const FindingContext& context, const Function& function,
     else if (context.job.HasSeveral())
       title += who.size() == 1 ? " in " + context.WhoInside(who)
                                : fmt::format(" in each of {} logs", who.size());
-    if (const std::string varied = Varied(function.recompiles); !varied.empty())
-      title += fmt::format(" ({})", varied);
+    if (!varied.empty()) title += fmt::format(" ({})", varied);
   }
   if (function.IsLimit()) title += LimitText(function, range.most > 0);
   return title;
 }
 
-Result<void> Tell(FindingContext& context, const Function& function) {
-  const bool is_repeated = RangeOf(function.count_of).most > 1;
-  Finding& finding =
-      context.Add(function.IsLimit() ? FindingKind::kRecompileLimit : FindingKind::kRecompiles,
-                  function.is_hard_limit              ? FindingSeverity::kError
-                  : function.IsLimit() || is_repeated ? FindingSeverity::kWarning
-                                                      : FindingSeverity::kNote);
-  std::vector<RankIndex> who;
-  for (const auto& [rank, count] : function.count_of) who.push_back(rank);
-  context.SetRanks(finding, who);
-  context.SetCompiles(finding,
-                      std::vector<std::int32_t>(function.slots.begin(), function.slots.end()));
+Result<Finding> Make(FindingContext& context, const Function& function) {
+  const bool is_repeated = RangeOf(function.count_of, function.who).most > 1;
+  const bool is_odd = !function.usual.empty();
+  Finding finding;
+  finding.kind = function.IsLimit() ? FindingKind::kRecompileLimit
+                 : is_odd           ? FindingKind::kExtraCompile
+                                    : FindingKind::kRecompiles;
+  finding.severity = function.is_hard_limit                        ? FindingSeverity::kError
+                     : function.IsLimit() || is_repeated || is_odd ? FindingSeverity::kWarning
+                                                                   : FindingSeverity::kNote;
+  finding.launch = context.job.launch();
+  context.SetRanks(finding, function.who);
+  std::set<std::int32_t> slots;
+  std::vector<std::int64_t> ids;
+  for (const RankIndex rank : function.who) {
+    if (const auto own = function.slots_of.find(rank); own != function.slots_of.end())
+      slots.insert(own->second.begin(), own->second.end());
+    if (const auto own = function.ids_of.find(rank); own != function.ids_of.end())
+      ids.insert(ids.end(), own->second.begin(), own->second.end());
+  }
+  if (ids.empty()) ids = function.refused_ids;
+  context.SetCompiles(finding, std::vector<std::int32_t>(slots.begin(), slots.end()));
   finding.function = function.name;
   finding.since_us = function.since_us;
-  finding.title = TitleOf(context, function, who);
+  finding.title = TitleOf(context, function);
   finding.cause = Varied(function.recompiles);
   finding.place = PlaceOf(function);
   if (finding.place && !IsUserFile(finding.place->file) && !function.shown_ids.empty()) {
@@ -262,16 +315,13 @@ Result<void> Tell(FindingContext& context, const Function& function) {
   }
   if (function.IsLimit())
     finding.detail +=
-        fmt::format("The first compile that was refused: {}.", function.limit_compile);
+        fmt::format("The first compile that was refused: {}. ", function.limit_compile);
   finding.suggestion = AdviceFor(function.recompiles);
   if (const std::string guards = FailedGuards(function.recompiles); !guards.empty())
-    finding.detail +=
-        fmt::format("{}Guards that failed: {}.",
-                    finding.detail.empty() || finding.detail.ends_with(' ') ? "" : " ", guards);
-  finding.query = fmt::format("SELECT * FROM recompile WHERE compile_id IN {} ORDER BY record_id",
-                              IdList(function.ids));
-  FoldIntoDivergence(context);
-  return {};
+    finding.detail += fmt::format("Guards that failed: {}.", guards);
+  finding.query =
+      fmt::format("SELECT * FROM recompile WHERE compile_id IN {} ORDER BY record_id", IdList(ids));
+  return finding;
 }
 
 }  // namespace
@@ -280,7 +330,11 @@ Result<void> FindRecompiles(FindingContext& context) {
   Functions functions;
   ASSIGN_OR_RETURN(const std::set<std::int64_t> refused, LoadLimits(context, functions));
   RETURN_IF_ERROR(LoadReasons(context, refused, functions));
-  for (const auto& [key, function] : functions) RETURN_IF_ERROR(Tell(context, function));
+  for (const auto& [key, function] : functions) {
+    ASSIGN_OR_RETURN(Finding finding, Make(context, function));
+    AddRecompiles(context, std::move(finding),
+                  function.IsLimit() || RangeOf(function.count_of, function.who).most > 1);
+  }
   return {};
 }
 

@@ -37,7 +37,10 @@ void FindBehind(const FindingContext& context, std::vector<Stop>& stops) {
   std::vector<RankIndex> ranks = context.All();
   std::erase_if(ranks, [&](RankIndex one) { return !IsRank(job, one); });
   const std::size_t count = ranks.size();
-  if (count < 3) return;
+  // Of two ranks the one that lacks a compile ended early only if the other's log shows an end.
+  const bool has_other_end = std::any_of(stops.begin(), stops.end(),
+                                         [&](const Stop& one) { return IsRank(job, one.rank); });
+  if (count < 2 || (count == 2 && !has_other_end)) return;
   std::vector<std::size_t> having(job.slots().size());
   for (const JobCompile& compile : job.compiles()) {
     if (compile.slot >= 0 && !compile.is_synthetic && IsRank(job, compile.participant))
@@ -52,7 +55,9 @@ void FindBehind(const FindingContext& context, std::vector<Stop>& stops) {
     std::int32_t last = -1, missing = -1, next_slot = -1;
     bool is_prefix = true;
     for (const std::int32_t slot : job.slot_order()) {
-      const bool is_common = 2 * having[static_cast<std::size_t>(slot)] > count;
+      const bool is_common = 2 * having[static_cast<std::size_t>(slot)] > count ||
+                             (count == 2 && having[static_cast<std::size_t>(slot)] == 1 &&
+                              job.CompileOf(rank, slot) < 0);
       const bool has_it = job.CompileOf(rank, slot) >= 0;
       if (has_it) last = job.SlotPosition(slot);
       if (is_common && !has_it && missing < 0) missing = job.SlotPosition(slot), next_slot = slot;
@@ -75,7 +80,8 @@ void FindBehind(const FindingContext& context, std::vector<Stop>& stops) {
     }
     return stop.last_us >= latest_us;
   });
-  if (2 * behind.size() < count) stops.insert(stops.end(), behind.begin(), behind.end());
+  if (2 * behind.size() < count || (count == 2 && behind.size() == 1))
+    stops.insert(stops.end(), behind.begin(), behind.end());
 }
 
 }  // namespace

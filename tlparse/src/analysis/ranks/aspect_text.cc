@@ -3,21 +3,17 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "analysis/diff/graph_difference.h"
+
 namespace tlparse {
-namespace {
-
-std::string NodeOr(const std::string& node) { return node.empty() ? "(the graph ends)" : node; }
-
-}  // namespace
 
 std::string KeyText(const CacheFinding& finding, const std::string& where, bool is_on_others) {
   std::string text;
   if (finding.cause.kind == CauseKind::kGraph) {
     const bool has_node = !finding.node.empty() || !finding.against_node.empty();
-    text = fmt::format(
-        "{}: {}{}", where, is_on_others ? "on the others: " : "",
-        has_node ? fmt::format("{} → {}", NodeOr(finding.against_node), NodeOr(finding.node))
-                 : finding.cause.text);
+    text =
+        fmt::format("{}: {}{}", where, is_on_others ? "on the others: " : "",
+                    has_node ? NodeChange(finding.against_node, finding.node) : finding.cause.text);
   } else {
     text = fmt::format("{}{}: {} (in {})", is_on_others ? "on the others: " : "",
                        Title(finding.cause.kind), finding.cause.text, where);

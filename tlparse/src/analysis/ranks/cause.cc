@@ -44,21 +44,6 @@ bool IsOneOf(std::string_view name, std::initializer_list<std::string_view> name
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-// Every number made 0: two graphs that differ in sizes only have equal forms.
-std::string DigitsAsZero(std::string_view text) {
-  std::string result;
-  for (std::size_t at = 0; at < text.size();) {
-    const auto kept_end =
-        std::find_if(text.begin() + static_cast<std::ptrdiff_t>(at), text.end(), IsDigit);
-    const auto end = static_cast<std::size_t>(kept_end - text.begin());
-    result += text.substr(at, end - at);
-    at = end;
-    if (at < text.size()) result += '0';
-    while (at < text.size() && IsDigit(text[at])) ++at;
-  }
-  return result;
-}
-
 // The names of process groups in functional collectives removed: the last string argument of a
 // _c10d_functional call.
 std::string WithoutGroups(std::string_view text) {
@@ -157,12 +142,14 @@ std::string_view Plain(std::string_view value) {
 }
 
 std::string DescribeTexts(std::string_view a, std::string_view b) {
-  const std::optional<FirstDifference> first = FindFirstDifference(a, b);
+  std::optional<FirstDifference> first =
+      FindFirstDifference(WithoutDeletions(a), WithoutDeletions(b));
+  if (!first) first = FindFirstDifference(a, b);
   if (!first) return "the texts are equal";
   const auto [old_part, new_part] = DifferingAnnotations(first->a, first->b);
-  return fmt::format("line {}: {} → {}", first->a_line,
-                     old_part.empty() ? "(end)" : Shorten(old_part, 120),
-                     new_part.empty() ? "(end)" : Shorten(new_part, 120));
+  return fmt::format("line {}: {}", first->a_line,
+                     ChangeText(old_part.empty() ? "(end)" : old_part,
+                                new_part.empty() ? "(end)" : new_part, 120));
 }
 
 std::string Versions(std::string_view what, const std::string& a, const std::string& b) {
@@ -214,6 +201,20 @@ std::string CauseText(CauseKind kind, const std::vector<ComponentDifference>& di
 
 }  // namespace
 
+std::string DigitsAsZero(std::string_view text) {
+  std::string result;
+  for (std::size_t at = 0; at < text.size();) {
+    const auto kept_end =
+        std::find_if(text.begin() + static_cast<std::ptrdiff_t>(at), text.end(), IsDigit);
+    const auto end = static_cast<std::size_t>(kept_end - text.begin());
+    result += text.substr(at, end - at);
+    at = end;
+    if (at < text.size()) result += '0';
+    while (at < text.size() && IsDigit(text[at])) ++at;
+  }
+  return result;
+}
+
 std::string_view Name(CauseKind kind) { return kCauseKinds[static_cast<std::size_t>(kind)].name; }
 std::string_view Title(CauseKind kind) { return kCauseKinds[static_cast<std::size_t>(kind)].title; }
 bool IsNote(CauseKind kind) { return kind >= CauseKind::kDevice; }
@@ -257,7 +258,7 @@ std::string DescribeChange(const ComponentDifference& difference) {
   }
   if (a.find('\n') != std::string::npos || b.find('\n') != std::string::npos)
     return DescribeTexts(a, b);
-  return fmt::format("{} → {}", Shorten(a, 80), Shorten(b, 80));
+  return ChangeText(a, b, 80);
 }
 
 ComponentDifference DescribeConfigChange(std::string_view a, std::string_view b) {

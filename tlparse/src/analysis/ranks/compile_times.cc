@@ -92,6 +92,37 @@ std::string RankFacts::ReasonOfSlowness(const CacheAnswer& cache, RankIndex rank
   return {};
 }
 
+namespace {
+
+// The innermost timed event, of those that are no phase of their own, in which a compile spent most of what it took longer than another one:
+// "44.21 s more in pass.x"; empty: no such event.
+Result<std::string> InnermostExcess(Database& database, std::int64_t own_id,
+                                    std::int64_t typical_id, double excess_s) {
+  constexpr double kMost = 0.75;
+  ASSIGN_OR_RETURN(
+      Statement events,
+      database.Prepare(
+          "SELECT t.text, total(iif(c.id = ?1, e.duration_us, 0)) AS own_us, "
+          "total(iif(c.id = ?2, e.duration_us, 0)) AS typical_us FROM compile c JOIN "
+          "chromium_event_row e ON e.record_id BETWEEN c.first_record_id AND c.last_record_id AND "
+          "e.compile_id = c.id JOIN text_row t ON t.id = e.name_id WHERE c.id IN (?1, ?2) AND "
+          "e.phase = 88 AND t.text NOT IN ('dynamo', 'entire_frame_compile', "
+          "'entire_backward_compile', 'backend_compile', 'create_aot_dispatcher_function', "
+          "'inductor_compile', 'fx_codegen_and_compile', '_compile.compile_inner') AND t.text NOT "
+          "LIKE 'compile\\_attempt\\_%' ESCAPE '\\' AND t.text NOT LIKE 'compile\\_fx%' ESCAPE "
+          "'\\' GROUP BY t.id HAVING own_us - typical_us >= ?3 * 1e6 ORDER BY own_us, "
+          "t.text LIMIT 1"));
+  events.Bind(1, own_id);
+  events.Bind(2, typical_id);
+  events.Bind(3, kMost * excess_s);
+  ASSIGN_OR_RETURN(const bool has_row, events.Step());
+  if (!has_row) return std::string();
+  return fmt::format("{:.2f} s more in {}", (events.Real(1) - events.Real(2)) / 1e6,
+                     events.Text(0));
+}
+
+}  // namespace
+
 Result<std::optional<SlowestRank>> RankFacts::FindSlowest(Database& database,
                                                           const CacheAnswer& cache) const {
   const auto slowest = std::max_element(compile_s_.begin(), compile_s_.end());
@@ -123,6 +154,13 @@ Result<std::optional<SlowestRank>> RankFacts::FindSlowest(Database& database,
                      others.end());
     const auto& [median, median_compile] = others[middle];
     const double excess = *own_s - median;
+    constexpr double kLeastComparedS = 0.1;
+    if (*own_s >= kLeastComparedS && median > 0) {
+      const double times = *own_s / median;
+      result.least_times = result.compared_count == 0 ? times : std::min(result.least_times, times);
+      result.most_times = std::max(result.most_times, times);
+      ++result.compared_count;
+    }
     if (excess > result.compile_excess_s)
       result.compile_excess_s = excess, worst_slot = slot, typical = median_compile;
   }
@@ -137,6 +175,9 @@ Result<std::optional<SlowestRank>> RankFacts::FindSlowest(Database& database,
   const std::int64_t own_id =
       job_->compiles()[static_cast<std::size_t>(job_->CompileOf(result.rank, worst_slot))].id;
   const std::int64_t typical_id = job_->compiles()[static_cast<std::size_t>(typical)].id;
+  ASSIGN_OR_RETURN(result.reason,
+                   InnermostExcess(database, own_id, typical_id, result.compile_excess_s));
+  if (!result.reason.empty()) return std::optional(result);
   ASSIGN_OR_RETURN(Statement phases,
                    database.Prepare("SELECT total(dynamo_us), total(inductor_us), "
                                     "total(backward_us), total(before_restart_us), total(gc_us) "
@@ -163,6 +204,50 @@ Result<std::optional<SlowestRank>> RankFacts::FindSlowest(Database& database,
     result.reason =
         "more in Dynamo; neither Inductor, backward, restarts nor garbage collection took longer";
   return std::optional(result);
+}
+
+Result<std::optional<StalledCompile>> RankFacts::FindStalled(Database& database,
+                                                             const CacheAnswer& cache) const {
+  constexpr double kLeastExcessS = 10, kLeastTimes = 3;
+  std::optional<StalledCompile> stalled;
+  double most_excess = kLeastExcessS;
+  std::int32_t own_compile = -1, typical = -1;
+  for (std::size_t i = 0; i < job_->slots().size(); ++i) {
+    std::vector<std::pair<double, std::int32_t>> times;
+    for (std::size_t rank = 0; rank < compile_s_.size(); ++rank) {
+      const std::int32_t index =
+          job_->CompileOf(static_cast<RankIndex>(rank), static_cast<std::int32_t>(i));
+      if (index < 0) continue;
+      if (const auto s = job_->compiles()[static_cast<std::size_t>(index)].Seconds())
+        times.emplace_back(*s, index);
+    }
+    if (times.size() < 2) continue;
+    std::sort(times.begin(), times.end());
+    const std::int32_t median_compile = times[(times.size() - 1) / 2].second;
+    const auto& [longest, longest_compile] = times.back();
+    // The others take what they take: one rank is apart from all of them.
+    const double next = times[times.size() - 2].first;
+    if (longest - next <= most_excess || longest < kLeastTimes * next) continue;
+    most_excess = longest - next;
+    own_compile = longest_compile;
+    typical = median_compile;
+    stalled =
+        StalledCompile{job_->compiles()[static_cast<std::size_t>(longest_compile)].participant,
+                       static_cast<std::int32_t>(i),
+                       longest,
+                       times.size() - 1,
+                       times.front().first,
+                       next,
+                       {}};
+  }
+  if (!stalled) return stalled;
+  stalled->reason = ReasonOfSlowness(cache, stalled->rank, stalled->slot);
+  if (!stalled->reason.empty()) return stalled;
+  ASSIGN_OR_RETURN(
+      stalled->reason,
+      InnermostExcess(database, job_->compiles()[static_cast<std::size_t>(own_compile)].id,
+                      job_->compiles()[static_cast<std::size_t>(typical)].id, most_excess));
+  return stalled;
 }
 
 }  // namespace tlparse

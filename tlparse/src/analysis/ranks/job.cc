@@ -297,6 +297,10 @@ std::vector<std::int32_t> Job::MatchSlots(const std::vector<std::int32_t>& compi
   pass([&](const JobCompile& c) {
     return when(true, {c.label_id, c.generation, c.function_id, c.line, c.graph_content});
   });
+  // The first compile of a function is that of the others, whatever it was given.
+  pass([&](const JobCompile& c) {
+    return when(c.function_id >= 0, {c.label_id, c.generation, c.function_id, c.file_id, c.line});
+  });
   pass([&](const JobCompile& c) {
     return when(c.graph_content != 0, {c.function_id, c.graph_content});
   });

@@ -5,9 +5,10 @@
 #include <algorithm>
 #include <map>
 
+#include "analysis/diff/code_difference.h"
 #include "analysis/diff/graph_difference.h"
 #include "analysis/diff/text_diff.h"
-#include "analysis/findings/advice.h"
+#include "analysis/findings/exceptions.h"
 #include "artifacts/common/text/normalize.h"
 
 namespace tlparse {
@@ -198,13 +199,15 @@ Result<std::vector<RankAspect>> RankFacts::Compare(Database& database, RankIndex
       ASSIGN_OR_RETURN(
           const GraphDifference difference,
           CompareGraphs(database, old_one.graph_content, database, new_one.graph_content));
-      std::string text = title + ": the Dynamo graph differs";
-      if (difference.differs) {
-        text += fmt::format(": {} → {}", difference.a_node.empty() ? "(end)" : difference.a_node,
-                            difference.b_node.empty() ? "(end)" : difference.b_node);
-        if (!difference.b_source.empty()) text += " at " + difference.b_source;
-      }
+      std::string text =
+          difference.differs
+              ? fmt::format("{}: the Dynamo graph differs: {}", title,
+                            NodeChange(difference.a_node, difference.b_node))
+              : title + ": the graphs are equal but for the lines of the user's code in them";
+      if (difference.differs && !difference.b_source.empty()) text += " at " + difference.b_source;
       aspects.push_back({"graphs", std::move(text), {slot}, std::nullopt, false, is_state});
+      aspects.back().is_of_numbers =
+          difference.differs && DigitsAsZero(difference.a_node) == DigitsAsZero(difference.b_node);
       SetPlace(aspects.back(),
                difference.b_source.empty() ? difference.a_source : difference.b_source);
     }
@@ -215,6 +218,8 @@ Result<std::vector<RankAspect>> RankFacts::Compare(Database& database, RankIndex
     for (const Event& event : here ? new_events : old_events) {
       const std::vector<Event>& others = here ? old_events : new_events;
       if (std::count(others.begin(), others.end(), event) != 0) continue;
+      // That the other side has no such compile is said already.
+      if (job_->CompileOf(here ? reference : rank, event.slot) < 0) continue;
       ASSIGN_OR_RETURN(const std::string reason, TextOf(database, event.reason_id));
       std::string what = reason;
       if (!event.is_break) {
@@ -242,20 +247,27 @@ Result<std::vector<RankAspect>> RankFacts::Compare(Database& database, RankIndex
       }
     }
   }
+  const std::vector<Code>& old_codes = codes_[static_cast<std::size_t>(reference)];
   const std::vector<Code>& new_codes = codes_[static_cast<std::size_t>(rank)];
-  for (const Code& code : codes_[static_cast<std::size_t>(reference)]) {
-    const auto other = std::find_if(new_codes.begin(), new_codes.end(),
-                                    [&](const Code& c) { return c.graph_slot == code.graph_slot; });
-    if (other == new_codes.end() || other->content_id == code.content_id) continue;
+  std::int32_t graph_slot = -1;
+  std::ptrdiff_t position = 0;  // among the codes of a graph: wrapper and kernels may be apart
+  for (const Code& code : old_codes) {
+    position = code.graph_slot == graph_slot ? position + 1 : 0;
+    graph_slot = code.graph_slot;
+    auto other = std::find_if(new_codes.begin(), new_codes.end(),
+                              [&](const Code& c) { return c.graph_slot == graph_slot; });
+    if (new_codes.end() - other <= position) continue;
+    other += position;
+    if (other->graph_slot != graph_slot || other->content_id == code.content_id) continue;
     ASSIGN_OR_RETURN(const std::string a, CodeOf(database, code.record_id));
     ASSIGN_OR_RETURN(const std::string b, CodeOf(database, other->record_id));
     const std::optional<FirstDifference> first = FindFirstDifference(a, b);
-    aspects.push_back(
-        {"code",
-         fmt::format("{}: the generated code differs{}", graphs_->Title(*job_, code.graph_slot),
-                     first ? fmt::format(" in line {}: {} → {}", first->a_line,
-                                         Shorten(first->a, 80), Shorten(first->b, 80))
-                           : "")});
+    std::string text = graphs_->Title(*job_, code.graph_slot) + ": the generated code differs";
+    if (first)
+      text += fmt::format(" in line {}: {}", first->a_line, ChangeText(first->a, first->b, 80));
+    if (const std::string target = TargetChange(a, b); !target.empty())
+      text = fmt::format("{}: code {}", graphs_->Title(*job_, code.graph_slot), target);
+    aspects.push_back({"code", std::move(text)});
     break;
   }
   return aspects;

@@ -34,6 +34,9 @@ class RankFacts {
   // Nothing if there are fewer than two participants or no times.
   Result<std::optional<SlowestRank>> FindSlowest(Database& database,
                                                  const CacheAnswer& cache) const;
+  // Nothing if no compile of a rank took 10 s more than the others, and three times as long.
+  Result<std::optional<StalledCompile>> FindStalled(Database& database,
+                                                    const CacheAnswer& cache) const;
 
  private:
   RankFacts(const Job& job, const JobGraphs& graphs) : job_(&job), graphs_(&graphs) {}

@@ -80,6 +80,13 @@ Result<std::optional<RankOptions::Texts>> ReadTexts(Statement& metrics, std::int
   return is_empty ? std::optional<RankOptions::Texts>() : std::move(texts);
 }
 
+// PyTorch logs a value that has no form in JSON, such as a function, as a text that says so.
+std::string ValueText(const std::string& value) {
+  return value.find("Value is not JSON serializable") == std::string::npos
+             ? value
+             : "a value that the log does not have";
+}
+
 }  // namespace
 
 Result<RankOptions> RankOptions::Load(Database& database, const Job& job) {
@@ -157,7 +164,7 @@ std::vector<RankOptions::Change> RankOptions::Compare(RankIndex reference, RankI
   for (const auto& [name, value] : contents_[static_cast<std::size_t>(a)]) {
     const auto other = new_ones.find(name);
     if (other != new_ones.end() && other->second != value)
-      changes.push_back({name, value, other->second});
+      changes.push_back({name, ValueText(value), ValueText(other->second)});
   }
   return changes;
 }

@@ -66,15 +66,13 @@ std::int32_t LastPosition(const Job& job, RankIndex rank) {
   return last == order.rend() ? -1 : job.SlotPosition(*last);
 }
 
+}  // namespace
+
 bool IsVote(const RankAspect& aspect) { return !aspect.is_state && !aspect.is_absence; }
 
-// Aspects of one area and compile are about one thing. -1: of no compile.
-using Thing = std::pair<std::string, std::int32_t>;
 Thing ThingOf(const RankAspect& aspect) {
   return {aspect.area, aspect.slots.empty() ? -1 : aspect.slots.front()};
 }
-
-}  // namespace
 
 std::size_t ChooseReference(const RanksAnswer& answer) {
   const Job& job = answer.job();

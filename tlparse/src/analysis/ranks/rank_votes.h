@@ -3,6 +3,9 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
 
 #include "analysis/ranks/ranks.h"
 
@@ -15,6 +18,13 @@ std::size_t ChooseReference(const RanksAnswer& answer);
 
 // Whether what sets a class apart is only that its logs end before the reference's.
 bool IsAlikeAsFarAsItGoes(const RanksAnswer& answer, const RankClass& one);
+
+// Whether an aspect is more than what a log that ends early lacks.
+bool IsVote(const RankAspect& aspect);
+
+// Aspects of one area and compile are about one thing. -1: of no compile.
+using Thing = std::pair<std::string, std::int32_t>;
+Thing ThingOf(const RankAspect& aspect);
 
 // Sets `has_majority` of the answer and of the aspects.
 void CountVotes(RanksAnswer& answer);

@@ -180,7 +180,7 @@ void RankClassifier::DescribeFindings(RankClass& one) const {
                                                     : "not compiled here")
                                : is_incomplete || is_end ? "in the log here only"
                                                          : "compiled here only";
-      const std::size_t because = finding.cause.text.find(", recompiled because ");
+      const std::size_t because = finding.cause.text.find(", recompiled ");
       one.aspects.push_back(
           {"compiles",
            fmt::format("{}: {}{}", where, what,
@@ -195,6 +195,8 @@ void RankClassifier::DescribeFindings(RankClass& one) const {
                            std::move(text), finding.compile_slots, finding.cause.kind, there, false,
                            finding.cause.text});
     one.aspects.back().has_majority = finding.has_majority && here;
+    one.aspects.back().is_of_numbers =
+        !finding.node.empty() && DigitsAsZero(finding.node) == DigitsAsZero(finding.against_node);
     SetPlace(one.aspects.back(), finding.source);
   }
 }
@@ -340,6 +342,7 @@ Result<void> RankClassifier::Run() {
     });
   }
   ASSIGN_OR_RETURN(answer_.slowest, facts_.FindSlowest(database_, answer_.cache));
+  ASSIGN_OR_RETURN(answer_.stalled, facts_.FindStalled(database_, answer_.cache));
   return {};
 }
 

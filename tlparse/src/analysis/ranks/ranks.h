@@ -34,6 +34,7 @@ struct RankAspect {
   bool is_absence = false;  // says only what a log does not have
   // Most of the ranks whose logs go that far are as the reference.
   bool has_majority = false;
+  bool is_of_numbers = false;  // graphs: the first nodes that differ have other numbers only
 };
 
 // Ranks that compiled the same thing: the same compiles, graphs, generated codes, collectives,
@@ -60,6 +61,10 @@ struct SlowestRank {
   std::string compile;              // the compile that adds most; empty: none adds anything
   double compile_excess_s = 0;
   std::string reason;  // why that compile takes longer, if the trace shows it
+  // Its compiles of 0.1 s and more against the medians of the ranks: how many, and how many times as
+  // long.
+  std::size_t compared_count = 0;
+  double least_times = 0, most_times = 0;
   // The ranks that took half as long again as the lower median, and 2 s more, or longer; the others
   // are those whose logs lack no time. Empty: none.
   std::vector<RankIndex> slow;
@@ -72,6 +77,16 @@ struct SlowestRank {
   }
 };
 
+// A compile that one rank took much longer for than the others, though not for all of its compiles.
+struct StalledCompile {
+  RankIndex rank = 0;
+  std::int32_t slot = 0;
+  double own_s = 0;
+  std::size_t others_count = 0;
+  double others_least_s = 0, others_most_s = 0;
+  std::string reason;  // empty: the trace does not show it
+};
+
 struct RanksAnswer {
   CacheAnswer cache;               // holds the job and its graphs
   CollectiveAnswer collectives;    // without job and graphs: they are in `cache`
@@ -79,7 +94,8 @@ struct RanksAnswer {
   std::vector<RankClass> classes;  // the reference first
   // Most ranks are as the reference, as far as their logs go.
   bool has_majority = true;
-  std::optional<SlowestRank> slowest;  // of several ranks
+  std::optional<SlowestRank> slowest;     // of several ranks
+  std::optional<StalledCompile> stalled;  // the one with the largest excess
   std::vector<std::int64_t> missing_ranks;
   std::int64_t world_size = 0;        // as given, else the highest rank + 1; 0: no ranks
   std::vector<RankIndex> extra_logs;  // further logs of a rank

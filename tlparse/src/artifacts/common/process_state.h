@@ -66,6 +66,9 @@ struct CompileState {
   bool has_metrics = false;       // (forward) compilation_metrics
   bool has_output_graph = false;  // dynamo_output_graph, or any AOT/Inductor graph or code
   bool is_failed = false;
+  bool is_refused = false;  // at the recompile limit: the function runs eagerly
+  bool has_graph_break = false;
+  bool is_unsupported = false;   // failed with torch._dynamo.exc.Unsupported
   bool has_guarded_code = true;  // from the metrics; false: the frame was skipped
   std::int64_t max_attempt = 0;
   std::map<std::int64_t, std::string> restart_reasons;  // by attempt that followed

@@ -74,16 +74,16 @@ std::size_t RewriteDevice(std::string_view text, std::size_t at, DeviceOrdinals&
 
 constexpr BytePair kCacheFile{'/', 'c'};
 // …/ab/cab<49 more base32 characters>: a file of PyTorch's code cache; the stem is made from its
-// text.
+// text. AOTInductor's are in a folder with such a name: …/cab<49 more>/ccd<49 more>.
 std::size_t RewriteCachePath(std::string_view text, std::size_t at, TextRewriter& rewriter) {
-  if (at < 3 || at + 40 > text.size() || text[at - 3] != '/' || text[at - 2] != text[at + 2] ||
-      text[at - 1] != text[at + 3]) {
-    return at + 1;
-  }
+  if (at + 40 > text.size()) return at + 1;
+  const bool is_in_own_folder = at >= 3 && text[at - 3] == '/' && text[at - 2] == text[at + 2] &&
+                                text[at - 1] == text[at + 3];
   std::size_t end = at + 1;
   while (end < text.size() && IsBase32(text[end])) ++end;
-  if (end - at < 40) return at + 1;
-  std::size_t begin = at - 3;
+  constexpr std::size_t kHashLength = 52;
+  if (end - at < (is_in_own_folder ? 40 : kHashLength + 1)) return at + 1;
+  std::size_t begin = is_in_own_folder ? at - 3 : at;
   // A path ends at what separates words in code; long ones are cut, so that hostile text cannot
   // make this quadratic.
   const std::size_t limit = std::max(rewriter.copied(), at > 4096 ? at - 4096 : std::size_t{0});

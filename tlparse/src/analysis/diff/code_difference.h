@@ -1,0 +1,14 @@
+// Why two generated codes differ, where the codes themselves show it.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace tlparse {
+
+// "for vectors of 8 floats instead of 16" or "for 2 threads instead of 1" of code b against code a:
+// C++ that was generated for other vector instructions, or for another number of threads. Empty:
+// neither.
+std::string TargetChange(std::string_view a, std::string_view b);
+
+}  // namespace tlparse

@@ -1,0 +1,28 @@
+// How the tensors differ that two compiles were given, as PyTorch described them while it traced.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "store/database.h"
+
+namespace tlparse {
+
+// One property of a tensor that both compiles have.
+struct InputDifference {
+  std::string name;      // "x", "self.layer.weight"
+  std::string property;  // "size", "dtype", "requires_grad", …
+  std::string a, b;      // "[8, 16]", "False"
+};
+
+// In the order in which compile a describes its tensors. Sizes and strides are those of the first
+// call; the index of a device is not compared.
+Result<std::vector<InputDifference>> CompareInputs(Database& database, std::int64_t a_compile_id,
+                                                   std::int64_t b_compile_id);
+
+// "x: size [8, 16] → [12, 16]; self.scale: requires_grad True → False; and 2 more"; empty: none.
+std::string InputChanges(const std::vector<InputDifference>& differences);
+
+}  // namespace tlparse

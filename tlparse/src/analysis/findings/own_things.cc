@@ -1,0 +1,121 @@
+// What each rank, or each of several groups of ranks, has of its own: parts of a model, or a constant
+// made from its rank. None of them is the odd one.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "analysis/findings/divergences.h"
+#include "analysis/ranks/cause.h"
+#include "analysis/ranks/rank_votes.h"
+
+namespace tlparse {
+
+bool IsOfConfiguration(const RankAspect& aspect) {
+  return aspect.area == "build" || aspect.area == "options" || aspect.cause == CauseKind::kBuild ||
+         aspect.cause == CauseKind::kConfig || aspect.cause == CauseKind::kSetting;
+}
+
+namespace {
+
+bool IsOfCompiles(const RankAspect& aspect) {
+  return aspect.area == "compiles" && aspect.cause == CauseKind::kMissingCompile;
+}
+
+std::string TextOfAspects(const RankClass& one) {
+  std::string text;
+  for (const RankAspect& aspect : one.aspects) text += aspect.area + ':' + aspect.text + '\n';
+  return text;
+}
+
+}  // namespace
+
+// Takes these aspects out of the classes, reports them once, and joins classes that differ in
+// nothing else.
+void DivergenceFinder::TakeOutOwnThings() {
+  std::map<Thing, std::set<std::string>> texts;
+  for (const RankClass& one : classes_) {
+    for (const RankAspect& aspect : one.aspects) {
+      if (IsVote(aspect) && !one.is_damaged) texts[ThingOf(aspect)].insert(aspect.text);
+    }
+  }
+  // The reference and two others.
+  const auto is_own = [&](const RankAspect& aspect) {
+    if (!IsVote(aspect) || IsOfConfiguration(aspect) || texts[ThingOf(aspect)].size() < 2)
+      return false;
+    return !aspect.has_majority || (aspect.area == "compiles" && !IsOfCompiles(aspect));
+  };
+  std::vector<RankAspect> own;
+  bool has_parts = false;  // of a model
+  for (const RankClass& one : classes_) {
+    for (const RankAspect& aspect : one.aspects) {
+      if (!is_own(aspect)) continue;
+      has_parts = has_parts ||
+                  ((aspect.area == "graphs" || aspect.area == "compiles") && !aspect.is_of_numbers);
+      own.push_back(aspect);
+    }
+  }
+  if (own.empty()) return;
+  std::map<std::string, std::size_t> known;
+  std::vector<RankClass> joined;
+  for (RankClass& one : classes_) {
+    std::erase_if(one.aspects, [&](const RankAspect& aspect) {
+      return is_own(aspect) || (has_parts && IsOfCompiles(aspect));
+    });
+    const auto [found, is_new] = known.try_emplace(TextOfAspects(one), joined.size());
+    if (is_new) {
+      joined.push_back(std::move(one));
+      continue;
+    }
+    std::vector<RankIndex>& ranks = joined[found->second].ranks;
+    ranks.insert(ranks.end(), one.ranks.begin(), one.ranks.end());
+    std::sort(ranks.begin(), ranks.end());
+  }
+  classes_ = std::move(joined);
+  TellOwnThings(own);
+}
+
+void DivergenceFinder::TellOwnThings(const std::vector<RankAspect>& own) {
+  std::set<std::int32_t> slots;
+  std::map<Thing, std::set<std::string>> texts;
+  for (const RankAspect& aspect : own) {
+    slots.insert(aspect.slots.begin(), aspect.slots.end());
+    texts[ThingOf(aspect)].insert(aspect.text);
+  }
+  std::size_t groups = 0;
+  for (const auto& [thing, different] : texts) groups = std::max(groups, different.size() + 1);
+  Finding& finding = context_.Add(FindingKind::kGraphDivergence, FindingSeverity::kNote);
+  context_.SetRanks(finding, context_.All());
+  std::vector<std::int32_t> ordered(slots.begin(), slots.end());
+  std::sort(ordered.begin(), ordered.end(), [&](std::int32_t a, std::int32_t b) {
+    return job_.SlotPosition(a) < job_.SlotPosition(b);
+  });
+  const std::string where = context_.SetCompiles(finding, ordered);
+  const std::size_t count = job_.participants().size();
+  const RankAspect& first = own.front();
+  const bool is_of_inputs = first.cause == CauseKind::kInputs;
+  const std::string in = where.empty() ? std::string() : (is_of_inputs ? " of " : " in ") + where;
+  finding.title = groups >= count
+                      ? fmt::format("Each of the {} ranks has {} of its own{}", count,
+                                    is_of_inputs             ? "inputs"
+                                    : first.area == "graphs" ? "a graph"
+                                                             : "a version",
+                                    in)
+                      : fmt::format("The {} ranks have {} different {}{}", count, groups,
+                                    is_of_inputs             ? "inputs"
+                                    : first.area == "graphs" ? "graphs"
+                                                             : "versions",
+                                    in);
+  finding.cause = "ranks fall into groups";
+  if (!first.file.empty()) finding.place = FindingPlace{first.file, first.line, {}};
+  finding.detail = fmt::format(
+      "The first that differs: {}. {} 'tlparse ranks' has the groups and what sets them apart.",
+      first.text,
+      first.is_of_numbers ? "As where the rank is part of a computation."
+                          : "As in a job whose ranks hold parts of a model each.");
+  finding.query = "SELECT * FROM rank_summary WHERE " + context_.OfLaunch();
+}
+
+}  // namespace tlparse
