@@ -1,6 +1,6 @@
 """Writes docs/findings.md: the first finding of every recorded job with the planted fault, and screens.
 
-findings_page.py TLPARSE SHARED > docs/findings.md        SHARED: the folder with jobs/ and traces/
+findings_page.py TLPARSE SHARED > docs/findings.md        SHARED: the folder with jobs/ and traces/; fixtures/ is the repository's
 """
 
 import json
@@ -34,6 +34,19 @@ JOBS = {
     "traces/2.6.0/ddp_optimizer": "nothing; DDP breaks graphs",
     "traces/2.6.0/diverge_config": "rank 2 sets max_fusion_size = 13",
     "traces/2.6.0/fcol_4": "nothing",
+    "fixtures/logs/autocast_one": "rank 3 runs without autocast; 1/0 holds a constant of the rank on every rank",
+    "fixtures/logs/backward_fails_2_6": "rank 2 raises in a pass of Inductor, in the backward of 0/0",
+    "fixtures/logs/cpp_headers_missing": "no host has PyTorch's header files",
+    "fixtures/logs/cpu_capability": "rank 1 runs with ATEN_CPU_CAPABILITY=avx2",
+    "fixtures/logs/export_fails": "the second process fails to export a model",
+    "fixtures/logs/killed_restart_2_6": "rank 1 is killed between two compiles; the job is started again",
+    "fixtures/logs/no_compiler": "the host of rank 3 has no C++ compiler",
+    "fixtures/logs/recompile_limit_2_6": "rank 1 sees 11 sizes and reaches the recompile limit; both break a graph",
+    "fixtures/logs/source_edited": "losses.py was edited before rank 1 started",
+    "fixtures/logs/stalled_compile": "a pass of Inductor sleeps for 45 s on rank 2",
+    "fixtures/logs/suppress_errors": "rank 1 raises in a pass and suppresses it; rank 2 compiles nothing",
+    "fixtures/runs/frozen_parameter": "on rank 2 a parameter needs no gradient, whose all_reduce is left out; recorder dumps",
+    "fixtures/runs/hang_in_backward": "rank 2 never leaves a pass of Inductor, in the backward of 0/0; recorder dumps",
 }
 SCREENS = {"A crash": "jobs/crash_in_compile/logs", "A hang": "jobs/hang_in_compile/logs", "A restart": "jobs/restart_elastic/logs",
            "A cold rank": "jobs/one_rank_cold/logs"}
@@ -48,13 +61,20 @@ that a healthy job may have (`recompiles`, `graph_break`, `cache_bypassed`, `imp
 HARMLESS = {"recompiles", "graph_break", "cache_bypassed", "import_errors"}
 
 
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+
+def recording(name, shared):
+    return os.path.join(ROOT if name.startswith("fixtures/") else shared, name)
+
+
 def text(tlparse, *arguments):
     return subprocess.run([tlparse, *arguments], check=True, capture_output=True, text=True, env={**os.environ, "COLUMNS": "120"}).stdout
 
 
 def plain(line):
     """Without the folders of the machine that recorded."""
-    return re.sub(r"/(?:\w[\w.-]*/)+(?=\w)", "", line)
+    return re.sub(r"(?<!\w)/(?:\w[\w.-]*/)+(?=\w)", "", line)
 
 
 def first(findings):
@@ -71,8 +91,8 @@ def page(tlparse, shared):
     with tempfile.TemporaryDirectory() as scratch:
         for name, planted in JOBS.items():
             database = os.path.join(scratch, name.replace("/", "_") + ".db")
-            short = name.removesuffix("/logs")
-            subprocess.run([tlparse, os.path.join(shared, name), "--db-only", "--db", database, "--run", short], check=True, capture_output=True)
+            short = name.removesuffix("/logs").removeprefix("fixtures/logs/").removeprefix("fixtures/runs/")
+            subprocess.run([tlparse, recording(name, shared), "--db-only", "--db", database, "--run", short], check=True, capture_output=True)
             said = first(json.loads(text(tlparse, "findings", database, "--json"))["findings"])
             parts.append(f"| `{short}` | {planted} | {plain(said).replace('|', chr(92) + '|')} |\n")
             for title, screen in SCREENS.items():

@@ -121,7 +121,9 @@ class Damaged(AnswerTest):
             return data[:end + 200]
         findings = ask("findings", self.damage(cut))["findings"]
         stopped = next(one for one in findings if one["kind"] == "stopped_first")
-        self.assertEqual(stopped["ranks"], [1])
+        self.assertEqual((stopped["ranks"], stopped["severity"]), ([1], "warning"))
+        self.assertRegex(stopped["title"], r"^Rank 1's log is cut off inside ")
+        self.assertIn("What the process did after that is not known: it may have ended there or gone on.", stopped["detail"])
         self.assertIn("The log's last record is incomplete: it is cut off, or damaged.", stopped["detail"])
 
     def test_a_compressed_log_that_is_cut_shows_nothing_of_what_came_after(self):

@@ -60,7 +60,7 @@ class Ends(AnswerTest):
     def test_a_job_that_is_killed_in_several_compiles(self):
         one = self.first(self.cut("crash_segv_in_inductor", after_time("19:56:54.450000"), drop=(2, 3)))
         self.assertEqual((one["kind"], one["ranks"], one["compiles"]), ("stopped_first", [], ["0/0", "1/0"]))
-        self.assertEqual(one["title"], "The logs of all 2 ranks end inside compiles")
+        self.assertEqual(one["title"], "The logs of both ranks end inside compiles")
         self.assertIn("Which rank was the first to stop is not in the logs.", one["detail"])
         self.assertEqual([place["title"].split(",")[0] for place in one["evidence"]][:2],
                          ["Rank 0's log ends inside the backward of 0/0 forward", "Rank 1's log ends inside 1/0 grad_sync"])

@@ -81,7 +81,7 @@ class Differences(AnswerTest):
         def wider(item):
             return item.payload.replace(b"f32[32, 16]", b"f32[48, 16]").replace(b"# File: ", b"# File: /other", 1) if item.kind == "dynamo_output_graph" else item.payload
         one = next(one for one in ask("findings", self.edited(wider))["findings"] if one["kind"] == "graph_divergence")
-        self.assertIn("L_x_: f32[32, 16][16, 1]cpu → L_x_: f32[48, 16][16, 1]cpu", one["title"])
+        self.assertIn("L_x_: f32[32 → 48, 16][16, 1]cpu", one["title"])
 
     def test_what_is_missing_of_collectives_and_why(self):
         text = " ".join(run("ranks", self.job("crash_in_compile")).split())

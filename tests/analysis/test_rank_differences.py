@@ -134,7 +134,7 @@ class Once(AnswerTest):
     def test_a_recompile_that_follows_from_another_cause_is_its_evidence(self):
         findings = ask("findings", self.job("libtrace_collectives"))["findings"]
         self.assertEqual([one["kind"] for one in findings], ["config_divergence"])
-        self.assertIn("recompiles", {one["kind"] for one in findings[0]["evidence"]})
+        self.assertIn("extra_compile", {one["kind"] for one in findings[0]["evidence"]})
         # What rank 2 issued in another order, as libtrace recorded it, follows from its schedule.
         self.assertIn("Rank 1 issued #0 of group data_parallel before #0 of group statistics, rank 2 the other way round",
                       {one["title"] for one in findings[0]["evidence"]})

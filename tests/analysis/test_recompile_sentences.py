@@ -6,7 +6,7 @@ import sys
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from answers import record, run  # noqa: E402
+from answers import ask, record, run  # noqa: E402
 from test_sentences import SentenceTest  # noqa: E402
 
 
@@ -18,7 +18,7 @@ class GuardsThatFailed(SentenceTest):
                ["0/2: tensor 'w' dtype mismatch. expected Double, actual Float", "0/1: tensor 'x' rank mismatch. expected 2, actual 3",
                 "0/0: tensor 'x' rank mismatch. expected 2, actual 3"]]
 
-    def job_of(self, reasons, refused=(), function="f", name="r.log", ranks=(None,)):
+    def job_of(self, reasons, refused=(), function="f", name="r.log", ranks=(None,), fail_type="torch._dynamo.exc.RecompileLimitExceeded"):
         for rank in ranks:
             parts = [record({"str": ["/u/m.py", 1]})]
             for number, own in enumerate(reasons):
@@ -27,7 +27,7 @@ class GuardsThatFailed(SentenceTest):
                     parts.append(record({"artifact": {"name": "recompile_reasons", "encoding": "json"}, **ids}, json.dumps(own)))
                 metrics = {"co_name": function, "co_filename": "/u/m.py", "co_firstlineno": 3}
                 if number in refused:
-                    metrics.update(fail_type="torch._dynamo.exc.RecompileLimitExceeded", fail_reason="recompile_limit reached")
+                    metrics.update(fail_type=fail_type, fail_reason="recompile_limit reached")
                 parts += [record({"dynamo_start": {"stack": []}, **ids}), record({"compilation_metrics": metrics, **ids})]
             path = self.log(name if rank is None else f"{name}/dedicated_log_torch_trace_rank_{rank}_abcdefgh.log", *parts)
         return path if ranks == (None,) else os.path.join(self.scratch, name)
@@ -104,18 +104,77 @@ class GuardsThatFailed(SentenceTest):
         job = self.job_of(self.REASONS[:2], name="job", ranks=(0, 1))
         self.job_of(self.REASONS[:3], name="job", ranks=(2,))
         one = next(one for one in self.findings(self.ingest(job, name="job")) if one["kind"] == "extra_compile")
-        self.assertRegex(one["title"], "^Only rank 2 compiled 0/2 f, recompiled because 0/1: tensor 'w' dtype mismatch.*; 0/0: tensor 'x' dtype mismatch")
+        self.assertEqual(one["title"], "Rank 2 recompiled f twice (size 0 of x: 8, 16; dtype of w: Float, Double; dtype of x: Float, Double), ranks 0,1 once")
+
+
+class OnSomeRanks(SentenceTest):
+    job_of = GuardsThatFailed.job_of
+    TASKS = [[]] + [[f"0/{number}: self.task == 'task{number}'  # s = W[self.task]  # m.py:19 in f"] for number in range(5)]
+
+    def job_with(self, reasons, refused=(), others=(0, 1), other_reasons=([],)):
+        """Rank 2 with these recompiles, the others with theirs."""
+        name = f"job{len(os.listdir(self.scratch))}"
+        self.job_of(list(other_reasons), name=name, ranks=others)
+        return self.ingest(self.job_of(reasons, refused=refused, name=name, ranks=(2,), fail_type="torch._dynamo.exc.Unsupported"), name=name)
+
+    def test_several_of_one_function_name_the_value_once(self):
+        found = [one for one in self.findings(self.job_with(self.TASKS)) if one["severity"] != "note"]
+        self.assertEqual([(one["kind"], one["ranks"], one["title"]) for one in found],
+                         [("extra_compile", [2], "Only rank 2 recompiled f: 5 times (self.task: 'task0', 'task1', 'task2', 'task3', 'task4')")])
+        self.assertEqual(found[0]["evidence"], [])
+        self.assertEqual(found[0]["detail"], "Guards that failed: 0/1 after 0/0: self.task == 'task0'; and 4 more on the same.")
+        self.assertEqual((found[0]["place"]["line"], found[0]["place"]["code"]), (19, "s = W[self.task]"))
+        self.assertEqual(found[0]["try"], "branch on self.task outside of the compiled function, if it is meant to vary")
+
+    def test_more_often_than_the_others(self):
+        database = self.job_with(self.TASKS, other_reasons=self.TASKS[:2])
+        one, = [one for one in self.findings(database) if one["severity"] != "note"]
+        self.assertEqual((one["ranks"], one["title"]), ([2], "Rank 2 recompiled f 5 times (self.task: 'task0', 'task1', 'task2', 'task3', 'task4'), ranks 0,1 once"))
+
+    def test_the_limit_is_the_finding_and_no_failure(self):
+        database = self.job_with(self.TASKS, refused={5})
+        one, = [one for one in self.findings(database) if one["severity"] != "note"]
+        self.assertEqual((one["kind"], one["ranks"]), ("recompile_limit", [2]))
+        self.assertTrue(one["title"].startswith("Only rank 2 recompiled f: 4 times (self.task: 'task0', "), one["title"])
+        self.assertIn("; 1 further attempt was refused at the recompile limit: it runs eagerly from then on where no compile fits", one["title"])
+        self.assertEqual([(other["kind"], other["ranks"]) for other in one["evidence"]], [("extra_compile", [2])])
+        self.assertIn("recompiled 4 times", one["evidence"][0]["title"])
+        rows = ask("status", database)["rows"]
+        self.assertEqual([row["state"] for row in rows], ["between_compiles"] * 3)
+        ask("check", database, "--no-failures")
+        ask("check", database, "--no-divergence", code=1)
+
+    def test_on_all_ranks_it_is_no_divergence(self):
+        database = self.job_with(self.TASKS, others=(0, 1), other_reasons=self.TASKS)
+        one, = [one for one in self.findings(database) if one["severity"] != "note"]
+        self.assertEqual((one["kind"], one["ranks"]), ("recompiles", []))
+        self.assertTrue(one["title"].startswith("f was recompiled 5 times on each of the 3 ranks"), one["title"])
+
+    def test_rank_0_that_evaluates_is_a_note(self):
+        grad = [[], ["0/0: GLOBAL_STATE changed: grad_mode"]]
+        name = f"job{len(os.listdir(self.scratch))}"
+        self.job_of([[]], name=name, ranks=(1, 2))
+        one, = self.findings(self.ingest(self.job_of(grad, name=name, ranks=(0,)), name=name))
+        self.assertEqual((one["kind"], one["severity"], one["ranks"]), ("extra_compile", "note", [0]))
+        self.assertEqual(one["detail"], "As where rank 0 alone evaluates: it ran the function in another grad mode.")
+        # Not so on another rank, or for another reason.
+        one, = self.findings(self.job_with(grad))
+        self.assertEqual(one["severity"], "warning")
+
+    def test_a_value_on_the_stack_has_no_name_to_advise_for(self):
+        size = "0/0: tensor '___stack0' size mismatch at index 0. expected 560, actual 561"
+        self.assertIsNone(self.findings(self.ingest(self.job_of([[], [size]])))[0]["try"])
 
 
 class TwoRanks(SentenceTest):
     def test_a_compile_of_one_of_them(self):
-        """Neither is the odd one; that it was recompiled follows from it."""
+        """Neither is the odd one; that it was recompiled is said there."""
         job = GuardsThatFailed.job_of(self, GuardsThatFailed.REASONS[:1], name="job", ranks=(0,))
         GuardsThatFailed.job_of(self, GuardsThatFailed.REASONS[:2], name="job", ranks=(1,))
         found = [one for one in self.findings(self.ingest(job, name="job")) if one["kind"] != "missing_rank"]
         self.assertEqual([one["title"] for one in found], ["Rank 1 compiled 0/1 f, rank 0 did not; it was recompiled because "
                                                            "0/0: tensor 'x' size mismatch at index 0. expected 8, actual 16"])
-        self.assertEqual([one["kind"] for one in found[0]["evidence"]], ["recompiles"])
+        self.assertEqual(found[0]["evidence"], [])
         self.assertIn("mark_dynamic(x, 0)", found[0]["try"])
 
 

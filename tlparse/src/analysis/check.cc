@@ -178,10 +178,16 @@ CheckRule CompileSecondsRule(const Job& job, double limit) {
                   std::move(actual), rows);
 }
 
-bool IsFailure(FindingKind kind) {
-  return kind == FindingKind::kCompileFailed || kind == FindingKind::kStoppedFirst;
+bool FailsNoFailures(const Finding& finding) {
+  return finding.kind == FindingKind::kCompileFailed || finding.kind == FindingKind::kStoppedFirst;
 }
-bool IsDivergenceKind(FindingKind kind) {
+bool FailsNoDivergence(const Finding& finding) {
+  const FindingKind kind = finding.kind;
+  // Where only some ranks reached the limit, that they differ is among the evidence.
+  if (kind == FindingKind::kRecompileLimit)
+    return std::any_of(finding.evidence.begin(), finding.evidence.end(), [](const Finding& one) {
+      return one.severity != FindingSeverity::kNote && FailsNoDivergence(one);
+    });
   return Name(kind).ends_with("_divergence") || kind == FindingKind::kExtraCompile ||
          kind == FindingKind::kMissingCompile || kind == FindingKind::kOneKeyTwoCodes;
 }
@@ -220,11 +226,11 @@ Result<void> AddFindingRules(Database& database, const CheckBudget& budget, Chec
   ASSIGN_OR_RETURN(const std::vector<Finding> findings,
                    FindFindings(database, findings_options, ranks));
   if (budget.no_failures)
-    answer.rules.push_back(
-        FindingsRule("no-failures", findings, budget, &IsFailure, FindingSeverity::kWarning, {}));
+    answer.rules.push_back(FindingsRule("no-failures", findings, budget, &FailsNoFailures,
+                                        FindingSeverity::kWarning, {}));
   if (budget.no_divergence)
     answer.rules.push_back(FindingsRule(
-        "no-divergence", findings, budget, &IsDivergence,
+        "no-divergence", findings, budget, &FailsNoDivergence,
         budget.notes_are_divergence ? FindingSeverity::kNote : FindingSeverity::kWarning,
         budget.notes_are_divergence ? ranks.notes : std::vector<std::string>()));
   return {};

@@ -261,8 +261,7 @@ void FillCompile(const Record& record, const Metrics& m, CompileState& compile) 
     compile.is_failed = true;
     compile.is_unsupported = m.fail_type->ends_with("Unsupported");
     compile.is_refused = IsRecompileLimit(*m.fail_type, m.fail_reason.value_or("")) &&
-                         !IsHardRecompileLimit(*m.fail_type) &&
-                         !IsSilentRecompileLimit(*m.fail_type);
+                         !IsHardRecompileLimit(*m.fail_type);
   }
   if (is_backward) {
     // A compile has a backward for each of its graphs (the pieces of DDP).

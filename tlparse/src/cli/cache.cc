@@ -171,13 +171,16 @@ void PrintCache(const CacheAnswer& answer, bool all) {
                            Count(answer.lookups.lookups().size(), "cache lookup")));
   for (const SameKeyCode& odd : answer.same_key_codes) {
     PrintWrapped(
-        fmt::format(
-            "ERROR: one key, two generated codes: {} ({} and {}); --json has the whole diff",
-            odd.key, RanksText(job, odd.ranks), RanksText(job, odd.other_ranks)),
+        fmt::format("one key, two generated codes: {} ({} and {}{}{}); --json has the whole diff",
+                    odd.key, RanksText(job, odd.ranks), RanksText(job, odd.other_ranks),
+                    odd.target.empty() ? "" : " ", odd.target),
         0, 2);
-    const std::string diff = Printable(odd.diff.substr(0, 2000), true);
+    constexpr std::size_t kMostShown = 2000;
+    const bool is_long = odd.diff.size() > kMostShown;
+    const std::string diff = Printable(
+        odd.diff.substr(0, is_long ? odd.diff.rfind('\n', kMostShown) : std::string::npos), true);
     std::fwrite(diff.data(), 1, diff.size(), stdout);
-    std::fputc('\n', stdout);
+    std::fputs(is_long ? "\n…\n" : "\n", stdout);
   }
   std::size_t unexplained = 0;
   bool has_expected = false;

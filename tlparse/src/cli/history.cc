@@ -7,6 +7,7 @@
 
 #include "analysis/recompile_reasons.h"
 #include "artifacts/common/compile_status.h"
+#include "artifacts/common/text/recompile_limit.h"
 #include "cli/answer.h"
 #include "cli/command.h"
 #include "cli/commands.h"
@@ -66,7 +67,10 @@ std::string Remarks(const Statement& row, const std::function<int(std::string_vi
   const auto add = [&](const std::string& remark) {
     remarks += (remarks.empty() ? "" : "; ") + remark;
   };
-  if (!row.IsNull(at("fail_type"))) add(fmt::format("{}", row.Text(at("fail_type"))));
+  if (!row.IsNull(at("fail_type")))
+    add(IsRecompileLimit(row.Text(at("fail_type")), row.Text(at("fail_reason")))
+            ? "refused at the recompile limit"
+            : std::string(row.Text(at("fail_type"))));
   if (row.Int(at("graph_breaks")) > 0)
     add(fmt::format("{} graph break{}", row.Int(at("graph_breaks")),
                     row.Int(at("graph_breaks")) == 1 ? "" : "s"));

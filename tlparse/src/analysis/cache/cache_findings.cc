@@ -153,8 +153,14 @@ Result<void> FindMissingCompiles(Database& database, CacheAnswer& answer,
     all.push_back(std::move(*missing));
   }
   for (MissingCompiles& one : all) {
-    one.finding.cause.text += one.Because();
-    for (const std::int32_t slot : one.slots) collector.Add(one.finding, -1, slot);
+    const std::string because = one.Because();
+    one.finding.cause.text += because;
+    if (because.empty()) {
+      for (const std::int32_t slot : one.slots) collector.Add(one.finding, -1, slot);
+    } else {  // two functions may have been recompiled for the same
+      one.finding.compile_slots = std::move(one.slots);
+      collector.AddApart(std::move(one.finding));
+    }
   }
   return {};
 }

@@ -5,6 +5,7 @@
 #include <map>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "analysis/cache/cache.h"
@@ -19,6 +20,8 @@ class FindingCollector {
 
   // A lookup slot of -1: of no lookup.
   void Add(CacheFinding finding, std::int32_t lookup_slot, std::int32_t compile_slot);
+  // Adds a finding that is complete, and that no other joins.
+  void AddApart(CacheFinding finding) { answer_.findings.push_back(std::move(finding)); }
 
  private:
   using Key = std::tuple<CauseKind, std::vector<RankIndex>, std::string, std::string>;

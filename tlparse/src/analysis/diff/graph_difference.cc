@@ -95,6 +95,10 @@ Result<std::vector<ComparedNode>> LoadNodes(Database& database, std::int64_t con
 }
 
 std::string Title(const ComparedNode& node) {
+  // An input: l_x_ = L_x_.
+  if (node.operation.starts_with("L_") && node.name.starts_with("l_") &&
+      std::string_view(node.operation).substr(1) == std::string_view(node.name).substr(1))
+    return node.operation;
   return node.operation.empty() ? node.name : fmt::format("{} = {}", node.name, node.operation);
 }
 
@@ -148,17 +152,17 @@ std::string WithoutAnnotation(std::string_view line) {
 }
 
 // Of the node that a line of a graph computes; empty: none, or not in the log.
-std::string SourceOfLine(const std::vector<Node>& nodes, std::string_view line) {
+std::string SourceOfLine(const std::vector<ComparedNode>& nodes, std::string_view line) {
   const std::string_view name = line.substr(0, line.find_first_of(": "));
-  const auto found =
-      std::find_if(nodes.begin(), nodes.end(), [&](const Node& node) { return node.name == name; });
+  const auto found = std::find_if(nodes.begin(), nodes.end(),
+                                  [&](const ComparedNode& node) { return node.name == name; });
   return found == nodes.end() ? std::string() : found->source;
 }
 
 // Graphs of equal nodes: their texts also tell arguments, what a node gives, and the inputs.
 Result<void> CompareTexts(Database& a_database, std::int64_t a_content_id,
-                          const std::vector<Node>& a_nodes, Database& b_database,
-                          std::int64_t b_content_id, const std::vector<Node>& b_nodes,
+                          const std::vector<ComparedNode>& a_nodes, Database& b_database,
+                          std::int64_t b_content_id, const std::vector<ComparedNode>& b_nodes,
                           GraphDifference& result) {
   ASSIGN_OR_RETURN(const std::optional<std::string> a_text, LoadText(a_database, a_content_id));
   ASSIGN_OR_RETURN(const std::optional<std::string> b_text, LoadText(b_database, b_content_id));

@@ -38,17 +38,16 @@ Result<Tensors> LoadTensors(Database& database, std::int64_t compile_id) {
   std::string columns;
   for (const Property& property : kProperties)
     columns += fmt::format(", coalesce({}, '')", property.sql);
-  ASSIGN_OR_RETURN(
-      Statement* const kept,
-      database.PrepareKept(
-          "SELECT m ->> '$.describer_id', coalesce(m ->> '$.source', ''), "
-          "coalesce(m ->> '$.id', '')" +
-          columns +
-          " FROM (SELECT r.id, coalesce(r.metadata, r.envelope -> ('$.\"' || k.text || '\"')) AS m "
-          "FROM compile c JOIN record_row r ON r.id BETWEEN c.first_record_id AND c.last_record_id "
-          "AND r.compile_id = c.id JOIN text_row k ON k.id = r.kind_id WHERE c.id = ? AND k.text "
-          "IN "
-          "('describe_tensor', 'describe_source')) ORDER BY id"));
+  ASSIGN_OR_RETURN(Statement* const kept,
+                   database.PrepareKept(
+                       "SELECT m ->> '$.describer_id', coalesce(m ->> '$.source', ''), "
+                       "coalesce(m ->> '$.id', '')" +
+                       columns +
+                       " FROM (SELECT r.id, coalesce(r.metadata, "
+                       "r.envelope -> ('$.\"' || k.text || '\"')) AS m FROM compile c "
+                       "JOIN record_row r ON r.id BETWEEN c.first_record_id AND c.last_record_id "
+                       "AND r.compile_id = c.id JOIN text_row k ON k.id = r.kind_id WHERE c.id = ? "
+                       "AND k.text IN ('describe_tensor', 'describe_source')) ORDER BY id"));
   Statement& rows = *kept;
   rows.Bind(1, compile_id);
   std::map<std::pair<std::string, std::string>, Values> of_id;

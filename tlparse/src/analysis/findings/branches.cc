@@ -1,4 +1,5 @@
-// Which value sent a rank that differs on another branch, where its guards show it.
+// Which value a rank that differs was compiled for, where its guards show it: on which branch it
+// sent the rank, or what the compiled code has taken from it.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -6,6 +7,7 @@
 
 #include "analysis/findings/context.h"
 #include "analysis/guard_text.h"
+#include "analysis/ranks/cause.h"
 
 namespace tlparse {
 namespace {
@@ -45,6 +47,61 @@ Result<std::map<std::string, BranchGuard>> LoadBranchGuards(Database& database,
   }
 }
 
+// What a compile was made for, by the name of the value: "self.drop.p" → "0.1".
+Result<std::map<std::string, std::string>> LoadValues(Database& database, std::int64_t compile_id) {
+  ASSIGN_OR_RETURN(Statement rows,
+                   database.Prepare("SELECT normalized_expression FROM guard WHERE compile_id = ? "
+                                    "AND normalized_expression GLOB '* == *' ORDER BY ordinal"));
+  rows.Bind(1, compile_id);
+  constexpr std::string_view kEquals = " == ";
+  std::map<std::string, std::string> values;
+  while (true) {
+    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
+    if (!has_row) break;
+    const std::string_view guard = rows.Text(0);
+    const std::string_view subject = GuardSubject(guard);
+    if (subject.empty() || HasGeneratedNames(guard) || !guard.starts_with(subject) ||
+        guard.find("<addr>") != std::string_view::npos ||
+        !guard.substr(subject.size()).starts_with(kEquals))
+      continue;
+    values.emplace(ReadableSource(subject),
+                   Shorten(guard.substr(subject.size() + kEquals.size()), 80));
+  }
+  // A tensor's dispatch keys tell that autocast was on.
+  ASSIGN_OR_RETURN(
+      const std::int64_t has_autocast,
+      database.QueryInt(fmt::format("SELECT EXISTS (SELECT 1 FROM guard WHERE compile_id = {} "
+                                    "AND normalized_expression GLOB 'check_tensor(*Autocast*')",
+                                    compile_id)));
+  ASSIGN_OR_RETURN(
+      const std::int64_t has_tensor,
+      database.QueryInt(fmt::format("SELECT EXISTS (SELECT 1 FROM guard WHERE compile_id = {} "
+                                    "AND normalized_expression GLOB 'check_tensor(*')",
+                                    compile_id)));
+  if (has_tensor != 0) values.emplace("autocast", has_autocast != 0 ? "on" : "off");
+  return values;
+}
+
+// "self.drop.p = 0.1" of the values that differ, on either side; at most two.
+struct DifferingValues {
+  std::string own, other;
+};
+
+DifferingValues Compare(const std::map<std::string, std::string>& own,
+                        const std::map<std::string, std::string>& others) {
+  constexpr std::size_t kMost = 2;
+  DifferingValues differing;
+  std::size_t count = 0;
+  for (const auto& [name, value] : own) {
+    const auto found = others.find(name);
+    if (found == others.end() || found->second == value || ++count > kMost) continue;
+    const std::string_view comma = count == 1 ? "" : ", ";
+    differing.own += fmt::format("{}{} = {}", comma, name, value);
+    differing.other += fmt::format("{}{} = {}", comma, name, found->second);
+  }
+  return differing;
+}
+
 // The first compile of a finding in a rank that differs and in one that does not.
 struct Sides {
   const JobCompile* odd = nullptr;
@@ -75,21 +132,31 @@ Result<void> SayBranches(FindingContext& context) {
       continue;
     const Sides sides = FindSides(context, finding);
     if (sides.odd == nullptr || sides.other == nullptr) continue;
+    const auto say = [&](const std::string& sentence) {
+      finding.detail += (finding.detail.empty()          ? ""
+                         : finding.detail.ends_with('.') ? " "
+                                                         : ". ") +
+                        sentence;
+    };
+    bool is_said = false;
     ASSIGN_OR_RETURN(const auto own, LoadBranchGuards(context.database, sides.odd->id));
     ASSIGN_OR_RETURN(const auto others, LoadBranchGuards(context.database, sides.other->id));
     for (const auto& [subject, guard] : own) {
       const auto found = others.find(subject);
       if (found == others.end() || found->second.key == guard.key) continue;
-      finding.detail +=
-          fmt::format("{}{} compiled it for {}, {} for {}, which {} tests: {}",
-                      finding.detail.empty()          ? ""
-                      : finding.detail.ends_with('.') ? " "
-                                                      : ". ",
+      say(fmt::format("{} compiled it for {}, {} for {}, which {} tests: {}",
                       context.Who({sides.odd->participant}), guard.text,
                       context.WhoInside({sides.other->participant}), found->second.text,
-                      PlaceText({guard.file, guard.line, {}}), guard.code);
+                      PlaceText({guard.file, guard.line, {}}), guard.code));
+      is_said = true;
       break;
     }
+    if (is_said || finding.severity == FindingSeverity::kNote) continue;
+    ASSIGN_OR_RETURN(const auto own_values, LoadValues(context.database, sides.odd->id));
+    ASSIGN_OR_RETURN(const auto other_values, LoadValues(context.database, sides.other->id));
+    if (const DifferingValues values = Compare(own_values, other_values); !values.own.empty())
+      say(fmt::format("{} compiled it for {}, {} for {}.", context.Who({sides.odd->participant}),
+                      values.own, context.WhoInside({sides.other->participant}), values.other));
   }
   return {};
 }

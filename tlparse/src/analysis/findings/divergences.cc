@@ -184,6 +184,14 @@ bool IsOfEvaluation(const Finding& finding) {
           std::any_of(finding.evidence.begin(), finding.evidence.end(), is_of_grad_mode));
 }
 
+void AddEvidence(std::vector<Difference>& differences, Finding& finding) {
+  constexpr std::size_t kMostEvidence = 20;
+  for (Difference& difference : differences) {
+    if (finding.evidence.size() >= kMostEvidence) return;
+    finding.evidence.push_back(std::move(difference.finding));
+  }
+}
+
 // Another build shows in what the logs say of it and in the cache keys. The longer text of the two
 // says more; compiles are those of the keys.
 void TakeInSameBuild(Finding& finding, std::vector<Difference>& others) {
@@ -227,23 +235,19 @@ void DivergenceFinder::Examine(const RankClass& one) {
     if (aspect.area == "failures") continue;
     std::optional<Difference> difference = Describe(one, aspect);
     if (!difference) continue;
+    if (is_symptom) difference->finding.severity = FindingSeverity::kNote;
     (is_symptom ? symptoms : own).push_back(std::move(*difference));
   }
-  const auto by_priority = [](const Difference& a, const Difference& b) {
+  if (end != nullptr) AddEvidence(symptoms, *end);
+  std::stable_sort(own.begin(), own.end(), [](const Difference& a, const Difference& b) {
     return a.priority < b.priority;
-  };
-  std::stable_sort(own.begin(), own.end(), by_priority);
-  constexpr std::size_t kMostEvidence = 20;
-  const auto add_evidence = [](Finding& finding, std::vector<Difference>& differences,
-                               std::size_t first, bool as_notes) {
-    for (std::size_t i = first; i < differences.size(); ++i) {
-      if (finding.evidence.size() >= kMostEvidence) return;
-      if (as_notes) differences[i].finding.severity = FindingSeverity::kNote;
-      finding.evidence.push_back(std::move(differences[i].finding));
-    }
-  };
-  if (end != nullptr) add_evidence(*end, symptoms, 0, true);
-  if (own.empty() || context_.AreDamaged(one.ranks) || context_.AreDamaged(Reference())) return;
+  });
+  if (!own.empty() && !context_.AreDamaged(one.ranks) && !context_.AreDamaged(Reference()))
+    Report(one, std::move(own));
+}
+
+// `own`: what sets a class apart, the cause first.
+void DivergenceFinder::Report(const RankClass& one, std::vector<Difference> own) {
   Finding finding = std::move(own.front().finding);
   const bool is_odd_known = own.front().is_odd_known;
   const std::vector<RankIndex> unknown = std::move(own.front().unknown);
@@ -266,16 +270,14 @@ void DivergenceFinder::Examine(const RankClass& one) {
     if (finding.place || finding.kind == FindingKind::kConfigDivergence) break;
     if (other.finding.place) finding.place = other.finding.place;
   }
-  add_evidence(finding, own, 0, false);
+  AddEvidence(own, finding);
   const bool is_extra = std::all_of(one.ranks.begin(), one.ranks.end(), [&](RankIndex rank) {
     return job_.participants()[static_cast<std::size_t>(rank)].is_extra_log;
   });
   if (is_extra) {
     finding.severity = FindingSeverity::kNote;
-    finding.detail +=
-        " These are further logs of ranks, of the same time: another job may have written them "
-        "into "
-        "the same folder.";
+    say("These are further logs of ranks, of the same time: another job may have written them into "
+        "the same folder.");
   }
   if (IsOfEvaluation(finding)) {
     finding.severity = FindingSeverity::kNote;

@@ -33,6 +33,7 @@ class DivergenceFinder {
 
  private:
   void Examine(const RankClass& one);
+  void Report(const RankClass& one, std::vector<Difference> own);
   void TakeOutOwnThings();
   void TellOwnThings(const std::vector<RankAspect>& own);
   void CompareLogs();

@@ -55,8 +55,8 @@ Result<std::vector<Failure>> LoadFailures(FindingContext& context) {
       Statement rows,
       context.database.Prepare(
           "SELECT f.compile_id, k.text, t.text, r.text, u.text, f.user_line, f.record_id, "
-          "c.local_us + p.time_shift_us, b.text FROM failure_row f JOIN text_row k ON k.id = "
-          "f.kind_id "
+          "c.local_us + p.time_shift_us, b.text FROM failure_row f "
+          "JOIN text_row k ON k.id = f.kind_id "
           "LEFT JOIN text_row t ON t.id = f.type_id LEFT JOIN text_row r ON r.id = f.reason_id "
           "LEFT JOIN text_row u ON u.id = f.user_file_id "
           "LEFT JOIN record_row c ON c.id = f.record_id LEFT JOIN process p ON p.id = c.process_id "
@@ -127,14 +127,13 @@ bool MayRunEagerly(const FindingContext& context, const std::vector<const Failur
 
 // torch._dynamo.config.suppress_errors: a function that cannot be compiled runs eagerly.
 Result<bool> AreSuppressed(FindingContext& context, const std::vector<std::int64_t>& compile_ids) {
-  ASSIGN_OR_RETURN(
-      const std::int64_t count,
-      context.database.QueryInt(fmt::format(
-          "SELECT count(DISTINCT m.compile_id) FROM compilation_metric_row m JOIN record_row r ON "
-          "r.id = m.record_id WHERE m.compile_id IN {} AND (instr(r.envelope, "
-          "'\"config_suppress_errors\": true') OR instr(r.envelope, "
-          "'\"config_suppress_errors\":true'))",
-          IdList(compile_ids))));
+  ASSIGN_OR_RETURN(const std::int64_t count,
+                   context.database.QueryInt(fmt::format(
+                       "SELECT count(DISTINCT m.compile_id) FROM compilation_metric_row m "
+                       "JOIN record_row r ON r.id = m.record_id WHERE m.compile_id IN {} "
+                       "AND (instr(r.envelope, '\"config_suppress_errors\": true') "
+                       "OR instr(r.envelope, '\"config_suppress_errors\":true'))",
+                       IdList(compile_ids))));
   return count == static_cast<std::int64_t>(std::min<std::size_t>(compile_ids.size(), 100));
 }
 

@@ -36,6 +36,22 @@ bool IsSameOddity(const Finding& earlier, const Finding& now) {
          now.compiles.empty();
 }
 
+// Two ranks whose tensors have other sizes, of which one was given these sizes when it compiled,
+// unlike most: that one is the odd one.
+bool ExplainsSizes(const Finding& earlier, const Finding& now, std::size_t known_ranks) {
+  constexpr std::string_view kSize = ": size ", kArrow = " → ";
+  if (earlier.kind != FindingKind::kInputDivergence || earlier.ranks.size() != 1 ||
+      now.kind != FindingKind::kCollectiveDivergence || now.severity != FindingSeverity::kError ||
+      known_ranks != 2 || earlier.ranks == now.ranks)
+    return false;
+  const std::size_t size = earlier.cause.find(kSize);
+  const std::size_t arrow = earlier.cause.find(kArrow, size);
+  if (size == std::string::npos || arrow == std::string::npos) return false;
+  std::string own = earlier.cause.substr(arrow + kArrow.size());
+  own = own.substr(0, own.find(']') + 1);
+  return !own.empty() && now.detail.find(own) != std::string::npos;
+}
+
 // Where the schedules know no majority, a finding of theirs names both sides; what was issued may
 // name one of them.
 bool IsSameCause(const Finding& earlier, const Finding& now) {
@@ -82,12 +98,12 @@ bool EndInside(const FindingContext& context, const std::vector<std::int64_t>& r
 }
 
 // The finding that explains it, itself or by its evidence; nullptr: none.
-Finding* Explanation(FindingContext& context, const Finding& now) {
+Finding* Explanation(FindingContext& context, const Finding& now, std::size_t known_ranks) {
   const bool is_cut_off =
       now.kind == FindingKind::kCollectiveNotReached && EndInside(context, now.ranks);
   for (Finding& earlier : context.findings) {
     if (is_cut_off && IsEndOf(earlier, now.ranks)) return &earlier;
-    if (Explains(earlier, now) ||
+    if (ExplainsSizes(earlier, now, known_ranks) || Explains(earlier, now) ||
         std::any_of(earlier.evidence.begin(), earlier.evidence.end(),
                     [&](const Finding& evidence) { return Explains(evidence, now); }))
       return &earlier;
@@ -122,7 +138,8 @@ Result<void> FindIssuedCollectives(FindingContext& context) {
     finding.suggestion = problem.advice;
     finding.function = problem.function;
     finding.query = QueryOf(problem);
-    if (Finding* const explanation = Explanation(context, finding)) {
+    if (Finding* const explanation = Explanation(context, finding, job.known_ranks)) {
+      explanation->severity = std::min(explanation->severity, finding.severity);
       explanation->evidence.push_back(std::move(finding));
       continue;
     }

@@ -58,11 +58,13 @@ const char* HowEnded(const std::vector<Finding>& own, const std::vector<ProcessS
                                      : own.front().kind == FindingKind::kCompileFailed &&
                                            own.front().severity == FindingSeverity::kError;
   if (is_failed) return "with a failed compile";
-  // A log that is cut off was copied in part, or its process ended while it wrote.
   if (!own.empty() && own.front().kind == FindingKind::kStoppedFirst &&
-      own.front().severity != FindingSeverity::kError &&
-      own.front().cause.find("inside") != std::string::npos)
-    return "in a way that its logs do not show";
+      own.front().severity != FindingSeverity::kError) {
+    // A log that is cut off was copied in part, or its process ended while it wrote.
+    return own.front().cause.starts_with("the log ends before")
+               ? "earlier on some ranks"
+               : "in a way that its logs do not show";
+  }
   if (has(RankState::kCompiling)) return "inside a compile";
   return own.empty() ? "with no failure in its logs" : "earlier on some ranks";
 }

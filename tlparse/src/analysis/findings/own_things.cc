@@ -24,6 +24,9 @@ bool IsOfCompiles(const RankAspect& aspect) {
   return aspect.area == "compiles" && aspect.cause == CauseKind::kMissingCompile;
 }
 
+// Ranks with equal ones differ from the reference alike.
+std::string GroupOf(const RankAspect& aspect) { return aspect.text + '\n' + aspect.group; }
+
 std::string TextOfAspects(const RankClass& one) {
   std::string text;
   for (const RankAspect& aspect : one.aspects) text += aspect.area + ':' + aspect.text + '\n';
@@ -38,7 +41,7 @@ void DivergenceFinder::TakeOutOwnThings() {
   std::map<Thing, std::set<std::string>> texts;
   for (const RankClass& one : classes_) {
     for (const RankAspect& aspect : one.aspects) {
-      if (IsVote(aspect) && !one.is_damaged) texts[ThingOf(aspect)].insert(aspect.text);
+      if (IsVote(aspect) && !one.is_damaged) texts[ThingOf(aspect)].insert(GroupOf(aspect));
     }
   }
   // The reference and two others.
@@ -82,7 +85,7 @@ void DivergenceFinder::TellOwnThings(const std::vector<RankAspect>& own) {
   std::map<Thing, std::set<std::string>> texts;
   for (const RankAspect& aspect : own) {
     slots.insert(aspect.slots.begin(), aspect.slots.end());
-    texts[ThingOf(aspect)].insert(aspect.text);
+    texts[ThingOf(aspect)].insert(GroupOf(aspect));
   }
   std::size_t groups = 0;
   for (const auto& [thing, different] : texts) groups = std::max(groups, different.size() + 1);

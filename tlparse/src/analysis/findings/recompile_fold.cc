@@ -92,7 +92,16 @@ void AddRecompiles(FindingContext& context, Finding own, bool has_several) {
     other.evidence.push_back(std::move(evidence));
     return;
   }
-  context.findings.push_back(std::move(own));
+  // Another function that the same ranks recompiled.
+  const auto same_ranks =
+      std::find_if(context.findings.begin(), context.findings.end(), [&](const Finding& other) {
+        return is_odd && other.severity != FindingSeverity::kNote && other.ranks == own.ranks &&
+               !own.ranks.empty() &&
+               (other.kind == FindingKind::kExtraCompile ||
+                other.kind == FindingKind::kRecompileLimit);
+      });
+  (same_ranks == context.findings.end() ? context.findings : same_ranks->evidence)
+      .push_back(std::move(own));
 }
 
 }  // namespace tlparse

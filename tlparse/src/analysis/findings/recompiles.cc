@@ -228,9 +228,6 @@ std::optional<FindingPlace> PlaceOf(const Function& function) {
   if (const std::size_t comma = place.file.rfind(", "); comma != std::string::npos)
     place.file.erase(0, comma + 2);
   place.file = WholePath(place.file, function.file);
-  // Of a path that is cut, whose file it is is not known.
-  if (place.file.starts_with("…") && !function.file.empty())
-    return FindingPlace{function.file, function.line, {}};
   return place;
 }
 
@@ -250,6 +247,23 @@ std::string TitleOfOdd(const FindingContext& context, const Function& function,
   return fmt::format("Only {} recompiled {}: {}{}{}", context.WhoInside(function.who),
                      function.name, TimesText(range), function.who.size() == 1 ? "" : " each",
                      brackets);
+}
+
+// The whole of a path that is cut, "…/modules/linear.py", if one file of the stacks ends so.
+Result<void> CompletePath(FindingContext& context, FindingPlace& place) {
+  constexpr std::string_view kCut = "…";
+  if (!place.file.starts_with(kCut)) return {};
+  ASSIGN_OR_RETURN(Statement files,
+                   context.database.Prepare("SELECT DISTINCT file FROM stack_frame "
+                                            "WHERE substr(file, -length(?1)) = ?1 LIMIT 2"));
+  const std::string end = place.file.substr(kCut.size());
+  files.Bind(1, end);
+  ASSIGN_OR_RETURN(const bool has_one, files.Step());
+  if (!has_one) return {};
+  std::string whole(files.Text(0));
+  ASSIGN_OR_RETURN(const bool has_several, files.Step());
+  if (!has_several) place.file = std::move(whole);
+  return {};
 }
 
 std::string TitleOf(const FindingContext& context, const Function& function) {
@@ -302,6 +316,7 @@ Result<Finding> Make(FindingContext& context, const Function& function) {
   finding.title = TitleOf(context, function);
   finding.cause = Varied(function.recompiles);
   finding.place = PlaceOf(function);
+  if (finding.place) RETURN_IF_ERROR(CompletePath(context, *finding.place));
   if (finding.place && !IsUserFile(finding.place->file) && !function.shown_ids.empty()) {
     ASSIGN_OR_RETURN(const std::optional<FindingPlace> caller,
                      UserCaller(context.database, function.shown_ids.front()));

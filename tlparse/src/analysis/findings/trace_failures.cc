@@ -47,10 +47,10 @@ Result<void> FindFailedTraces(FindingContext& context) {
       Statement rows,
       context.database.Prepare(
           "SELECT r.id, r.process_id, r.local_us + p.time_shift_us, y.content FROM failure_row f "
-          "JOIN text_row k ON k.id = f.kind_id JOIN record_row r ON r.id = f.record_id JOIN "
-          "process p ON p.id = r.process_id LEFT JOIN compile c ON c.id = f.compile_id LEFT JOIN "
-          "payload_row y ON y.id = r.payload_id WHERE k.text = 'make_fx_fail_partial' AND "
-          "c.frame_id IS NULL AND NOT coalesce(c.status = 'failed', 0) AND " +
+          "JOIN text_row k ON k.id = f.kind_id JOIN record_row r ON r.id = f.record_id "
+          "JOIN process p ON p.id = r.process_id LEFT JOIN compile c ON c.id = f.compile_id "
+          "LEFT JOIN payload_row y ON y.id = r.payload_id WHERE k.text = 'make_fx_fail_partial' "
+          "AND c.frame_id IS NULL AND NOT coalesce(c.status = 'failed', 0) AND " +
           context.job.InLogs("r.id") + " ORDER BY r.id"));
   std::map<std::pair<std::string, std::int64_t>, FailedTrace> traces;  // by place
   while (true) {

@@ -7,6 +7,15 @@
 
 namespace tlparse {
 
+std::string FirstTitles(const Job& job, const std::vector<std::int32_t>& slots) {
+  constexpr std::size_t kMost = 3;
+  std::string text;
+  for (std::size_t i = 0; i < slots.size() && i < kMost; ++i)
+    text += (i == 0 ? "" : ", ") + job.slots()[static_cast<std::size_t>(slots[i])].Title();
+  if (slots.size() > kMost) text += fmt::format(" and {} more", slots.size() - kMost);
+  return text;
+}
+
 std::string KeyText(const CacheFinding& finding, const std::string& where, bool is_on_others) {
   std::string text;
   if (finding.cause.kind == CauseKind::kGraph) {

@@ -10,6 +10,9 @@
 
 namespace tlparse {
 
+// "0/0 f, 1/0 g, 2/0 h and 3 more"
+std::string FirstTitles(const Job& job, const std::vector<std::int32_t>& slots);
+
 // Of keys that differ in compiles `where`; with `is_on_others` the reference is the odd one.
 std::string KeyText(const CacheFinding& finding, const std::string& where, bool is_on_others);
 // The first of `count` mismatches of collectives.

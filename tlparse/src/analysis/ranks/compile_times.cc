@@ -103,15 +103,15 @@ Result<std::string> InnermostExcess(Database& database, std::int64_t own_id,
       Statement events,
       database.Prepare(
           "SELECT t.text, total(iif(c.id = ?1, e.duration_us, 0)) AS own_us, "
-          "total(iif(c.id = ?2, e.duration_us, 0)) AS typical_us FROM compile c JOIN "
-          "chromium_event_row e ON e.record_id BETWEEN c.first_record_id AND c.last_record_id AND "
-          "e.compile_id = c.id JOIN text_row t ON t.id = e.name_id WHERE c.id IN (?1, ?2) AND "
-          "e.phase = 88 AND t.text NOT IN ('dynamo', 'entire_frame_compile', "
-          "'entire_backward_compile', 'backend_compile', 'create_aot_dispatcher_function', "
-          "'inductor_compile', 'fx_codegen_and_compile', '_compile.compile_inner') AND t.text NOT "
-          "LIKE 'compile\\_attempt\\_%' ESCAPE '\\' AND t.text NOT LIKE 'compile\\_fx%' ESCAPE "
-          "'\\' GROUP BY t.id HAVING own_us - typical_us >= ?3 * 1e6 ORDER BY own_us, "
-          "t.text LIMIT 1"));
+          "total(iif(c.id = ?2, e.duration_us, 0)) AS typical_us FROM compile c "
+          "JOIN chromium_event_row e ON e.record_id BETWEEN c.first_record_id "
+          "AND c.last_record_id AND e.compile_id = c.id JOIN text_row t ON t.id = e.name_id "
+          "WHERE c.id IN (?1, ?2) AND e.phase = 88 AND t.text NOT IN ('dynamo', "
+          "'entire_frame_compile', 'entire_backward_compile', 'backend_compile', "
+          "'create_aot_dispatcher_function', 'inductor_compile', 'fx_codegen_and_compile', "
+          "'_compile.compile_inner') AND t.text NOT GLOB 'compile_attempt_*' "
+          "AND t.text NOT GLOB 'compile_fx*' GROUP BY t.id "
+          "HAVING own_us - typical_us >= ?3 * 1e6 ORDER BY own_us, t.text LIMIT 1"));
   events.Bind(1, own_id);
   events.Bind(2, typical_id);
   events.Bind(3, kMost * excess_s);

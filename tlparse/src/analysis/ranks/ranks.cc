@@ -42,6 +42,8 @@ class RankClassifier {
   void DescribeBuild(RankClass& one) const;
   void DescribeOptions(RankClass& one) const;
   bool MadeLookup(const CacheFinding& finding, RankIndex rank) const;
+  bool IsBetween(const CacheFinding& finding, const RankClass& one, bool there) const;
+  void DescribeMissing(const CacheFinding& finding, RankClass& one, bool there) const;
   void DescribeFindings(RankClass& one) const;
   void DescribeCollectives(RankClass& one) const;
   void DescribeExecution(RankClass& one) const;
@@ -143,61 +145,63 @@ bool RankClassifier::MadeLookup(const CacheFinding& finding, RankIndex rank) con
       });
 }
 
+// Whether a finding is about a difference between the reference and this class. `there`: it names
+// the reference.
+bool RankClassifier::IsBetween(const CacheFinding& finding, const RankClass& one,
+                               bool there) const {
+  const RankIndex other = there ? one.ranks.front() : answer_.classes.front().ranks.front();
+  // A log that ends before a compile is on neither side.
+  if (finding.cause.kind == CauseKind::kMissingCompile) return Has(finding.against, other);
+  if (finding.lookup_slots.empty()) return true;
+  // Where there is no majority, lookups are compared with a reference of their own.
+  return MadeLookup(finding, other) && (finding.has_majority || Has(finding.against, other));
+}
+
+void RankClassifier::DescribeMissing(const CacheFinding& finding, RankClass& one,
+                                     bool there) const {
+  const bool is_on_others = there != (finding.state == "absent");
+  const std::vector<RankIndex>& lacking = is_on_others ? one.ranks : answer_.classes.front().ranks;
+  const bool is_incomplete = answer_.damage.AnyIsIncomplete(lacking);
+  const bool is_end = !answer_.damage.Shows(job_, lacking.front(), finding.compile_slots.front());
+  const char* const what = is_on_others
+                               ? (is_incomplete ? "not in the log, which is cut off or damaged"
+                                  : is_end      ? "not in the log, which ends before it"
+                                                : "not compiled here")
+                           : is_incomplete || is_end ? "in the log here only"
+                                                     : "compiled here only";
+  const std::size_t because = finding.cause.text.find(", recompiled ");
+  one.aspects.push_back(
+      {"compiles",
+       fmt::format("{}: {}{}", FirstTitles(job_, finding.compile_slots), what,
+                   because == std::string::npos ? "" : finding.cause.text.substr(because)),
+       finding.compile_slots, finding.cause.kind, is_on_others});
+  one.aspects.back().is_absence = is_on_others && is_end && !is_incomplete;
+}
+
 void RankClassifier::DescribeFindings(RankClass& one) const {
   const RankIndex reference = answer_.classes.front().ranks.front();
   for (const CacheFinding& finding : answer_.cache.findings) {
     const bool here = Has(finding.ranks, one.ranks.front()), there = Has(finding.ranks, reference);
-    if (IsNote(finding.cause.kind) || here == there) continue;
-    // A log that ends before a compile is on neither side.
-    if (finding.cause.kind == CauseKind::kMissingCompile &&
-        !Has(finding.against, here ? reference : one.ranks.front()))
-      continue;
-    if (!finding.lookup_slots.empty() && !MadeLookup(finding, here ? reference : one.ranks.front()))
-      continue;
+    if (IsNote(finding.cause.kind) || here == there || !IsBetween(finding, one, there)) continue;
     const bool is_known_graph =
         there && finding.cause.kind == CauseKind::kGraph &&
         std::any_of(one.aspects.begin(), one.aspects.end(), [&](const RankAspect& aspect) {
           return aspect.cause == CauseKind::kGraph && aspect.slots == finding.compile_slots;
         });
     if (is_known_graph) continue;
-    std::string where;
-    for (std::size_t i = 0; i < finding.compile_slots.size() && i < 3; ++i) {
-      where += (i == 0 ? "" : ", ") +
-               job_.slots()[static_cast<std::size_t>(finding.compile_slots[i])].Title();
-    }
-    if (finding.compile_slots.size() > 3)
-      where += fmt::format(" and {} more", finding.compile_slots.size() - 3);
     if (finding.cause.kind == CauseKind::kMissingCompile) {
-      const bool is_on_others = there != (finding.state == "absent");
-      const std::vector<RankIndex>& lacking =
-          is_on_others ? one.ranks : answer_.classes.front().ranks;
-      const bool is_incomplete = answer_.damage.AnyIsIncomplete(lacking);
-      const bool is_end =
-          !answer_.damage.Shows(job_, lacking.front(), finding.compile_slots.front());
-      const char* const what = is_on_others
-                                   ? (is_incomplete ? "not in the log, which is cut off or damaged"
-                                      : is_end      ? "not in the log, which ends before it"
-                                                    : "not compiled here")
-                               : is_incomplete || is_end ? "in the log here only"
-                                                         : "compiled here only";
-      const std::size_t because = finding.cause.text.find(", recompiled ");
-      one.aspects.push_back(
-          {"compiles",
-           fmt::format("{}: {}{}", where, what,
-                       because == std::string::npos ? "" : finding.cause.text.substr(because)),
-           finding.compile_slots, finding.cause.kind, is_on_others});
-      one.aspects.back().has_majority = finding.has_majority && here;
-      one.aspects.back().is_absence = is_on_others && is_end && !is_incomplete;
-      continue;
+      DescribeMissing(finding, one, there);
+    } else {
+      std::string text = KeyText(finding, FirstTitles(job_, finding.compile_slots), there);
+      one.aspects.push_back({finding.cause.kind == CauseKind::kGraph ? "graphs" : "cache",
+                             std::move(text), finding.compile_slots, finding.cause.kind, there,
+                             false, finding.cause.text});
+      one.aspects.back().group = job_.FormatRanks(finding.ranks);
+      one.aspects.back().is_of_numbers =
+          !finding.node.empty() && DigitsAsZero(finding.node) == DigitsAsZero(finding.against_node);
+      SetPlace(one.aspects.back(), finding.source);
     }
-    std::string text = KeyText(finding, where, there);
-    one.aspects.push_back({finding.cause.kind == CauseKind::kGraph ? "graphs" : "cache",
-                           std::move(text), finding.compile_slots, finding.cause.kind, there, false,
-                           finding.cause.text});
     one.aspects.back().has_majority = finding.has_majority && here;
-    one.aspects.back().is_of_numbers =
-        !finding.node.empty() && DigitsAsZero(finding.node) == DigitsAsZero(finding.against_node);
-    SetPlace(one.aspects.back(), finding.source);
   }
 }
 

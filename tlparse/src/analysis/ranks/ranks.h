@@ -34,6 +34,7 @@ struct RankAspect {
   bool is_absence = false;  // says only what a log does not have
   // Most of the ranks whose logs go that far are as the reference.
   bool has_majority = false;
+  std::string group = {};      // cache: the ranks that differ so, as a text
   bool is_of_numbers = false;  // graphs: the first nodes that differ have other numbers only
 };
 

@@ -1,0 +1,142 @@
+"""`tlparse findings` of recorded jobs: the cause is the first finding, what follows from it is its evidence, and nothing else alarms."""
+
+import os
+import sys
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from answers import ROOT, AnswerTest, ask  # noqa: E402
+
+RUNS = os.path.join(ROOT, "fixtures", "runs")
+
+
+class RecordedCauses(AnswerTest):
+    def findings(self, scenario, *arguments):
+        return ask("findings", self.job(scenario), *arguments)["findings"]
+
+    def above_notes(self, findings):
+        return [one for one in findings if one["severity"] != "note" and one["kind"] != "missing_rank"]
+
+
+class Graphs(RecordedCauses):
+    def test_a_rank_is_odd_in_one_graph_where_each_rank_has_another_graph_of_its_own(self):
+        findings = self.findings("autocast_one")
+        one, = self.above_notes(findings)
+        self.assertEqual((one["kind"], one["ranks"], one["compiles"], one["place"]["line"]), ("graph_divergence", [3], ["0/0"], 19))
+        self.assertTrue(one["title"].startswith("Rank 3 compiled another graph: 0/0 forward: linear: bf16[6, 64][64, 1]cpu → linear: f32[6, 64][64, 1]cpu"), one["title"])
+        self.assertNotIn("majority", one["detail"] or "")
+        note, = [one for one in findings if one["severity"] == "note"]
+        self.assertEqual((note["title"], note["ranks"], note["compiles"], note["place"]["line"]),
+                         ("Each of the 3 ranks has a graph of its own in 1/0 clip_loss", [], ["1/0"], 36))
+        self.assertIn("target = arange + 0 → target = arange + 6", note["detail"])
+        self.assertIn("As where the rank is part of a computation.", note["detail"])
+        ask("check", self.job("autocast_one"), "--no-divergence", code=1)
+
+    def test_another_text_of_a_file_is_named(self):
+        """PyTorch prints the lines of the file as it is now: the function that moved shows that it was another one."""
+        one, = self.above_notes(self.findings("source_edited"))
+        self.assertEqual((one["kind"], one["ranks"], one["compiles"]), ("graph_divergence", [1], ["0/0"]))
+        self.assertTrue(one["title"].startswith("Rank 1 ran another text of losses.py: 0/0 focal: sub_1 = 1 - pt → gt_1 = l_target_ > 0"), one["title"])
+        self.assertEqual(one["detail"], "consistency begins in line 11 of it on rank 1, in line 10 on ranks 0,2.")
+        self.assertEqual(one["try"], "start all ranks with the same source files")
+
+    def test_an_input_that_needs_no_gradient_on_one_rank(self):
+        """Its collective is left out; the dumps tell the hang, the log what rank 2 was given."""
+        one, = self.above_notes(ask("findings", self.ingest(os.path.join(RUNS, "frozen_parameter"), name="frozen"))["findings"])
+        self.assertEqual((one["kind"], one["severity"], one["ranks"]), ("collective_divergence", "error", [2]))
+        self.assertEqual([(other["kind"], other["title"]) for other in one["evidence"]],
+                         [("input_divergence", "Rank 2 compiled 0/0 forward for other inputs: self.scale: requires_grad True → False")])
+
+
+class Codes(RecordedCauses):
+    def test_one_key_for_two_processors_is_said_once(self):
+        one, = self.above_notes(self.findings("cpu_capability"))
+        self.assertEqual((one["kind"], one["severity"], one["ranks"]), ("one_key_two_codes", "warning", [1]))
+        self.assertEqual(one["title"], "Rank 1 generated other code than ranks 0,2 under 3 equal cache keys: for vectors of 8 floats instead of 16")
+        self.assertIn("ATEN_CPU_CAPABILITY", one["try"])
+        self.assertEqual([other["kind"] for other in one["evidence"]], ["code_divergence"])
+        self.assertTrue(one["evidence"][0]["title"].endswith(": code for vectors of 8 floats instead of 16"), one["evidence"][0]["title"])
+
+
+class Failures(RecordedCauses):
+    def test_what_the_compiler_wrote(self):
+        one, = self.above_notes(self.findings("cpp_headers_missing"))
+        self.assertEqual(one["title"], "All 4 ranks failed to compile 0/0 embed: InductorError: CppCompileError: C++ compile error: "
+                         "fatal error: torch/csrc/inductor/cpp_prefix.h: No such file or directory")
+        self.assertTrue(one["place"]["file"].endswith("/pretrain_moe.py"))
+        self.assertIn("development files of PyTorch", one["try"])
+
+    def test_a_host_without_a_compiler(self):
+        one, = self.above_notes(self.findings("no_compiler"))
+        self.assertEqual((one["kind"], one["ranks"]), ("compile_failed", [3]))
+        self.assertIn("InvalidCxxCompiler: No working C++ compiler found", one["title"])
+        self.assertIn("CXX", one["try"])
+        self.assertEqual([(other["kind"], other["ranks"]) for other in one["evidence"]], [("stopped_first", [0, 1, 2])])
+
+    def test_a_failure_that_is_suppressed_loses_no_work(self):
+        findings = self.findings("suppress_errors")
+        failed, config = self.above_notes(findings)
+        self.assertEqual((failed["kind"], failed["severity"], failed["ranks"]), ("compile_failed", "warning", [1]))
+        self.assertTrue(failed["detail"].startswith("torch._dynamo.config.suppress_errors is set: the function runs eagerly instead."), failed["detail"])
+        self.assertEqual((config["kind"], config["ranks"]), ("config_divergence", [1]))
+        self.assertIn("suppress_errors False → True; post_grad_custom_post_pass None → a value that the log does not have", config["title"])
+        self.assertEqual([one["kind"] for one in config["evidence"]], ["cache_bypassed"])
+
+    def test_a_backward_that_failed_is_called_that(self):
+        one, = self.above_notes(self.findings("backward_fails_2_6"))
+        self.assertEqual((one["kind"], one["ranks"], one["title"]),
+                         ("compile_failed", [2], "Rank 2 failed to compile the backward of 0/0 forward: KeyError: 'sum'"))
+
+    def test_an_export_that_failed(self):
+        """No record has the exception: the graph as far as it was traced shows that there was one."""
+        one, = self.findings("export_fails")
+        self.assertEqual((one["kind"], one["severity"], len(one["logs"])), ("compile_failed", "warning", 1))
+        self.assertRegex(one["title"], r"^A trace of make_fx failed in log \w+ after serve_pack\.py:26; the log names no exception$")
+        self.assertEqual((one["place"]["line"], one["place"]["code"]), (26, "if good.sum() < 3:"))
+
+
+class Ends(RecordedCauses):
+    def test_a_hang_in_a_compile_explains_that_a_collective_was_not_reached(self):
+        one, = self.above_notes(ask("findings", self.ingest(os.path.join(RUNS, "hang_in_backward"), name="hang"))["findings"])
+        self.assertEqual((one["kind"], one["ranks"]), ("stopped_first", [2]))
+        self.assertEqual(one["title"], "Rank 2's log ends inside the backward of 0/0 forward, in pass.post_grad_passes.post_grad_custom_post_pass; "
+                         "rank 0 finished that backward")
+        self.assertEqual([(other["kind"], other["ranks"]) for other in one["evidence"]], [("collective_not_reached", [2])])
+
+    def test_of_two_ranks_the_one_that_ended_before_the_others_compile(self):
+        """The other is ended later on, inside a compile."""
+        database = self.job("killed_restart_2_6")
+        one, = self.above_notes(ask("findings", database, "--launch", "1")["findings"])
+        self.assertEqual((one["kind"], one["ranks"]), ("stopped_first", [1]))
+        self.assertEqual(one["title"], "Rank 1's log ends after 0/0 forward; rank 0 went on to 1/0 nll")
+        self.assertEqual([(other["kind"], other["ranks"]) for other in one["evidence"] if other["kind"] == "stopped_first"], [("stopped_first", [0])])
+        note = next(one for one in ask("findings", database)["findings"] if one["kind"] == "restarted")
+        self.assertIn("ended earlier on some ranks: Rank 1's log ends after 0/0 forward", note["title"])
+
+    def test_a_compile_that_stood_still_is_named_with_its_phase(self):
+        one, = self.above_notes(self.findings("stalled_compile"))
+        self.assertEqual((one["kind"], one["ranks"]), ("slow_rank", [2]))
+        self.assertRegex(one["detail"], r"^Most of the difference in 1/0 forward \(4\d\.\d s more\): 45\.00 s more in pass\.post_grad_passes\.post_grad_custom_pre_pass\.")
+
+
+class Limits(RecordedCauses):
+    def test_the_limit_on_one_rank(self):
+        findings = self.findings("recompile_limit_2_6")
+        self.assertEqual([one["kind"] for one in findings if one["severity"] != "note"], ["recompile_limit", "graph_break"])
+        one = findings[0]
+        self.assertEqual(one["ranks"], [1])
+        self.assertTrue(one["title"].startswith("Only rank 1 recompiled residual_vq: 7 times (size 0 of x: 20, 23, 26, 29, 32, 35, …); "
+                                                "1 further attempt was refused at the recompile limit"), one["title"])
+        self.assertEqual(one["try"], "torch._dynamo.mark_dynamic(x, 0) before the call, if this size is meant to vary")
+        other = [one["title"] for one in one["evidence"] if one["kind"] == "recompile_limit"]
+        self.assertEqual(len(other), 1)
+        self.assertTrue(other[0].startswith("Only rank 1 recompiled stft_loss: 7 times"), other)
+        # Values, not a chain of guards.
+        for evidence in one["evidence"]:
+            self.assertNotIn("mismatch", evidence["title"])
+        self.assertEqual([row["state"] for row in ask("status", self.job("recompile_limit_2_6"))["rows"]], ["between_compiles"] * 2)
+        ask("check", self.job("recompile_limit_2_6"), "--no-divergence", code=1)
+
+
+if __name__ == "__main__":
+    unittest.main()
