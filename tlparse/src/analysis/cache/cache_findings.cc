@@ -114,7 +114,7 @@ Result<std::optional<MissingCompiles>> FindMissing(Database& database, const Cac
       job.compiles()[static_cast<std::size_t>(job.CompileOf(with_it, slot))];
   ASSIGN_OR_RETURN(std::vector<FailedEntry> entries, LoadFailedEntries(database, compile.id));
   missing.recompiles.push_back({job.string(compile.label_id),
-                                job.string(compile.status_id) == "skipped", std::move(entries)});
+                                compile.status == CompileStatus::kSkipped, std::move(entries)});
   // A log that is cut or damaged does not show what was not compiled.
   const bool is_incomplete =
       answer.damage.AnyIsIncomplete(few_have_it ? finding.against : finding.ranks);

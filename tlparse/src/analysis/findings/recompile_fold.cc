@@ -56,6 +56,11 @@ void AddRecompiles(FindingContext& context, Finding own, bool has_several) {
     return IsDivergence(other, has_several) && IsOfSame(other, own);
   };
   const bool is_odd = own.kind != FindingKind::kRecompiles;
+  // While the job runs, compiles of some ranks only are not reported.
+  if (context.live != nullptr) {
+    context.findings.push_back(std::move(own));
+    return;
+  }
   for (Finding& other : context.findings) {
     if (is_same(other)) {
       TakeAdvice(other, own);

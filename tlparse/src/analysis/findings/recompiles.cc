@@ -91,7 +91,8 @@ Extent ExtentOf(const Function& function, RankIndex rank) {
 // are the odd ones.
 void ChooseWho(const FindingContext& context, Function& function) {
   for (const auto& [rank, count] : function.count_of) function.who.push_back(rank);
-  if (!context.HasRanks()) return;
+  // While the job runs, the others may come to it later.
+  if (!context.HasRanks() || context.live != nullptr) return;
   std::map<Extent, std::vector<RankIndex>> groups;
   std::size_t count = 0;
   for (const RankIndex rank : function.having) {
