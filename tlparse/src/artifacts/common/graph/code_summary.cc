@@ -164,6 +164,11 @@ class Summarizer {
   void Statement(std::string_view line) {
     // Is between the comment and the call, and names the kernel too.
     if (line.starts_with("RAIIAtenRecordFunctionHandle ")) return;
+    // "with torch._C._profiler._RecordFunctionFast(…):". A recorder in a kernel's own source, which
+    // cpp.enable_kernel_profile adds, wraps no call.
+    if (line.starts_with("with ") && (line.find("RecordFunction") != std::string_view::npos ||
+                                      line.find("record_function(") != std::string_view::npos))
+      summary_.has_wrapped_calls = true;
     // "buf2 = torch.ops.…(…)": the call is what counts.
     std::string_view call = line;
     const std::string_view target = LeadingName(line);
@@ -313,12 +318,7 @@ std::string_view AotIdOf(std::string_view code) {
   return rest.substr(0, rest.find('\''));
 }
 
-CodeSummary SummarizeCode(std::string_view code) {
-  CodeSummary summary = Summarizer(code).Run();
-  for (const std::string_view wrapper : {"RecordFunction", "record_function(", "RECORD_FUNCTION("})
-    summary.has_wrapped_calls |= code.find(wrapper) != std::string_view::npos;
-  return summary;
-}
+CodeSummary SummarizeCode(std::string_view code) { return Summarizer(code).Run(); }
 
 std::pair<std::string_view, std::optional<std::int64_t>> SplitDebugHandle(std::string_view kernel) {
   const std::size_t colon = kernel.rfind(':');
