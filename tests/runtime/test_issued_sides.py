@@ -39,6 +39,8 @@ class WaitsAcrossGroups(RecorderTest):
             finding["kind"], finding["severity"], finding["ranks"]["ranks"], finding["group"], finding["sequence_number"], finding["file"], finding["line"]))
         self.assertEqual("Rank 3 waits in all_reduce #7 of group default_pg (0) for ranks 0-2, ranks 0-2 wait in all_reduce #4 of group dp (1) for rank 3",
                          finding["title"])
+        self.assertRegex(finding["detail"], r"rank 3 issued all_reduce .*other\.py:7 first")
+        self.assertRegex(finding["detail"], r"ranks 0-2 issued all_reduce .*fr_job\.py:45 first")
         self.assertIn("compare other.py:7 with fr_job.py:45", finding["try"])
         reported, = self.answer("findings", self.database)["findings"]
         self.assertEqual((finding["title"], [3]), (reported["title"], reported["ranks"]))

@@ -248,7 +248,7 @@ bool IssuedCollective::MayLookLike(const IssuedCollective& other) const {
 }
 
 std::string IssuedCollective::Title() const {
-  std::string title = op.substr(op.rfind(':') + 1);
+  std::string title = PrintedOp();
   if (!shapes.empty() && shapes != "[]") {
     const bool is_single = shapes.find("],[") == std::string::npos && shapes.size() > 3;
     std::string spaced;

@@ -70,6 +70,7 @@ struct IssuedCollective {
   std::string Title() const;
   // "fr_job.py:46"; empty: unknown
   std::string Place() const;
+  std::string PrintedOp() const { return op.substr(op.rfind(':') + 1); }  // all_reduce
 };
 
 // A rank, or a dump that names none.
@@ -173,5 +174,14 @@ struct CollectiveFinding {
 
 // The most urgent first; what follows from an earlier difference in a group is not reported again.
 Result<std::vector<CollectiveFinding>> FindIssuedProblems(Database& database, const IssuedJob& job);
+
+// Ranks that issued a collective at least 5 s after all others, which need them to complete it; one
+// finding for each set of ranks, the longest delay first.
+struct LateArrival {
+  CollectiveFinding finding;
+  bool is_first = false;      // nothing is known that the rank issued before
+  bool has_compiled = false;  // its log has records of compiles in that time
+};
+Result<std::vector<LateArrival>> FindLateArrivals(Database& database, const IssuedJob& job);
 
 }  // namespace tlparse

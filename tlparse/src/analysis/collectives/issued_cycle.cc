@@ -35,6 +35,24 @@ void KeepCycles(std::vector<OpenWait>& waits) {
 }
 
 std::string RanksText(const IssuedJob& job, const RankSet& set) {
+  return RanksText(job, std::vector<std::size_t>(set.begin(), set.end()));
+}
+
+// "ranks 0-2 wait in all_reduce #4 of group dp (1) for rank 3"
+std::string WaitText(const IssuedJob& job, const OpenWait& wait) {
+  const bool is_in_it = wait.line.not_started.empty() && wait.line.enqueued.empty();
+  const bool is_one = wait.waiting.size() == 1;
+  const std::string call = fmt::format("{} #{} of {}", wait.line.usual->PrintedOp(),
+                                       wait.line.sequence, wait.group->Title());
+  return is_in_it ? fmt::format("{} {} in {} for {}", RanksText(job, wait.waiting),
+                                is_one ? "waits" : "wait", call, RanksText(job, wait.missing))
+                  : fmt::format("{} {} enqueued {}, which {} had not", RanksText(job, wait.waiting),
+                                is_one ? "has" : "have", call, RanksText(job, wait.missing));
+}
+
+}  // namespace
+
+std::string RanksText(const IssuedJob& job, const std::vector<std::size_t>& set) {
   std::vector<std::int64_t> ranks;
   std::string names;
   for (const std::size_t index : set) {
@@ -49,20 +67,10 @@ std::string RanksText(const IssuedJob& job, const RankSet& set) {
                      names.empty() ? "" : ", ", names);
 }
 
-// "ranks 0-2 wait in all_reduce #4 of group dp (1) for rank 3"
-std::string WaitText(const IssuedJob& job, const OpenWait& wait) {
-  const bool is_in_it = wait.line.not_started.empty() && wait.line.enqueued.empty();
-  const bool is_one = wait.waiting.size() == 1;
-  const std::string call =
-      fmt::format("{} #{} of {}", wait.line.usual->op.substr(wait.line.usual->op.rfind(':') + 1),
-                  wait.line.sequence, wait.group->Title());
-  return is_in_it ? fmt::format("{} {} in {} for {}", RanksText(job, wait.waiting),
-                                is_one ? "waits" : "wait", call, RanksText(job, wait.missing))
-                  : fmt::format("{} {} enqueued {}, which {} had not", RanksText(job, wait.waiting),
-                                is_one ? "has" : "have", call, RanksText(job, wait.missing));
+std::string Capital(std::string text) {
+  if (text.starts_with("rank")) text.front() = 'R';
+  return text;
 }
-
-}  // namespace
 
 std::vector<std::size_t> AbsentMembers(const IssuedJob& job, const IssuedGroup& group) {
   std::vector<std::size_t> absent;
@@ -118,7 +126,8 @@ void FindCycle(const IssuedJob& job, std::vector<OpenWait> waits,
     const IssuedCollective& call = *waits[i].line.usual;
     finding.title += (i == 0 ? "" : ", ") + WaitText(job, waits[i]);
     finding.detail +=
-        fmt::format("{}{}: {}", i == 0 ? "" : "; ", RanksText(job, waits[i].waiting), call.Title());
+        fmt::format("{}{} issued {}{}", i == 0 ? "" : "; ", RanksText(job, waits[i].waiting),
+                    call.Title(), waits.size() == 2 ? " first" : "");
   }
   if (waits.size() > kMost) finding.title += fmt::format(", and {} more", waits.size() - kMost);
   finding.detail += ". None of these calls can end before another one of them does";

@@ -6,26 +6,13 @@
 #include <utility>
 
 #include "analysis/collectives/issued_group.h"
-#include "analysis/ranks/job.h"
 
 namespace tlparse {
 
 std::string GroupFinder::Ranks(const Positions& positions) const {
-  std::vector<std::int64_t> ranks;
-  std::string names;
-  for (const std::size_t position : positions) {
-    const IssuingRank& rank = job_.ranks[group_.ranks[position]];
-    if (rank.rank) {
-      ranks.push_back(*rank.rank);
-    } else {
-      names += (names.empty() ? "" : ", ") + rank.name;
-    }
-  }
-  std::string text;
-  if (!ranks.empty())
-    text = fmt::format("{} {}", ranks.size() == 1 ? "rank" : "ranks", FormatRankRanges(ranks));
-  if (!names.empty()) text += (text.empty() ? "" : ", ") + names;
-  return text;
+  std::vector<std::size_t> indices;
+  for (const std::size_t position : positions) indices.push_back(group_.ranks[position]);
+  return RanksText(job_, indices);
 }
 
 void GroupFinder::SetPlace(CollectiveFinding& finding, const IssuedCollective& one) const {
@@ -80,7 +67,7 @@ Result<std::vector<CollectiveFinding>> FindIssuedProblems(Database& database,
   FindCycle(job, waits, findings);
   FindOrder(job, waiting, findings);
   for (CollectiveFinding& finding : findings) {
-    if (finding.title.starts_with("rank")) finding.title.front() = 'R';
+    finding.title = Capital(std::move(finding.title));
   }
   std::stable_sort(findings.begin(), findings.end(),
                    [](const CollectiveFinding& a, const CollectiveFinding& b) {

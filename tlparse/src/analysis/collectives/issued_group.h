@@ -69,6 +69,12 @@ class GroupFinder {
 // IssuedJob::ranks.
 std::vector<std::size_t> AbsentMembers(const IssuedJob& job, const IssuedGroup& group);
 
+// "ranks 0-2", of indices into IssuedJob::ranks.
+std::string RanksText(const IssuedJob& job, const std::vector<std::size_t>& indices);
+
+// "Rank 2 …" of "rank 2 …". Names of files stay as they are.
+std::string Capital(std::string text);
+
 using RankSet = std::set<std::size_t>;  // indices into IssuedJob::ranks
 
 // A collective that some ranks are inside of and others had not issued.

@@ -42,15 +42,6 @@ bool IsMismatched(const IssuedGroup& group, std::int64_t sequence) {
   return signatures.size() > 1;
 }
 
-// Whether no rank can complete it before all ranks of the group have issued it.
-bool NeedsAllRanks(std::string_view plain_op) {
-  for (const std::string_view op :
-       {"allreduce", "allgather", "reducescatter", "alltoall", "barrier"}) {
-    if (plain_op.starts_with(op)) return true;
-  }
-  return false;
-}
-
 // A collective that needs all ranks is not completed on one and not reached by another: a call that
 // returned may have failed, and a rank whose dump is older may have issued it since.
 void SettleMissing(const IssuedGroup& group, IssuedLine& line) {
@@ -107,6 +98,14 @@ void SettleOpen(const IssuedGroup& group, IssuedLine& line) {
 }
 
 }  // namespace
+
+bool NeedsAllRanks(std::string_view plain_op) {
+  for (const std::string_view op :
+       {"allreduce", "allgather", "reducescatter", "alltoall", "barrier"}) {
+    if (plain_op.starts_with(op)) return true;
+  }
+  return false;
+}
 
 std::vector<IssuedLine> IssuedLines(const IssuedJob& job, const IssuedGroup& group) {
   std::set<std::int64_t> sequences;

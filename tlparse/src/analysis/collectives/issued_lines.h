@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "analysis/collectives/issued.h"
@@ -48,6 +49,9 @@ struct IssuedLine {
   std::int64_t WaitNs() const { return IsTimedOut() ? timeout_ns : last_ns - first_ns; }
   bool IsOdd() const { return by_title.size() > 1 || !missing.empty(); }
 };
+
+// Whether no rank can complete it before all ranks of the group have issued it.
+bool NeedsAllRanks(std::string_view plain_op);
 
 // What must be alike of the calls of one number on all ranks: the ops, and where tensors must be of
 // one size, that and their type.

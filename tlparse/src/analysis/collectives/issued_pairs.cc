@@ -127,8 +127,7 @@ std::vector<Positions> GroupFinder::Classes(std::int64_t sequence) const {
 std::string GroupFinder::DifferenceTitle(const std::vector<Positions>& classes,
                                          std::int64_t sequence) const {
   const auto name = [&](const Positions& one) {
-    const std::string& op = group_.At(one.front(), sequence).front()->op;
-    return op.substr(op.rfind(':') + 1);
+    return group_.At(one.front(), sequence).front()->PrintedOp();
   };
   const auto plain = [&](const Positions& one) {
     return group_.At(one.front(), sequence).front()->plain_op;

@@ -82,8 +82,7 @@ bool GroupFinder::FindUnknownPlace() {
     finding.severity = longest_ns >= kLong_ns ? FindingSeverity::kError : FindingSeverity::kWarning;
     const std::string waited =
         Open(open, line.sequence,
-             fmt::format("{} #{} of {}", one.op.substr(one.op.rfind(':') + 1), line.sequence,
-                         group_.Title()));
+             fmt::format("{} #{} of {}", one.PrintedOp(), line.sequence, group_.Title()));
     const std::string_view why = unknown.size() == 1 ? std::string_view(unknown.begin()->first)
                                                      : "no whole dump of theirs shows it";
     finding.title =
@@ -121,11 +120,10 @@ bool GroupFinder::FindStuck() {
   CollectiveFinding finding;
   finding.kind = FindingKind::kStuck;
   finding.severity = FindingSeverity::kError;
-  finding.title = fmt::format("{}: for {:.1f} s at least",
-                              Open(all, sequence,
-                                   fmt::format("{} #{} of {}", one.op.substr(one.op.rfind(':') + 1),
-                                               sequence, group_.Title())),
-                              static_cast<double>(waited_ns) / 1e9);
+  finding.title = fmt::format(
+      "{}: for {:.1f} s at least",
+      Open(all, sequence, fmt::format("{} #{} of {}", one.PrintedOp(), sequence, group_.Title())),
+      static_cast<double>(waited_ns) / 1e9);
   finding.detail = one.Title();
   SetPlace(finding, one);
   const bool is_started = std::any_of(all.begin(), all.end(), [&](std::size_t position) {

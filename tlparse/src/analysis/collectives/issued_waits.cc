@@ -148,9 +148,9 @@ Result<bool> GroupFinder::FindNotReached() {
   CollectiveFinding finding;
   finding.kind = FindingKind::kCollectiveNotReached;
   finding.severity = FindingSeverity::kError;
-  finding.title = fmt::format("{} had not reached {} #{} of {} when the recorder was dumped; {}",
-                              Ranks(behind), waited.op.substr(waited.op.rfind(':') + 1), sequence,
-                              group_.Title(), Open(waiting, sequence, "it"));
+  finding.title =
+      fmt::format("{} had not reached {} #{} of {} when the recorder was dumped; {}", Ranks(behind),
+                  waited.PrintedOp(), sequence, group_.Title(), Open(waiting, sequence, "it"));
   finding.detail = fmt::format("{}: {}, {}. The last of {} on this group: #{} {}", Ranks(waiting),
                                waited.Title(), Wait(waiting, sequence), Ranks({behind.front()}),
                                last.sequence, last.Title());
@@ -186,11 +186,11 @@ bool GroupFinder::FindNeverIssued() {
   CollectiveFinding finding;
   finding.kind = FindingKind::kCollectiveNotReached;
   finding.severity = FindingSeverity::kError;
-  finding.title = fmt::format(
-      "{} {} had issued nothing on {} when the recorder was dumped; {}",
-      numbers.size() == 1 ? "rank" : "ranks", FormatRankRanges(numbers), group_.Title(),
-      Open(waiting, waited->sequence,
-           fmt::format("{} #{}", waited->op.substr(waited->op.rfind(':') + 1), waited->sequence)));
+  finding.title =
+      fmt::format("{} {} had issued nothing on {} when the recorder was dumped; {}",
+                  numbers.size() == 1 ? "rank" : "ranks", FormatRankRanges(numbers), group_.Title(),
+                  Open(waiting, waited->sequence,
+                       fmt::format("{} #{}", waited->PrintedOp(), waited->sequence)));
   finding.detail =
       fmt::format("{}: {}, {}", Ranks(waiting), waited->Title(), Wait(waiting, waited->sequence));
   SetPlace(finding, *waited);
@@ -248,8 +248,8 @@ Result<bool> GroupFinder::FindLate(std::int64_t sequence) {
   const double gap_s = static_cast<double>(latest_ns - first_ns) / 1e9;
   finding.title =
       fmt::format("{} reached {} #{} of {} {:.1f} s after {}, beyond the timeout of {:g} s",
-                  Ranks(late), one.op.substr(one.op.rfind(':') + 1), sequence, group_.Title(),
-                  gap_s, Ranks({first}), static_cast<double>(timeout_ms) / 1e3);
+                  Ranks(late), one.PrintedOp(), sequence, group_.Title(), gap_s, Ranks({first}),
+                  static_cast<double>(timeout_ms) / 1e3);
   finding.detail = fmt::format("{}: {}; {}: {}", Ranks({first}), one.Title(), Ranks(late),
                                group_.At(late.front(), sequence).front()->Title());
   finding.detail += Before(late.front(), sequence);

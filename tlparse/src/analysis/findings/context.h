@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "analysis/collectives/issued.h"
 #include "analysis/findings/findings.h"
 #include "analysis/findings/live.h"
 #include "analysis/ranks/ranks.h"
@@ -32,6 +33,7 @@ struct FindingContext {
   std::vector<ProcessStatus> status;  // by participant; process_id 0: its log has no record
   std::vector<Launch> launches;       // of the run
   std::vector<Finding> findings;
+  IssuedJob issued;               // filled in by FindIssuedCollectives
   const LiveJob* live = nullptr;  // not null: the job runs
 
   static Result<FindingContext> Make(Database& database, const FindingsOptions& options,
@@ -95,6 +97,7 @@ Result<void> FindStuck(FindingContext& context);  // of a job that runs
 bool IsSettledWhileRunning(FindingKind kind);
 Result<void> FindDivergences(FindingContext& context);
 Result<void> FindIssuedCollectives(FindingContext& context);  // from recorder dumps
+Result<void> FindLateAtCollectives(FindingContext& context);  // after FindIssuedCollectives
 Result<void> SayBranches(FindingContext& context);  // adds to findings on graphs and collectives
 Result<void> FindCacheCauses(FindingContext& context);
 void AddSameKeys(FindingContext& context);  // part of the latter

@@ -25,6 +25,7 @@ constexpr FindingFamily kFamilies[] = {
     &FindGraphBreaks,
     &FindSlowRanks,
     &FindAbsentAndLateRanks,
+    &FindLateAtCollectives,
     &FindLaunchNotes,
     &FindImportErrors,
 };
@@ -123,6 +124,7 @@ Result<std::vector<Finding>> Find(Database& database, const FindingsOptions& opt
   context.live = live;
   if (context.job.participants().empty()) {
     RETURN_IF_ERROR(FindIssuedCollectives(context));
+    RETURN_IF_ERROR(FindLateAtCollectives(context));
     RETURN_IF_ERROR(FindImportErrors(context));
   } else {
     for (const FindingFamily family : kFamilies) RETURN_IF_ERROR(family(context));

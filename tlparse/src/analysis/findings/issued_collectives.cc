@@ -111,33 +111,58 @@ Finding* Explanation(FindingContext& context, const Finding& now, std::size_t kn
   return nullptr;
 }
 
+Finding FindingOf(const FindingContext& context, const IssuedJob& job,
+                  const CollectiveFinding& problem) {
+  Finding finding;
+  finding.kind = problem.kind;
+  finding.severity = problem.severity;
+  finding.title = problem.title;
+  finding.detail = problem.detail;
+  finding.launch = context.job.launch();
+  for (const std::size_t index : problem.ranks) {
+    const IssuingRank& rank = job.ranks[index];
+    rank.rank ? finding.ranks.push_back(*rank.rank) : finding.logs.push_back(rank.name);
+  }
+  std::sort(finding.ranks.begin(), finding.ranks.end());
+  finding.rank_count = problem.ranks.empty() ? job.known_ranks : problem.ranks.size();
+  if (!problem.label.empty()) finding.compiles.push_back(problem.label);
+  finding.since_us = problem.since_us;
+  if (!problem.file.empty()) finding.place = FindingPlace{problem.file, problem.line, {}};
+  finding.cause = problem.cause;
+  finding.suggestion = problem.advice;
+  finding.function = problem.function;
+  finding.query = QueryOf(problem);
+  return finding;
+}
+
+// Whether a finding about the compiles of these ranks, or about their start, explains that they came
+// late to a collective.
+bool ExplainsDelay(const Finding& earlier, const Finding& late, const LateArrival& arrival) {
+  if (earlier.ranks != late.ranks || earlier.logs != late.logs) return false;
+  switch (earlier.kind) {
+    case FindingKind::kLateRank:
+      return arrival.is_first;
+    case FindingKind::kColdCache:
+    case FindingKind::kCacheBypassed:
+    case FindingKind::kExtraCompile:
+    case FindingKind::kRecompiles:
+    case FindingKind::kSlowRank:
+      return arrival.has_compiled;
+    default:
+      return false;
+  }
+}
+
 }  // namespace
 
 Result<void> FindIssuedCollectives(FindingContext& context) {
-  ASSIGN_OR_RETURN(const IssuedJob job,
+  ASSIGN_OR_RETURN(context.issued,
                    LoadIssued(context.database, context.job.run_id(), context.job.launch()));
+  const IssuedJob& job = context.issued;
   ASSIGN_OR_RETURN(const std::vector<CollectiveFinding> problems,
                    FindIssuedProblems(context.database, job));
   for (const CollectiveFinding& problem : problems) {
-    Finding finding;
-    finding.kind = problem.kind;
-    finding.severity = problem.severity;
-    finding.title = problem.title;
-    finding.detail = problem.detail;
-    finding.launch = context.job.launch();
-    for (const std::size_t index : problem.ranks) {
-      const IssuingRank& rank = job.ranks[index];
-      rank.rank ? finding.ranks.push_back(*rank.rank) : finding.logs.push_back(rank.name);
-    }
-    std::sort(finding.ranks.begin(), finding.ranks.end());
-    finding.rank_count = problem.ranks.empty() ? job.known_ranks : problem.ranks.size();
-    if (!problem.label.empty()) finding.compiles.push_back(problem.label);
-    finding.since_us = problem.since_us;
-    if (!problem.file.empty()) finding.place = FindingPlace{problem.file, problem.line, {}};
-    finding.cause = problem.cause;
-    finding.suggestion = problem.advice;
-    finding.function = problem.function;
-    finding.query = QueryOf(problem);
+    Finding finding = FindingOf(context, job, problem);
     if (Finding* const explanation = Explanation(context, finding, job.known_ranks)) {
       explanation->severity = std::min(explanation->severity, finding.severity);
       explanation->evidence.push_back(std::move(finding));
@@ -159,6 +184,21 @@ Result<void> FindIssuedCollectives(FindingContext& context) {
       earlier = context.findings.erase(earlier);
     }
     context.findings.push_back(std::move(finding));
+  }
+  return {};
+}
+
+Result<void> FindLateAtCollectives(FindingContext& context) {
+  ASSIGN_OR_RETURN(const std::vector<LateArrival> arrivals,
+                   FindLateArrivals(context.database, context.issued));
+  const std::size_t earlier_count = context.findings.size();
+  for (const LateArrival& arrival : arrivals) {
+    Finding finding = FindingOf(context, context.issued, arrival.finding);
+    const auto end = context.findings.begin() + static_cast<std::ptrdiff_t>(earlier_count);
+    const auto explanation = std::find_if(
+        context.findings.begin(), end,
+        [&](const Finding& earlier) { return ExplainsDelay(earlier, finding, arrival); });
+    (explanation != end ? explanation->evidence : context.findings).push_back(std::move(finding));
   }
   return {};
 }

@@ -1,0 +1,81 @@
+#!/usr/bin/env python3
+"""Ranks that come late to a collective: planted in the dumps of a healthy job."""
+
+import unittest
+
+from recorder import RecorderTest
+
+SECOND = 1_000_000_000
+
+
+class LateArrivals(RecorderTest):
+    def findings(self, change, logs=True):
+        self.planted(change, logs=logs)
+        return self.answer("findings", self.database)["findings"]
+
+    def late(self, of, group, sequence, seconds):
+        """Makes the ranks of `of` come late to a collective; all later calls of all ranks are then as much later."""
+        def change(rank, dump):
+            is_after = False
+            for entry in dump["entries"]:
+                is_it = (entry["process_group"][0], entry["collective_seq_id"]) == (group, sequence)
+                if is_after or (is_it and rank in of):
+                    entry["time_created_ns"] += seconds * SECOND
+                is_after |= is_it
+        return change
+
+    def test_the_late_rank_and_its_delay_are_named(self):
+        for logs in (True, False):
+            finding, = self.findings(self.late([2], "1", 2, 18), logs)
+            self.assertEqual(("late_rank", "warning", [2]), (finding["kind"], finding["severity"], finding["ranks"]))
+            self.assertRegex(finding["title"], r"^Rank 2 came to all_reduce #2 of group dp \(1\) 18\.0 s after ranks 0,1,3$")
+            self.assertRegex(finding["detail"], r"Ranks 0,1,3 could not complete it before that\. Rank 2 had issued #3 all_reduce \[16, 16\] Float .* of group tp \(3\) 18\.0 s earlier")
+            self.assertEqual(["0/0"] if logs else [], finding["compiles"])
+            self.assertEqual(logs, "its log has " in finding["detail"])
+            rows = self.rows(self.database, finding["query"])
+            self.assertEqual(4, len(rows))
+
+    def test_two_ranks_of_four_are_named_together(self):
+        finding, = self.findings(self.late([1, 2], "1", 2, 7), logs=False)
+        self.assertEqual([1, 2], finding["ranks"])
+        self.assertRegex(finding["title"], r"^Ranks 1,2 came to .* 7\.0 s after ranks 0,3$")
+
+    def test_what_the_log_has_of_that_time_is_named(self):
+        # Rank 2 compiles 1/0 between #2 and #3 of dp; here it takes longer than the others'.
+        def change(rank, dump):
+            for entry in dump["entries"]:
+                if entry["process_group"][0] == "1" and entry["collective_seq_id"] >= 3:
+                    entry["time_created_ns"] -= 0 if rank == 2 or entry["collective_seq_id"] > 3 else 6 * SECOND
+        finding, = self.findings(change)
+        self.assertEqual([2], finding["ranks"])
+        self.assertIn("; its log has records of that time for the compile 1/0", finding["detail"])
+
+    def test_a_clock_that_differs_is_no_delay(self):
+        def clock(rank, dump):
+            for entry in dump["entries"]:
+                entry["time_created_ns"] += 60 * SECOND if rank == 2 else 0
+        self.assertEqual([], [one["title"] for one in self.findings(clock, logs=False)])
+        late = self.late([2], "1", 2, 18)
+
+        def both(rank, dump):
+            late(rank, dump)
+            clock(rank, dump)
+        finding, = self.findings(both, logs=False)
+        self.assertRegex(finding["title"], r"^Rank 2 came to all_reduce #2 of group dp \(1\) 1[78]\.\d s after ranks 0,1,3$")
+        self.assertRegex(finding["detail"], r"differ by (59|60)\.\d s more")
+
+    def test_a_short_delay_and_one_of_most_ranks_are_none(self):
+        self.assertEqual([], self.findings(self.late([2], "1", 2, 4), logs=False))
+        self.assertEqual([], self.findings(self.late([0, 1, 2], "1", 2, 18), logs=False))
+
+    def test_waiting_in_a_barrier_is_a_note(self):
+        finding, = self.findings(self.late([1], "0", 3, 30), logs=False)
+        self.assertEqual(("late_rank", "note", [1]), (finding["kind"], finding["severity"], finding["ranks"]))
+        self.assertIn("came to barrier #3", finding["title"])
+
+    def test_a_broadcast_does_not_wait_for_all(self):
+        self.assertEqual([], self.findings(self.late([1], "0", 2, 30), logs=False))
+
+
+if __name__ == "__main__":
+    unittest.main()
