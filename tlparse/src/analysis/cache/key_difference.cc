@@ -105,12 +105,12 @@ Result<KeyComparer> KeyComparer::Make(Database& database, const Job& job,
   ASSIGN_OR_RETURN(
       const std::int64_t name,
       database.QueryInt("SELECT id FROM text_row WHERE text = 'torch._functorch.config'"));
-  ASSIGN_OR_RETURN(Statement config,
-                   database.Prepare(fmt::format("SELECT r.payload_id FROM compile_record_row m "
-                                                "JOIN record_row r ON r.id = m.record_id "
-                                                "WHERE m.compile_id = ? AND r.name_id = {} AND {} "
-                                                "ORDER BY r.id LIMIT 1",
-                                                name, job.InWholeRecords("r.id"))));
+  ASSIGN_OR_RETURN(Statement config, database.Prepare(fmt::format(
+                                         "SELECT r.payload_id, r.id FROM compile_record_row m "
+                                         "JOIN record_row r ON r.id = m.record_id "
+                                         "WHERE m.compile_id = ? AND r.name_id = {} AND {} "
+                                         "ORDER BY r.id",
+                                         name, job.InLogs("r.id"))));
   KeyComparer comparer(database, job, lookups, std::move(index), std::move(config));
   for (std::size_t i = 0; i < lookups.lookups().size(); ++i) {
     const JobLookup& lookup = lookups.lookups()[i];
@@ -132,8 +132,12 @@ Result<std::int64_t> KeyComparer::FunctorchConfig(const JobLookup& lookup) {
   if (const auto known = config_of_compile_.find(compile_id); known != config_of_compile_.end())
     return known->second;
   config_.Bind(1, compile_id);
-  ASSIGN_OR_RETURN(const bool has_row, config_.Step());
-  const std::int64_t payload = has_row ? config_.Int(0) : 0;
+  std::int64_t payload = 0;
+  while (payload == 0) {
+    ASSIGN_OR_RETURN(const bool has_row, config_.Step());
+    if (!has_row) break;
+    if (job_->IsWhole(config_.Int(1))) payload = config_.Int(0);
+  }
   config_.Reset();
   config_of_compile_.emplace(compile_id, payload);
   return payload;

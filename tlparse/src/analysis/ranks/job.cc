@@ -35,6 +35,7 @@ Result<Job> Job::Load(Database& database, std::string_view run_name,
                    database.QueryInt(fmt::format(
                        "SELECT max(1, count(*)) FROM launch WHERE run_id = {}", job.run_id_)));
   RETURN_IF_ERROR(job.TakeParticipants(database));
+  RETURN_IF_ERROR(job.LoadCutRecords(database));
   RETURN_IF_ERROR(job.LoadCompiles(database));
   RETURN_IF_ERROR(job.LoadGraphs(database));
   job.FindSequenceClasses();
@@ -97,6 +98,17 @@ Result<void> Job::TakeParticipants(Database& database) {
   if (participants_.empty())
     return Fail(ErrorCode::kNotFound, fmt::format("run '{}' has no logs", run_name_));
   return {};
+}
+
+Result<void> Job::LoadCutRecords(Database& database) {
+  ASSIGN_OR_RETURN(Statement rows, database.Prepare("SELECT record_id FROM import_log "
+                                                    "WHERE code = 'payload_truncated' AND " +
+                                                    InLogs("record_id") + " ORDER BY record_id"));
+  while (true) {
+    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
+    if (!has_row) return {};
+    cut_records_.push_back(rows.Int(0));
+  }
 }
 
 Result<void> Job::LoadCompiles(Database& database) {
@@ -173,10 +185,15 @@ std::string Job::InLogs(std::string_view column) const {
 }
 
 std::string Job::InWholeRecords(std::string_view column) const {
+  if (cut_records_.empty()) return InLogs(column);
   return fmt::format(
       "{} AND {} NOT IN (SELECT record_id "
       "FROM import_log WHERE code = 'payload_truncated' AND record_id IS NOT NULL)",
       InLogs(column), column);
+}
+
+bool Job::IsWhole(std::int64_t record_id) const {
+  return !std::binary_search(cut_records_.begin(), cut_records_.end(), record_id);
 }
 
 std::string Job::InCompiles(std::string_view column) const {

@@ -110,6 +110,8 @@ class Job {
   std::string InLogs(std::string_view column) const;
   // The same, without records whose payload is cut off: what the rest would be is not known.
   std::string InWholeRecords(std::string_view column) const;
+  // Whether a record of these has its whole payload.
+  bool IsWhole(std::int64_t record_id) const;
   // The same for ids of compiles.
   std::string InCompiles(std::string_view column) const;
   // By database id; nullptr: of another run.
@@ -135,6 +137,7 @@ class Job {
  private:
   std::int32_t Intern(std::string_view text);
   Result<void> TakeParticipants(Database& database);
+  Result<void> LoadCutRecords(Database& database);
   Result<void> LoadCompiles(Database& database);
   Result<void> LoadGraphs(Database& database);
   void FindSequenceClasses();
@@ -148,6 +151,7 @@ class Job {
   std::int64_t launch_ = 1;
   std::int64_t launch_count_ = 1;
   std::int64_t first_record_id_ = INT64_MAX, last_record_id_ = -1;  // of the launch's logs
+  std::vector<std::int64_t> cut_records_;  // those of them whose payload is cut off, ascending
   std::vector<JobParticipant> participants_;
   std::vector<std::int64_t> ranks_without_records_;
   std::vector<JobCompile> compiles_;
