@@ -102,9 +102,14 @@ class GraphBreaks(AnswerTest):
         one = ask("findings", self.ingest(path))["findings"][0]
         self.assertEqual(one["place"], {"file": "/u/train.py", "line": 11, "code": None})
         self.assertIn(" in optimizer.py:78, called from train.py:11: ", one["title"])
-        self.assertIn("The break is in code of a library, /usr/lib/python3/dist-packages/torch/optim/optimizer.py:78 "
+        self.assertIn("The break is in code of PyTorch, /usr/lib/python3/dist-packages/torch/optim/optimizer.py:78 "
                       "(torch._dynamo.graph_break()); the place named is the nearest line of the user's code.", one["detail"])
-        self.assertIsNone(one["try"])
+        self.assertEqual((one["try"], one["severity"]), (None, "warning"))  # the compiled function is the user's
+
+    def test_a_break_between_pytorchs_own_functions_is_a_note(self):
+        one, = [one for one in ask("findings", self.job("ddp_optimizer_2_6"))["findings"] if one["kind"] == "graph_break"]
+        self.assertTrue(one["title"].startswith("inner breaks the graph in distributed.py:1511, called from d_ddp.py:29: "), one["title"])
+        self.assertEqual(one["severity"], "note")
 
 
 class UnfinishedWork(AnswerTest):

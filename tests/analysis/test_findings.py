@@ -47,7 +47,7 @@ PLANTED = {
     "fixtures/logs/backward_fails_2_6": ("compile_failed", [2], r"the backward of 0/0 forward: KeyError: 'sum'"),
     "fixtures/logs/cpp_headers_missing": ("compile_failed", [], r"cpp_prefix\.h: No such file"),
     "fixtures/logs/cpu_capability": ("one_key_two_codes", [1], r"vectors of 8 floats instead of 16"),
-    "fixtures/logs/export_fails": ("compile_failed", [], r"make_fx failed in log \w+ after serve_pack\.py:26"),
+    "fixtures/logs/export_fails": ("compile_failed", [], r"make_fx failed in log serve_pack\.py-pid14623 after serve_pack\.py:26"),
     "fixtures/logs/killed_restart_2_6": None,
     "fixtures/logs/no_compiler": ("compile_failed", [3], r"No working C\+\+ compiler found"),
     "fixtures/logs/recompile_limit_2_6": ("recompile_limit", [1], r"residual_vq: 7 times \(size 0 of x: 20, 23"),

@@ -59,13 +59,13 @@ class Logs(AnswerTest):
         self.assertIn(" in each of 2 logs", finding["title"])
         self.assertNotIn("abcdefg", run("ranks", database))
 
-    def test_logs_of_one_folder_keep_their_names(self):
+    def test_logs_of_one_folder_are_called_by_script_and_process(self):
         folder = os.path.join(self.scratch, "one")
         os.makedirs(folder)
         for number in range(2):
             shutil.copy(first_log("recompiles_2_6"), os.path.join(folder, f"dedicated_log_torch_trace_abcdefg{number}.log.gz"))
         finding = next(one for one in ask("findings", self.ingest(folder))["findings"] if one["kind"] == "recompiles")
-        self.assertEqual(finding["logs"], ["log:dedicated_log_torch_trace_abcdefg0", "log:dedicated_log_torch_trace_abcdefg1"])
+        self.assertEqual(finding["logs"], ["log:s_recompiles.py-pid15261", "log:s_recompiles.py-pid15261#2"])
 
 
 class Differences(AnswerTest):

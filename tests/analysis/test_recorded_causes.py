@@ -1,11 +1,12 @@
 """`tlparse findings` of recorded jobs: the cause is the first finding, what follows from it is its evidence, and nothing else alarms."""
 
 import os
+import sqlite3
 import sys
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from answers import ROOT, AnswerTest, ask  # noqa: E402
+from answers import ROOT, AnswerTest, ask, run  # noqa: E402
 
 RUNS = os.path.join(ROOT, "fixtures", "runs")
 
@@ -91,7 +92,7 @@ class Failures(RecordedCauses):
         """No record has the exception: the graph as far as it was traced shows that there was one."""
         one, = self.findings("export_fails")
         self.assertEqual((one["kind"], one["severity"], len(one["logs"])), ("compile_failed", "warning", 1))
-        self.assertRegex(one["title"], r"^A trace of make_fx failed in log \w+ after serve_pack\.py:26; the log names no exception$")
+        self.assertRegex(one["title"], r"^A trace of make_fx failed in log serve_pack\.py-pid14623 after serve_pack\.py:26; the log names no exception$")
         self.assertEqual((one["place"]["line"], one["place"]["code"]), (26, "if good.sum() < 3:"))
 
 
@@ -116,7 +117,22 @@ class Ends(RecordedCauses):
     def test_a_compile_that_stood_still_is_named_with_its_phase(self):
         one, = self.above_notes(self.findings("stalled_compile"))
         self.assertEqual((one["kind"], one["ranks"]), ("slow_rank", [2]))
-        self.assertRegex(one["detail"], r"^Most of the difference in 1/0 forward \(4\d\.\d s more\): 45\.00 s more in pass\.post_grad_passes\.post_grad_custom_pre_pass\.")
+        self.assertRegex(one["detail"], r"^Most of the difference in 1/0 forward \(4\d\.\d s more\): 45\.00 s more in pass\.post_grad_passes\.post_grad_custom_pre_pass\."
+                         r" The logs of ranks 0,1 end during that compile: whether they waited for it to the end is not in them\.$")
+        self.assertEqual((one["compiles"], one["place"]["line"]), (["1/0"], 42))
+
+
+class History(RecordedCauses):
+    def exceptions(self, recording):
+        connection = sqlite3.connect(self.job(recording))
+        self.addCleanup(connection.close)
+        return connection.execute("SELECT rank, label, status, fail_type FROM compile_history WHERE fail_type IS NOT NULL ORDER BY 1, 2").fetchall()
+
+    def test_a_compile_that_was_refused_and_a_backward_that_failed_have_their_exception(self):
+        self.assertEqual(self.exceptions("recompile_limit_2_6"),
+                         [(1, "0/8", "skipped", "RecompileLimitExceeded"), (1, "1/8", "skipped", "RecompileLimitExceeded")])
+        self.assertIn(" refused…\n", run("history", self.job("recompile_limit_2_6")))  # of 80 columns
+        self.assertEqual(self.exceptions("backward_fails_2_6"), [(2, "0/0", "failed", "KeyError")])
 
 
 class Limits(RecordedCauses):

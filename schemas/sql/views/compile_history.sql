@@ -26,5 +26,8 @@ CREATE VIEW compile_history AS
   LEFT JOIN compilation_metric_row m ON m.record_id =
     (SELECT min(x.record_id) FROM compilation_metric_row x JOIN text_row k ON k.id = x.kind_id
       WHERE x.compile_id = c.id AND (k.text = 'compilation_metrics' OR (k.text = 'bwd_compilation_metrics' AND x.co_name_id IS NOT NULL)))
-  LEFT JOIN text_row ft ON ft.id = m.fail_type_id
-  LEFT JOIN text_row fr ON fr.id = m.fail_reason_id;
+  -- The exception of a backward, or of a compile that was refused at the recompile limit: PyTorch 2.6 names its metrics as those of a backward.
+  LEFT JOIN compilation_metric_row o ON m.fail_type_id IS NULL AND c.status IN ('failed', 'skipped') AND o.record_id =
+    (SELECT min(x.record_id) FROM compilation_metric_row x WHERE x.compile_id = c.id AND x.fail_type_id IS NOT NULL)
+  LEFT JOIN text_row ft ON ft.id = coalesce(m.fail_type_id, o.fail_type_id)
+  LEFT JOIN text_row fr ON fr.id = coalesce(m.fail_reason_id, o.fail_reason_id);

@@ -7,6 +7,9 @@
 #include <set>
 #include <utility>
 
+#include "artifacts/common/text/python_traceback.h"
+#include "base/ascii.h"
+
 namespace tlparse {
 namespace {
 
@@ -141,7 +144,36 @@ std::vector<std::string> DistinctFolders(const std::vector<std::string_view>& pa
   return names;
 }
 
-void SetStems(std::vector<RunParticipant>& participants) {
+bool IsPlainFileName(std::string_view name) {
+  constexpr std::size_t kMost = 64;
+  return !name.empty() && name.size() <= kMost && std::all_of(name.begin(), name.end(), [](char c) {
+    return IsWordCharacter(c) || c == '.' || c == '-';
+  });
+}
+
+// The file of the user's outermost frame where the process began its first compile; empty: no compile
+// of the log has such a stack.
+Result<std::string> ScriptOf(Database& database, std::int64_t process_id) {
+  ASSIGN_OR_RETURN(
+      Statement* const frames,
+      database.PrepareKept(
+          "WITH RECURSIVE frame(id, depth) AS (SELECT (SELECT stack_id FROM compile "
+          "WHERE process_id = ? AND stack_id IS NOT NULL ORDER BY +id LIMIT 1), 0 UNION ALL "
+          "SELECT s.parent_id, f.depth + 1 FROM frame f JOIN stack_frame s ON s.id = f.id) "
+          "SELECT s.file FROM frame f JOIN stack_frame s ON s.id = f.id ORDER BY f.depth DESC"));
+  frames->Bind(1, process_id);
+  std::string script;
+  while (true) {
+    ASSIGN_OR_RETURN(const bool has_row, frames->Step());
+    if (!has_row) return script;
+    const std::string_view file = frames->Text(0);
+    if (!script.empty() || !IsUserFile(file)) continue;
+    const std::string_view name = file.substr(file.find_last_of("/\\") + 1);
+    if (IsPlainFileName(name)) script = name;
+  }
+}
+
+Result<void> SetStems(Database& database, std::vector<RunParticipant>& participants) {
   std::vector<RunParticipant*> random;
   std::vector<std::string_view> paths;
   for (RunParticipant& participant : participants) {
@@ -150,13 +182,22 @@ void SetStems(std::vector<RunParticipant>& participants) {
     random.push_back(&participant);
     paths.push_back(participant.log_path);
   }
-  if (random.size() < 2) return;
-  const std::vector<std::string> folders = DistinctFolders(paths);
+  const std::vector<std::string> folders =
+      random.size() < 2 ? std::vector<std::string>() : DistinctFolders(paths);
   for (std::size_t i = 0; i < folders.size(); ++i) random[i]->stem = folders[i];
+  if (!folders.empty()) return {};
+  constexpr std::int64_t kHighestPid = 4'194'304;  // above it: the thread ids of early logs
+  for (RunParticipant* const one : random) {
+    if (one->processes.empty() || one->processes.front().pid > kHighestPid) continue;
+    ASSIGN_OR_RETURN(const std::string script, ScriptOf(database, one->processes.front().id));
+    one->stem =
+        fmt::format("{}{}pid{}", script, script.empty() ? "" : "-", one->processes.front().pid);
+  }
+  return {};
 }
 
-void Name(std::vector<RunParticipant>& participants) {
-  SetStems(participants);
+Result<void> Name(Database& database, std::vector<RunParticipant>& participants) {
+  RETURN_IF_ERROR(SetStems(database, participants));
   std::set<std::pair<std::int64_t, std::string>> names;
   for (RunParticipant& participant : participants) {
     const std::string base =
@@ -167,6 +208,7 @@ void Name(std::vector<RunParticipant>& participants) {
       participant.log_number = n;
     }
   }
+  return {};
 }
 
 }  // namespace
@@ -191,7 +233,7 @@ Result<std::vector<RunParticipant>> LoadParticipants(Database& database, std::in
                      if (a.rank.has_value() != b.rank.has_value()) return a.rank.has_value();
                      return a.rank < b.rank;
                    });
-  Name(participants);
+  RETURN_IF_ERROR(Name(database, participants));
   return participants;
 }
 

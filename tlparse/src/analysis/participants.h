@@ -38,7 +38,8 @@ struct RunParticipant {
   // Unique within a launch: "3", "3#2" (a further log of rank 3), "log:<stem>".
   std::string name;
   // Of the log: its file's name without the usual endings. PyTorch ends the names of logs without a
-  // rank in random characters: such logs in folders of their own are called by these.
+  // rank in random characters: such logs in folders of their own are called by these, others by
+  // script and process: "train.py-pid4242".
   std::string stem;
   bool rank_in_records = false;  // the rank was read from records, not from the file's name
   std::string log_path;

@@ -226,7 +226,9 @@ Result<void> ClassFinder::Explain(std::int32_t lookup_slot, const WorkClass& ref
                     error.empty() ? "no reason given" : Shorten(error, 300)));
     if (a.key_id != 0 && a.key_id == b.key_id) return {};
   }
-  if (a.state == CacheState::kGuardMiss || b.state == CacheState::kGuardMiss) {
+  const bool both_miss_guards = a.state == b.state && other.guard == reference.guard;
+  if ((a.state == CacheState::kGuardMiss || b.state == CacheState::kGuardMiss) &&
+      !both_miss_guards) {
     const bool is_other = b.state == CacheState::kGuardMiss;
     const std::string& guard = is_other ? other.guard : reference.guard;
     add(CauseKind::kGuardMiss,

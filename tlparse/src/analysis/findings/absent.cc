@@ -190,6 +190,28 @@ void AddSlow(FindingContext& context, Finding finding) {
   context.findings.push_back(std::move(finding));
 }
 
+// The compile that made a rank slow: its place, and whether the others' logs end while it ran.
+void AddSlowCompile(const FindingContext& context, const JobCompile& compile, Finding& finding) {
+  if (compile.file_id >= 0)
+    finding.place = FindingPlace{context.job.string(compile.file_id), compile.line, {}};
+  if (compile.start_us == 0 || context.live != nullptr) return;
+  finding.since_us = compile.start_us;
+  const std::int64_t end_us = compile.start_us + compile.duration_us;
+  const std::vector<RankIndex> others = context.Others({compile.participant});
+  const bool end_meanwhile = std::all_of(others.begin(), others.end(), [&](RankIndex other) {
+    const std::optional<std::int64_t> last_us = context.StatusOf(other).last_record_us;
+    return last_us && *last_us > compile.start_us && *last_us < end_us && !context.IsCut(other);
+  });
+  if (!end_meanwhile || others.empty()) return;
+  finding.detail +=
+      fmt::format("{}{} {} during that compile: whether {} waited for it to the end is not in {}.",
+                  finding.detail.empty() ? "" : " ",
+                  others.size() == 1 ? "The log of " + context.WhoInside(others)
+                                     : "The logs of " + context.WhoInside(others),
+                  others.size() == 1 ? "ends" : "end", others.size() == 1 ? "it" : "they",
+                  others.size() == 1 ? "it" : "them");
+}
+
 // One compile that took one rank much longer, where its sum is not that of a slow rank.
 void AddStalled(FindingContext& context, const StalledCompile& stalled) {
   if (!context.job.participants()[static_cast<std::size_t>(stalled.rank)].rank) return;
@@ -208,9 +230,7 @@ void AddStalled(FindingContext& context, const StalledCompile& stalled) {
   finding.cause = "compile time above the others'";
   const std::int32_t index = context.job.CompileOf(stalled.rank, stalled.slot);
   const JobCompile& compile = context.job.compiles()[static_cast<std::size_t>(index)];
-  if (compile.start_us != 0) finding.since_us = compile.start_us;
-  if (compile.file_id >= 0)
-    finding.place = FindingPlace{context.job.string(compile.file_id), compile.line, {}};
+  AddSlowCompile(context, compile, finding);
   finding.query = fmt::format("SELECT * FROM compile_history WHERE compile_id = {}", compile.id);
   AddSlow(context, std::move(finding));
 }
@@ -252,6 +272,11 @@ Result<void> FindSlowRanks(FindingContext& context) {
         "ranks, as where a processor is slower or has other work.",
         finding.detail.empty() ? "" : " ", slowest.compared_count, slowest.least_times,
         slowest.most_times);
+  if (slow.size() == 1 && slowest.IsMostInOne() && slowest.rank == slow.front()) {
+    context.SetCompiles(finding, {slowest.slot});
+    const std::int32_t index = context.job.CompileOf(slowest.rank, slowest.slot);
+    AddSlowCompile(context, context.job.compiles()[static_cast<std::size_t>(index)], finding);
+  }
   finding.cause = "compile time above the median";
   finding.query =
       fmt::format("SELECT rank, compile_us FROM rank_summary WHERE {} ORDER BY compile_us DESC",

@@ -26,6 +26,7 @@ struct Break {
   std::vector<std::string> functions;
   FindingPlace site;
   std::size_t count = 0;
+  bool is_of_torch = true;  // each is in PyTorch's own code
   std::optional<std::int64_t> since_us;
 };
 
@@ -40,6 +41,35 @@ struct BreakKey {
 };
 
 using Breaks = std::map<BreakKey, Break>;
+
+// "torch_dynamo_resume_in_forward_at_20" → "forward": tracebacks have the function's own name.
+std::string_view NameInStack(std::string_view function) {
+  constexpr std::string_view kResume = "torch_dynamo_resume_in_", kAt = "_at_";
+  if (!function.starts_with(kResume)) return function;
+  function.remove_prefix(kResume.size());
+  return function.substr(0, function.rfind(kAt));
+}
+
+// Whether the break is in PyTorch's own code, with no code of the user between the compiled function
+// and the break, as in the forward of DistributedDataParallel.
+bool IsOfTorch(std::string_view stack, std::string_view function) {
+  const std::string_view name = NameInStack(function);
+  bool is_compiled = false, calls_user = false, is_of_torch = false;
+  while (!stack.empty()) {
+    const std::optional<PythonFrame> frame = ParseFrameLine(NextLine(stack));
+    if (!frame) continue;
+    is_compiled = is_compiled || (!name.empty() && frame->function == name);
+    const bool is_user = IsUserFile(frame->file);
+    calls_user = calls_user || (is_compiled && is_user);
+    // Python's own code breaks the graph for the code that calls it.
+    if (IsTorchFile(frame->file)) {
+      is_of_torch = true;
+    } else if (is_user || frame->file.find("-packages") != std::string_view::npos) {
+      is_of_torch = false;
+    }
+  }
+  return is_compiled && is_of_torch && !calls_user;
+}
 
 Result<Breaks> LoadBreaks(FindingContext& context, const std::set<std::int64_t>& eager) {
   ASSIGN_OR_RETURN(Statement rows,
@@ -71,6 +101,8 @@ Result<Breaks> LoadBreaks(FindingContext& context, const std::set<std::int64_t>&
     if (std::find(one.functions.begin(), one.functions.end(), function) == one.functions.end())
       one.functions.push_back(std::move(function));
     ++one.count;
+    one.is_of_torch = one.is_of_torch && !eager.contains(compile->id) &&
+                      IsOfTorch(rows.Text(5), context.FunctionOf(*compile));
     if (compile->start_us != 0 && (!one.since_us || compile->start_us < *one.since_us))
       one.since_us = compile->start_us;
   }
@@ -110,7 +142,9 @@ Result<std::optional<FindingPlace>> CallerOf(FindingContext& context, const Brea
 
 Result<void> Report(FindingContext& context, const BreakKey& key, const Break& one) {
   const std::vector<RankIndex> who(one.ranks.begin(), one.ranks.end());
-  Finding& finding = context.Add(FindingKind::kGraphBreak, FindingSeverity::kWarning);
+  Finding& finding =
+      context.Add(FindingKind::kGraphBreak,
+                  one.is_of_torch ? FindingSeverity::kNote : FindingSeverity::kWarning);
   context.SetRanks(finding, who);
   context.SetCompiles(finding, std::vector<std::int32_t>(one.slots.begin(), one.slots.end()));
   if (one.functions.front() != "A frame") finding.function = one.functions.front();
@@ -173,13 +207,14 @@ void AddBreakAdvice(Finding& finding, std::string_view reason, const FindingPlac
     return;
   }
   const std::string explanation = ExplanationOf(reason);
-  finding.detail += fmt::format("{}The break is in code of a library, {}:{}{}{}.{}",
-                                finding.detail.empty() ? "" : " ", site.file, site.line,
-                                site.code.empty() ? "" : " (" + site.code + ")",
-                                finding.place && finding.place->file != site.file
-                                    ? "; the place named is the nearest line of the user's code"
-                                    : "",
-                                explanation.empty() ? "" : " PyTorch: " + explanation);
+  finding.detail +=
+      fmt::format("{}The break is in code of {}, {}:{}{}{}.{}", finding.detail.empty() ? "" : " ",
+                  IsTorchFile(site.file) ? "PyTorch" : "a library", site.file, site.line,
+                  site.code.empty() ? "" : " (" + site.code + ")",
+                  finding.place && finding.place->file != site.file
+                      ? "; the place named is the nearest line of the user's code"
+                      : "",
+                  explanation.empty() ? "" : " PyTorch: " + explanation);
 }
 
 // Without fullgraph=True, which logs no break, an unsupported construct makes the frame run eagerly.

@@ -64,8 +64,8 @@ void AddSameKeys(FindingContext& context) {
                     codes.size() == 1 ? "" : "s", target.empty() ? "" : ": ", target);
     finding.cause = "the cache key does not tell apart what the code depends on";
     finding.detail =
-        "With a shared cache a rank runs code that it would not have generated, for whichever rank "
-        "stored it first. 'tlparse cache' shows the difference.";
+        "With a shared cache all of them run the code that was stored first. 'tlparse cache' shows "
+        "the difference.";
     if (!target.empty())
       finding.suggestion =
           "give ranks on other processors a cache directory of their own "

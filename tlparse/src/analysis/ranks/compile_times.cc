@@ -166,6 +166,7 @@ Result<std::optional<SlowestRank>> RankFacts::FindSlowest(Database& database,
   }
   if (worst_slot < 0) return std::optional(result);
   result.compile = job_->slots()[static_cast<std::size_t>(worst_slot)].Title();
+  result.slot = worst_slot;
   result.reason = ReasonOfSlowness(cache, result.rank, worst_slot);
   if (!result.reason.empty()) return std::optional(result);
   if (typical < 0) {

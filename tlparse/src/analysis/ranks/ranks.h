@@ -60,6 +60,7 @@ struct SlowestRank {
   bool is_of_complete = false;      // not all are such
   bool is_median_at_least = false;  // none is: of what the logs have
   std::string compile;              // the compile that adds most; empty: none adds anything
+  std::int32_t slot = -1;           // its slot
   double compile_excess_s = 0;
   std::string reason;  // why that compile takes longer, if the trace shows it
   // Its compiles of 0.1 s and more against the medians of the ranks: how many, and how many times as
