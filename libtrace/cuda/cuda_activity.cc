@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <mutex>
 
+#include "core/per_process.h"
 #include "cuda/activity_store.h"
 #include "cuda/cupti.h"
 #include "libtrace/trace.h"
@@ -71,6 +72,10 @@ struct CudaActivity::Impl {
   std::unique_ptr<ActivityStore> store;  // made before anything is watched, then stays
   std::atomic<bool> is_watching = false;
   std::vector<CudaClock> clocks;
+  const uint32_t process_id = detail::ProcessId();
+
+  // In a forked child of the process that made it: what is watched is not the child's.
+  bool IsInherited() const { return process_id != detail::ProcessId(); }
 
   Status Start();
   void ReadClock();
@@ -80,13 +85,21 @@ struct CudaActivity::Impl {
 namespace {
 
 // CUPTI's callbacks are plain functions: whom they belong to is found here.
-std::mutex current_mutex;
-std::shared_ptr<CudaActivity::Impl> current;
+struct Watching {
+  std::mutex mutex;
+  std::shared_ptr<CudaActivity::Impl> current;
+};
+// Never destroyed: CUPTI may call while the process ends.
+Watching& TheWatching() {
+  static const auto& watching = *new detail::PerProcess<Watching>;
+  return watching.get();
+}
 std::atomic<uint32_t> buffer_count = 0;  // that CUPTI holds
 
 std::shared_ptr<CudaActivity::Impl> Current() {
-  const std::lock_guard lock(current_mutex);
-  return current;
+  Watching& watching = TheWatching();
+  const std::lock_guard lock(watching.mutex);
+  return watching.current;
 }
 
 // Without a buffer CUPTI drops the records and counts them.
@@ -158,35 +171,37 @@ CudaActivity::CudaActivity(CudaActivityOptions options, CallSite location)
     status_ = Status::Error("tracing is off");
     return;
   }
+  Watching& watching = TheWatching();
   {
-    const std::lock_guard lock(current_mutex);
-    if (current) {
+    const std::lock_guard lock(watching.mutex);
+    if (watching.current) {
       status_ = Status::Error("another CudaActivity is watching");
       return;
     }
-    current = impl_;
+    watching.current = impl_;
   }
   status_ = impl_->Start();
   if (status_.ok()) {
     detail::is_watching_cuda.store(true);
   } else {
-    const std::lock_guard lock(current_mutex);
-    current.reset();
+    const std::lock_guard lock(watching.mutex);
+    watching.current.reset();
   }
 }
 
 CudaActivity::~CudaActivity() { Emit(impl_->location); }
 
 void CudaActivity::Emit(CallSite location) noexcept {
-  if (!impl_->is_watching.exchange(false)) return;
+  if (impl_->IsInherited() || !impl_->is_watching.exchange(false)) return;
   detail::is_watching_cuda.store(false);
   for (const int32_t kind : kKinds) impl_->library->disable(kind);
   impl_->library->flush_all(cupti::kFlushForced);
   size_t dropped = 0;  // also those that never got a buffer
   if (impl_->library->get_dropped(nullptr, 0, &dropped) == 0) impl_->store->AddLost(dropped);
   {
-    const std::lock_guard lock(current_mutex);
-    current.reset();
+    Watching& watching = TheWatching();
+    const std::lock_guard lock(watching.mutex);
+    watching.current.reset();
   }
   try {
     impl_->ReadClock();
@@ -226,11 +241,13 @@ void CudaActivity::Impl::EmitAll(CallSite place) const {
 }
 
 std::vector<CudaActivityRecord> CudaActivity::Records() const {
-  return impl_->store == nullptr ? std::vector<CudaActivityRecord>() : impl_->store->Records();
+  if (impl_->store == nullptr || impl_->IsInherited()) return {};
+  return impl_->store->Records();
 }
 
 CudaActivityCounts CudaActivity::counts() const {
-  return impl_->store == nullptr ? CudaActivityCounts{} : impl_->store->counts();
+  if (impl_->store == nullptr || impl_->IsInherited()) return {};
+  return impl_->store->counts();
 }
 
 std::vector<CudaClock> CudaActivity::clocks() const { return impl_->clocks; }

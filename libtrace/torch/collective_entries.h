@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "core/thread_id.h"
 #include "libtrace/torch/collectives.h"
 
 namespace libtrace {
@@ -24,9 +25,14 @@ struct CollectiveLog::Impl {
 
   // A group that is given to the log at `place`, before it issues anything.
   void AddGroup(const CallSite& place) {
+    if (IsInherited()) return;
     const std::lock_guard lock(mutex);
     if (location.file == nullptr) location = place;
   }
+
+  // In a forked child: another thread of its parent's may hold the lock, and no group of its
+  // parent's lives on in it.
+  bool IsInherited() const { return process_id_ != detail::ProcessId(); }
 
   // One collective that is being issued; null if it is not logged.
   using Entry = std::shared_ptr<IssuedCollective>;
@@ -52,6 +58,7 @@ struct CollectiveLog::Impl {
   };
   void Finish(IssuedCollective& entry, int64_t start_ns);
 
+  const uint32_t process_id_ = detail::ProcessId();
   uint64_t count_ = 0;
   std::map<std::string, Numbers> numbers_;  // by process group
 };

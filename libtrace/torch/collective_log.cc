@@ -53,6 +53,7 @@ CollectiveLog::Impl::Entry CollectiveLog::Impl::Append(IssuedCollective collecti
                                                        const TensorList& inputs,
                                                        const TensorList& outputs,
                                                        bool shares_number) {
+  if (IsInherited()) return nullptr;
   collective.input_shapes = Shapes(inputs);
   collective.output_shapes = Shapes(outputs);
   const TensorList& typed = inputs.empty() ? outputs : inputs;
@@ -89,6 +90,7 @@ CollectiveLog::Impl::Entry CollectiveLog::Impl::Append(IssuedCollective collecti
 }
 
 void CollectiveLog::Impl::Finish(IssuedCollective& entry, int64_t start_ns) {
+  if (IsInherited()) return;
   const auto duration_ns = static_cast<double>(NowNs() - start_ns);
   if (options.writes_as_issued) {
     EmitCollectiveState({.process_group = entry.process_group,
@@ -114,6 +116,7 @@ void CollectiveLog::Impl::FinishWith(const std::shared_ptr<Impl>& log, const Ent
 }
 
 void CollectiveLog::Impl::EmitKept() {
+  if (IsInherited() || !IsEnabled()) return;
   std::vector<IssuedCollective> collectives;
   uint64_t unwritten = 0;
   {
@@ -131,11 +134,13 @@ CollectiveLog::CollectiveLog(CollectiveLogOptions options)
 CollectiveLog::~CollectiveLog() { Emit(); }
 
 size_t CollectiveLog::size() const {
+  if (impl_->IsInherited()) return 0;
   const std::lock_guard lock(impl_->mutex);
   return impl_->kept.size();
 }
 
 uint64_t CollectiveLog::unwritten_count() const {
+  if (impl_->IsInherited()) return 0;
   const std::lock_guard lock(impl_->mutex);
   return impl_->unwritten_count;
 }
@@ -148,6 +153,7 @@ void CollectiveLog::Emit() noexcept {
 }
 
 void CollectiveLog::EmitSchedule() noexcept {
+  if (impl_->IsInherited()) return;
   try {
     std::vector<std::optional<std::string>> schedule;
     {

@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <atomic>
 #include <map>
+#include <utility>
 
+#include "core/per_process.h"
 #include "libtrace/trace.h"
 #include "torch/collective_entries.h"
 #include "torch/compat.h"
@@ -162,9 +164,16 @@ void Flatten(const c10::IValue& value, TensorList& tensors) {
 }
 
 // Observers by group. Callbacks of libtorch are plain functions.
-std::mutex observers_mutex;
-std::multimap<const c10d::ProcessGroup*, CollectiveObserver::Impl*> observers;
-at::CallbackHandle callback = 0;
+struct Observers {
+  std::mutex mutex;
+  std::multimap<const c10d::ProcessGroup*, CollectiveObserver::Impl*> by_group;
+};
+// Never destroyed: ops run while the process ends.
+Observers& TheObservers() {
+  static const auto& observers = *new detail::PerProcess<Observers>;
+  return observers.get();
+}
+at::CallbackHandle callback = 0;  // 0 = not registered; a child inherits that of its parent
 
 // What one op carries from its start to its end.
 struct IssueContext final : at::ObserverContext {
@@ -217,8 +226,9 @@ std::unique_ptr<at::ObserverContext> OnStart(const at::RecordFunction& function)
   try {
     const Arguments arguments(op, function.inputs());
     auto context = std::make_unique<IssueContext>();
-    const std::lock_guard lock(observers_mutex);
-    const auto [first, last] = observers.equal_range(arguments.group.get());
+    Observers& observers = TheObservers();
+    const std::lock_guard lock(observers.mutex);
+    const auto [first, last] = observers.by_group.equal_range(arguments.group.get());
     for (auto one = first; one != last; ++one) {
       auto entry = one->second->Append(arguments.collective, arguments.inputs, arguments.outputs);
       if (entry) context->issued.emplace_back(one->second->log, std::move(entry));
@@ -253,9 +263,10 @@ CollectiveObserver::CollectiveObserver(c10::intrusive_ptr<c10d::ProcessGroup> gr
                                        std::shared_ptr<CollectiveLog> log, CallSite location)
     : impl_(new Impl{std::move(group), std::move(process_group), std::move(log)}) {
   impl_->log->impl()->AddGroup(location);
-  const std::lock_guard lock(observers_mutex);
-  observers.emplace(impl_->group.get(), impl_.get());
-  if (observers.size() > 1) return;
+  Observers& observers = TheObservers();
+  const std::lock_guard lock(observers.mutex);
+  observers.by_group.emplace(impl_->group.get(), impl_.get());
+  if (callback != 0) return;
   callback = at::addGlobalCallback(at::RecordFunctionCallback(OnStart, OnEnd)
                                        .needsInputs(true)
                                        .needsOutputs(true)
@@ -263,14 +274,14 @@ CollectiveObserver::CollectiveObserver(c10::intrusive_ptr<c10d::ProcessGroup> gr
 }
 
 CollectiveObserver::~CollectiveObserver() {
-  const std::lock_guard lock(observers_mutex);
-  const auto [first, last] = observers.equal_range(impl_->group.get());
-  for (auto one = first; one != last; ++one) {
-    if (one->second != impl_.get()) continue;
-    observers.erase(one);
-    break;
-  }
-  if (observers.empty()) at::removeCallback(callback);
+  Observers& observers = TheObservers();
+  const std::lock_guard lock(observers.mutex);
+  const auto [first, last] = observers.by_group.equal_range(impl_->group.get());
+  const auto own =
+      std::find_if(first, last, [&](const auto& one) { return one.second == impl_.get(); });
+  if (own == last) return;  // in a forked child of the process that made it
+  observers.by_group.erase(own);
+  if (observers.by_group.empty()) at::removeCallback(std::exchange(callback, 0));
 }
 #endif
 

@@ -9,6 +9,8 @@
 #include <string>
 #include <thread>
 
+#include "core/per_process.h"
+
 namespace libtrace {
 namespace {
 
@@ -17,11 +19,10 @@ struct Held {
   LoadedModels::Model model;
 };
 
-}  // namespace
+struct Models {
+  using Model = LoadedModels::Model;
 
-struct LoadedModels::Impl {
-  uint64_t max_size_bytes = 0;
-  mutable std::mutex mutex;
+  std::mutex mutex;
   std::condition_variable loaded;
   std::list<Held> held;  // the one that was asked for last is first
   std::map<std::string, std::list<Held>::iterator, std::less<>> by_key;
@@ -30,11 +31,12 @@ struct LoadedModels::Impl {
 
   // Under the mutex. Moves what is no longer held to `dropped`, whose destructors are not for
   // locks.
-  void Hold(std::string_view key, Model model, std::list<Held>& dropped);
-  Model LoadAlone(std::string_view key, FunctionRef<Model()> load);
+  void Hold(std::string_view key, Model model, uint64_t max_size_bytes, std::list<Held>& dropped);
+  Model LoadAlone(std::string_view key, FunctionRef<Model()> load, uint64_t max_size_bytes);
 };
 
-void LoadedModels::Impl::Hold(std::string_view key, Model model, std::list<Held>& dropped) {
+void Models::Hold(std::string_view key, Model model, uint64_t max_size_bytes,
+                  std::list<Held>& dropped) {
   if (model.size_bytes > max_size_bytes) {
     ++stats.eviction_count;
     return;
@@ -51,7 +53,8 @@ void LoadedModels::Impl::Hold(std::string_view key, Model model, std::list<Held>
 }
 
 // `key` is in `loading` and is removed in every case.
-LoadedModels::Model LoadedModels::Impl::LoadAlone(std::string_view key, FunctionRef<Model()> load) {
+LoadedModels::Model Models::LoadAlone(std::string_view key, FunctionRef<Model()> load,
+                                      uint64_t max_size_bytes) {
   std::list<Held> dropped;
   std::optional<Model> model;
   const auto end = [&] {
@@ -59,7 +62,7 @@ LoadedModels::Model LoadedModels::Impl::LoadAlone(std::string_view key, Function
       const std::lock_guard lock(mutex);
       ++stats.load_count;
       loading.erase(loading.find(key));
-      if (model) Hold(key, *model, dropped);
+      if (model) Hold(key, *model, max_size_bytes, dropped);
     }
     loaded.notify_all();
   };
@@ -73,6 +76,13 @@ LoadedModels::Model LoadedModels::Impl::LoadAlone(std::string_view key, Function
   return *model;
 }
 
+}  // namespace
+
+struct LoadedModels::Impl {
+  uint64_t max_size_bytes = 0;
+  detail::PerProcess<Models> models;
+};
+
 LoadedModels::LoadedModels(uint64_t max_size_bytes) : impl_(std::make_unique<Impl>()) {
   impl_->max_size_bytes = max_size_bytes;
 }
@@ -81,42 +91,45 @@ LoadedModels::~LoadedModels() = default;
 std::shared_ptr<void> LoadedModels::GetOrLoad(std::string_view key, FunctionRef<Model()> load,
                                               bool* is_hit) {
   *is_hit = false;
+  Models& models = impl_->models.get();
   {
-    std::unique_lock lock(impl_->mutex);
+    std::unique_lock lock(models.mutex);
     while (true) {
-      if (const auto found = impl_->by_key.find(key); found != impl_->by_key.end()) {
-        impl_->held.splice(impl_->held.begin(), impl_->held, found->second);
-        ++impl_->stats.hit_count;
+      if (const auto found = models.by_key.find(key); found != models.by_key.end()) {
+        models.held.splice(models.held.begin(), models.held, found->second);
+        ++models.stats.hit_count;
         *is_hit = true;
         return found->second->model.object;
       }
-      const auto other = impl_->loading.find(key);
-      if (other == impl_->loading.end()) break;
+      const auto other = models.loading.find(key);
+      if (other == models.loading.end()) break;
       if (other->second == std::this_thread::get_id()) {
-        ++impl_->stats.load_count;
+        ++models.stats.load_count;
         lock.unlock();
         return load().object;
       }
-      impl_->loaded.wait(lock);
+      models.loaded.wait(lock);
     }
-    impl_->loading.emplace(key, std::this_thread::get_id());
+    models.loading.emplace(key, std::this_thread::get_id());
   }
-  return impl_->LoadAlone(key, load).object;
+  return models.LoadAlone(key, load, impl_->max_size_bytes).object;
 }
 
 LoadedModelsStats LoadedModels::stats() const {
-  const std::lock_guard lock(impl_->mutex);
-  LoadedModelsStats stats = impl_->stats;
-  stats.model_count = impl_->held.size();
+  Models& models = impl_->models.get();
+  const std::lock_guard lock(models.mutex);
+  LoadedModelsStats stats = models.stats;
+  stats.model_count = models.held.size();
   return stats;
 }
 
 void LoadedModels::Clear() {
   std::list<Held> dropped;
-  const std::lock_guard lock(impl_->mutex);
-  impl_->by_key.clear();
-  dropped.swap(impl_->held);
-  impl_->stats.size_bytes = 0;
+  Models& models = impl_->models.get();
+  const std::lock_guard lock(models.mutex);
+  models.by_key.clear();
+  dropped.swap(models.held);
+  models.stats.size_bytes = 0;
 }
 
 }  // namespace libtrace

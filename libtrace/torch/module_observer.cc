@@ -3,9 +3,11 @@
 #include <torch/csrc/jit/runtime/graph_executor.h>
 
 #include <algorithm>
+#include <atomic>
 #include <exception>
 #include <mutex>
 
+#include "core/per_process.h"
 #include "libtrace/compile.h"
 #include "libtrace/torch/op_observer.h"
 #include "libtrace/torch/torchscript.h"
@@ -23,13 +25,17 @@ struct ModuleObserver::Impl {
     uint64_t call_count = 1;
   };
 
+  struct Calls {
+    std::mutex mutex;
+    std::vector<Seen> seen;      // newest last
+    uint64_t general_count = 0;  // calls with other inputs
+    std::atomic<bool> has_optimized_graph = false;
+  };
+
   torch::jit::Module module;
   TorchScriptOptions options;
   Frame frame;
-  std::mutex mutex;
-  std::vector<Seen> seen;      // newest last
-  uint64_t general_count = 0;  // calls with other inputs
-  bool has_optimized_graph = false;
+  detail::PerProcess<Calls> calls;
 
   torch::jit::Function& function() { return module.get_method(options.method).function(); }
 };
@@ -55,8 +61,9 @@ struct ModuleObserver::Call::State {
 };
 
 bool ModuleObserver::Call::State::Count(std::vector<ModuleObserver::Impl::Seen>& earlier) {
-  const std::lock_guard lock(impl->mutex);
-  auto& seen = impl->seen;
+  ModuleObserver::Impl::Calls& calls = impl->calls.get();
+  const std::lock_guard lock(calls.mutex);
+  auto& seen = calls.seen;
   const auto known = std::find_if(seen.begin(), seen.end(),
                                   [&](const auto& s) { return s.signature == signature; });
   if (known != seen.end()) {
@@ -65,7 +72,7 @@ bool ModuleObserver::Call::State::Count(std::vector<ModuleObserver::Impl::Seen>&
     return false;
   }
   if (seen.size() >= impl->options.max_specializations) {
-    number = impl->general_count++;
+    number = calls.general_count++;
     return false;
   }
   earlier = seen;
@@ -99,13 +106,11 @@ using Impl = ModuleObserver::Impl;
 
 // The graph that libtorch made of the module, once it has one; nothing is made for it.
 void EmitOptimizedGraph(Impl& impl, CompileId compile_id, CallSite location) {
+  std::atomic<bool>& has_optimized_graph = impl.calls->has_optimized_graph;
+  if (has_optimized_graph) return;
   auto& graph_function = torch::jit::toGraphFunction(impl.function());
   auto& executor = graph_function.get_executor();
-  if (!executor.isOptimized()) return;
-  {
-    const std::lock_guard lock(impl.mutex);
-    if (std::exchange(impl.has_optimized_graph, true)) return;
-  }
+  if (!executor.isOptimized() || has_optimized_graph.exchange(true)) return;
   const auto state = executor.getDebugState();
   if (state.execution_plans.empty()) return;
   const auto optimized = state.execution_plans.begin()->second.graph;

@@ -21,6 +21,7 @@
 #include <tuple>
 #include <vector>
 
+#include "core/per_process.h"
 #include "torch/native_code_parts.h"
 
 namespace libtrace {
@@ -154,17 +155,21 @@ CompilerFile FindCompiler(std::string_view command) {
   const FileState state{status.st_dev, status.st_ino, status.st_size, status.st_mtim.tv_sec,
                         status.st_mtim.tv_nsec};
   // A megabyte; hashed once while it stays as it is.
-  static std::mutex mutex;
-  static std::map<std::string, std::pair<FileState, CompilerFile>> known;
-  const std::lock_guard lock(mutex);
-  if (const auto one = known.find(whole.string());
-      has_status && one != known.end() && one->second.first == state)
+  struct Known {
+    std::mutex mutex;
+    std::map<std::string, std::pair<FileState, CompilerFile>> files;
+  };
+  static const auto& of_processes = *new detail::PerProcess<Known>;  // used until the process ends
+  Known& known = of_processes.get();
+  const std::lock_guard lock(known.mutex);
+  if (const auto one = known.files.find(whole.string());
+      has_status && one != known.files.end() && one->second.first == state)
     return one->second.second;
   std::ifstream file(whole, std::ios::binary);
   const std::string content{std::istreambuf_iterator<char>(file), {}};
   CompilerFile compiler{whole.string(),
                         CacheKeyBuilder("").AddContent("compiler", "", content).Build().text};
-  known[whole.string()] = {state, compiler};
+  known.files[whole.string()] = {state, compiler};
   return compiler;
 }
 

@@ -11,7 +11,9 @@
 #include <mutex>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 
+#include "core/per_process.h"
 #include "libtrace/cuda/cuda_activity.h"
 #include "libtrace/torch/cost_model.h"
 #include "libtrace/trace.h"
@@ -70,8 +72,12 @@ struct Op {
 struct OpObserver::Impl {
   OpObserverOptions options;
   CallSite location;
-  at::CallbackHandle handle = 0;
   bool is_watching = false;
+  const uint32_t process_id = detail::ProcessId();
+
+  // In a forked child of the process that made it: another thread of that may hold the lock, and
+  // its ops are not the child's.
+  bool IsInherited() const { return process_id != detail::ProcessId(); }
 
   // Where all threads are watched, each takes the lock for a look-up only.
   mutable std::mutex mutex;
@@ -119,8 +125,21 @@ thread_local ThreadFrames thread_frames;
 // The observers that the callbacks report to; callbacks are plain function pointers. At most one
 // observer of each thread and one of all threads is active; a further one does nothing.
 thread_local std::shared_ptr<OpObserver::Impl> thread_observer;
-std::mutex global_mutex;
-std::shared_ptr<OpObserver::Impl> global_observer;
+struct GlobalObserver {
+  std::mutex mutex;
+  std::shared_ptr<OpObserver::Impl> observer;
+};
+// Never destroyed: ops run while the process ends.
+GlobalObserver& Global() {
+  static const auto& global = *new detail::PerProcess<GlobalObserver>;
+  return global.get();
+}
+
+// Of the callbacks; 0 = not registered. A child inherits those of its parent, and keeps the one of
+// all threads: another thread of its parent's may hold libtorch's lock for it.
+thread_local at::CallbackHandle thread_handle = 0;
+at::CallbackHandle global_handle = 0;  // with the next one guarded by GlobalObserver::mutex
+uint32_t global_handle_process_id = 0;
 
 // Returns no context: allocating one would cost more than everything else.
 template <bool kIsGlobal>
@@ -131,11 +150,14 @@ std::unique_ptr<at::ObserverContext> OnStart(const at::RecordFunction& function)
   frame.is_watched = false;
   OpObserver::Impl* observer = thread_observer.get();
   if constexpr (kIsGlobal) {
-    const std::lock_guard lock(global_mutex);
-    frame.observer = global_observer;
+    GlobalObserver& global = Global();
+    const std::lock_guard lock(global.mutex);
+    frame.observer = global.observer;
     observer = frame.observer.get();
   }
-  if (observer == nullptr || (thread.depth > 1 && !observer->options.nested_ops)) return nullptr;
+  if (observer == nullptr || observer->IsInherited() ||
+      (thread.depth > 1 && !observer->options.nested_ops))
+    return nullptr;
   frame.inputs.Clear();
   for (const c10::IValue& value : function.inputs()) {
     ForEachTensor(value, [&](const at::TensorImpl& tensor) { frame.inputs.Add(tensor); });
@@ -157,11 +179,19 @@ void OnEnd(const at::RecordFunction& function, at::ObserverContext*) {
   if (!frame.is_watched) return;
   if (frame.is_launching) detail::PopCudaLaunch();
   OpObserver::Impl* const observer = kIsGlobal ? global.get() : thread_observer.get();
-  if (observer == nullptr) return;
+  if (observer == nullptr || observer->IsInherited()) return;
   try {
     observer->Count(function, frame.inputs, end_ns - frame.start_ns);
   } catch (...) {  // no memory: this call is not counted
   }
+}
+
+template <bool kIsGlobal>
+at::RecordFunctionCallback MakeCallback() {
+  return at::RecordFunctionCallback(OnStart<kIsGlobal>, OnEnd<kIsGlobal>)
+      .needsInputs(true)
+      .needsOutputs(true)
+      .scopes({at::RecordScope::FUNCTION});
 }
 
 // AOTInductor runs the kernel `cpp_fused_add_0` of its code as `graph_0_cpp_fused_add_0`.
@@ -290,21 +320,19 @@ OpObserver::OpObserver(OpObserverOptions options, CallSite location)
   impl_->options = std::move(options);
   impl_->location = location;
   if (!IsEnabled()) return;
-  const bool is_global = impl_->options.all_threads;
-  auto callback = at::RecordFunctionCallback(is_global ? OnStart<true> : OnStart<false>,
-                                             is_global ? OnEnd<true> : OnEnd<false>)
-                      .needsInputs(true)
-                      .needsOutputs(true)
-                      .scopes({at::RecordScope::FUNCTION});
-  if (is_global) {
-    const std::lock_guard lock(global_mutex);
-    if (global_observer) return;  // one at a time: the first continues
-    global_observer = impl_;
-    impl_->handle = at::addGlobalCallback(callback);
+  if (impl_->options.all_threads) {
+    GlobalObserver& global = Global();
+    const std::lock_guard lock(global.mutex);
+    if (global.observer) return;  // one at a time: the first continues
+    global.observer = impl_;
+    if (global_handle == 0) {
+      global_handle = at::addGlobalCallback(MakeCallback<true>());
+      global_handle_process_id = detail::ProcessId();
+    }
   } else {
-    if (thread_observer) return;
+    if (thread_observer && !thread_observer->IsInherited()) return;
     thread_observer = impl_;
-    impl_->handle = at::addThreadLocalCallback(callback);
+    if (thread_handle == 0) thread_handle = at::addThreadLocalCallback(MakeCallback<false>());
   }
   impl_->is_watching = true;
 }
@@ -312,19 +340,22 @@ OpObserver::OpObserver(OpObserverOptions options, CallSite location)
 OpObserver::~OpObserver() { Emit(); }
 
 void OpObserver::Stop() noexcept {
-  if (!impl_->is_watching) return;
+  if (!impl_->is_watching || impl_->IsInherited()) return;
   impl_->is_watching = false;
-  at::removeCallback(impl_->handle);
   if (impl_->options.all_threads) {
-    const std::lock_guard lock(global_mutex);
-    global_observer.reset();
+    GlobalObserver& global = Global();
+    const std::lock_guard lock(global.mutex);
+    if (global_handle_process_id == detail::ProcessId())
+      at::removeCallback(std::exchange(global_handle, 0));
+    global.observer.reset();
   } else {
+    at::removeCallback(std::exchange(thread_handle, 0));
     thread_observer.reset();
   }
 }
 
 void OpObserver::Emit() noexcept {
-  if (!impl_->is_watching) return;
+  if (!impl_->is_watching || impl_->IsInherited()) return;
   Stop();
   if (!IsEnabled()) return;
   try {
@@ -337,6 +368,7 @@ void OpObserver::Emit() noexcept {
 }
 
 std::vector<OpRuntime> OpObserver::Runtimes() const {
+  if (impl_->IsInherited()) return {};
   const std::lock_guard lock(impl_->mutex);
   const std::vector<std::string> names = impl_->Names();
   std::vector<OpRuntime> result;
@@ -349,6 +381,7 @@ std::vector<OpRuntime> OpObserver::Runtimes() const {
 }
 
 std::vector<MeasuredOp> OpObserver::Measured() const {
+  if (impl_->IsInherited()) return {};
   const std::lock_guard lock(impl_->mutex);
   const std::vector<std::string> names = impl_->Names();
   std::vector<MeasuredOp> result(names.size());
@@ -367,6 +400,7 @@ std::vector<MeasuredOp> OpObserver::Measured() const {
 }
 
 uint64_t OpObserver::lost_count() const {
+  if (impl_->IsInherited()) return 0;
   const std::lock_guard lock(impl_->mutex);
   return impl_->lost_count;
 }

@@ -19,6 +19,7 @@
 #include <stdexcept>
 #include <typeinfo>
 
+#include "core/per_process.h"
 #include "libtrace/artifacts/model_load.h"
 #include "libtrace/cache/cache_key.h"
 #include "libtrace/compile.h"
@@ -77,16 +78,20 @@ void DefineMethods(torch::jit::Module& module, const std::string& source, const 
                                                resolvers, &self);
 }
 
+struct Specializations {
+  std::mutex mutex;  // guards what follows, and what is in it
+  // Newest last; those without an executor are being compiled.
+  std::vector<std::shared_ptr<Specialization>> list;
+
+  std::shared_ptr<Specialization> Find(const InputSignature& signature) const;
+  void Remove(const Specialization* specialization);
+};
+
 struct TorchScriptModel::Impl {
   torch::jit::Module module;
   TorchScriptOptions options;
   Frame frame;
-  mutable std::mutex mutex;
-  // Newest last; those without an executor are being compiled.
-  std::vector<std::shared_ptr<Specialization>> specializations;
-
-  std::shared_ptr<Specialization> Find(const InputSignature& signature) const;
-  void Remove(const Specialization* specialization);
+  detail::PerProcess<Specializations> specializations;
   RunNumbers general_runs;
 
   c10::IValue RunGeneral(torch::jit::Stack stack, torch::jit::Function& function,
@@ -97,19 +102,18 @@ struct TorchScriptModel::Impl {
                              CallSite location);
 };
 
-std::shared_ptr<Specialization> TorchScriptModel::Impl::Find(
-    const InputSignature& signature) const {
-  for (auto one = specializations.rbegin(); one != specializations.rend(); ++one) {
+std::shared_ptr<Specialization> Specializations::Find(const InputSignature& signature) const {
+  for (auto one = list.rbegin(); one != list.rend(); ++one) {
     if ((*one)->signature == signature) return *one;
   }
   return nullptr;
 }
 
-void TorchScriptModel::Impl::Remove(const Specialization* specialization) {
+void Specializations::Remove(const Specialization* specialization) {
   const std::lock_guard lock(mutex);
-  specializations.erase(std::remove_if(specializations.begin(), specializations.end(),
-                                       [&](const auto& s) { return s.get() == specialization; }),
-                        specializations.end());
+  list.erase(std::remove_if(list.begin(), list.end(),
+                            [&](const auto& s) { return s.get() == specialization; }),
+             list.end());
 }
 
 c10::IValue TorchScriptModel::Impl::CompileAndRun(torch::jit::Stack stack, Specialization& made,
@@ -119,10 +123,11 @@ c10::IValue TorchScriptModel::Impl::CompileAndRun(torch::jit::Stack stack, Speci
   std::string file;
   CompileDescription description;
   size_t earlier_count = 0;
+  Specializations& known = specializations.get();
   {
-    const std::lock_guard lock(mutex);
+    const std::lock_guard lock(known.mutex);
     std::vector<std::pair<CompileId, const InputSignature*>> earlier;
-    for (const auto& one : specializations) {
+    for (const auto& one : known.list) {
       if (one->executor != nullptr) earlier.emplace_back(one->compile_id, &one->signature);
     }
     earlier_count = earlier.size();
@@ -154,7 +159,7 @@ c10::IValue TorchScriptModel::Impl::CompileAndRun(torch::jit::Stack stack, Speci
     } catch (const std::exception& error) {
       compile.Restart(std::string("optimising failed, the graph runs as it is: ") + error.what());
     }
-    const std::lock_guard lock(mutex);
+    const std::lock_guard lock(known.mutex);
     made.executor = std::move(executor);  // from now on others use it
     return result.front();
   } catch (const c10::Error& error) {
@@ -172,7 +177,7 @@ c10::IValue TorchScriptModel::Impl::RunSpecialized(Specialization& specializatio
   const Context context{specialization.compile_id, 0, ""};
   bool is_first = false;
   if (options.observe_ops && IsEnabled()) {
-    const std::lock_guard lock(mutex);
+    const std::lock_guard lock(specializations->mutex);
     is_first = !std::exchange(specialization.is_observed, true);
   }
   if (is_first) {
@@ -209,8 +214,9 @@ TorchScriptModel::~TorchScriptModel() = default;
 torch::jit::Module& TorchScriptModel::module() { return impl_->module; }
 
 size_t TorchScriptModel::specialization_count() const {
-  const std::lock_guard lock(impl_->mutex);
-  return impl_->specializations.size();
+  Specializations& known = impl_->specializations.get();
+  const std::lock_guard lock(known.mutex);
+  return known.list.size();
 }
 
 c10::IValue TorchScriptModel::Impl::RunGeneral(torch::jit::Stack stack,
@@ -238,14 +244,15 @@ c10::IValue TorchScriptModel::Run(std::vector<c10::IValue> inputs, CallSite loca
   if (!IsEnabled()) return impl_->RunGeneral(std::move(stack), function, location);
   InputSignature signature = SignatureOf(c10::ArrayRef<c10::IValue>(stack).slice(1), 1, function);
   std::shared_ptr<Specialization> specialization, made;
+  Specializations& known = impl_->specializations.get();
   {
-    const std::lock_guard lock(impl_->mutex);
-    specialization = impl_->Find(signature);
-    const size_t count = impl_->specializations.size();
+    const std::lock_guard lock(known.mutex);
+    specialization = known.Find(signature);
+    const size_t count = known.list.size();
     if (specialization == nullptr && count < impl_->options.max_specializations) {
       made = std::make_shared<Specialization>();
       made->signature = std::move(signature);
-      impl_->specializations.push_back(made);
+      known.list.push_back(made);
     } else if (specialization != nullptr && specialization->executor == nullptr) {
       specialization.reset();  // another request compiles it: this one does not wait
     }
@@ -254,7 +261,7 @@ c10::IValue TorchScriptModel::Run(std::vector<c10::IValue> inputs, CallSite loca
     try {
       return impl_->CompileAndRun(std::move(stack), *made, function, location);
     } catch (...) {
-      impl_->Remove(made.get());
+      known.Remove(made.get());
       throw;
     }
   }

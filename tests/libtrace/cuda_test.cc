@@ -1,7 +1,10 @@
 // libtrace::cuda against the CUPTI stand-in that LIBTRACE_CUPTI names (cupti_stand_in.cc), or,
 // where it names a file that is not there, without CUPTI. No test here touches a GPU.
 #include <dlfcn.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <filesystem>
 #include <string>
@@ -200,6 +203,36 @@ TEST_CASE("stand-in: many activities are several records, from the place that wa
     CHECK(record.prefix.find("cuda_test.cc:") != std::string::npos);
   }
   CHECK(count == 2);
+}
+
+TEST_CASE("stand-in: a forked child of a process whose threads enqueue kernels watches nothing") {
+  MemoryTrace trace;
+  CudaActivity activity;
+  REQUIRE(activity.status().message() == "");
+  std::atomic<bool> is_done{false};
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 3; ++i) {
+    threads.emplace_back([&] {
+      while (!is_done) const CudaLaunchScope mm("aten::mm", nullptr);
+    });
+  }
+  int ended_count = 0;
+  for (int i = 0; i < 40; ++i) {
+    const pid_t child = fork();
+    if (child == 0) {
+      alarm(60);  // a child that hangs dies of it
+      for (int n = 0; n < 10; ++n) const CudaLaunchScope mm("aten::mm", nullptr);
+      activity.Emit();
+      _exit(activity.Records().empty() && GetStats().record_count == 0 ? 0 : 1);
+    }
+    int status = -1;
+    waitpid(child, &status, 0);
+    if (status != 0) break;
+    ++ended_count;
+  }
+  is_done = true;
+  for (std::thread& thread : threads) thread.join();
+  CHECK(ended_count == 40);
 }
 
 TEST_CASE("stand-in: when tracing is off nothing is watched") {

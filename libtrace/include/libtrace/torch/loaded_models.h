@@ -6,7 +6,8 @@
 //
 // A request that finds its model here reads no store and no archive. It emits a hit of the cache's
 // layer with `answered_by` memory, and `libtrace_model_load` with the state memory_hit. Two threads
-// that ask for the same model at once get one: the second waits for the first. Thread-safe.
+// that ask for the same model at once get one: the second waits for the first. Thread-safe. A forked child begins
+// without models.
 #pragma once
 
 #include <cstdint>
