@@ -192,7 +192,8 @@ void AsyncQueue::WriteChunk(Chunk& chunk) {
   thread_local FramedRecord framed;
   const char* at = chunk.bytes.get();
   const char* const end = at + chunk.size;
-  while (at < end && !is_abandoned_.load(std::memory_order_relaxed)) {
+  for (uint64_t left = chunk.record_count;
+       at < end && !is_abandoned_.load(std::memory_order_relaxed); --left) {
     try {
       bool has_payload = false;
       at = TakeEntry(at, record, has_payload);
@@ -202,7 +203,7 @@ void AsyncQueue::WriteChunk(Chunk& chunk) {
         chunk.payloads.pop_front();
       }
     } catch (...) {  // no memory: what follows in this chunk can no longer be found
-      ledger_.Lost(LossKind::kBuilderFailed, "(queued)", "no memory for queued records");
+      ledger_.Lost(LossKind::kBuilderFailed, "(queued)", "no memory for queued records", left);
       return;
     }
     writer_.Write(record, framed);

@@ -67,6 +67,30 @@ TEST_CASE("Guard variants of one key live side by side in Redis", "[redis]") {
   CHECK(cache.Find(KeyOf("x"), {}).state() == CacheState::kMiss);
 }
 
+TEST_CASE("A damaged entry goes away without a question for each part that it says it has",
+          "[redis]") {
+  if (!HasProgram()) return;
+  RedisServer server;
+  RedisOptions options = server.options();
+  options.hmac_key_file.clear();
+  options.hmac_key_variable.clear();
+  options.allow_unauthenticated = true;
+  CompileCache cache({.layer = "test", .remote = RedisServer::Store(options)});
+  cache.GetOrCompile(KeyOf("x"), {}, [] { return CompileOutput{{"code", "", 0, 0, {}}, {}}; });
+  // Its first bytes are the size of the artifact.
+  const std::string name = "libtrace:" + KeyOf("x").text;
+  const std::string hash = cache.Find(KeyOf("x"), {}).content_hash();
+  REQUIRE(server.Ask("hset " + name + " " + hash + " 9999999999999999damaged") == "0\n");
+  CHECK(cache.Find(KeyOf("x"), {}).state() == CacheState::kMiss);
+  CHECK(cache.counters().damaged_count == 1);
+  CHECK(server.Ask("exists " + name) == "0\n");
+  CHECK(server.Ask("exists " + name + ":" + hash + ":0") == "0\n");
+  const std::string stats = server.Ask("info commandstats");
+  const size_t deletions = stats.find("cmdstat_del:calls=");
+  REQUIRE(deletions != std::string::npos);
+  CHECK(std::stoi(stats.substr(deletions + 18)) <= 10);
+}
+
 TEST_CASE("A server that dies costs its hits and nothing else", "[redis]") {
   if (!HasProgram()) return;
   RedisServer server;
