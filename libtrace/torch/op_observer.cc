@@ -2,7 +2,6 @@
 
 #include <ATen/core/Tensor.h>
 #include <ATen/record_function.h>
-#include <time.h>
 
 #include <algorithm>
 #include <array>
@@ -13,6 +12,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "core/clock.h"
 #include "core/per_process.h"
 #include "libtrace/cuda/cuda_activity.h"
 #include "libtrace/torch/cost_model.h"
@@ -25,17 +25,10 @@ namespace {
 
 using detail::ForEachTensor;
 using detail::Mix;
-using detail::StorageOf;
 using detail::TensorHash;
 using detail::Tensors;
 
 thread_local const std::string* current_node = nullptr;
-
-int64_t NowNs() {
-  timespec now{};
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
-}
 
 uint64_t HashOf(std::string_view name) {
   uint64_t hash = name.size();
@@ -165,13 +158,13 @@ std::unique_ptr<at::ObserverContext> OnStart(const at::RecordFunction& function)
   frame.is_watched = true;
   frame.is_launching = detail::is_watching_cuda.load(std::memory_order_relaxed) &&
                        detail::PushCudaLaunch(function.name(), current_node);
-  frame.start_ns = NowNs();
+  frame.start_ns = detail::SteadyNs();
   return nullptr;
 }
 
 template <bool kIsGlobal>
 void OnEnd(const at::RecordFunction& function, at::ObserverContext*) {
-  const int64_t end_ns = NowNs();
+  const int64_t end_ns = detail::SteadyNs();
   ThreadFrames& thread = thread_frames<kIsGlobal>;
   if (thread.depth == 0) return;
   Frame& frame = *thread.frames[--thread.depth];
@@ -202,19 +195,6 @@ std::string NameInCode(const std::string& name) {
   const std::string kernel = name.substr(end + 1);
   const bool is_kernel = kernel.rfind("cpp_", 0) == 0 || kernel.rfind("triton_", 0) == 0;
   return is_kernel ? kernel : name;
-}
-
-bool IsView(const std::string& name, const Tensors& inputs,
-            const std::vector<c10::IValue>& outputs) {
-  if (inputs.first_storage == nullptr || name.ends_with('_') || name.ends_with("out")) return false;
-  bool is_view = false;
-  bool is_other = false;
-  for (const c10::IValue& value : outputs) {
-    ForEachTensor(value, [&](const at::TensorImpl& tensor) {
-      (StorageOf(tensor) == inputs.first_storage ? is_view : is_other) = true;
-    });
-  }
-  return is_view && !is_other;
 }
 
 }  // namespace

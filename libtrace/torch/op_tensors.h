@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "libtrace/artifacts/runtime_and_tensor_meta.h"
@@ -147,6 +148,20 @@ inline std::vector<OpTensor> Sizes(const Tensors& tensors) {
                  static_cast<uint64_t>(fact.element_count) * c10::elementSize(fact.dtype)};
   }
   return result;
+}
+
+// Whether all that the op returns lies in the memory of its first tensor.
+inline bool IsView(const std::string& name, const Tensors& inputs,
+                   const std::vector<c10::IValue>& outputs) {
+  if (inputs.first_storage == nullptr || name.ends_with('_') || name.ends_with("out")) return false;
+  bool is_view = false;
+  bool is_other = false;
+  for (const c10::IValue& value : outputs) {
+    ForEachTensor(value, [&](const at::TensorImpl& tensor) {
+      (StorageOf(tensor) == inputs.first_storage ? is_view : is_other) = true;
+    });
+  }
+  return is_view && !is_other;
 }
 
 }  // namespace libtrace::detail
