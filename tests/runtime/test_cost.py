@@ -165,6 +165,11 @@ class Cost(costs.CostTest):
         text = self.tlparse("cost", "x.db").stdout
         self.assertIn("none in what could be read", text)
         self.assertIn("not all of", text)
+        bad = dict(event, dur=-1)
+        self.write("p.json", json.dumps({"schemaVersion": 1, "baseTimeNanoseconds": 0, "traceEvents": [event, bad, bad, bad]}).encode())
+        os.unlink(self.path("x.db"))
+        self.tlparse(self.path("p.json"), "--db", "x.db", "--db-only")
+        self.assertEqual(["an event was left out: its time is out of range (3 times)", "3 events were left out in all"], self.ask("--by", "op")["profiles"][0]["problems"])
 
     def test_what_libtrace_measured_needs_no_profiler(self):
         lines = []

@@ -45,6 +45,13 @@ class WaitsAcrossGroups(RecorderTest):
         reported, = self.answer("findings", self.database)["findings"]
         self.assertEqual((finding["title"], [3]), (reported["title"], reported["ranks"]))
 
+    def test_what_waits_in_a_circle_is_not_called_stuck_again(self):
+        def change(rank, dump):
+            self.cross(rank, dump)
+            if rank == 0:
+                dump["entries"] = []
+        self.assertEqual(["collective_divergence"], [one["kind"] for one in self.planted(change)["findings"]])
+
     def test_in_queues_they_are_enqueued(self):
         def nccl(rank, dump):
             self.nccl(dump, True)

@@ -175,6 +175,20 @@ class IssuedStates(RecorderTest):
         self.assertEqual(known + "whether rank 3 belongs to the group is not known: its dump has no entries", self.hang("no entries", has_groups=False))
         self.assertIn("rank 3: no entry is in its dump; what it issued is unknown", self.text("collectives", self.database))
 
+    def test_a_rank_that_issued_on_the_group_belongs_to_it(self):
+        """Gloo's dumps name no members. One entry of each of these dumps is damaged, the last one of the group lacks its op."""
+        for damaged in ([3], [2, 3]):
+            def change(rank, dump):
+                last = [e for e in dump["entries"] if e["process_group"][0] == "1"][-1]
+                last.update(retired=False, state="scheduled", profiling_name=None)
+                if rank in damaged:
+                    dump["entries"][dump["entries"].index(last)] = 5
+            finding, = [one for one in self.planted(change, logs=False)["findings"] if one["group"] == "1"]
+            one = len(damaged) == 1
+            self.assertRegex(finding["title"], r"enqueued collective #4 of group dp \(1\); how far " + ("rank 3" if one else "ranks 2,3") + " came is not known: "
+                             + ("its dump is not whole: " if one else "their dumps are not whole: "))
+            self.assertIn("stack" if one else "stacks", finding["try"])
+
     def test_a_whole_dump_without_the_group_that_others_have_used(self):
         def without(rank, dump):
             self.nccl(dump, True)

@@ -297,6 +297,9 @@ class Reading(harness.EndToEnd):
                          self.rows("SELECT severity, substr(message, instr(message, 'job/') + 4) FROM import_log WHERE code = 'damaged_input' ORDER BY 2"))
         self.assertEqual([["empty.json: it is empty"]],
                          self.rows("SELECT substr(message, instr(message, 'job/') + 4) FROM import_log WHERE code = 'skipped_file'"))
+        os.unlink(self.path("job", "p.json"))
+        done = self.tlparse(self.path("job"), "--db", "y.db", "--db-only", expect=2)
+        self.assertRegex(done.stderr, r"nothing in '\S+job' can be read: \S+: its zstd data is cut or damaged: nothing of it could be read; copy it again")
 
     @unittest.skipUnless(profiles.HAS_ZSTD, "no zstd")
     def test_a_profile_that_names_no_process_is_said_to(self):

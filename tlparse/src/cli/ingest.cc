@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
@@ -61,6 +62,12 @@ Result<FoundInputs> InputsOf(const IngestOptions& options) {
   if (options.only == "logs") found.runtime.clear();
   if (options.only == "profiles") found.logs.clear();
   if (found.logs.empty() && found.runtime.empty()) {
+    const auto damaged = std::find_if(found.skipped.begin(), found.skipped.end(),
+                                      [](const SkippedFile& file) { return file.is_damaged; });
+    if (damaged != found.skipped.end())
+      return Fail(ErrorCode::kDamagedInput,
+                  fmt::format("nothing in '{}' can be read: {}: {}; copy it again",
+                              options.inputs.front(), damaged->path, damaged->reason));
     return Fail(ErrorCode::kNotFound,
                 fmt::format("no structured trace{} in '{}'; TORCH_TRACE=<directory> makes PyTorch "
                             "write one",

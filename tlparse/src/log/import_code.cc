@@ -107,7 +107,8 @@ constexpr ImportCodeInfo kInfos[] = {
      "file was copied too early. What came before was read. Copy it again."},
     {C::kBadProfileEvent, kE, "bad_profile_event",
      "An event of the profile is not valid JSON, lacks a name, or has no possible time; it was "
-     "left out, of a flight recorder's entry its time alone. The text is kept here."},
+     "left out, of a flight recorder's entry its time alone. A slice without a duration is kept "
+     "with the duration 0. The text is kept here."},
     {C::kProfileEventTooLarge, kE, "profile_event_too_large",
      "An event of the profile is larger than 16 MiB; it was left out."},
     {C::kUnknownProfileEvent, kI, "unknown_profile_event",

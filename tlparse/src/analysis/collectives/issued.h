@@ -70,7 +70,8 @@ struct IssuedCollective {
   std::string Title() const;
   // "fr_job.py:46"; empty: unknown
   std::string Place() const;
-  std::string PrintedOp() const { return op.substr(op.rfind(':') + 1); }  // all_reduce
+  // "all_reduce"; of an entry without a name "collective"
+  std::string PrintedOp() const { return op.empty() ? "collective" : op.substr(op.rfind(':') + 1); }
 };
 
 // A rank, or a dump that names none.

@@ -146,6 +146,12 @@ void FindCycle(const IssuedJob& job, std::vector<OpenWait> waits,
   finding.advice = "issue collectives of overlapping groups in one order on all ranks";
   if (!place.empty() && !other_place.empty())
     finding.advice += fmt::format(": compare {} with {}", place, other_place);
+  std::erase_if(findings, [&](const CollectiveFinding& earlier) {
+    return earlier.kind == FindingKind::kStuck &&
+           std::any_of(waits.begin(), waits.end(), [&](const OpenWait& wait) {
+             return wait.group->name == earlier.group && wait.line.sequence == earlier.sequence;
+           });
+  });
   findings.push_back(std::move(finding));
 }
 

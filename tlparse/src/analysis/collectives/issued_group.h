@@ -47,6 +47,7 @@ class GroupFinder {
   Result<bool> FindLate(std::int64_t sequence);
   // issued_stuck.cc: whether a finding was added.
   bool FindUnknownPlace();
+  bool IsIn(std::int64_t rank) const;  // it issued something on the group
   bool FindStuck();
   std::string WhyUnknown(std::size_t index) const;
   std::map<std::string, std::vector<std::int64_t>> UnknownRanks(std::int64_t sequence) const;
@@ -86,7 +87,8 @@ struct OpenWait {
 std::vector<OpenWait> OpenWaits(const IssuedJob& job);
 
 // Adds at most one finding: ranks that wait in collectives for ranks that wait in others for them.
-// These are all among the waiting ones, so that no GroupFinder names them.
+// These are all among the waiting ones, so that no GroupFinder names them; what it found to be stuck
+// in these collectives is removed.
 void FindCycle(const IssuedJob& job, std::vector<OpenWait> waits,
                std::vector<CollectiveFinding>& findings);
 

@@ -17,6 +17,19 @@ std::string RanksText(const std::vector<std::int64_t>& ranks) {
   return fmt::format("{} {}", ranks.size() == 1 ? "rank" : "ranks", FormatRankRanges(ranks));
 }
 
+// The reason of one rank, of several.
+std::string OfSeveral(std::string_view reason) {
+  for (const auto& [one, several] :
+       {std::pair<std::string_view, std::string_view>{"its dump is ", "their dumps are "},
+        {"its dump has ", "their dumps have "},
+        {"no dump of it ", "no dump of them "},
+        {"the ring of its recorder ", "the rings of their recorders "}}) {
+    if (reason.starts_with(one))
+      return std::string(several) + std::string(reason.substr(one.size()));
+  }
+  return std::string(reason);
+}
+
 }  // namespace
 
 std::string GroupFinder::WhyUnknown(std::size_t index) const {
@@ -55,6 +68,11 @@ std::map<std::string, std::vector<std::int64_t>> GroupFinder::UnknownRanks(
   return by_reason;
 }
 
+bool GroupFinder::IsIn(std::int64_t rank) const {
+  return std::any_of(group_.ranks.begin(), group_.ranks.end(),
+                     [&](std::size_t index) { return job_.ranks[index].rank == rank; });
+}
+
 bool GroupFinder::FindUnknownPlace() {
   for (const IssuedLine& line : IssuedLines(job_, group_)) {
     if (!line.IsOpen()) continue;
@@ -72,7 +90,8 @@ bool GroupFinder::FindUnknownPlace() {
     const IssuedCollective& one = *group_.At(open.front(), line.sequence).front();
     std::vector<std::int64_t> ranks;
     std::string reasons;
-    for (const auto& [reason, of_reason] : unknown) {
+    for (const auto& [of_one, of_reason] : unknown) {
+      const std::string reason = of_reason.size() == 1 ? of_one : OfSeveral(of_one);
       ranks.insert(ranks.end(), of_reason.begin(), of_reason.end());
       reasons += fmt::format("{}{}: {}", reasons.empty() ? "" : "; ", RanksText(of_reason), reason);
     }
@@ -83,10 +102,14 @@ bool GroupFinder::FindUnknownPlace() {
     const std::string waited =
         Open(open, line.sequence,
              fmt::format("{} #{} of {}", one.PrintedOp(), line.sequence, group_.Title()));
-    const std::string_view why = unknown.size() == 1 ? std::string_view(unknown.begin()->first)
-                                                     : "no whole dump of theirs shows it";
+    const std::string why = unknown.size() > 1  ? "no whole dump of theirs shows it"
+                            : ranks.size() == 1 ? unknown.begin()->first
+                                                : OfSeveral(unknown.begin()->first);
+    const bool are_members =
+        group_.has_members ||
+        std::all_of(ranks.begin(), ranks.end(), [&](std::int64_t rank) { return IsIn(rank); });
     finding.title =
-        group_.has_members
+        are_members
             ? fmt::format("{}; how far {} came is not known: {}", waited, RanksText(ranks), why)
             : fmt::format("{}; whether {} {} to the group is not known: {}", waited,
                           RanksText(ranks), ranks.size() == 1 ? "belongs" : "belong", why);
@@ -94,9 +117,9 @@ bool GroupFinder::FindUnknownPlace() {
     if (unknown.size() > 1) finding.detail += "; " + reasons;
     SetPlace(finding, one);
     for (const std::size_t position : open) finding.ranks.push_back(group_.ranks[position]);
-    finding.advice = fmt::format("get {} of {}, or look at {} stack",
-                                 ranks.size() == 1 ? "a whole dump" : "whole dumps",
-                                 RanksText(ranks), ranks.size() == 1 ? "its" : "their");
+    finding.advice = fmt::format(
+        "get {} of {}, or look at {}", ranks.size() == 1 ? "a whole dump" : "whole dumps",
+        RanksText(ranks), ranks.size() == 1 ? "its stack" : "their stacks");
     findings_.push_back(std::move(finding));
     return true;
   }

@@ -223,19 +223,20 @@ Result<void> FillKernelTimes(Database& database, CostProfile& profile) {
 
 // What the import found missing in the file.
 Result<void> FillProblems(Database& database, CostProfile& profile) {
-  ASSIGN_OR_RETURN(
-      Statement rows,
-      database.Prepare(fmt::format(
-          "SELECT message FROM import_log_row "
-          "WHERE profile_id = ? AND code_id IN ({}, {}, {}, {}) ORDER BY id LIMIT 5",
-          static_cast<int>(ImportCode::kCutProfile), static_cast<int>(ImportCode::kDamagedInput),
-          static_cast<int>(ImportCode::kBadProfileEvent),
-          static_cast<int>(ImportCode::kProfileEventTooLarge))));
+  ASSIGN_OR_RETURN(Statement rows, database.Prepare(fmt::format(
+                                       "SELECT message, count(*) FROM import_log_row "
+                                       "WHERE profile_id = ? AND code_id IN ({}, {}, {}, {}) "
+                                       "GROUP BY message ORDER BY min(id) LIMIT 5",
+                                       static_cast<int>(ImportCode::kCutProfile),
+                                       static_cast<int>(ImportCode::kDamagedInput),
+                                       static_cast<int>(ImportCode::kBadProfileEvent),
+                                       static_cast<int>(ImportCode::kProfileEventTooLarge))));
   rows.Bind(1, profile.id);
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, rows.Step());
     if (!has_row) return {};
-    profile.problems.emplace_back(rows.Text(0));
+    std::string& problem = profile.problems.emplace_back(rows.Text(0));
+    if (rows.Int(1) > 1) problem += fmt::format(" ({} times)", rows.Int(1));
   }
 }
 
