@@ -34,6 +34,8 @@ class LateArrivals(RecorderTest):
             self.assertEqual(logs, "its log has " in finding["detail"])
             rows = self.rows(self.database, finding["query"])
             self.assertEqual(4, len(rows))
+            shown, = self.issued(self.database)["findings"]
+            self.assertEqual((finding["kind"], finding["title"], "2", "1", 2), tuple(shown[k] for k in ("kind", "title")) + (shown["ranks"]["ranks"], shown["group"], shown["sequence_number"]))
 
     def test_two_ranks_of_four_are_named_together(self):
         finding, = self.findings(self.late([1, 2], "1", 2, 7), logs=False)

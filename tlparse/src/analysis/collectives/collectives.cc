@@ -383,7 +383,7 @@ Result<CollectiveAnswer> AnalyzeCollectives(Database& database, const Collective
   }
   ASSIGN_OR_RETURN(answer.issued, LoadIssued(database, run_id, launch));
   ASSIGN_OR_RETURN(answer.progress, CompareWithSchedule(database, answer.issued));
-  ASSIGN_OR_RETURN(answer.problems, FindIssuedProblems(database, answer.issued));
+  ASSIGN_OR_RETURN(answer.problems, FindAllOfIssued(database, answer.issued));
   return answer;
 }
 

@@ -185,4 +185,7 @@ struct LateArrival {
 };
 Result<std::vector<LateArrival>> FindLateArrivals(Database& database, const IssuedJob& job);
 
+// All problems, then the late arrivals.
+Result<std::vector<CollectiveFinding>> FindAllOfIssued(Database& database, const IssuedJob& job);
+
 }  // namespace tlparse

@@ -252,4 +252,11 @@ Result<std::vector<LateArrival>> FindLateArrivals(Database& database, const Issu
   return arrivals;
 }
 
+Result<std::vector<CollectiveFinding>> FindAllOfIssued(Database& database, const IssuedJob& job) {
+  ASSIGN_OR_RETURN(std::vector<CollectiveFinding> all, FindIssuedProblems(database, job));
+  ASSIGN_OR_RETURN(std::vector<LateArrival> late, FindLateArrivals(database, job));
+  for (LateArrival& arrival : late) all.push_back(std::move(arrival.finding));
+  return all;
+}
+
 }  // namespace tlparse

@@ -245,8 +245,7 @@ Result<std::string> CollectivesChunk(Database& database, std::int64_t run_id,
   const std::optional<std::int64_t> launch =
       launches.empty() ? std::nullopt : std::optional(launches.back().ordinal);
   ASSIGN_OR_RETURN(const IssuedJob job, LoadIssued(database, run_id, launch));
-  ASSIGN_OR_RETURN(const std::vector<CollectiveFinding> findings,
-                   FindIssuedProblems(database, job));
+  ASSIGN_OR_RETURN(const std::vector<CollectiveFinding> findings, FindAllOfIssued(database, job));
   ASSIGN_OR_RETURN(const std::vector<GraphProgress> progress, CompareWithSchedule(database, job));
   std::vector<ShownLine> lines;
   for (std::size_t i = 0; i < job.groups.size(); ++i) {
