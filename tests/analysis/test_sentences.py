@@ -201,6 +201,16 @@ class EditedJobs(SentenceTest):
         missing = next(one for one in self.findings(self.job("rank_missing")) if one["kind"] == "missing_rank")
         self.assertEqual(missing["title"], "No log from rank 2 (3 of 4 ranks have one)")
         self.assertIn("names a group of 4 ranks", missing["detail"])
+        # A recorder's dump shows a rank whose log is not here.
+        folder = os.path.join(ROOT, "fixtures", "runs", "fr_late")
+        inputs = glob.glob(os.path.join(folder, "*_rank_[012]_*")) + [os.path.join(folder, "fr_hang_trace_rank_0"), os.path.join(folder, "fr_hang_trace_rank_3")]
+        found = self.findings(self.ingest(*inputs, name="dump"))
+        missing = next(one for one in found if one["kind"] == "missing_rank")
+        self.assertEqual((missing["title"], missing["severity"]), ("No log from rank 3 (3 of 4 ranks have one)", "warning"))
+        self.assertEqual(missing["detail"], "A recorder's dump is of rank 3.")
+        # Fewer than half of them: perhaps no others were given.
+        found = self.findings(self.ingest(*(path for path in inputs if "_rank_1_" not in path and "_rank_2_" not in path), name="choice"))
+        self.assertEqual([(one["ranks"], one["severity"]) for one in found if one["kind"] == "missing_rank"], [([1, 2, 3], "note")])
 
     def test_several_that_end_inside_one_compile(self):
         """Of ranks that end in several phases none is named for all."""

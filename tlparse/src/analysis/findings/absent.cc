@@ -11,30 +11,6 @@
 namespace tlparse {
 namespace {
 
-// The largest group of ranks that a collective of the generated code names; 0: none does.
-Result<std::int64_t> LargestGroup(FindingContext& context) {
-  ASSIGN_OR_RETURN(
-      Statement rows,
-      context.database.Prepare(
-          "SELECT DISTINCT c.arguments FROM collective_row c "
-          "WHERE c.op LIKE '%all_gather_into_tensor%' AND c.arguments IS NOT NULL "
-          "AND c.content_id IN (SELECT u.content_id FROM collective_use_row u "
-          "JOIN compile k ON k.id = u.compile_id JOIN process p ON p.id = k.process_id "
-          "JOIN launch n ON n.id = p.launch_id WHERE n.run_id = ? AND n.ordinal = ?)"));
-  rows.Bind(1, context.job.run_id());
-  rows.Bind(2, context.job.launch());
-  std::int64_t largest = 0;
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
-    if (!has_row) return largest;
-    const std::string_view text = rows.Text(0).substr(0, rows.Text(0).find(','));
-    if (text.empty() || text.size() > 6 ||
-        text.find_first_not_of("0123456789") != std::string_view::npos)
-      continue;
-    largest = std::max<std::int64_t>(largest, std::stoll(std::string(text)));
-  }
-}
-
 void AddEmptyLogs(FindingContext& context) {
   const std::vector<std::int64_t>& ranks = context.job.ranks_without_records();
   if (ranks.empty()) return;
@@ -67,13 +43,14 @@ Result<std::int64_t> LaunchWith(FindingContext& context, const std::vector<std::
 Result<void> AddMissing(FindingContext& context) {
   if (!context.HasRanks()) return {};
   AddEmptyLogs(context);
-  std::vector<std::int64_t> missing = context.ranks.missing_ranks;
-  std::int64_t world_size = context.ranks.world_size;
-  ASSIGN_OR_RETURN(const std::int64_t group, LargestGroup(context));
-  const bool is_by_group = !context.options.world_size && group >= world_size && world_size > 0;
-  for (; is_by_group && world_size < group; ++world_size) missing.push_back(world_size);
+  const std::vector<std::int64_t>& missing = context.ranks.missing_ranks;
+  const std::int64_t world_size = context.ranks.world_size;
   if (missing.empty()) return {};
-  Finding& finding = context.Add(FindingKind::kMissingRank, FindingSeverity::kWarning);
+  // Logs of fewer than half of the ranks may be a choice of whoever asks.
+  const bool is_choice =
+      !context.options.world_size && 2 * static_cast<std::int64_t>(missing.size()) > world_size;
+  Finding& finding = context.Add(FindingKind::kMissingRank,
+                                 is_choice ? FindingSeverity::kNote : FindingSeverity::kWarning);
   finding.ranks = missing;
   finding.rank_count = missing.size();
   const std::string list = FormatRankRanges(missing);
@@ -82,15 +59,13 @@ Result<void> AddMissing(FindingContext& context) {
   finding.cause = "no log";
   ASSIGN_OR_RETURN(const std::int64_t elsewhere, LaunchWith(context, missing));
   if (elsewhere > 0) finding.title += fmt::format(" in launch {}", context.job.launch());
-  const bool knows_size = context.options.world_size || is_by_group;
-  if (knows_size)
+  if (!context.ranks.world_size_source.empty())
     finding.title +=
         fmt::format(" ({} of {} ranks have one)",
                     world_size - static_cast<std::int64_t>(missing.size()), world_size);
   finding.detail =
-      context.options.world_size ? "The number of ranks is as given with --world-size."
-      : is_by_group
-          ? fmt::format("A collective in the generated code names a group of {} ranks.", group)
+      !context.ranks.world_size_source.empty()
+          ? context.ranks.world_size_source
           : fmt::format(
                 "The highest rank with a log is {}; how many ranks there were is not in the "
                 "logs.",

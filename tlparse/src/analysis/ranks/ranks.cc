@@ -10,6 +10,7 @@
 
 #include "analysis/diff/graph_difference.h"
 #include "analysis/majority.h"
+#include "analysis/ranks/absent_ranks.h"
 #include "analysis/ranks/aspect_text.h"
 #include "analysis/ranks/rank_facts.h"
 #include "analysis/ranks/rank_notes.h"
@@ -387,7 +388,7 @@ Result<RanksAnswer> AnalyzeRanks(Database& database, const RanksOptions& options
   ASSIGN_OR_RETURN(RankOptions rank_options, RankOptions::Load(database, answer.cache.job));
   RETURN_IF_ERROR(
       RankClassifier(database, answer, std::move(facts), std::move(rank_options)).Run());
-  FindAbsent(answer, options.world_size);
+  RETURN_IF_ERROR(FindAbsent(database, options.world_size, answer));
   AddNotes(answer);
   return answer;
 }

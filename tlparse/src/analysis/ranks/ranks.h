@@ -99,7 +99,8 @@ struct RanksAnswer {
   std::optional<SlowestRank> slowest;     // of several ranks
   std::optional<StalledCompile> stalled;  // the one with the largest excess
   std::vector<std::int64_t> missing_ranks;
-  std::int64_t world_size = 0;        // as given, else the highest rank + 1; 0: no ranks
+  std::int64_t world_size = 0;  // as given, else the least number that the inputs show; 0: no ranks
+  std::string world_size_source;      // a sentence; empty: the highest rank with a log is the last
   std::vector<RankIndex> extra_logs;  // further logs of a rank
   std::vector<RankIndex> without_compiles;
   LogDamage damage;
