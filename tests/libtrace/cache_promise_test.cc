@@ -1,15 +1,22 @@
-// What the caches promise about strictness, what an event of a failed lookup holds, and whose file
-// its prefix names.
+// What the caches promise about strictness, what an event of a failed lookup holds, whose file its
+// prefix names, and that a killed process holds no claim.
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <memory>
 #include <stdexcept>
 
 #include "libtrace/cache/layered_cache.h"
 #include "tests/catch2.h"
+#include "tests/libtrace/compile_output.h"
 #include "tests/libtrace/log_text.h"
 
 namespace libtrace {
 namespace {
 
 using testing::FindRecord;
+using testing::KeyOf;
 using testing::LoggedRecord;
 using testing::MemoryTrace;
 using testing::TemporaryDirectory;
@@ -80,6 +87,36 @@ TEST_CASE("The event of a guard that throws has key, components, type and the ca
                                   key.text, key.components.at(0)}) {
     CHECK(event->payload.find(part) != std::string::npos);
   }
+}
+
+TEST_CASE("A child that outlives a killed process does not hold its claim", "[shared_cache]") {
+  const TemporaryDirectory directory;
+  int begun[2], ended[2];
+  REQUIRE(pipe(begun) == 0);
+  REQUIRE(pipe(ended) == 0);
+  const pid_t process = fork();
+  if (process == 0) {
+    CompileCache cache({.layer = "test", .directory = directory.string()});
+    cache.GetOrCompile(KeyOf("x"), {}, [&]() -> CompileOutput {
+      if (fork() == 0) {  // lives until the test ends
+        close(ended[1]);
+        char byte = 0;
+        (void)!write(begun[1], "b", 1);
+        (void)!read(ended[0], &byte, 1);
+        _exit(0);
+      }
+      for (;;) pause();
+    });
+  }
+  char byte = 0;
+  REQUIRE(read(begun[0], &byte, 1) == 1);
+  LocalStore store(directory.string(), 0);
+  std::unique_ptr<CacheClaim> claim;
+  CHECK(store.Claim(KeyOf("x").text, claim) == ClaimState::kHeld);
+  kill(process, SIGKILL);
+  waitpid(process, nullptr, 0);
+  CHECK(store.Claim(KeyOf("x").text, claim) == ClaimState::kGranted);
+  for (const int fd : {begun[0], begun[1], ended[0], ended[1]}) close(fd);
 }
 
 }  // namespace

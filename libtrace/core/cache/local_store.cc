@@ -1,4 +1,5 @@
 #include <fcntl.h>
+#include <pthread.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -11,6 +12,7 @@
 #include <filesystem>
 #include <map>
 #include <mutex>
+#include <set>
 #include <system_error>
 
 #include "core/cache/atomic_file.h"
@@ -169,13 +171,36 @@ struct LocalStore::Impl {
 
 namespace {
 
+// Descriptors of claims, which the children of this process close: the kernel gives a lock back with
+// its last descriptor, and a child may live on when its parent was killed.
+struct ClaimFiles {
+  std::mutex mutex;
+  std::set<int> descriptors;
+};
+// Never destroyed: threads may compile while the process ends.
+ClaimFiles*& TheClaimFiles() {
+  static ClaimFiles* files = [] {
+    pthread_atfork([] { TheClaimFiles()->mutex.lock(); }, [] { TheClaimFiles()->mutex.unlock(); },
+                   [] {
+                     for (const int fd : TheClaimFiles()->descriptors) close(fd);
+                     TheClaimFiles() = new ClaimFiles;
+                   });
+    return new ClaimFiles;
+  }();
+  return files;
+}
+
 // A lock on a file, which the kernel gives back with the process. The file says whether its last
 // holder finished.
 class FileClaim : public CacheClaim {
  public:
   explicit FileClaim(int fd) : fd_(fd), pid_(getpid()) {}
   ~FileClaim() override {
-    if (pid_ == getpid()) flock(fd_, LOCK_UN);  // also for children that hold the descriptor
+    if (pid_ != getpid()) return;  // closed already
+    flock(fd_, LOCK_UN);           // also for programs that are just being started
+    ClaimFiles& files = *TheClaimFiles();
+    const std::lock_guard lock(files.mutex);
+    files.descriptors.erase(fd_);
     close(fd_);
   }
   void Finish() noexcept override {
@@ -292,6 +317,8 @@ ClaimState LocalStore::Claim(std::string_view key, std::unique_ptr<CacheClaim>& 
   const fs::path directory = impl_->KeyDirectory(key);
   std::error_code error;
   fs::create_directories(directory, error);
+  ClaimFiles& files = *TheClaimFiles();
+  const std::lock_guard lock(files.mutex);  // no fork in between
   const int fd = open((directory / kClaimName).c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
   if (fd < 0) return ClaimState::kUnavailable;
   ClaimState state = ClaimState::kGranted;
@@ -303,6 +330,7 @@ ClaimState LocalStore::Claim(std::string_view key, std::unique_ptr<CacheClaim>& 
     state = ClaimState::kUnavailable;
   }
   if (state == ClaimState::kGranted) {
+    files.descriptors.insert(fd);
     claim = std::make_unique<FileClaim>(fd);
   } else {
     close(fd);
