@@ -4,6 +4,7 @@ Environment: COUNT_STEPS_LIBRARY is the library of count_steps.cc.
 """
 
 import glob
+import json
 import os
 import subprocess
 import sys
@@ -34,9 +35,27 @@ class Steps(AnswerTest):
         os.unlink(path)
         return count
 
+    def make_dumps(self, count):
+        """Flight-recorder dumps of a job of `count` ranks, each with 100 collectives."""
+        directory = os.path.join(self.scratch, f"dumps_{count}")
+        os.mkdir(directory)
+        for rank in range(count):
+            entries = [{"record_id": i, "pg_id": 0, "process_group": ["0", "default_pg"], "collective_seq_id": i + 1, "p2p_seq_id": 0, "op_id": i + 1,
+                        "profiling_name": "nccl:all_reduce", "time_created_ns": 1_700_000_000_000_000_000 + i * 1_000_000 + rank, "is_p2p": False,
+                        "input_sizes": [[8]], "input_dtypes": ["Float"], "output_sizes": [[8]], "output_dtypes": ["Float"], "state": "completed",
+                        "retired": True, "timeout_ms": 600_000} for i in range(100)]
+            with open(os.path.join(directory, f"fr_trace_rank_{rank}.json"), "w", encoding="ascii") as file:
+                json.dump({"version": "2.10", "pg_config": {}, "pg_status": {}, "entries": entries}, file)
+        return self.ingest(directory, name=f"dumps_{count}")
+
     def test_answers_are_linear_in_ranks(self):
-        databases = [self.make(count) for count in (8, 16, 32)]
-        for answer in ANSWERS:
+        self.check(ANSWERS, [self.make(count) for count in (8, 16, 32)])
+
+    def test_answers_are_linear_in_the_ranks_of_dumps(self):
+        self.check(("findings", "collectives"), [self.make_dumps(count) for count in (8, 16, 32)])
+
+    def check(self, answers, databases):
+        for answer in answers:
             few, some, many = (self.steps(answer, database) for database in databases)
             # a + b n + c n², from three numbers of ranks.
             square = ((many - some) - 2 * (some - few)) / (6 * 8 * 8)

@@ -198,28 +198,39 @@ Result<void> LoadNotCompared(Database& database, const std::optional<std::int64_
   }
 }
 
+// From the dumps of each rank; of a dump without a rank, by its path.
 Result<void> LoadRankFacts(Database& database, IssuedJob& job) {
+  std::map<std::int64_t, IssuingRank*> by_rank;
+  std::map<std::string, IssuingRank*, std::less<>> by_path;
+  for (IssuingRank& one : job.ranks) {
+    if (one.rank) {
+      by_rank[*one.rank] = &one;
+    } else {
+      by_path[one.path] = &one;
+    }
+  }
   ASSIGN_OR_RETURN(
       Statement rows,
-      database.Prepare(
-          "SELECT max(e.first), max(p.end_us), count(p.id) "
-          "FROM profile p LEFT JOIN (SELECT profile_id, min(recorder_id) AS first "
-          "FROM recorder_entry_row GROUP BY profile_id) e ON e.profile_id = p.id "
-          "WHERE p.run_id = ?1 "
-          "AND p.kind = 'flight_recorder' AND (p.rank = ?2 OR (?2 IS NULL AND p.path = ?3))"));
-  for (IssuingRank& rank : job.ranks) {
-    rows.Bind(1, job.run_id);
-    rows.Bind(2, rank.rank);
-    rows.Bind(3, std::string_view(rank.path));
+      database.Prepare("SELECT p.rank, p.path, p.end_us, e.first "
+                       "FROM profile p LEFT JOIN (SELECT profile_id, min(recorder_id) AS first "
+                       "FROM recorder_entry_row GROUP BY profile_id) e ON e.profile_id = p.id "
+                       "WHERE p.run_id = ? AND p.kind = 'flight_recorder'"));
+  rows.Bind(1, job.run_id);
+  while (true) {
     ASSIGN_OR_RETURN(const bool has_row, rows.Step());
-    if (has_row) {
-      rank.is_whole = rows.IsNull(0) || rows.Int(0) == 0;
-      rank.last_known_ns = rows.Int(1) * 1000;
-      rank.has_file = rows.Int(2) > 0;
+    if (!has_row) return {};
+    IssuingRank* rank = nullptr;
+    if (!rows.IsNull(0)) {
+      const auto found = by_rank.find(rows.Int(0));
+      if (found != by_rank.end()) rank = found->second;
+    } else if (const auto found = by_path.find(rows.Text(1)); found != by_path.end()) {
+      rank = found->second;
     }
-    rows.Reset();
+    if (rank == nullptr) continue;
+    rank->has_file = true;
+    rank->is_whole = rank->is_whole && rows.Int(3) == 0;
+    rank->last_known_ns = std::max(rank->last_known_ns, rows.Int(2) * 1000);
   }
-  return {};
 }
 
 }  // namespace

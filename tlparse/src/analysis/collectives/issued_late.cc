@@ -171,14 +171,13 @@ Result<LateArrival> Describe(Database& database, const IssuedJob& job, const Del
   finding.title =
       fmt::format("{} came to {} #{} of {} {} after {}", Capital(late), call.PrintedOp(),
                   call.sequence, delay.line->group->Title(), delay_text, early);
-  finding.detail =
-      fmt::format("{}. {} could not complete it before that", call.Title(), Capital(early));
+  finding.detail = fmt::format("{}. The others could not complete it before that", call.Title());
   const std::int64_t moved_ns = delay.first.call->start_ns - delay.first.time_ns;
   if (std::abs(moved_ns) >= kLeastNs / 10)
     finding.detail += fmt::format(
         ". The times in the dumps differ by {:.1f} s more: so much does {} differ from the others "
         "in most collectives, by its clock or its pace",
-        static_cast<double>(moved_ns) / 1e9, job.ranks[delay.first.rank].name);
+        static_cast<double>(moved_ns) / 1e9, RanksText(job, {delay.first.rank}));
   if (delay.lines > 1)
     finding.detail += fmt::format(". It is the longest of {} delays of at least {} s", delay.lines,
                                   kLeastNs / 1'000'000'000);
