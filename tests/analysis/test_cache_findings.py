@@ -34,6 +34,20 @@ class CacheAnswers(AnswerTest):
         self.assertEqual([layer["time_taken_ns"] for layer in answer["economics"]], [None])
         self.assertRegex(text, r"my .*–")
 
+    def guard_misses(self, guards):
+        """Of two ranks whose keys differ: None is a plain miss."""
+        folder = f"guards_{len(os.listdir(self.scratch))}"
+        for rank, guard in enumerate(guards):
+            more = {} if guard is None else {"cache_status_detailed": "guard_miss", "cache_status_guard_expr": guard}
+            self.save(f"{folder}/dedicated_log_torch_trace_rank_{rank}_abcdefgh.log", self.lookup("miss", [f"[{'ab'[rank] * 51}] batch: {rank}"], 0, **more))
+        answer = ask("cache", self.ingest(os.path.join(self.scratch, folder), name=folder))
+        return [one["text"] for one in answer["findings"] if one["cause"] == "guard_miss"]
+
+    def test_guards_that_hold_on_no_rank_set_none_apart(self):
+        self.assertEqual(self.guard_misses(["s0 <= 64", "s0 <= 64"]), [])
+        self.assertEqual(self.guard_misses([None, "s0 <= 64"]), ["s0 <= 64"])
+        self.assertEqual(self.guard_misses(["s0 <= 64", None]), ["on the others: s0 <= 64"])
+
 
 class SharedCaches(CacheAnswers):
     START_NS = 1_763_713_801_000_000_000

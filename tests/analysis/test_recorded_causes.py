@@ -113,6 +113,9 @@ class Ends(RecordedCauses):
         self.assertEqual([(other["kind"], other["ranks"]) for other in one["evidence"] if other["kind"] == "stopped_first"], [("stopped_first", [0])])
         note = next(one for one in ask("findings", database)["findings"] if one["kind"] == "restarted")
         self.assertIn("ended earlier on some ranks: Rank 1's log ends after 0/0 forward", note["title"])
+        # The first launch did not come to its backwards, so that the times are not compared.
+        self.assertIn("Launch 2 had 5 cache hits, 4 of them on 2 entries that earlier launches had filled",
+                      [one["title"] for one in ask("findings", database)["findings"]])
 
     def test_a_compile_that_stood_still_is_named_with_its_phase(self):
         one, = self.above_notes(self.findings("stalled_compile"))

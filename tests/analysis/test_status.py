@@ -39,6 +39,12 @@ class Status(AnswerTest):
         self.assertGreater(graphs, 0)
         self.assertEqual([state[5] for state in self.states("aoti_2_6")], [graphs])
 
+    def test_a_further_log_of_a_rank_is_shown_as_that(self):
+        for name, pid in (("a", 4242), ("b", 4243)):
+            self.save(f"two/dedicated_log_torch_trace_rank_0_{name * 8}.log", self.compiled(0, "f", "add").replace(" 4242 ", f" {pid} "))
+        lines = run("status", self.ingest(os.path.join(self.scratch, "two"))).splitlines()
+        self.assertEqual([line.split()[:2] for line in lines[-2:]], [["0", "4242"], ["0#2", "4243"]])
+
     def test_times_are_those_of_the_first_and_last_record(self):
         database = self.job("restart_elastic")
         connection = sqlite3.connect(database)

@@ -56,9 +56,12 @@ Result<StatusAnswer> AnalyzeStatus(Database& database, const StatusOptions& opti
                        "SELECT max(1, count(*)) FROM launch WHERE run_id = {}", run_id)));
   ASSIGN_OR_RETURN(const std::vector<RunParticipant> participants,
                    LoadParticipants(database, run_id));
+  std::map<std::int64_t, std::string> names;
   for (const RunParticipant& one : participants) {
     if (one.launch == answer.launch && one.processes.empty())
       answer.empty_logs.push_back({one.rank, one.log_path});
+    if (!one.rank) continue;
+    for (const ParticipantProcess& process : one.processes) names[process.id] = one.name;
   }
   ASSIGN_OR_RETURN(const auto readable_bytes, ReadableBytes(database, run_id));
   ASSIGN_OR_RETURN(
@@ -89,6 +92,8 @@ Result<StatusAnswer> AnalyzeStatus(Database& database, const StatusOptions& opti
     row.compiles_done = rows.Int(10);
     row.process_id = rows.Int(11);
     row.compile_id = rows.Int(12);
+    if (const auto name = names.find(row.process_id); row.rank)
+      row.name = name != names.end() ? name->second : std::to_string(*row.rank);
     row.log_path = rows.Text(13);
     row.is_backward = rows.Int(15) != 0;
     row.open_record_id = rows.OptionalInt(16).value_or(0);

@@ -21,6 +21,7 @@ std::string_view Name(RankState state);
 struct ProcessStatus {
   std::int64_t launch = 1;
   std::optional<std::int64_t> rank;
+  std::string name;  // of the rank: "3", "3#2" of a further log of it
   std::int64_t pid = 0;
   RankState state = RankState::kBetweenCompiles;
   std::string compile;       // label of the last compile

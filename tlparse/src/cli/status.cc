@@ -45,7 +45,7 @@ void Print(const StatusAnswer& answer) {
                {"behind", Table::Align::kRight},
                {"done", Table::Align::kRight}});
   for (const ProcessStatus& row : answer.rows) {
-    table.Add({row.rank ? std::to_string(*row.rank) : "", std::to_string(row.pid),
+    table.Add({row.name, std::to_string(row.pid),
                StateText(row.state) + (row.is_backward ? " backward" : "") +
                    (row.readable_bytes ? ", log damaged" : ""),
                row.compile, row.function, row.phase, TimeText(row.since_us),

@@ -160,6 +160,29 @@ double CompileSeconds(const Job& job) {
   return *middle;
 }
 
+struct Work {
+  std::set<std::string> functions, backwards;
+};
+
+Work WorkOf(const Job& job) {
+  Work work;
+  for (const JobSlot& slot : job.slots()) work.functions.insert(slot.Title());
+  for (const JobCompile& compile : job.compiles()) {
+    if (compile.slot >= 0 && compile.backward_duration_us > 0)
+      work.backwards.insert(job.slots()[static_cast<std::size_t>(compile.slot)].Title());
+  }
+  return work;
+}
+
+// Whether the compile times are those of the same functions. A cache may have saved backwards in the
+// later launch; one that the earlier launch did not come to makes its time too small.
+bool AreComparable(const Job& before, const Job& now) {
+  const Work earlier = WorkOf(before), later = WorkOf(now);
+  return earlier.functions == later.functions &&
+         std::includes(earlier.backwards.begin(), earlier.backwards.end(), later.backwards.begin(),
+                       later.backwards.end());
+}
+
 // Entries that an earlier launch missed, and so filled, and that this one hit.
 Result<void> AddReuse(FindingContext& context) {
   const std::int64_t earlier = context.job.launch() - 1;
@@ -190,14 +213,8 @@ Result<void> AddReuse(FindingContext& context) {
                                   : "all of them ",
                   entries, entries == 1 ? "y" : "ies");
   ASSIGN_OR_RETURN(const Job before, Job::Load(context.database, context.job.run_name(), earlier));
-  // Only where both have ended and compiled the same functions is the time comparable.
-  const auto functions = [](const Job& job) {
-    std::set<std::string> titles;
-    for (const JobSlot& slot : job.slots()) titles.insert(slot.Title());
-    return titles;
-  };
   const double now_s = CompileSeconds(context.job), before_s = CompileSeconds(before);
-  if (context.live == nullptr && functions(before) == functions(context.job) && before_s > now_s &&
+  if (context.live == nullptr && AreComparable(before, context.job) && before_s > now_s &&
       now_s > 0)
     finding.title += fmt::format(": {:.1f} s of compile time instead of {:.1f} s in launch {}",
                                  now_s, before_s, earlier);
