@@ -103,7 +103,7 @@ int RunFindings(std::span<const std::string> arguments) {
   app.Add("--kind", filter.kind, "only these kinds, separated by commas");
   app.Add("--limit", filter.limit, "maximum number of findings").Positive();
   app.Add("--world-size", options.world_size,
-          "expected number of ranks (default: the highest rank + 1)")
+          "expected number of ranks (default: as many as the inputs show)")
       .Positive();
   app.Flag("--markdown", markdown, "Markdown, to be pasted into a chat or an issue");
   app.SetFooter(KindList());

@@ -194,6 +194,7 @@ Result<void> Report(const IngestOptions& options, const Directory& directory, Da
   report.rank_directories = options.all_ranks_html;
   report.custom_header_html = options.custom_header_html;
   report.run_id = run_id;
+  report.world_size = options.world_size;
   // With the viewer, its page is index.html, and the plain list of files is another file.
   report.viewer = !ViewerPage().empty();
   if (report.viewer) report.root_index_name = kPlainIndexName;
@@ -248,6 +249,7 @@ Result<void> TellDamage(Database& database, const ImportSummary& summary) {
 Result<void> TellFindings(Database& database, const ImportSummary& summary,
                           const IngestOptions& options, const std::string& path) {
   FindingsOptions findings_options;
+  findings_options.world_size = options.world_size;
   ASSIGN_OR_RETURN(
       findings_options.run,
       database.QueryText(fmt::format("SELECT name FROM run WHERE id = {}", summary.run_id)));
@@ -311,6 +313,8 @@ Result<int> IngestInputs(const IngestOptions& options) {
   std::vector<std::string> arguments = {options.db_only || options.database ? final_path
                                                                             : options.output};
   if (options.port) arguments.insert(arguments.end(), {"--port", *options.port});
+  if (options.world_size)
+    arguments.insert(arguments.end(), {"--world-size", std::to_string(*options.world_size)});
   return RunServe(arguments);
 }
 

@@ -38,6 +38,9 @@ void Describe(Arguments& app, IngestOptions& options) {
   app.Flag("--all-ranks-html", options.all_ranks_html, "a directory per rank even for one log");
   app.Add("--custom-header-html", options.custom_header_html,
           "HTML put at the top of the index pages");
+  app.Add("--world-size", options.world_size,
+          "expected number of ranks, for findings (default: as many as the inputs show)")
+      .Positive();
   app.Add(
          "--threads", options.threads,
          "maximum number of threads (default: one for each core); the output does not depend on it")

@@ -32,6 +32,7 @@ struct IngestOptions {
   bool all_ranks_html = false;
   bool serve = false;
   std::optional<std::string> port;
+  std::optional<std::int64_t> world_size;
   int threads = 0;
 };
 

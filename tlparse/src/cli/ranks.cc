@@ -227,7 +227,7 @@ int RunRanks(std::span<const std::string> arguments) {
       "ranks");
   RanksOptions options;
   app.Add("--world-size", options.world_size,
-          "expected number of ranks (default: the highest rank + 1)")
+          "expected number of ranks (default: as many as the inputs show)")
       .Positive();
   return RunRankAnswer(
       app, arguments, "every class, aspect and note", options.run, options.launch,

@@ -114,6 +114,9 @@ int RunServe(std::span<const std::string> arguments) {
   app.Add("--host", options.host,
           "address to listen on (default: 127.0.0.1, this machine only). Everyone who can reach "
           "it reads everything in the trace, or of the fleet");
+  app.Add("--world-size", options.world_size,
+          "expected number of ranks of the run (default: as many as the inputs show)")
+      .Positive();
   fleet.timeout_s = 30;
   fleet.AddTo(app);
   app.Add("--since", since, "with --url: runs since then: 30d, or a day like 2026-11-22")

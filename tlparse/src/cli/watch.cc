@@ -295,6 +295,7 @@ Result<void> Watch::Report(std::int64_t run_id) {
   ASSIGN_OR_RETURN(Database database, Database::Open(database_path_, Database::Mode::kReadOnly));
   ReportOptions report;
   report.run_id = run_id;
+  report.world_size = options_.world_size;
   report.viewer = !ViewerPage().empty();
   if (report.viewer) report.root_index_name = kPlainIndexName;
   RETURN_IF_ERROR(WriteReport(database, *directory_, report));

@@ -79,7 +79,9 @@ std::optional<int> ParseWatchOptions(std::span<const std::string> arguments,
       "also serve the page, which follows the job; "
       "--serve=ADDRESS as in 0.0.0.0:8577 (default: port 8577 or any that is free, for "
       "this machine only: everyone who can reach it reads everything in the logs)");
-  app.Add("--world-size", options.world_size, "expected number of ranks").Positive();
+  app.Add("--world-size", options.world_size,
+          "expected number of ranks (default: as many as the inputs show)")
+      .Positive();
   AddBudgetArguments(app, options.budget);
   if (const std::optional<int> code = app.Parse(arguments)) return *code;
   if (Result<void> checked = Check(until_idle, alerts, options); !checked)

@@ -61,7 +61,7 @@ class Reporter {
     }
     if (options_.viewer) {
       pool_.Add(LoadStep::kPage, [this, run_id](Database& database) {
-        return AddViewerTasks(pool_, database, root_, run_id, options_.custom_header_html);
+        return AddViewerTasks(pool_, database, root_, run_id, options_);
       });
     }
     pool_.Add(LoadStep::kTree, [this, run_id, has_aggregates](Database& database) {

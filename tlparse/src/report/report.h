@@ -38,6 +38,8 @@ struct ReportOptions {
   std::string custom_header_html;
   // The run to report; nothing: the latest of the database.
   std::optional<std::int64_t> run_id;
+  // How many ranks there should be; nothing: as many as the inputs show.
+  std::optional<std::int64_t> world_size;
   // Worker threads, each with a connection of its own; 0: one for each core.
   int threads = 0;
   // CPU time by step is added to it; may be null.

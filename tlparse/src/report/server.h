@@ -23,6 +23,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -38,6 +39,7 @@ struct ServerOptions {
   std::int64_t sql_row_limit = 20000;
   std::int64_t sql_byte_limit = std::int64_t{32} << 20;
   int sql_time_limit_ms = 30000;
+  std::optional<std::int64_t> world_size;  // how many ranks there should be
   LiveState* live = nullptr;  // not null: of a job that is watched; outlives the server
 };
 

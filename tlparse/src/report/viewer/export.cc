@@ -245,7 +245,7 @@ Result<void> WritePage(const Directory& directory, std::string_view header_html)
 }  // namespace
 
 Result<void> AddViewerTasks(TaskPool& pool, Database& database, const Directory& directory,
-                            std::int64_t run_id, std::string_view header_html) {
+                            std::int64_t run_id, const ReportOptions& options) {
   // Shared by the tasks, which outlive this one.
   struct PreparedPage {
     ViewerData viewer;
@@ -258,6 +258,7 @@ Result<void> AddViewerTasks(TaskPool& pool, Database& database, const Directory&
   ASSIGN_OR_RETURN(TextSet texts, FindTexts(database, run_id));
   ASSIGN_OR_RETURN(const ViewerLayout layout, ChooseLayout(database, run_id, texts));
   viewer.set_layout(layout);
+  viewer.set_watched({.live = {}, .world_size = options.world_size});
   ASSIGN_OR_RETURN(Directory data, directory.Child("data"));
   ASSIGN_OR_RETURN(const std::vector<std::string> names, viewer.ChunkNames());
   const auto page = std::make_shared<const PreparedPage>(
@@ -276,7 +277,7 @@ Result<void> AddViewerTasks(TaskPool& pool, Database& database, const Directory&
                        return WriteTexts(connection, page->texts, page->data, prefix);
                      });
   }
-  return WritePage(directory, header_html);
+  return WritePage(directory, options.custom_header_html);
 }
 
 }  // namespace tlparse
