@@ -11,6 +11,7 @@
 
 #include "libtrace/scope.h"
 #include "libtrace/torch/collectives.h"
+#include "libtrace/torch/cost_model.h"
 #include "libtrace/torch/loaded_models.h"
 #include "libtrace/torch/op_observer.h"
 #include "libtrace/torch/torchscript.h"
@@ -91,6 +92,7 @@ TEST_CASE("fork: a child loads the model that a thread of its parent is loading"
 
 TEST_CASE("fork: ops of a child do not wait for those of its parent's threads") {
   const MemoryTrace trace;
+  MeasuredRoofline();  // once, and not in each child
   OpObserverOptions options;
   options.all_threads = true;
   const OpObserver observer(options);
