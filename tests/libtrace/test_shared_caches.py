@@ -40,8 +40,10 @@ class SharedCaches(unittest.TestCase):
         sums = json.loads(answer("cache", "--json", database)[1])["economics"][0]
         self.assertEqual((sums["hits"], sums["misses"], sums["remote_errors"]), (1, 2, 0))
         self.assertGreater(sums["waited_ns"], 1_000_000_000)
-        kinds = {finding["kind"]: finding["ranks"] for finding in json.loads(answer("findings", "--json", database)[1])["findings"]}
+        found = answer("findings", "--json", database)[1]
+        kinds = {finding["kind"]: finding["ranks"] for finding in json.loads(found)["findings"]}
         self.assertEqual(kinds["stopped_first"], [0])
+        self.assertRegex(found, r"Most of the difference in 0/0 \w+ \([0-9.]+ s more\): [0-9.]+ s of waiting for another process to compile the key of acme_kernel")
 
     def test_a_store_that_does_not_answer(self):
         logs = self.folder / "logs"

@@ -34,7 +34,7 @@ void KeepCycles(std::vector<OpenWait>& waits) {
   }
 }
 
-std::string RanksText(const IssuedJob& job, const RankSet& set) {
+std::string SetText(const IssuedJob& job, const RankSet& set) {
   return RanksText(job, std::vector<std::size_t>(set.begin(), set.end()));
 }
 
@@ -44,10 +44,10 @@ std::string WaitText(const IssuedJob& job, const OpenWait& wait) {
   const bool is_one = wait.waiting.size() == 1;
   const std::string call = fmt::format("{} #{} of {}", wait.line.usual->PrintedOp(),
                                        wait.line.sequence, wait.group->Title());
-  return is_in_it ? fmt::format("{} {} in {} for {}", RanksText(job, wait.waiting),
-                                is_one ? "waits" : "wait", call, RanksText(job, wait.missing))
-                  : fmt::format("{} {} enqueued {}, which {} had not", RanksText(job, wait.waiting),
-                                is_one ? "has" : "have", call, RanksText(job, wait.missing));
+  return is_in_it ? fmt::format("{} {} in {} for {}", SetText(job, wait.waiting),
+                                is_one ? "waits" : "wait", call, SetText(job, wait.missing))
+                  : fmt::format("{} {} enqueued {}, which {} had not", SetText(job, wait.waiting),
+                                is_one ? "has" : "have", call, SetText(job, wait.missing));
 }
 
 }  // namespace
@@ -126,7 +126,7 @@ void FindCycle(const IssuedJob& job, std::vector<OpenWait> waits,
     const IssuedCollective& call = *waits[i].line.usual;
     finding.title += (i == 0 ? "" : ", ") + WaitText(job, waits[i]);
     finding.detail +=
-        fmt::format("{}{} issued {}{}", i == 0 ? "" : "; ", RanksText(job, waits[i].waiting),
+        fmt::format("{}{} issued {}{}", i == 0 ? "" : "; ", SetText(job, waits[i].waiting),
                     call.Title(), waits.size() == 2 ? " first" : "");
   }
   if (waits.size() > kMost) finding.title += fmt::format(", and {} more", waits.size() - kMost);

@@ -72,12 +72,21 @@ void RankFacts::SetSlowRanks(SlowestRank& slowest) const {
   }
 }
 
-// The cache first: a miss among hits alone makes a rank slow.
+// The cache first: a miss among hits alone makes a rank slow, as does waiting for another process
+// that compiles the key.
 std::string RankFacts::ReasonOfSlowness(const CacheAnswer& cache, RankIndex rank,
                                         std::int32_t slot) const {
+  constexpr std::int64_t kLeastWaitNs = 500'000'000;
   for (const CacheLookupAnswer& lookup : cache.lookup_answers) {
     const LookupSlot& place = cache.lookups.slots()[static_cast<std::size_t>(lookup.lookup_slot)];
     if (place.slot != slot) continue;
+    for (const std::int32_t index : place.lookups) {
+      const JobLookup& one = cache.lookups.lookups()[static_cast<std::size_t>(index)];
+      if (one.participant == rank && one.waited_ns > std::max(one.time_taken_ns, kLeastWaitNs))
+        return fmt::format("{:.2f} s of waiting for another process to compile the key of {}",
+                           static_cast<double>(one.waited_ns) / 1e9,
+                           cache.lookups.LayerName(place.layer_id));
+    }
     const CacheClass* own = nullptr;
     std::size_t hits = 0;
     for (const CacheClass& one : lookup.classes) {
