@@ -212,12 +212,6 @@ class EditedJobs(SentenceTest):
         found = self.findings(self.ingest(*(path for path in inputs if "_rank_1_" not in path and "_rank_2_" not in path), name="choice"))
         self.assertEqual([(one["ranks"], one["severity"]) for one in found if one["kind"] == "missing_rank"], [([1, 2, 3], "note")])
 
-    def test_the_page_knows_how_many_ranks_there_should_be(self):
-        out = os.path.join(self.scratch, "world")
-        run(os.path.join(LOGS, "train_order"), "-o", out, "--world-size", "6")
-        with open(os.path.join(out, "data", "findings.js"), encoding="utf-8") as file:
-            self.assertIn("No log from ranks 4,5 (4 of 6 ranks have one)", file.read())
-
     def test_several_that_end_inside_one_compile(self):
         """Of ranks that end in several phases none is named for all."""
         cuts = {0: 20, 1: 40, 2: 40}

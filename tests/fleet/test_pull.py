@@ -22,7 +22,7 @@ ANSWERS = [["history"], ["findings"], ["ranks", "--all"], ["cache", "--all"], ["
            ["provenance"], ["import-log"], ["status"], ["check", "--no-failures", "--max-recompiles", "3", "--no-divergence"]]
 # Two logs of different ranks, caches of several kinds, failures, libtrace's own records.
 SCENARIOS = ["train_order", "cache_some_ranks", "failures", "libtrace_collectives", "export", "recompiles_2_6", "crash_in_compile",
-             "one_rank_cold", "restart_elastic"]
+             "one_rank_cold", "restart_elastic", "hang_in_compile", "stalled_compile"]
 # With profiles and recorder dumps beside the logs.
 RUNS = ["fr_wrong_op", "p_mlp_train"]
 RUN_ANSWERS = ANSWERS + [["cost"], ["cost", "--by", "kernel"], ["cost", "--by", "graph"]]

@@ -96,6 +96,18 @@ test('a served chunk is the document of the static page', async () => {
   }
 });
 
+test('the page lists ranks without a log, of as many as there should be', async () => {
+  const missing = 'No log from ranks 4,5 (4 of 6 ranks have one)';
+  const written = readChunks(reportOf('cache_some_ranks', undefined, '--world-size', '6'));
+  assert.ok(written.get('findings').strings.includes(missing));
+  const report = reportOf('cache_some_ranks');
+  assert.ok(!readChunks(report).get('findings').strings.includes(missing));
+  const server = await serve(report, '--world-size', '6');
+  after(server.stop);
+  const served = await (await fetch(`${server.url}api/chunk/findings`)).json();
+  assert.ok(served.strings.includes(missing));
+});
+
 test('what is loaded before the first view is small', () => {
   const report = reportOf('tlparse_meta');
   const bytes = ['index.html', 'data/index.js', 'data/compiles.js', 'data/findings.js'].reduce((sum, file) => sum + statSync(path.join(report, file)).size, 0);

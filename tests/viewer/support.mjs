@@ -20,14 +20,15 @@ export const require = createRequire(path.join(setting('VIEWER_MODULES'), 'packa
 const reports = new Map();
 
 // The report of a bundled trace (a name below fixtures/logs) or of any path, made once per test file. Screenshots show the path.
-export function reportOf(trace, input = path.join('fixtures/logs', trace)) {
-  if (!reports.has(trace)) {
-    const directory = path.join(outDirectory, 'reports', `${path.basename(process.argv[1], '.test.mjs')}-${trace}`);
+export function reportOf(trace, input = path.join('fixtures/logs', trace), ...options) {
+  const key = [trace, ...options].join('');
+  if (!reports.has(key)) {
+    const directory = path.join(outDirectory, 'reports', `${path.basename(process.argv[1], '.test.mjs')}-${key}`);
     mkdirSync(path.dirname(directory), { recursive: true });
-    execFileSync(tlparse, [input, '-o', directory, '--overwrite'], { cwd: source, stdio: ['ignore', 'ignore', 'pipe'] });
-    reports.set(trace, directory);
+    execFileSync(tlparse, [input, '-o', directory, '--overwrite', ...options], { cwd: source, stdio: ['ignore', 'ignore', 'pipe'] });
+    reports.set(key, directory);
   }
-  return reports.get(trace);
+  return reports.get(key);
 }
 
 export function pageUrl(directory) {

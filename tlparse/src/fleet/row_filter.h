@@ -10,9 +10,9 @@
 
 namespace tlparse {
 
-// SQL condition of the rows `r` that answers read; empty: all. Left out are most events and records
-// of the frequent kinds; events that never ended and the last records are kept: they show where a
-// process stopped.
+// SQL condition of the rows `r` that answers read; empty: all. Left out are most short
+// events and records of the frequent kinds; events that never ended and the last records are kept:
+// they show where a process stopped.
 std::string RowsThatAnswersRead(const FleetTable& table, const RowOptions& options);
 
 // Selects rows of a pool or of the run's own tables by their columns.

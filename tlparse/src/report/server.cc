@@ -230,11 +230,12 @@ class ViewerServer::Impl {
     auto entry = runs_.find(run);
     if (entry == runs_.end()) {
       ASSIGN_OR_RETURN(ViewerData opened, ViewerData::Open(*database_, run));
-      opened.set_watched({.live = {}, .world_size = options_.world_size});
       entry = runs_.emplace(run, std::move(opened)).first;
     }
-    if (options_.live != nullptr && run == options_.live->run_id())
-      entry->second.set_watched(options_.live->watched());
+    const bool is_watched = options_.live != nullptr && run == options_.live->run_id();
+    entry->second.set_watched(is_watched
+                                  ? options_.live->watched()
+                                  : WatchedJob{.live = {}, .world_size = options_.world_size});
     return &entry->second;
   }
 

@@ -103,8 +103,8 @@ std::string RankFacts::ReasonOfSlowness(const CacheAnswer& cache, RankIndex rank
 
 namespace {
 
-// The innermost timed event, of those that are no phase of their own, in which a compile spent most of what it took longer than another one:
-// "44.21 s more in pass.x"; empty: no such event.
+// The innermost timed event, of those that are no phase of their own, in which a compile spent most
+// of what it took longer than another one: "44.21 s more in pass.x"; empty: no such event.
 Result<std::string> InnermostExcess(Database& database, std::int64_t own_id,
                                     std::int64_t typical_id, double excess_s) {
   constexpr double kMost = 0.75;
@@ -115,8 +115,9 @@ Result<std::string> InnermostExcess(Database& database, std::int64_t own_id,
           "total(iif(c.id = ?2, e.duration_us, 0)) AS typical_us FROM compile c "
           "JOIN chromium_event_row e ON e.record_id BETWEEN c.first_record_id "
           "AND c.last_record_id AND e.compile_id = c.id JOIN text_row t ON t.id = e.name_id "
-          "WHERE c.id IN (?1, ?2) AND e.phase = 88 AND t.text NOT IN ('dynamo', "
-          "'entire_frame_compile', 'entire_backward_compile', 'backend_compile', "
+          "WHERE c.id IN (?1, ?2) AND e.phase = 88 AND e.duration_us >= ?4 "
+          "AND t.text NOT IN ('dynamo', 'entire_frame_compile', "
+          " 'entire_backward_compile', 'backend_compile', "
           "'create_aot_dispatcher_function', 'inductor_compile', 'fx_codegen_and_compile', "
           "'_compile.compile_inner') AND t.text NOT GLOB 'compile_attempt_*' "
           "AND t.text NOT GLOB 'compile_fx*' GROUP BY t.id "
@@ -124,6 +125,7 @@ Result<std::string> InnermostExcess(Database& database, std::int64_t own_id,
   events.Bind(1, own_id);
   events.Bind(2, typical_id);
   events.Bind(3, kMost * excess_s);
+  events.Bind(4, kLeastNamedEventUs);
   ASSIGN_OR_RETURN(const bool has_row, events.Step());
   if (!has_row) return std::string();
   return fmt::format("{:.2f} s more in {}", (events.Real(1) - events.Real(2)) / 1e6,

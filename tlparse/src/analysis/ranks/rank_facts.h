@@ -16,6 +16,10 @@ namespace tlparse {
 // "/a/b.py:12 in f" → file and line of the aspect, if it is such a text.
 void SetPlace(RankAspect& aspect, std::string_view source);
 
+// Shorter timed events are never named as that in which a compile took longer than others: a push to
+// a fleet leaves them out.
+inline constexpr std::int64_t kLeastNamedEventUs = 100'000;
+
 class RankFacts {
  public:
   // `job` and `graphs` must outlive the facts.
