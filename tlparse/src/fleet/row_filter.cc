@@ -21,11 +21,13 @@ std::string RowsThatAnswersRead(const FleetTable& table, const RowOptions& optio
         kLeastNamedEventUs, kUnfinished);
   if (table.name == "record")
     return fmt::format(
-        "(r.kind_id IS NULL OR r.kind_id > {} OR r.id IN ({}) OR r.id IN (SELECT last_record_id "
-        "FROM compile UNION SELECT last_record_id FROM process) OR (EXISTS ({}) "
+        "(r.kind_id IS NULL OR r.kind_id > {} OR r.kind_id IN ({}, {}) OR r.id IN ({}) "
+        "OR r.id IN (SELECT last_record_id FROM compile UNION SELECT last_record_id FROM process) "
+        "OR (EXISTS ({}) "
         "AND EXISTS (SELECT 1 FROM compile c WHERE c.process_id = r.process_id "
         "AND r.id BETWEEN c.first_record_id AND c.last_record_id AND c.label IN ({}))))",
-        static_cast<int>(kTextCreateUnbackedSymbol), kUnpaired, kUnfinished, kUnfinished);
+        static_cast<int>(kTextCreateUnbackedSymbol), static_cast<int>(kTextDescribeTensor),
+        static_cast<int>(kTextDescribeSource), kUnpaired, kUnfinished, kUnfinished);
   return {};
 }
 
