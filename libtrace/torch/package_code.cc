@@ -211,7 +211,7 @@ class CodeReader {
     if (declared == parameters_.end() || !line.ends_with(");")) return;
     const auto arguments = Arguments(line.substr(std::min(name.size() + 1, line.size())));
     FusedOp& call = calls_[name].emplace_back();
-    is_straight_ &= is_in_run_;  // else in a function of its own, called from anywhere
+    is_straight_ &= is_in_run_;  // a call in another function: how often that runs is not known
     if (arguments.size() != declared->second.size()) return;
     auto fused = FusedOf(declared->second, arguments);
     const auto flops = FlopsOf(name);

@@ -73,7 +73,7 @@ Result<void> NsysReader::LogDamage(const Result<void>& done, RuntimeContext& con
   return {};
 }
 
-// Several processes are several profiles, each of its own rank.
+// Each process of the export becomes a profile, with the rank of that process.
 Result<void> NsysReader::ReadAll(NsysExport& file, RuntimeContext& context) {
   constexpr std::size_t kMostProcesses = 1024;
   const std::vector<std::int64_t> pids = ProcessesOf(file);

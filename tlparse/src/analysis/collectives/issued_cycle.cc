@@ -11,7 +11,7 @@
 namespace tlparse {
 namespace {
 
-// Leaves the waits of which none can end: whoever it lacks waits in another one of them.
+// Removes the waits that can end. Each that is left misses a rank that waits in another one of them.
 void KeepCycles(std::vector<OpenWait>& waits) {
   for (bool again = true; again;) {
     RankSet waiting, missing;
@@ -133,13 +133,7 @@ void FindCycle(const IssuedJob& job, std::vector<OpenWait> waits,
   finding.detail += ". None of these calls can end before another one of them does";
   const IssuedCollective& call = *odd->line.usual;
   finding.ranks.assign(ranks.begin(), ranks.end());
-  finding.group = odd->group->name;
-  finding.sequence = odd->line.sequence;
-  finding.label = call.label;
-  finding.function = call.function;
-  finding.file = call.file;
-  finding.line = call.line;
-  finding.since_us = call.start_ns / 1000;
+  SetPlace(finding, *odd->group, call);
   finding.cause = "ranks issued collectives of different groups in different orders";
   const OpenWait& other = odd == &waits[0] ? waits[1] : waits[0];
   const std::string place = call.Place(), other_place = other.line.usual->Place();

@@ -15,8 +15,8 @@ std::string GroupFinder::Ranks(const Positions& positions) const {
   return RanksText(job_, indices);
 }
 
-void GroupFinder::SetPlace(CollectiveFinding& finding, const IssuedCollective& one) const {
-  finding.group = group_.name;
+void SetPlace(CollectiveFinding& finding, const IssuedGroup& group, const IssuedCollective& one) {
+  finding.group = group.name;
   finding.sequence = one.sequence;
   finding.label = one.label;
   finding.function = one.function;

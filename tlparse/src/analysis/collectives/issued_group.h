@@ -28,7 +28,6 @@ class GroupFinder {
 
  private:
   std::string Ranks(const Positions& positions) const;
-  void SetPlace(CollectiveFinding& finding, const IssuedCollective& one) const;
   std::int64_t First(std::size_t position) const {
     return group_.issued[position].front().sequence;
   }
@@ -69,6 +68,9 @@ class GroupFinder {
 // Members of the group (pg_config) whose dumps are whole and hold nothing of it; indices into
 // IssuedJob::ranks.
 std::vector<std::size_t> AbsentMembers(const IssuedJob& job, const IssuedGroup& group);
+
+// Sets group, number, graph, line and time of a finding to those of a call.
+void SetPlace(CollectiveFinding& finding, const IssuedGroup& group, const IssuedCollective& one);
 
 // "ranks 0-2", of indices into IssuedJob::ranks.
 std::string RanksText(const IssuedJob& job, const std::vector<std::size_t>& indices);

@@ -126,9 +126,14 @@ std::pair<const IssuedGroup*, const IssuedCollective*> Previous(const IssuedJob&
   return last;
 }
 
-// "it compiled 0/1, 0/2 in that time", as far as the rank's log shows.
+// "its log has records of that time for the compiles 0/1, 0/2"; empty: the times of its records are
+// not known.
 Result<std::string> LogNote(Database& database, std::int64_t process_id, std::int64_t from_us,
                             std::int64_t to_us, bool& has_compiled) {
+  ASSIGN_OR_RETURN(const std::int64_t has_times,
+                   database.QueryInt(fmt::format(
+                       "SELECT time_shift_us IS NOT NULL FROM process WHERE id = {}", process_id)));
+  if (has_times == 0) return std::string();
   ASSIGN_OR_RETURN(
       Statement rows,
       database.Prepare(
@@ -175,7 +180,7 @@ Result<LateArrival> Describe(Database& database, const IssuedJob& job, const Del
   const std::int64_t moved_ns = delay.first.call->start_ns - delay.first.time_ns;
   if (std::abs(moved_ns) >= kLeastNs / 10)
     finding.detail += fmt::format(
-        ". The times in the dumps differ by {:.1f} s more: so much does {} differ from the others "
+        ". The recorded times differ by {:.1f} s more: so much does {} differ from the others "
         "in most collectives, by its clock or its pace",
         static_cast<double>(moved_ns) / 1e9, RanksText(job, {delay.first.rank}));
   if (delay.lines > 1)
@@ -195,17 +200,12 @@ Result<LateArrival> Describe(Database& database, const IssuedJob& job, const Del
   if (const std::optional<std::int64_t> process = job.ranks[delay.first.rank].process_id) {
     ASSIGN_OR_RETURN(const std::string note, LogNote(database, *process, from_us,
                                                      call.start_ns / 1000, arrival.has_compiled));
-    finding.detail +=
-        fmt::format("{}{}", before == nullptr ? ". Of " + one_late + ": " : "; ", note);
+    if (!note.empty())
+      finding.detail +=
+          fmt::format("{}{}", before == nullptr ? ". Of " + one_late + ": " : "; ", note);
   }
   finding.ranks = delay.late;
-  finding.group = delay.line->group->name;
-  finding.sequence = call.sequence;
-  finding.label = call.label;
-  finding.function = call.function;
-  finding.file = call.file;
-  finding.line = call.line;
-  finding.since_us = call.start_ns / 1000;
+  SetPlace(finding, *delay.line->group, call);
   finding.cause = "late at a collective";
   const std::string from = before == nullptr ? std::string() : before->Place(), to = call.Place();
   finding.advice = from.empty() || to.empty() || from == to
@@ -246,8 +246,8 @@ Result<std::vector<LateArrival>> FindLateArrivals(Database& database, const Issu
     arrivals.push_back(std::move(arrival));
   }
   if (left_out > 0)
-    arrivals.back().finding.detail += fmt::format(
-        ". {} more sets of ranks came late, by less: `tlparse collectives` has all", left_out);
+    arrivals.back().finding.detail +=
+        fmt::format(". {} more sets of ranks came late, by less", left_out);
   return arrivals;
 }
 

@@ -182,7 +182,7 @@ bool GroupFinder::FindOther(std::int64_t sequence) {
   if (!waiting.empty())
     finding.detail +=
         fmt::format(". {} had not finished it when the recorder was dumped", Ranks(waiting));
-  SetPlace(finding, odd);
+  SetPlace(finding, group_, odd);
   finding.cause = "the ranks of a group must issue the same collectives in the same order";
   finding.advice = CompareAdvice(odd, usual);
   std::sort(finding.ranks.begin(), finding.ranks.end());
@@ -268,7 +268,7 @@ bool GroupFinder::FindMispairedWith(std::size_t reference, std::size_t position)
   if (is_shifted)
     finding.detail += fmt::format("; {} of the next calls agree at other numbers, {} at the same",
                                   in_order, in_place);
-  SetPlace(finding, odd);
+  SetPlace(finding, group_, odd);
   if (odd_ranks.size() >= usual_ranks.size())
     odd_ranks.insert(odd_ranks.end(), usual_ranks.begin(), usual_ranks.end());
   std::sort(odd_ranks.begin(), odd_ranks.end());

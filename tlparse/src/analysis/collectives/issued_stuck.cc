@@ -115,7 +115,7 @@ bool GroupFinder::FindUnknownPlace() {
                           RanksText(ranks), ranks.size() == 1 ? "belongs" : "belong", why);
     finding.detail = fmt::format("{}: {}, {}", Ranks(open), one.Title(), Wait(open, line.sequence));
     if (unknown.size() > 1) finding.detail += "; " + reasons;
-    SetPlace(finding, one);
+    SetPlace(finding, group_, one);
     for (const std::size_t position : open) finding.ranks.push_back(group_.ranks[position]);
     finding.advice = fmt::format(
         "get {} of {}, or look at {}", ranks.size() == 1 ? "a whole dump" : "whole dumps",
@@ -148,7 +148,7 @@ bool GroupFinder::FindStuck() {
       Open(all, sequence, fmt::format("{} #{} of {}", one.PrintedOp(), sequence, group_.Title())),
       static_cast<double>(waited_ns) / 1e9);
   finding.detail = one.Title();
-  SetPlace(finding, one);
+  SetPlace(finding, group_, one);
   const bool is_started = std::any_of(all.begin(), all.end(), [&](std::size_t position) {
     return group_.At(position, sequence).front()->progress != IssuedProgress::kNotStarted;
   });

@@ -157,7 +157,7 @@ Result<bool> GroupFinder::FindNotReached() {
   ASSIGN_OR_RETURN(const std::string note, CompileNote(behind.front(), waited, waiting));
   if (!note.empty()) finding.detail += "; " + note;
   finding.cause = note;
-  SetPlace(finding, waited);
+  SetPlace(finding, group_, waited);
   for (const std::size_t position : behind) finding.ranks.push_back(group_.ranks[position]);
   finding.advice = fmt::format("look at what {} was doing: its stack, its log after #{}",
                                Ranks(behind), last.sequence);
@@ -193,7 +193,7 @@ bool GroupFinder::FindNeverIssued() {
                        fmt::format("{} #{}", waited->PrintedOp(), waited->sequence)));
   finding.detail =
       fmt::format("{}: {}, {}", Ranks(waiting), waited->Title(), Wait(waiting, waited->sequence));
-  SetPlace(finding, *waited);
+  SetPlace(finding, group_, *waited);
   finding.ranks = absent;
   finding.advice = fmt::format("look at what {} {} was doing: its stack, its log",
                                numbers.size() == 1 ? "rank" : "ranks", FormatRankRanges(numbers));
@@ -253,7 +253,7 @@ Result<bool> GroupFinder::FindLate(std::int64_t sequence) {
   finding.detail = fmt::format("{}: {}; {}: {}", Ranks({first}), one.Title(), Ranks(late),
                                group_.At(late.front(), sequence).front()->Title());
   finding.detail += Before(late.front(), sequence);
-  SetPlace(finding, one);
+  SetPlace(finding, group_, one);
   for (const std::size_t position : late) finding.ranks.push_back(group_.ranks[position]);
   ASSIGN_OR_RETURN(finding.cause, CompileNote(late.front(), one, in_time));
   if (finding.cause.find(" began to compile ") != std::string::npos) {

@@ -46,7 +46,7 @@ Result<void> AddMissing(FindingContext& context) {
   const std::vector<std::int64_t>& missing = context.ranks.missing_ranks;
   const std::int64_t world_size = context.ranks.world_size;
   if (missing.empty()) return {};
-  // Logs of fewer than half of the ranks may be a choice of whoever asks.
+  // If fewer than half of the ranks have logs, the user may have given only some of the logs.
   const bool is_choice =
       !context.options.world_size && 2 * static_cast<std::int64_t>(missing.size()) > world_size;
   Finding& finding = context.Add(FindingKind::kMissingRank,

@@ -67,7 +67,7 @@ class DivergenceFinder {
   FindingContext& context_;
   const RanksAnswer& answer_;
   const Job& job_;
-  // Those of the answer; of ranks, without what each of them has of its own.
+  // The answer's classes, without differences that every rank or group of ranks has.
   std::vector<RankClass> classes_;
 };
 

@@ -1,5 +1,5 @@
-// What each rank, or each of several groups of ranks, has of its own: parts of a model, or a constant
-// made from its rank. None of them is the odd one.
+// Differences that every rank, or each of several groups of ranks, has: parts of a model, or a
+// constant computed from the rank. No rank is reported as the odd one.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -307,7 +307,8 @@ void ProvenanceBuilder::AddSources(std::size_t index, const GraphNodes* pre_grad
   };
   for (const std::string& post : kernel.post_grad_nodes) {
     of_node.clear();
-    // What maps a backward node to a node of its own name means itself, not one before the passes.
+    // A mapping of a backward node to a node of the same name refers to the backward node itself,
+    // not to a pre-grad node.
     if (post_grad != nullptr && add_line(post_grad->FindBackward(post))) continue;
     auto mapped = std::lower_bound(result_.node_mapping.begin(), result_.node_mapping.end(),
                                    std::pair(post, std::string()));
