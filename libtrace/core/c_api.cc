@@ -16,8 +16,11 @@
 using libtrace::CallSite;
 using namespace libtrace::c_api;  // NOLINT: its own helpers
 
+// What belongs to a thread and is ended on another one is left in memory: the first thread still
+// refers to it.
 struct libtrace_compile {
   libtrace::Compile compile;
+  const char* thread = &t_thread_mark;
 };
 struct libtrace_span {
   libtrace_span(std::string_view name, CallSite site) : span(name, {}, site) {}
@@ -28,10 +31,13 @@ struct libtrace_stack {
       : frames(std::move(frames_in)), scope(frames) {}
   libtrace::Stack frames;
   libtrace::StackScope scope;
+  const char* thread = &t_thread_mark;
 };
 struct libtrace_context {
   libtrace::Context context;
   std::optional<libtrace::ContextScope> scope;
+  const char* thread = nullptr;  // that entered it
+  bool is_elsewhere() const { return scope && thread != &t_thread_mark; }
 };
 
 namespace {
@@ -214,22 +220,31 @@ void libtrace_compile_fail(libtrace_compile* compile, const char* type, const ch
   if (compile != nullptr) compile->compile.Fail(Text(type), Text(reason));
 }
 
-void libtrace_compile_end(libtrace_compile* compile) { delete compile; }
+void libtrace_compile_end(libtrace_compile* compile) {
+  if (compile == nullptr) return;
+  compile->compile.End();
+  if (compile->thread == &t_thread_mark) delete compile;
+}
 
 libtrace_context* libtrace_context_take(void) {
-  return Shielded([] { return new libtrace_context{libtrace::CurrentContext(), {}}; });
+  return Shielded([] { return new libtrace_context{libtrace::CurrentContext(), {}, nullptr}; });
 }
 
 void libtrace_context_enter(libtrace_context* context) {
-  if (context == nullptr) return;
-  Shielded([&] { context->scope.emplace(context->context); });
+  if (context == nullptr || context->is_elsewhere()) return;
+  Shielded([&] {
+    context->scope.emplace(context->context);
+    context->thread = &t_thread_mark;
+  });
 }
 
 void libtrace_context_leave(libtrace_context* context) {
-  if (context != nullptr) context->scope.reset();
+  if (context != nullptr && !context->is_elsewhere()) context->scope.reset();
 }
 
-void libtrace_context_free(libtrace_context* context) { delete context; }
+void libtrace_context_free(libtrace_context* context) {
+  if (context != nullptr && !context->is_elsewhere()) delete context;
+}
 
 libtrace_span* libtrace_span_begin(const libtrace_site* site, const char* name) {
   if (!libtrace::IsEnabled()) return nullptr;
@@ -247,6 +262,8 @@ libtrace_stack* libtrace_stack_begin(const libtrace_frame* frames, size_t frame_
   if (!libtrace::IsEnabled()) return nullptr;
   return Shielded([&] { return new libtrace_stack(FramesOf(frames, frame_count)); });
 }
-void libtrace_stack_end(libtrace_stack* stack) { delete stack; }
+void libtrace_stack_end(libtrace_stack* stack) {
+  if (stack != nullptr && stack->thread == &t_thread_mark) delete stack;
+}
 
 }  // extern "C"

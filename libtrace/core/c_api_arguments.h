@@ -5,6 +5,7 @@
 #include <string_view>
 #include <type_traits>
 
+#include "core/errno_scope.h"
 #include "libtrace/libtrace.h"
 #include "libtrace/trace.h"
 
@@ -38,9 +39,14 @@ const Struct* At(const Struct* array, size_t i) {
                                          i * array->struct_size);
 }
 
-// Nothing may be thrown into C.
+// Which thread begins what: its address is the thread's, and in a forked child that of the thread
+// that forked.
+inline constinit thread_local char t_thread_mark = 0;
+
+// Nothing may be thrown into C, and errno is the same afterwards.
 template <class F>
 auto Shielded(F&& function) noexcept -> decltype(function()) {
+  const detail::ErrnoScope keeps_errno;
   try {
     return function();
   } catch (...) {

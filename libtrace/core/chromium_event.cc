@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/clock.h"
+#include "core/errno_scope.h"
 #include "core/thread_id.h"
 #include "libtrace/log_format.h"
 #include "libtrace/scope.h"
@@ -64,6 +65,7 @@ void EmitInstant(std::string_view name, ArgsBuilder args, CallSite location) noe
 
 TimedSpan::Active* TimedSpan::Begin(std::string_view name, std::string_view fn_name,
                                     const CallSite& location) noexcept {
+  const detail::ErrnoScope keeps_errno;
   Active* active = nullptr;
   try {
     active = new Active{std::string(name), std::string(fn_name), {}, location};
@@ -74,7 +76,22 @@ TimedSpan::Active* TimedSpan::Begin(std::string_view name, std::string_view fn_n
   return active;
 }
 
+void TimedSpan::AppendArg(std::string_view name, ArgsBuilder write, std::string& args) noexcept {
+  const detail::ErrnoScope keeps_errno;
+  const size_t size = args.size();
+  try {
+    args += ", ";
+    AppendJsonString(name, args);
+    args += ": ";
+    JsonWriter json(args);
+    write(json);
+  } catch (...) {  // no memory: the event goes without this arg
+    args.resize(size);
+  }
+}
+
 void TimedSpan::Finish(Active* ended) noexcept {
+  const detail::ErrnoScope keeps_errno;
   const std::unique_ptr<Active> active(ended);
   if (!IsEnabled()) return;
   EmitEvent({active->name, 'E', active->fn_name, active->args}, {}, active->location);

@@ -4,6 +4,7 @@
 #include <iterator>
 #include <utility>
 
+#include "core/errno_scope.h"
 #include "libtrace/log_format.h"
 #include "libtrace/scope.h"
 
@@ -245,6 +246,7 @@ void WriteRest(MemberWriter& json, const CompilationMetrics& m) {
 }  // namespace
 
 bool CompilationMetrics::SetJson(std::string_view name, std::string_view json) noexcept {
+  const detail::ErrnoScope keeps_errno;
   try {
     if (std::find(std::begin(kMembers), std::end(kMembers), name) == std::end(kMembers))
       return false;
@@ -252,6 +254,19 @@ bool CompilationMetrics::SetJson(std::string_view name, std::string_view json) n
     if (!AppendNormalizedJson(json, JsonStyle::kOneLine, normalized)) return false;
     by_name.insert_or_assign(std::string(name), std::move(normalized));
     return true;
+  } catch (...) {
+    return false;
+  }
+}
+
+bool CompilationMetrics::SetBuilt(std::string_view name,
+                                  FunctionRef<void(JsonWriter&)> write) noexcept {
+  const detail::ErrnoScope keeps_errno;
+  try {
+    std::string text;
+    JsonWriter json(text);
+    write(json);
+    return SetJson(name, text);
   } catch (...) {
     return false;
   }

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/clock.h"
+#include "core/errno_scope.h"
 #include "core/exception_text.h"
 #include "libtrace/log_format.h"
 
@@ -21,6 +22,7 @@ Compile::Compile(const CompileId& compile_id, DescriptionBuilder describe,
                  CallSite location) noexcept
     : scope_(compile_id), location_(location) {
   if (!IsEnabled()) return;
+  const detail::ErrnoScope keeps_errno;
   CompileDescription description;
   try {
     describe(description);
@@ -30,6 +32,7 @@ Compile::Compile(const CompileId& compile_id, DescriptionBuilder describe,
 }
 
 void Compile::Begin(const CompileDescription& description) noexcept {
+  const detail::ErrnoScope keeps_errno;
   try {
     metrics_ = std::make_unique<CompilationMetrics>();
     is_traced_ = true;
@@ -61,8 +64,15 @@ void Compile::Begin(const CompileDescription& description) noexcept {
   }
 }
 
-Compile::~Compile() {
+Compile::~Compile() { End(); }
+
+void Compile::End() noexcept {
   if (!is_traced_) return;
+  const detail::ErrnoScope keeps_errno;
+  // An inner compile that has not ended, or another thread: both only from C.
+  std::optional<ContextScope> own;
+  if (CurrentContext().compile_id != scope_.id())
+    own.emplace(Context{scope_.id(), scope_.attempt(), {}});
   if (std::uncaught_exceptions() > uncaught_count_) {
     std::string type;
     try {
@@ -72,6 +82,7 @@ Compile::~Compile() {
     Fail(type.empty() ? "exception" : type,
          "left by a C++ exception; Compile::Run records its type and message");
   }
+  is_traced_ = false;
   span_.End();
   if (!IsEnabled()) return;
   CompilationMetrics& m = *metrics_;
@@ -82,6 +93,7 @@ Compile::~Compile() {
 }
 
 CompilationMetrics& Compile::Unwritten() noexcept {
+  const detail::ErrnoScope keeps_errno;
   metrics_.reset(new (std::nothrow) CompilationMetrics);
   if (metrics_ != nullptr) return *metrics_;
   // Without memory the caller still needs an object to write to. It is never destroyed, because a
@@ -94,6 +106,7 @@ CompilationMetrics& Compile::Unwritten() noexcept {
 void Compile::Restart(std::string_view reason) noexcept {
   scope_.Restart();
   if (!is_traced_) return;
+  const detail::ErrnoScope keeps_errno;
   try {
     CompilationMetrics& m = *metrics_;
     if (!m.restart_reasons) m.restart_reasons.emplace();
@@ -108,6 +121,7 @@ void Compile::Restart(std::string_view reason) noexcept {
 void Compile::Fail(std::string_view type, std::string_view reason, std::string_view user_file,
                    std::optional<uint32_t> user_line) noexcept {
   if (!is_traced_ || metrics_->fail_type) return;
+  const detail::ErrnoScope keeps_errno;
   try {
     metrics_->fail_type = type;
     metrics_->fail_reason = reason;
@@ -119,6 +133,7 @@ void Compile::Fail(std::string_view type, std::string_view reason, std::string_v
 
 void Compile::FailWithCurrentException() noexcept {
   if (!is_traced_) return;
+  const detail::ErrnoScope keeps_errno;
   try {
     Fail(detail::CurrentExceptionType(), detail::CurrentExceptionMessage());
   } catch (...) {  // no memory: a failure without its type

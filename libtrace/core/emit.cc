@@ -6,7 +6,9 @@
 
 #include "core/busy.h"
 #include "core/clock.h"
+#include "core/errno_scope.h"
 #include "core/record_shape.h"
+#include "core/signal_guard.h"
 #include "core/trace_state.h"
 #include "core/utf8.h"
 #include "libtrace/scope.h"
@@ -284,6 +286,7 @@ void EmitNamed(std::string_view name, std::string_view key, MetadataBuilder meta
                PayloadBuilder payload, const EmitOptions& options,
                const CallSite& location) noexcept {
   const ErrnoScope keeps_errno;
+  const NotCancelled until_end;
   Trace* const trace = TraceForRecord();
   if (trace == nullptr) return;
   if (t_is_busy) {
@@ -331,6 +334,8 @@ void EmitRecord(std::string_view key, MetadataBuilder metadata, PayloadBuilder p
 
 void EmitArtifact(std::string_view name, std::string_view encoding, PayloadBuilder payload,
                   const EmitOptions& options, const CallSite& location, bool is_json) noexcept {
+  const ErrnoScope keeps_errno;
+  const NotCancelled until_end;
   const char* complaint = nullptr;
   const auto checked_payload = [&](Payload& target) {
     payload(target);

@@ -1,14 +1,17 @@
 #include "libtrace/options.h"
 
+#include <stdlib.h>
+
 #include <charconv>
-#include <cstdlib>
 #include <string_view>
+
+#include "core/errno_scope.h"
 
 namespace libtrace {
 namespace {
 
 std::string_view Variable(const char* name) {
-  const char* const value = std::getenv(name);
+  const char* const value = secure_getenv(name);  // none in a set-user-ID program
   return value == nullptr ? std::string_view() : value;
 }
 
@@ -77,6 +80,7 @@ class EnvironmentReader {
 }  // namespace
 
 Options Options::FromEnvironment() {
+  const detail::ErrnoScope keeps_errno;
   Options options;
   EnvironmentReader environment;
   bool is_disabled = false;

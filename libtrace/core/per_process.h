@@ -1,4 +1,5 @@
-// PerProcess: data that a forked child must not share with its parent.
+// PerProcess: data that a forked child must not share with its parent. MadeOnce: what is made at its
+// first use, without a lock that a child could inherit.
 #pragma once
 
 #include <atomic>
@@ -42,5 +43,22 @@ class PerProcess {
 
   mutable std::atomic<Slot*> current_;
 };
+
+// The object at `place`, which `make` makes when it is first asked for; never destroyed, as it is used
+// until the process ends. Instead of a static object in a function: a child that is forked while
+// another thread makes that would wait for it for ever. Threads that come at the same time may make
+// one each, of which one is kept.
+template <class T, class Make>
+T& MadeOnce(std::atomic<T*>& place, Make&& make) {
+  T* known = place.load(std::memory_order_acquire);
+  if (known != nullptr) return *known;
+  std::unique_ptr<T> made(make());
+  if (place.compare_exchange_strong(known, made.get())) return *made.release();
+  return *known;
+}
+template <class T>
+T& MadeOnce(std::atomic<T*>& place) {
+  return MadeOnce(place, [] { return new T; });
+}
 
 }  // namespace libtrace::detail

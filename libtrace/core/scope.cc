@@ -2,24 +2,23 @@
 
 #include <utility>
 
+#include "core/errno_scope.h"
+#include "core/per_process.h"
+
 namespace libtrace {
 namespace {
 
-// A pointer to the innermost scope's context: constant initialisation, no destructor, so that
-// records emitted while a thread ends find it usable.
-thread_local const Context* t_context = nullptr;
+// The innermost scope. A pointer: constant initialisation, no destructor, so that records emitted
+// while a thread ends find it usable.
+thread_local ContextScope* t_scope = nullptr;
 
-// Outside every scope. Never destroyed, because records are emitted during exit, and made without
-// the guard of a static object: a child that is forked while another thread makes it would wait.
-std::atomic<const Context*> g_no_context{nullptr};
+// Outside every scope.
+constinit std::atomic<Context*> g_no_context{nullptr};
 
 const Context& NoContext() {
-  const Context* known = g_no_context.load(std::memory_order_acquire);
-  if (known != nullptr) return *known;
-  auto* const made = new Context;
-  if (g_no_context.compare_exchange_strong(known, made)) return *made;
-  delete made;  // another thread came first
-  return *known;
+  if (const Context* const known = g_no_context.load(std::memory_order_acquire)) return *known;
+  const detail::ErrnoScope keeps_errno;
+  return detail::MadeOnce(g_no_context);
 }
 
 std::atomic<uint32_t> g_next_frame_id{0};
@@ -35,6 +34,7 @@ Context ContextOf(const CompileId& id) {
 }
 
 Context WithSubgraph(std::string_view name) {
+  const detail::ErrnoScope keeps_errno;
   Context context;
   context.compile_id = CurrentContext().compile_id;
   context.attempt = CurrentContext().attempt;
@@ -50,14 +50,21 @@ Context WithSubgraph(std::string_view name) {
 uint32_t Frame::NextId() noexcept { return g_next_frame_id.fetch_add(1); }
 uint32_t NextCompiledAutogradId() noexcept { return g_next_compiled_autograd_id.fetch_add(1); }
 
-const Context& CurrentContext() noexcept { return t_context != nullptr ? *t_context : NoContext(); }
-
-ContextScope::ContextScope(Context context) noexcept
-    : context_(std::move(context)), previous_(t_context) {
-  t_context = &context_;
+const Context& CurrentContext() noexcept {
+  return t_scope != nullptr ? t_scope->context_ : NoContext();
 }
 
-ContextScope::~ContextScope() { t_context = previous_; }
+ContextScope::ContextScope(Context context) noexcept
+    : context_(std::move(context)), outer_(t_scope) {
+  t_scope = this;
+}
+
+ContextScope::~ContextScope() {
+  // Usually the first one. In C the order is the caller's.
+  ContextScope** place = &t_scope;
+  while (*place != this && *place != nullptr) place = &(*place)->outer_;
+  if (*place == this) *place = outer_;
+}
 
 CompileScope::CompileScope(const CompileId& id) noexcept : ContextScope(ContextOf(id)) {}
 

@@ -1,5 +1,5 @@
-// Keeps a signal that a failing write raises in this thread from killing the process, and the
-// host's signals from threads of ours.
+// Keeps a signal that a failing write raises in this thread from killing the process, the host's
+// signals from threads of ours, and a thread that is cancelled from being unwound in the middle.
 #pragma once
 
 #include <pthread.h>
@@ -61,6 +61,19 @@ class AllSignalsBlocked {
  private:
   sigset_t previous_{};
   bool is_blocked_ = false;
+};
+
+// pthread_cancel ends this thread only after the scope: unwinding it through a function that is
+// noexcept would end the process.
+class NotCancelled {
+ public:
+  NotCancelled() { pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &previous_); }
+  ~NotCancelled() { pthread_setcancelstate(previous_, nullptr); }
+  NotCancelled(const NotCancelled&) = delete;
+  NotCancelled& operator=(const NotCancelled&) = delete;
+
+ private:
+  int previous_ = PTHREAD_CANCEL_ENABLE;
 };
 
 }  // namespace libtrace::detail

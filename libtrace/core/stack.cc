@@ -10,10 +10,13 @@
 #include <cstdlib>
 #include <memory>
 
+#include "core/errno_scope.h"
+#include "core/signal_guard.h"
+
 namespace libtrace {
 namespace {
 
-thread_local ArrayView<StackFrame> t_frames;
+thread_local StackScope* t_stack = nullptr;  // the innermost scope
 
 struct Free {
   void operator()(char* text) const { std::free(text); }
@@ -47,11 +50,14 @@ StackFrame Symbolize(void* address) {
 }  // namespace
 
 StackFrame FrameOf(CallSite location) {
+  const detail::ErrnoScope keeps_errno;
   return {location.file == nullptr ? "" : location.file, location.line,
           location.function == nullptr ? "" : location.function, std::nullopt};
 }
 
 Stack CaptureStack(int max_frames, int skip) noexcept {
+  const detail::ErrnoScope keeps_errno;
+  const detail::NotCancelled until_end;
   constexpr int kMaxAddresses = 256;
   std::array<void*, kMaxAddresses> addresses;
   Stack frames;
@@ -68,10 +74,17 @@ Stack CaptureStack(int max_frames, int skip) noexcept {
   return frames;
 }
 
-StackScope::StackScope(ArrayView<StackFrame> frames) noexcept : previous_(t_frames) {
-  t_frames = frames;
+StackScope::StackScope(ArrayView<StackFrame> frames) noexcept : frames_(frames), outer_(t_stack) {
+  t_stack = this;
 }
-StackScope::~StackScope() { t_frames = previous_; }
-ArrayView<StackFrame> StackScope::Current() noexcept { return t_frames; }
+StackScope::~StackScope() {
+  // Usually the first one. In C the order is the caller's.
+  StackScope** place = &t_stack;
+  while (*place != this && *place != nullptr) place = &(*place)->outer_;
+  if (*place == this) *place = outer_;
+}
+ArrayView<StackFrame> StackScope::Current() noexcept {
+  return t_stack != nullptr ? t_stack->frames_ : ArrayView<StackFrame>();
+}
 
 }  // namespace libtrace

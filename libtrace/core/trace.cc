@@ -10,6 +10,8 @@
 
 #include "core/busy.h"
 #include "core/clock.h"
+#include "core/errno_scope.h"
+#include "core/signal_guard.h"
 #include "core/thread_id.h"
 #include "core/trace_state.h"
 
@@ -198,6 +200,7 @@ bool Trace::Submit(PendingRecord& record, FramedRecord& framed) noexcept {
 int ResolveLevel() noexcept {
   if (t_is_busy || t_is_switching) return kOff;
   const ErrnoScope keeps_errno;
+  const NotCancelled until_end;
   try {
     // A thread that emits while another one starts the trace waits here: g_level is "not known"
     // until the trace has started.
@@ -239,6 +242,7 @@ Trace* TraceForRecord() noexcept {
 bool Start(Options options) noexcept {
   if (detail::t_is_busy || detail::t_is_switching) return false;
   const detail::ErrnoScope keeps_errno;
+  const detail::NotCancelled until_end;
   try {
     detail::Trace* ended = nullptr;
     bool is_started = false;
@@ -257,6 +261,7 @@ bool Start(Options options) noexcept {
 void Stop() noexcept {
   if (detail::t_is_busy || detail::t_is_switching) return;
   const detail::ErrnoScope keeps_errno;
+  const detail::NotCancelled until_end;
   detail::Trace* ended = nullptr;
   {
     const detail::SwitchScope scope;
@@ -267,12 +272,15 @@ void Stop() noexcept {
 
 bool Flush(std::chrono::milliseconds timeout) noexcept {
   const detail::ErrnoScope keeps_errno;
+  const detail::NotCancelled until_end;
   detail::Trace* const trace = detail::CurrentTrace();
   if (trace == nullptr || trace->queue == nullptr) return true;
   return trace->queue->Flush(timeout);
 }
 
 void SetRank(std::optional<uint32_t> rank) noexcept {
+  const detail::ErrnoScope keeps_errno;
+  const detail::NotCancelled until_end;
   detail::g_rank.store(rank ? int64_t{*rank} : detail::kNoRank);
   if (detail::Trace* const trace = detail::CurrentTrace()) trace->writer.SetRank(rank);
 }
@@ -313,7 +321,9 @@ Stats GetStats() noexcept {
 
 std::string LogPath() noexcept {
   detail::Trace* const trace = detail::CurrentTrace();
-  return trace == nullptr ? std::string() : trace->writer.path();
+  if (trace == nullptr) return {};
+  const detail::ErrnoScope keeps_errno;
+  return trace->writer.path();
 }
 
 }  // namespace libtrace

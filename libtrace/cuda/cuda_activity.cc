@@ -3,9 +3,11 @@
 #include <time.h>
 
 #include <algorithm>
+#include <climits>
 #include <cstdlib>
 #include <mutex>
 
+#include "core/errno_scope.h"
 #include "core/per_process.h"
 #include "cuda/activity_store.h"
 #include "cuda/cupti.h"
@@ -90,10 +92,8 @@ struct Watching {
   std::shared_ptr<CudaActivity::Impl> current;
 };
 // Never destroyed: CUPTI may call while the process ends.
-Watching& TheWatching() {
-  static const auto& watching = *new detail::PerProcess<Watching>;
-  return watching.get();
-}
+constinit std::atomic<detail::PerProcess<Watching>*> g_watching{nullptr};
+Watching& TheWatching() { return detail::MadeOnce(g_watching).get(); }
 std::atomic<uint32_t> buffer_count = 0;  // that CUPTI holds
 
 std::shared_ptr<CudaActivity::Impl> Current() {
@@ -136,9 +136,13 @@ void OnBufferCompleted(void* context, uint32_t stream, uint8_t* buffer, size_t,
   buffer_count.fetch_sub(1);
 }
 
-// Callbacks can be registered once per process.
+// Callbacks can be registered once per process. Called by the one object that is about to watch.
 Status RegisterOnce(const cupti::Library& library) {
-  static const int result = library.register_callbacks(OnBufferRequested, OnBufferCompleted);
+  constexpr int kUnknown = INT_MIN;
+  static constinit std::atomic<int> known{kUnknown};
+  int result = known;
+  if (result == kUnknown)
+    known = result = library.register_callbacks(OnBufferRequested, OnBufferCompleted);
   if (result == 0) return {};
   return Status::Error("CUPTI is in use by something else: " + library.Text(result));
 }
@@ -164,8 +168,9 @@ void CudaActivity::Impl::ReadClock() {
   if (const auto clock = libtrace::ReadClock(*library)) clocks.push_back(*clock);
 }
 
-CudaActivity::CudaActivity(CudaActivityOptions options, CallSite location)
-    : impl_(std::make_shared<Impl>(options)) {
+CudaActivity::CudaActivity(CudaActivityOptions options, CallSite location) {
+  const detail::ErrnoScope keeps_errno;
+  impl_ = std::make_shared<Impl>(options);
   impl_->location = location;
   if (!IsEnabled()) {
     status_ = Status::Error("tracing is off");
@@ -193,6 +198,7 @@ CudaActivity::~CudaActivity() { Emit(impl_->location); }
 
 void CudaActivity::Emit(CallSite location) noexcept {
   if (impl_->IsInherited() || !impl_->is_watching.exchange(false)) return;
+  const detail::ErrnoScope keeps_errno;
   detail::is_watching_cuda.store(false);
   for (const int32_t kind : kKinds) impl_->library->disable(kind);
   impl_->library->flush_all(cupti::kFlushForced);
@@ -241,18 +247,24 @@ void CudaActivity::Impl::EmitAll(CallSite place) const {
 }
 
 std::vector<CudaActivityRecord> CudaActivity::Records() const {
+  const detail::ErrnoScope keeps_errno;
   if (impl_->store == nullptr || impl_->IsInherited()) return {};
   return impl_->store->Records();
 }
 
 CudaActivityCounts CudaActivity::counts() const {
+  const detail::ErrnoScope keeps_errno;
   if (impl_->store == nullptr || impl_->IsInherited()) return {};
   return impl_->store->counts();
 }
 
-std::vector<CudaClock> CudaActivity::clocks() const { return impl_->clocks; }
+std::vector<CudaClock> CudaActivity::clocks() const {
+  const detail::ErrnoScope keeps_errno;
+  return impl_->clocks;
+}
 
 bool detail::PushCudaLaunch(std::string_view op, const std::string* node) noexcept {
+  const detail::ErrnoScope keeps_errno;
   try {
     const std::shared_ptr<CudaActivity::Impl> impl = Current();
     if (impl == nullptr || !impl->is_watching) return false;
@@ -264,6 +276,7 @@ bool detail::PushCudaLaunch(std::string_view op, const std::string* node) noexce
 }
 
 void detail::PopCudaLaunch() noexcept {
+  const detail::ErrnoScope keeps_errno;
   const cupti::Library* library = nullptr;
   uint64_t id = 0;
   if (cupti::Open(library)) library->pop_id(cupti::kExternalKind, &id);

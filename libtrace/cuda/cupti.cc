@@ -2,10 +2,13 @@
 
 #include <dlfcn.h>
 #include <link.h>
+#include <stdlib.h>
 
-#include <cstdlib>
+#include <atomic>
 #include <string_view>
 #include <vector>
+
+#include "core/per_process.h"
 
 namespace libtrace::cupti {
 namespace {
@@ -63,7 +66,7 @@ Opened OpenFirst() {
   Opened opened;
   std::string& path = opened.library.path;
   void* handle = nullptr;
-  if (const char* chosen = std::getenv("LIBTRACE_CUPTI")) {
+  if (const char* chosen = secure_getenv("LIBTRACE_CUPTI")) {
     handle = OpenAny({chosen}, 0, path);
   } else {
     handle = OpenAny(LoadedFiles(), RTLD_NOLOAD, path);
@@ -93,7 +96,8 @@ std::string Library::Text(int result) const {
 }
 
 Status Open(const Library*& library) {
-  static const Opened opened = OpenFirst();
+  static constinit std::atomic<Opened*> place{nullptr};
+  const Opened& opened = detail::MadeOnce(place, [] { return new Opened(OpenFirst()); });
   library = opened.status.ok() ? &opened.library : nullptr;
   return opened.status;
 }

@@ -1,12 +1,21 @@
 // What the caches promise about strictness, what an event of a failed lookup holds, whose file its
 // prefix names, and that a killed process holds no claim.
 #include <signal.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <filesystem>
 #include <memory>
 #include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
 
+#include "libtrace/cache/artifact_recorder.h"
 #include "libtrace/cache/layered_cache.h"
 #include "tests/catch2.h"
 #include "tests/libtrace/compile_output.h"
@@ -15,6 +24,7 @@
 namespace libtrace {
 namespace {
 
+using namespace std::chrono_literals;  // NOLINT: 20s
 using testing::FindRecord;
 using testing::KeyOf;
 using testing::LoggedRecord;
@@ -86,6 +96,114 @@ TEST_CASE("The event of a guard that throws has key, components, type and the ca
   for (const std::string& part : {std::string("no such symbol"), std::string("std::out_of_range"),
                                   key.text, key.components.at(0)}) {
     CHECK(event->payload.find(part) != std::string::npos);
+  }
+}
+
+TEST_CASE("A forked child has a recorder of its own, whatever its parent's threads do", "[fork]") {
+  const TemporaryDirectory directory;
+  const auto recorder = std::make_shared<ArtifactRecorder>();
+  recorder->SetAutoSave(directory.string() + "/bundle");
+  std::atomic<bool> is_done{false};
+  std::thread recording([&] {
+    while (!is_done) recorder->Record("r", "tkey", {.artifact = std::string(1000, 'c')});
+  });
+  int hung_count = 0;
+  for (int i = 0; i < 50 && hung_count == 0; ++i) {
+    const pid_t child = fork();
+    if (child == 0) {
+      alarm(20);
+      CompileCache cache({.layer = "r",
+                          .directory = directory.string() + "/" + std::to_string(i),
+                          .recorder = recorder});
+      cache.GetOrCompile(SomeKey("k"), Holds,
+                         [] { return CompileOutput{.entry = {.artifact = "x"}}; });
+      _exit(recorder->info().entry_count == 1 ? 0 : 1);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    hung_count += status != 0;
+  }
+  is_done = true;
+  recording.join();
+  CHECK(hung_count == 0);
+  CHECK_FALSE(std::filesystem::exists(directory.string() + "/bundle"));
+  CHECK(recorder->info().entry_count == 1);
+}
+
+TEST_CASE("Claims that are links to one file are nobody's", "[local_store]") {
+  const TemporaryDirectory directory;
+  CompileCache cache({.layer = "c", .directory = directory.string(), .max_wait = 20s});
+  std::vector<std::string> keys{SomeKey("k").text, SomeKey("m").text};
+  std::sort(keys.begin(), keys.end());
+  for (const std::string& key : keys) {
+    const auto folder = directory.path() / key.substr(1, 2) / key;
+    std::filesystem::create_directories(folder);
+    std::filesystem::create_symlink("/dev/zero", folder / ".claim");
+  }
+  const auto begin = std::chrono::steady_clock::now();
+  cache.GetOrCompile({keys[0], {}}, Holds, [&] {
+    cache.GetOrCompile({keys[1], {}}, Holds, [] { return CompileOutput{}; });
+    return CompileOutput{};
+  });
+  CHECK(std::chrono::steady_clock::now() - begin < 10s);
+}
+
+TEST_CASE("Children that are forked in another thread's first lookup do not hang", "[fork]") {
+  const TemporaryDirectory directory;
+  // A process of its own each time, in which nothing was looked up before.
+  const auto fork_after = [&](int spin_count, const std::string& folder) {
+    CompileCache cache({.layer = "f", .directory = folder});
+    const auto look_up = [&cache](const char* prefix) {
+      cache.GetOrCompile(SomeKey(prefix), Holds, [] { return CompileOutput{}; });
+    };
+    std::atomic<bool> is_begun{false};
+    std::thread first([&] {
+      is_begun = true;
+      look_up("k");
+    });
+    while (!is_begun) {
+    }
+    for (std::atomic<int> spins{0}; spins < spin_count; ++spins) {
+    }
+    const pid_t child = fork();
+    if (child == 0) {
+      alarm(20);
+      look_up("m");
+      _exit(0);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    first.join();
+    return status == 0 ? 0 : 1;
+  };
+  int hung_count = 0;
+  for (int i = 0; i < 1000 && hung_count == 0; ++i) {
+    const pid_t process = fork();
+    if (process == 0)
+      _exit(fork_after(i * 97 % 6'000, directory.string() + "/" + std::to_string(i)));
+    int status = 0;
+    waitpid(process, &status, 0);
+    hung_count += status != 0;
+  }
+  CHECK(hung_count == 0);
+}
+
+TEST_CASE("A pipe in the place of an entry's file is not waited for", "[local_store]") {
+  for (const bool is_head : {false, true}) {
+    const TemporaryDirectory directory;
+    CompileCache cache({.layer = "p", .directory = directory.string()});
+    const auto compile = [] { return CompileOutput{.entry = {.artifact = "code"}}; };
+    cache.GetOrCompile(SomeKey("k"), Holds, compile);
+    std::vector<std::filesystem::path> files;
+    for (const auto& file : std::filesystem::recursive_directory_iterator(directory.path())) {
+      const bool is_entry = file.is_regular_file() && file.path().filename() != ".claim";
+      if (is_entry && (file.path().extension() == ".head") == is_head) files.push_back(file.path());
+    }
+    REQUIRE(files.size() == 1);
+    REQUIRE(unlink(files[0].c_str()) == 0);
+    REQUIRE(mkfifo(files[0].c_str(), 0666) == 0);
+    CHECK(cache.GetOrCompile(SomeKey("k"), Holds, compile).state == CacheState::kMiss);
+    CHECK(cache.GetOrCompile(SomeKey("k"), Holds, compile).state == CacheState::kHit);
   }
 }
 

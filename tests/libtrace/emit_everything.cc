@@ -167,6 +167,12 @@ void EmitCaches(const std::string& directory) {
   const std::string bundle = recorder->Serialize();
   (void)PopulateCaches(bundle, {&cache.outer()});
 
+  // A lookup that would wait for itself.
+  CompileCache nested({.layer = "libtrace_nested", .directory = directory + "/nested"});
+  nested.GetOrCompile(graph, {}, [&] {
+    return CompileOutput{nested.GetOrCompile(graph, {}, [] { return CompileOutput{}; }).entry, {}};
+  });
+
   // A remote store that does not answer.
   RedisOptions redis;
   redis.unix_socket = directory + "/no.sock";

@@ -12,6 +12,8 @@
 #include "libtrace/compile.h"
 #include "tests/catch2.h"
 #include "tests/libtrace/compile_output.h"
+#include "tests/libtrace/keeps_errno.h"
+#include "tests/libtrace/nested_compiles.h"
 #include "tests/libtrace/redis_server.h"
 
 namespace libtrace {
@@ -100,6 +102,78 @@ TEST_CASE("A waiting process takes over from one that was killed", "[redis]") {
   }
   CHECK(of_second.find("\"waited_ns\": ") != std::string::npos);
   CHECK(of_third.find("\"answered_by\": \"remote\"") != std::string::npos);
+}
+
+TEST_CASE("Compiles of several processes that need each other's keys end, with Redis", "[redis]") {
+  if (!HasProgram()) return;
+  RedisServer server;
+  testing::CheckRings([&](const std::string& directory) {
+    RedisOptions options = server.options();
+    options.key_prefix = directory;  // entries of another ring are not found
+    return std::make_unique<CompileCache>(
+        CompileCacheOptions{.layer = "test",
+                            .remote = RedisServer::Store(options),
+                            .max_nested_wait = std::chrono::milliseconds(300)});
+  });
+}
+
+TEST_CASE("errno survives every function of the Redis store", "[redis][errno]") {
+  if (!HasProgram()) return;
+  RedisServer server;
+  const std::string key = KeyOf("x").text;
+  const StoredEntry entry{"hash", "head", 3};
+  const auto artifact = [](ChunkSink sink) { return sink("abc") ? Status() : Status::Error(""); };
+  const auto take = [](std::string_view) { return true; };
+  for (const bool is_alive : {true, false}) {
+    if (!is_alive) server.Kill();
+    RedisOptions options = server.options();
+    std::shared_ptr<CacheStore> store;
+    std::vector<StoredEntry> entries;
+    std::unique_ptr<CacheClaim> claim;
+    KEEPS_ERRNO(static_cast<void>(MakeRedisStore(std::move(options), store)));
+    REQUIRE(store != nullptr);
+    KEEPS_ERRNO(static_cast<void>(store->List(key, entries)));
+    KEEPS_ERRNO(store->Claim(key, claim));
+    KEEPS_ERRNO(if (claim) claim->Finish());
+    KEEPS_ERRNO(claim.reset());
+    KEEPS_ERRNO(static_cast<void>(store->Put(key, entry, artifact)));
+    KEEPS_ERRNO(static_cast<void>(store->Load(key, entry, take)));
+    KEEPS_ERRNO(store->Touch(key, entry.content_hash));
+    KEEPS_ERRNO(static_cast<void>(store->RemoveEntry(key, entry)));
+    KEEPS_ERRNO(static_cast<void>(store->Remove(key)));
+    KEEPS_ERRNO(store.reset());
+  }
+  RedisOptions wrong;
+  wrong.hmac_key_file = "/no/such/file";
+  std::shared_ptr<CacheStore> none;
+  KEEPS_ERRNO(static_cast<void>(MakeRedisStore(std::move(wrong), none)));
+}
+
+TEST_CASE("TLS: a server that dies in the middle of an artifact costs that entry", "[redis]") {
+  if (!HasProgram() || !HasProgram("openssl")) return;
+  RedisServer server(RedisServer::Kind::kTls);
+  const std::string artifact(24'000'000, '\xFE');  // three pieces
+  const auto compile = [&] { return testing::Output(artifact); };
+  for (const int delay_ms : {1, 5, 20, 60}) {
+    for (const bool is_there : {false, true}) {  // dies while it takes, and while it gives
+      INFO("after " << delay_ms << " ms");
+      const CacheKey key = KeyOf(std::to_string(delay_ms));
+      if (is_there) {
+        CompileCache first({.layer = "test", .remote = server.Store()});
+        REQUIRE(first.GetOrCompile(key, {}, compile).is_cached);
+      }
+      CompileCache cache({.layer = "test", .remote = server.Store()});
+      std::thread killer([&] {
+        std::this_thread::sleep_for(std::chrono::milliseconds(delay_ms));
+        server.Kill();
+      });
+      CHECK(cache.GetOrCompile(key, {}, compile).entry.artifact.size() == artifact.size());
+      killer.join();
+      server.Start();  // empty
+      CHECK(cache.GetOrCompile(key, {}, compile).entry.artifact.size() == artifact.size());
+      CHECK(cache.counters().damaged_count == 0);
+    }
+  }
 }
 
 TEST_CASE("The thread that renews a claim gets none of the host's signals", "[redis]") {

@@ -1,6 +1,13 @@
 // The environment variables of the trace, in a fresh process: they are read once.
+#include <sys/auxv.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
+#include <filesystem>
 #include <string>
 
 #include "libtrace/trace.h"
@@ -41,6 +48,36 @@ TEST_CASE("Variables switch tracing on, and bad ones are reported once", "[optio
     CHECK(FindRecord(ParseLog(ReadText(log)), "detail_record"));  // TORCH_DTRACE: detail is on
   }
   CHECK(ranked == 1);
+}
+
+// What the test below runs as another user.
+TEST_CASE("The environment of a set-user-ID program", "[.set_user_id]") {
+  if (getauxval(AT_SECURE) == 0) exit(77);  // the file system does not allow such programs
+  const Options options = Options::FromEnvironment();
+  CHECK(options.directory.empty());
+  CHECK_FALSE(options.rank);
+}
+
+TEST_CASE("A set-user-ID program takes nothing from its environment", "[options]") {
+  if (geteuid() != 0) return;  // only root can make such a program
+  const TemporaryDirectory directory;
+  namespace fs = std::filesystem;
+  fs::permissions(directory.path(), fs::perms::all);
+  const std::string program = directory.string() + "/program";
+  fs::copy_file("/proc/self/exe", program);
+  REQUIRE(chmod(program.c_str(), 04755) == 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    setenv("TORCH_TRACE", "/tmp", 1);
+    setenv("RANK", "3", 1);
+    if (setgid(65534) != 0 || setuid(65534) != 0) _exit(9);
+    execl(program.c_str(), "program", "[.set_user_id]", nullptr);
+    _exit(9);
+  }
+  int status = 0;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 77) return;
+  CHECK(status == 0);
 }
 
 }  // namespace

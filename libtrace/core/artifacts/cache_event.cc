@@ -1,6 +1,7 @@
 #include "libtrace/artifacts/cache_event.h"
 
 #include "core/clock.h"
+#include "core/errno_scope.h"
 #include "libtrace/chromium_event.h"
 #include "libtrace/log_format.h"
 #include "libtrace/scope.h"
@@ -39,7 +40,8 @@ void WriteCacheInfo(JsonWriter& json, CacheState state, const CacheInfo& info) {
       .OptionalField("ephemeral_timeout_increase", info.ephemeral_timeout_increase_s)
       .OptionalField("answered_by", info.answered_by)
       .OptionalField("remote_error", info.remote_error)
-      .OptionalField("waited_ns", info.waited_ns);
+      .OptionalField("waited_ns", info.waited_ns)
+      .OptionalField("wait_given_up", info.wait_given_up);
   if (info.compile_id) {
     json.Field("compile_id", *info.compile_id);
   } else if (!CurrentContext().compile_id.empty()) {
@@ -52,6 +54,7 @@ template <class Write>
 void EmitCacheInfo(std::string_view layer, CacheState state, Write&& write,
                    CallSite location) noexcept {
   if (!IsEnabled()) return;
+  const detail::ErrnoScope keeps_errno;
   try {
     std::string name(layer);
     switch (state) {

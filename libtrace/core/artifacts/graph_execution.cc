@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/clock.h"
+#include "core/errno_scope.h"
 #include "core/per_process.h"
 #include "libtrace/trace.h"
 
@@ -23,8 +24,9 @@ struct GraphExecutionOrder::Impl {
 
 GraphExecutionOrder::GraphExecutionOrder(CallSite location)
     : GraphExecutionOrder(Options(), location) {}
-GraphExecutionOrder::GraphExecutionOrder(Options options, CallSite location)
-    : impl_(std::make_unique<Impl>()) {
+GraphExecutionOrder::GraphExecutionOrder(Options options, CallSite location) {
+  const detail::ErrnoScope keeps_errno;
+  impl_ = std::make_unique<Impl>();
   impl_->location = location;
   impl_->options = options;
 }
@@ -59,6 +61,7 @@ void GraphExecutionOrder::Executed(const std::optional<CompileId>& compile_id,
                                    std::string_view label, std::optional<int64_t> duration_ns,
                                    CallSite location) noexcept {
   if (!IsEnabled()) return;
+  const detail::ErrnoScope keeps_errno;
   try {
     uint64_t ordinal = 0;
     bool is_full = false;
@@ -78,6 +81,7 @@ void GraphExecutionOrder::Executed(const std::optional<CompileId>& compile_id,
 }
 
 void GraphExecutionOrder::Emit(CallSite location) noexcept {
+  const detail::ErrnoScope keeps_errno;
   std::vector<std::optional<CompileId>> order;
   try {
     Impl::Seen& seen = impl_->seen.get();

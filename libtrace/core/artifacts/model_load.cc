@@ -4,6 +4,7 @@
 #include <map>
 
 #include "core/artifacts/weights.h"
+#include "core/errno_scope.h"
 #include "libtrace/trace.h"
 
 namespace libtrace {
@@ -37,6 +38,7 @@ void WriteWeights(JsonWriter& json, const std::vector<ModelWeight>& weights) {
 }  // namespace detail
 
 uint64_t SizeOfWeights(const std::vector<ModelWeight>& weights) {
+  const detail::ErrnoScope keeps_errno;
   std::map<uint64_t, uint64_t> by_storage;
   for (const ModelWeight& weight : weights) {
     // a view of a storage may be smaller than the storage

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/errno_scope.h"
 #include "libtrace/trace.h"
 
 namespace libtrace {
@@ -21,6 +22,7 @@ void AddEdge(Edges& edges, std::string_view from, std::string_view to) {
 }  // namespace
 
 std::string Provenance::KernelCall(std::string_view kernel, uint32_t debug_handle) {
+  const detail::ErrnoScope keeps_errno;
   return std::string(kernel).append(":").append(std::to_string(debug_handle));
 }
 
@@ -31,23 +33,27 @@ bool Provenance::IsKept() noexcept {
 
 void Provenance::AddPreToPost(std::string_view pre_grad_node, std::string_view post_grad_node) {
   if (!IsKept()) return;
+  const detail::ErrnoScope keeps_errno;
   AddEdge(pre_to_post_, pre_grad_node, post_grad_node);
   AddEdge(post_to_pre_, post_grad_node, pre_grad_node);
 }
 
 void Provenance::AddKernelToPost(std::string_view kernel_call, std::string_view post_grad_node) {
   if (!IsKept()) return;
+  const detail::ErrnoScope keeps_errno;
   AddEdge(kernel_to_post_, kernel_call, post_grad_node);
   AddEdge(post_to_kernel_, post_grad_node, kernel_call);
 }
 
 void Provenance::AddStackTrace(std::string_view kernel_call, std::string_view traceback) {
   if (!IsKept()) return;
+  const detail::ErrnoScope keeps_errno;
   AddEdge(stacks_, kernel_call, traceback);
 }
 
 std::string Provenance::FormatFrame(std::string_view file, uint32_t line, std::string_view function,
                                     std::string_view source_text) {
+  const detail::ErrnoScope keeps_errno;
   std::string text = "  File \"";
   text.append(file).append("\", line ").append(std::to_string(line)).append(", in ");
   text.append(function).append("\n");

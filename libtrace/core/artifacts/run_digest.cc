@@ -3,6 +3,7 @@
 #include <exception>
 
 #include "core/digest.h"
+#include "core/errno_scope.h"
 #include "libtrace/trace.h"
 
 namespace libtrace {
@@ -10,6 +11,7 @@ namespace libtrace {
 RunDigest::RunDigest(std::string_view graph, uint64_t call) noexcept : call_(call) {
   has_all_ = IsEnabled();
   if (!has_all_) return;
+  const detail::ErrnoScope keeps_errno;
   try {
     graph_ = graph;
   } catch (const std::exception&) {  // no memory
@@ -21,6 +23,7 @@ void RunDigest::Add(std::string_view kind, std::string_view name, std::string_vi
                     std::string_view bytes) noexcept {
   if (!IsEnabled()) has_all_ = false;
   if (!has_all_) return;
+  const detail::ErrnoScope keeps_errno;
   try {
     parts_.push_back(
         {kind, std::string(name), std::string(text), detail::Base32Key(detail::Sha256Of(bytes))});
@@ -48,6 +51,7 @@ RunDigest& RunDigest::Choice(std::string_view name, std::string_view choice) noe
 RunDigest& RunDigest::PartsOf(const RunDigest& other) noexcept {
   has_all_ = has_all_ && other.has_all_;
   if (!has_all_) return *this;
+  const detail::ErrnoScope keeps_errno;
   try {
     parts_.insert(parts_.end(), other.parts_.begin(), other.parts_.end());
   } catch (const std::exception&) {

@@ -7,6 +7,8 @@
 #include "core/cache/bundle.h"
 #include "core/cache/entry_head.h"
 #include "core/digest.h"
+#include "core/errno_scope.h"
+#include "core/per_process.h"
 #include "libtrace/cache/compile_cache.h"
 #include "libtrace/trace.h"
 
@@ -52,30 +54,41 @@ struct ArtifactRecorder::Impl {
     std::vector<std::shared_ptr<const CacheEntry>> artifacts;
   };
 
-  mutable std::mutex mutex;
-  // (layer, key) -> content hash
-  std::map<std::pair<std::string, std::string>, std::map<std::string, Recorded>> entries;
-  std::map<detail::Sha256, std::weak_ptr<const CacheEntry>> artifacts;
-  std::string auto_save_path;
-  bool is_changed = false;
+  struct State {
+    std::mutex mutex;
+    // (layer, key) -> content hash
+    std::map<std::pair<std::string, std::string>, std::map<std::string, Recorded>> entries;
+    std::map<detail::Sha256, std::weak_ptr<const CacheEntry>> artifacts;
+    std::string auto_save_path;
+    bool is_changed = false;
+  };
+  detail::PerProcess<State> state;
 
   Contents Collect() const;
 };
 
-ArtifactRecorder::ArtifactRecorder() : impl_(std::make_unique<Impl>()) {}
-ArtifactRecorder::~ArtifactRecorder() = default;
+ArtifactRecorder::ArtifactRecorder() {
+  const detail::ErrnoScope keeps_errno;
+  impl_ = std::make_unique<Impl>();
+}
+ArtifactRecorder::~ArtifactRecorder() {
+  const detail::ErrnoScope keeps_errno;
+  impl_.reset();
+}
 
 void ArtifactRecorder::Record(std::string_view layer, std::string_view key,
                               const CacheEntry& entry) {
+  const detail::ErrnoScope keeps_errno;
   StoredEntry stored;
   detail::EntryHead head;
   if (!detail::EncodeHeadOf(entry, stored).ok() || !detail::DecodeHead(stored, head).ok()) return;
-  const std::lock_guard lock(impl_->mutex);
-  auto& variants = impl_->entries[{std::string(layer), std::string(key)}];
+  Impl::State& state = impl_->state.get();
+  const std::lock_guard lock(state.mutex);
+  auto& variants = state.entries[{std::string(layer), std::string(key)}];
   const auto [variant, is_new] = variants.try_emplace(stored.content_hash);
   if (!is_new) return;
-  impl_->is_changed = true;
-  std::weak_ptr<const CacheEntry>& known = impl_->artifacts[head.artifact_digest];
+  state.is_changed = true;
+  std::weak_ptr<const CacheEntry>& known = state.artifacts[head.artifact_digest];
   std::shared_ptr<const CacheEntry> artifact = known.lock();
   if (!artifact) {
     auto copy = std::make_shared<CacheEntry>();
@@ -91,8 +104,9 @@ ArtifactRecorder::Impl::Contents ArtifactRecorder::Impl::Collect() const {
   std::vector<detail::BundleEntry> listed;
   std::map<const CacheEntry*, uint64_t> offsets;
   uint64_t next_offset = 0;
-  const std::lock_guard lock(mutex);
-  for (const auto& [name, variants] : entries) {
+  State& mine = state.get();
+  const std::lock_guard lock(mine.mutex);
+  for (const auto& [name, variants] : mine.entries) {
     for (const auto& [hash, recorded] : variants) {
       AddTo(contents.info, name.first, name.second);
       const auto [offset, is_new] = offsets.try_emplace(recorded.artifact.get(), next_offset);
@@ -135,6 +149,7 @@ Status WriteBundle(std::string_view index,
 }  // namespace
 
 std::string ArtifactRecorder::Serialize(CacheBundleInfo* info, CallSite location) const {
+  const detail::ErrnoScope keeps_errno;
   Impl::Contents contents = impl_->Collect();
   std::string bundle;
   const Status status =
@@ -149,6 +164,7 @@ std::string ArtifactRecorder::Serialize(CacheBundleInfo* info, CallSite location
 }
 
 Status ArtifactRecorder::Save(const std::string& path, CallSite location) const {
+  const detail::ErrnoScope keeps_errno;
   const Impl::Contents contents = impl_->Collect();
   EmitBundle("serialize", path, contents.info, location);
   return detail::WriteFileAtomically(
@@ -156,33 +172,41 @@ Status ArtifactRecorder::Save(const std::string& path, CallSite location) const 
 }
 
 void ArtifactRecorder::SetAutoSave(std::string path) {
-  const std::lock_guard lock(impl_->mutex);
-  impl_->auto_save_path = std::move(path);
+  const detail::ErrnoScope keeps_errno;
+  Impl::State& state = impl_->state.get();
+  const std::lock_guard lock(state.mutex);
+  state.auto_save_path = std::move(path);
 }
 
 Status ArtifactRecorder::AfterCompile(CallSite location) {
+  Impl::State& state = impl_->state.get();
   std::string path;
   {
-    const std::lock_guard lock(impl_->mutex);
-    if (impl_->auto_save_path.empty() || !std::exchange(impl_->is_changed, false)) return {};
-    path = impl_->auto_save_path;
+    const std::lock_guard lock(state.mutex);
+    if (state.auto_save_path.empty() || !std::exchange(state.is_changed, false)) return {};
+    path = state.auto_save_path;
   }
   Status status = Save(path, location);
   if (!status.ok()) {
-    const std::lock_guard lock(impl_->mutex);
-    impl_->is_changed = true;  // the next compile tries again
+    const std::lock_guard lock(state.mutex);
+    state.is_changed = true;  // the next compile tries again
   }
   return status;
 }
 
 void ArtifactRecorder::Clear() {
-  const std::lock_guard lock(impl_->mutex);
-  impl_->entries.clear();
-  impl_->artifacts.clear();
-  impl_->is_changed = false;
+  const detail::ErrnoScope keeps_errno;
+  Impl::State& state = impl_->state.get();
+  const std::lock_guard lock(state.mutex);
+  state.entries.clear();
+  state.artifacts.clear();
+  state.is_changed = false;
 }
 
-CacheBundleInfo ArtifactRecorder::info() const { return impl_->Collect().info; }
+CacheBundleInfo ArtifactRecorder::info() const {
+  const detail::ErrnoScope keeps_errno;
+  return impl_->Collect().info;
+}
 
 namespace {
 
@@ -221,6 +245,7 @@ Status Populate(detail::BundleBytes bytes, std::string_view path,
 
 Status PopulateCaches(std::string_view bundle, const std::vector<CompileCache*>& caches,
                       CacheBundleInfo* info, CallSite location) {
+  const detail::ErrnoScope keeps_errno;
   const auto bytes = [&](uint64_t offset, uint64_t size_bytes, ChunkSink sink) {
     if (offset >= bundle.size()) return Status();
     return sink(bundle.substr(offset, size_bytes))
@@ -232,6 +257,7 @@ Status PopulateCaches(std::string_view bundle, const std::vector<CompileCache*>&
 
 Status LoadCacheBundle(const std::string& path, const std::vector<CompileCache*>& caches,
                        CacheBundleInfo* info, CallSite location) {
+  const detail::ErrnoScope keeps_errno;
   std::shared_ptr<const ArtifactFile> file;
   if (Status status = ArtifactFile::Open(path, file); !status.ok()) return status;
   const auto bytes = [&](uint64_t offset, uint64_t size_bytes, ChunkSink sink) {

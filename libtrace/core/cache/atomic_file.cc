@@ -2,16 +2,17 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 
 #include "core/clock.h"
+#include "core/errno_scope.h"
 #include "core/signal_guard.h"
 #include "libtrace/cache/artifact_file.h"
 
@@ -72,7 +73,7 @@ Status ReadFile(const std::string& path, std::string& bytes) {
 }
 
 Status ReadChunks(int fd, ChunkSink sink, uint64_t offset, uint64_t size_bytes) {
-  std::string buffer(1 << 20, '\0');
+  std::string buffer(std::min<uint64_t>(1 << 20, size_bytes), '\0');
   while (size_bytes > 0) {
     const size_t wanted = static_cast<size_t>(std::min<uint64_t>(buffer.size(), size_bytes));
     const ssize_t count = pread(fd, buffer.data(), wanted, static_cast<off_t>(offset));
@@ -104,7 +105,7 @@ Status Fill(int fd, const std::string& path, ArtifactSource source) {
 Status WriteUnnamedFile(const std::string& directory, ArtifactSource source, int& fd) {
   std::string path = directory;
   if (path.empty()) {
-    const char* temporary = getenv("TMPDIR");
+    const char* temporary = secure_getenv("TMPDIR");
     path = temporary != nullptr && *temporary != '\0' ? temporary : "/tmp";
   }
   path += "/libtrace_XXXXXX";
@@ -143,15 +144,21 @@ namespace libtrace {
 
 ArtifactFile::ArtifactFile(int fd, uint64_t size_bytes)
     : fd_(fd), size_bytes_(size_bytes), path_("/proc/self/fd/" + std::to_string(fd)) {}
-ArtifactFile::~ArtifactFile() { close(fd_); }
+ArtifactFile::~ArtifactFile() {
+  const detail::ErrnoScope keeps_errno;
+  close(fd_);
+}
 
 Status ArtifactFile::Open(const std::string& path, std::shared_ptr<const ArtifactFile>& file) {
-  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  const detail::ErrnoScope keeps_errno;
+  // Does not wait for the other end if it is a pipe.
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) return detail::Failed("cannot open", path, errno);
   return FromDescriptor(fd, file);
 }
 
 Status ArtifactFile::FromDescriptor(int fd, std::shared_ptr<const ArtifactFile>& file) {
+  const detail::ErrnoScope keeps_errno;
   struct stat info {};
   if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) {
     close(fd);

@@ -1,6 +1,7 @@
 #include <utility>
 
 #include "core/digest.h"
+#include "core/errno_scope.h"
 #include "libtrace/cache/cache_store.h"
 
 namespace libtrace {
@@ -22,6 +23,7 @@ class AuthenticatedStore : public CacheStore {
       : store_(std::move(store)), hmac_key_(std::move(hmac_key)) {}
 
   Status List(std::string_view key, std::vector<StoredEntry>& entries) override {
+    const detail::ErrnoScope keeps_errno;
     std::vector<StoredEntry> listed;
     Status status = store_->List(key, listed);
     entries.clear();
@@ -43,6 +45,7 @@ class AuthenticatedStore : public CacheStore {
     return store_->Load(key, entry, sink);
   }
   Status Put(std::string_view key, const StoredEntry& entry, ArtifactSource artifact) override {
+    const detail::ErrnoScope keeps_errno;
     return store_->Put(key, Seal(key, entry), artifact);
   }
   Status Remove(std::string_view key) override { return store_->Remove(key); }
@@ -87,6 +90,7 @@ class AuthenticatedStore : public CacheStore {
 
 std::shared_ptr<CacheStore> MakeAuthenticatedStore(std::shared_ptr<CacheStore> store,
                                                    std::string hmac_key) {
+  const detail::ErrnoScope keeps_errno;
   return std::make_shared<AuthenticatedStore>(std::move(store), std::move(hmac_key));
 }
 

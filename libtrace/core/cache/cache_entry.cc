@@ -1,6 +1,7 @@
 #include "core/cache/atomic_file.h"
 #include "core/cache/byte_coder.h"
 #include "core/cache/entry_head.h"
+#include "core/errno_scope.h"
 
 namespace libtrace {
 namespace {
@@ -120,6 +121,7 @@ Status EncodeHeadOf(const CacheEntry& entry, StoredEntry& stored) {
 }  // namespace detail
 
 std::string EncodeCacheEntry(const CacheEntry& entry) {
+  const detail::ErrnoScope keeps_errno;
   StoredEntry stored;
   if (!detail::EncodeHeadOf(entry, stored).ok()) return {};
   std::string bytes(kEntryMagic);
@@ -134,6 +136,7 @@ std::string EncodeCacheEntry(const CacheEntry& entry) {
 }
 
 Status DecodeCacheEntry(std::string_view bytes, CacheEntry& entry) {
+  const detail::ErrnoScope keeps_errno;
   if (!bytes.starts_with(kEntryMagic)) return Status::Error("not a cache entry of this version");
   detail::ByteReader reader(bytes.substr(kEntryMagic.size()));
   StoredEntry stored;

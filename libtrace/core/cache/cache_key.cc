@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "core/digest.h"
+#include "core/errno_scope.h"
 
 namespace libtrace {
 namespace {
@@ -39,6 +40,7 @@ CacheKeyBuilder& CacheKeyBuilder::Add(std::string_view name, std::string_view te
 
 CacheKeyBuilder& CacheKeyBuilder::AddContent(std::string_view name, std::string_view text,
                                              std::string_view content) {
+  const detail::ErrnoScope keeps_errno;
   const std::string clean = CleanName(name);
   const detail::Sha256 digest = detail::Sha256Of(content);
   AppendSized(clean, hashed_);
@@ -50,6 +52,7 @@ CacheKeyBuilder& CacheKeyBuilder::AddContent(std::string_view name, std::string_
 }
 
 CacheKey CacheKeyBuilder::Build() const {
+  const detail::ErrnoScope keeps_errno;
   return {prefix_ + detail::Base32Key(detail::Sha256Of(hashed_)), components_};
 }
 

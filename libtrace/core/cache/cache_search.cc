@@ -8,10 +8,7 @@
 namespace libtrace {
 namespace {
 
-const Status& Damaged() {
-  static const Status status = Status::Error("a cache entry is damaged: wrong checksum");
-  return status;
-}
+Status Damaged() { return Status::Error("a cache entry is damaged: wrong checksum"); }
 
 }  // namespace
 
@@ -142,12 +139,16 @@ bool CompileCache::Impl::WaitOrClaim(Lookup& lookup, GuardCheck check_guard, Acc
     name += std::to_string(reinterpret_cast<uintptr_t>(options.remote.get()));
   name.append("\n").append(lookup.key_.text);
   detail::FlightPlan plan(std::move(name), lookup.key_.text, local.get(), options.remote.get(),
-                          options.max_wait);
+                          {options.max_wait, options.max_nested_wait});
   const bool is_hit =
       plan.WaitOrClaim([&] { return Search(lookup, check_guard, accept); }, lookup.flight_);
   if (plan.waited_ns() > 0) {
     lookup.info_.waited_ns = plan.waited_ns();
     lookup.start_ns_ += plan.waited_ns();  // compiling begins after it
+  }
+  if (plan.gave_up() != detail::GaveUp::kNot) {
+    const bool is_nested = plan.gave_up() == detail::GaveUp::kNested;
+    lookup.info_.wait_given_up = is_nested ? "nested" : "max_wait";
   }
   return is_hit;
 }

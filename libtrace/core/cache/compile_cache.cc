@@ -2,20 +2,26 @@
 
 #include "core/cache/compile_cache_impl.h"
 #include "core/clock.h"
+#include "core/errno_scope.h"
 #include "core/exception_text.h"
 #include "libtrace/cache/artifact_recorder.h"
 #include "libtrace/chromium_event.h"
 #include "libtrace/log_format.h"
 
 namespace libtrace {
-CompileCache::CompileCache(CompileCacheOptions options) : impl_(std::make_unique<Impl>()) {
+CompileCache::CompileCache(CompileCacheOptions options) {
+  const detail::ErrnoScope keeps_errno;
+  impl_ = std::make_unique<Impl>();
   impl_->options = std::move(options);
   const CompileCacheOptions& kept = impl_->options;
   if (!kept.directory.empty())
     impl_->local = std::make_unique<LocalStore>(kept.directory, kept.max_size_bytes);
   if (!impl_->local && !kept.remote) impl_->options.single_flight = false;
 }
-CompileCache::~CompileCache() = default;
+CompileCache::~CompileCache() {
+  const detail::ErrnoScope keeps_errno;
+  impl_.reset();
+}
 
 Status CompileCache::Impl::StatusOfBypass(const BypassReason& reason) const {
   if (!options.strict) return {};
@@ -72,6 +78,7 @@ CompileCache::Lookup CompileCache::Find(const CacheKey& key, GuardCheck check_gu
 
 CompileCache::Lookup CompileCache::Find(const CacheKey& key, GuardCheck check_guard, Accept accept,
                                         CallSite location) {
+  const detail::ErrnoScope keeps_errno;
   Lookup lookup(this, location);
   lookup.key_ = key;
   lookup.start_ns_ = detail::SteadyNs();
@@ -129,7 +136,11 @@ CompileCache::Lookup::Lookup(Lookup&& other) noexcept
       entry_error_(std::move(other.entry_error_)),
       flight_(std::move(other.flight_)) {}
 
-CompileCache::Lookup::~Lookup() { EmitMiss(); }
+CompileCache::Lookup::~Lookup() {
+  const detail::ErrnoScope keeps_errno;
+  EmitMiss();
+  flight_.reset();
+}
 
 void CompileCache::Lookup::EmitMiss() noexcept {
   if (cache_ == nullptr || is_emitted_) return;
@@ -162,6 +173,7 @@ void CompileCache::Lookup::BeginCompile() noexcept {
 }
 
 Status CompileCache::Lookup::Finish(CacheEntry& entry) {
+  const detail::ErrnoScope keeps_errno;
   if (state_ != CacheState::kMiss) return Status::Error("only a miss is stored");
   if (entry.time_taken_ns == 0) entry.time_taken_ns = detail::SteadyNs() - start_ns_;
   StoredEntry stored;
@@ -182,6 +194,7 @@ Status CompileCache::Lookup::Finish(CacheEntry& entry) {
 
 void CompileCache::Lookup::FinishBypassed(const BypassReason& reason) {
   if (state_ != CacheState::kMiss) return;
+  const detail::ErrnoScope keeps_errno;
   state_ = CacheState::kBypass;
   is_emitted_ = true;
   BeginCompile();
@@ -192,6 +205,7 @@ void CompileCache::Lookup::FinishBypassed(const BypassReason& reason) {
 
 CacheResult CompileCache::GetOrCompile(const CacheKey& key, GuardCheck check_guard,
                                        FunctionRef<CompileOutput()> compile, CallSite location) {
+  const detail::ErrnoScope keeps_errno;
   Lookup lookup = Find(key, check_guard, location);
   CacheResult result;
   result.state = lookup.state();
@@ -224,22 +238,26 @@ CacheResult CompileCache::GetOrCompile(const CacheKey& key, GuardCheck check_gua
 }
 
 Status CompileCache::Bypass(const BypassReason& reason, CallSite location) {
+  const detail::ErrnoScope keeps_errno;
   CacheInfo info;
   impl_->EmitBypass(reason, info, location);
   return impl_->StatusOfBypass(reason);
 }
 
 Status CompileCache::StatusOfBypass(const BypassReason& reason) const {
+  const detail::ErrnoScope keeps_errno;
   return impl_->StatusOfBypass(reason);
 }
 
 Status CompileCache::Put(std::string_view key, const CacheEntry& entry) {
+  const detail::ErrnoScope keeps_errno;
   StoredEntry stored;
   return impl_->Store(key, entry, true, stored);
 }
 
 Status CompileCache::PutStored(std::string_view key, const StoredEntry& entry,
                                ArtifactSource artifact) {
+  const detail::ErrnoScope keeps_errno;
   detail::EntryHead head;
   if (Status status = detail::DecodeHead(entry, head); !status.ok()) return status;
   if (!impl_->local && !impl_->options.remote) return Status::Error("the cache has no store");
@@ -248,10 +266,12 @@ Status CompileCache::PutStored(std::string_view key, const StoredEntry& entry,
 }
 
 Status CompileCache::RemoveLocal(std::string_view key, const std::string& content_hash) {
+  const detail::ErrnoScope keeps_errno;
   return impl_->local ? impl_->local->RemoveEntry(key, {content_hash, {}, 0}) : Status();
 }
 
 Status CompileCache::Remove(std::string_view key) {
+  const detail::ErrnoScope keeps_errno;
   Status status;
   if (impl_->local) status = impl_->local->Remove(key);
   if (impl_->options.remote) {
@@ -268,6 +288,7 @@ const std::string& CompileCache::layer() const { return impl_->options.layer; }
 bool CompileCache::enabled() const { return impl_->options.enabled; }
 
 CacheCounters CompileCache::counters() const {
+  const detail::ErrnoScope keeps_errno;
   CacheCounters counters;
   {
     Impl::Counted& mine = impl_->tally.get();

@@ -4,6 +4,7 @@
 
 #include "core/cache/byte_coder.h"
 #include "core/clock.h"
+#include "core/errno_scope.h"
 
 namespace libtrace {
 namespace {
@@ -71,10 +72,11 @@ CompileCacheOptions OuterOptions(const LayeredCacheOptions& options) {
 
 }  // namespace
 
-LayeredCompileCache::LayeredCompileCache(LayeredCacheOptions options)
-    : bundled_(options.bundled),
-      outer_(std::make_unique<CompileCache>(OuterOptions(options))),
-      inner_(std::make_unique<CompileCache>(std::move(options.inner))) {}
+LayeredCompileCache::LayeredCompileCache(LayeredCacheOptions options) : bundled_(options.bundled) {
+  const detail::ErrnoScope keeps_errno;
+  outer_ = std::make_unique<CompileCache>(OuterOptions(options));
+  inner_ = std::make_unique<CompileCache>(std::move(options.inner));
+}
 LayeredCompileCache::~LayeredCompileCache() = default;
 
 CompileCache& LayeredCompileCache::outer() { return *outer_; }
@@ -83,6 +85,7 @@ CompileCache& LayeredCompileCache::inner() { return *inner_; }
 CacheResult LayeredCompileCache::GraphCompiler::Compile(const CacheKey& key, bool is_backward,
                                                         FunctionRef<CompileOutput()> compile,
                                                         CallSite location) {
+  const detail::ErrnoScope keeps_errno;
   CacheResult result;
   if (cache_->bundled_) {
     const int64_t start_ns = detail::SteadyNs();
@@ -160,6 +163,7 @@ void LayeredCompileCache::EmitBundledHit(const CacheKey& key, const CacheEntry& 
 LayeredResult LayeredCompileCache::GetOrCompile(const CacheKey& key, GuardCheck check_guard,
                                                 FunctionRef<CompileOutput(GraphCompiler&)> compile,
                                                 CallSite location) {
+  const detail::ErrnoScope keeps_errno;
   LayeredResult result;
   const auto accept = [&](const CacheEntry& outer, CacheInfo& info) {
     return LoadGraphs(outer, check_guard, result, info, location);

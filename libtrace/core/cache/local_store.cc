@@ -19,6 +19,7 @@
 #include "core/cache/byte_coder.h"
 #include "core/clock.h"
 #include "core/digest.h"
+#include "core/errno_scope.h"
 #include "core/per_process.h"
 #include "libtrace/cache/cache_store.h"
 
@@ -165,7 +166,7 @@ struct LocalStore::Impl {
     std::error_code error;
     return fs::file_size(ArtifactPath(key, entry.content_hash), error) ==
                entry.artifact_size_bytes &&
-           fs::exists(HeadPath(key, entry.content_hash), error);
+           fs::is_regular_file(HeadPath(key, entry.content_hash), error);
   }
 };
 
@@ -178,16 +179,17 @@ struct ClaimFiles {
   std::set<int> descriptors;
 };
 // Never destroyed: threads may compile while the process ends.
-ClaimFiles*& TheClaimFiles() {
-  static ClaimFiles* files = [] {
-    pthread_atfork([] { TheClaimFiles()->mutex.lock(); }, [] { TheClaimFiles()->mutex.unlock(); },
-                   [] {
-                     for (const int fd : TheClaimFiles()->descriptors) close(fd);
-                     TheClaimFiles() = new ClaimFiles;
-                   });
-    return new ClaimFiles;
-  }();
-  return files;
+constinit ClaimFiles* g_claim_files = nullptr;
+
+// When the program is loaded, before objects that may use a cache are made: at a first use another
+// thread might fork in the middle of it.
+[[gnu::constructor(101)]] void MakeClaimFiles() {
+  g_claim_files = new ClaimFiles;
+  pthread_atfork([] { g_claim_files->mutex.lock(); }, [] { g_claim_files->mutex.unlock(); },
+                 [] {
+                   for (const int fd : g_claim_files->descriptors) close(fd);
+                   g_claim_files = new ClaimFiles;
+                 });
 }
 
 // A lock on a file, which the kernel gives back with the process. The file says whether its last
@@ -196,14 +198,16 @@ class FileClaim : public CacheClaim {
  public:
   explicit FileClaim(int fd) : fd_(fd), pid_(getpid()) {}
   ~FileClaim() override {
+    const detail::ErrnoScope keeps_errno;
     if (pid_ != getpid()) return;  // closed already
     flock(fd_, LOCK_UN);           // also for programs that are just being started
-    ClaimFiles& files = *TheClaimFiles();
+    ClaimFiles& files = *g_claim_files;
     const std::lock_guard lock(files.mutex);
     files.descriptors.erase(fd_);
     close(fd_);
   }
   void Finish() noexcept override {
+    const detail::ErrnoScope keeps_errno;
     [[maybe_unused]] const ssize_t written = pwrite(fd_, &kFinished, 1, 0);
   }
 
@@ -223,14 +227,16 @@ bool HasJustFinished(int fd) {
 
 }  // namespace
 
-LocalStore::LocalStore(std::string directory, uint64_t max_size_bytes)
-    : impl_(std::make_unique<Impl>()) {
+LocalStore::LocalStore(std::string directory, uint64_t max_size_bytes) {
+  const detail::ErrnoScope keeps_errno;
+  impl_ = std::make_unique<Impl>();
   impl_->directory = std::move(directory);
   impl_->max_size_bytes = max_size_bytes;
 }
 LocalStore::~LocalStore() = default;
 
 Status LocalStore::List(std::string_view key, std::vector<StoredEntry>& entries) {
+  const detail::ErrnoScope keeps_errno;
   entries.clear();
   if (Status status = CheckName(key); !status.ok()) return status;
   std::vector<FoundFile> files = ListFiles(impl_->KeyDirectory(key), false);
@@ -240,7 +246,10 @@ Status LocalStore::List(std::string_view key, std::vector<StoredEntry>& entries)
     if (!Impl::IsEntry(file) || file.path.extension() != kHeadSuffix) continue;
     if (file.size_bytes > kMaxHeadBytes + 8) continue;
     std::string bytes;
-    if (!detail::ReadFile(file.path.native(), bytes).ok()) continue;
+    std::shared_ptr<const ArtifactFile> opened;
+    if (!ArtifactFile::Open(file.path.native(), opened).ok()) continue;
+    const auto append = [&](std::string_view piece) { return bytes.append(piece), true; };
+    if (!detail::ReadChunks(opened->descriptor(), append, 0, file.size_bytes).ok()) continue;
     detail::ByteReader reader(bytes);
     const uint64_t artifact_size_bytes = reader.U64();
     entries.push_back({file.path.stem().native(), std::string(reader.rest()), artifact_size_bytes});
@@ -250,17 +259,20 @@ Status LocalStore::List(std::string_view key, std::vector<StoredEntry>& entries)
 
 Status LocalStore::Open(std::string_view key, const StoredEntry& entry,
                         std::shared_ptr<const ArtifactFile>& file) {
+  const detail::ErrnoScope keeps_errno;
   if (Status status = CheckName(key, entry.content_hash); !status.ok()) return status;
   return ArtifactFile::Open(impl_->ArtifactPath(key, entry.content_hash).native(), file);
 }
 
 Status LocalStore::Load(std::string_view key, const StoredEntry& entry, ChunkSink sink) {
+  const detail::ErrnoScope keeps_errno;
   std::shared_ptr<const ArtifactFile> file;
   if (Status status = Open(key, entry, file); !status.ok()) return status;
   return detail::ReadChunks(file->descriptor(), sink);
 }
 
 Status LocalStore::Put(std::string_view key, const StoredEntry& entry, ArtifactSource artifact) {
+  const detail::ErrnoScope keeps_errno;
   if (Status status = CheckName(key, entry.content_hash); !status.ok()) return status;
   const uint64_t size_bytes = entry.head.size() + 8 + entry.artifact_size_bytes;
   if (impl_->max_size_bytes != 0 && size_bytes > impl_->max_size_bytes / 10 * 9) {
@@ -289,6 +301,7 @@ Status LocalStore::Put(std::string_view key, const StoredEntry& entry, ArtifactS
 }
 
 Status LocalStore::Remove(std::string_view key) {
+  const detail::ErrnoScope keeps_errno;
   if (Status status = CheckName(key); !status.ok()) return status;
   std::error_code error;
   fs::remove_all(impl_->KeyDirectory(key), error);
@@ -296,6 +309,7 @@ Status LocalStore::Remove(std::string_view key) {
 }
 
 Status LocalStore::RemoveEntry(std::string_view key, const StoredEntry& entry) {
+  const detail::ErrnoScope keeps_errno;
   if (Status status = CheckName(key, entry.content_hash); !status.ok()) return status;
   std::error_code error;
   if (fs::remove(impl_->HeadPath(key, entry.content_hash), error)) {
@@ -308,21 +322,28 @@ Status LocalStore::RemoveEntry(std::string_view key, const StoredEntry& entry) {
 }
 
 void LocalStore::Touch(std::string_view key, std::string_view content_hash) {
+  const detail::ErrnoScope keeps_errno;
   if (!CheckName(key, content_hash).ok()) return;
   utimensat(AT_FDCWD, impl_->HeadPath(key, content_hash).c_str(), nullptr, 0);
 }
 
 ClaimState LocalStore::Claim(std::string_view key, std::unique_ptr<CacheClaim>& claim) {
+  const detail::ErrnoScope keeps_errno;
   if (!CheckName(key).ok()) return ClaimState::kUnavailable;
   const fs::path directory = impl_->KeyDirectory(key);
   std::error_code error;
   fs::create_directories(directory, error);
-  ClaimFiles& files = *TheClaimFiles();
+  ClaimFiles& files = *g_claim_files;
   const std::lock_guard lock(files.mutex);  // no fork in between
-  const int fd = open((directory / kClaimName).c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+  // A lock is a file's: one that is a link to another key's, or a device, would be that one's too.
+  constexpr int kFlags = O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
+  const int fd = open((directory / kClaimName).c_str(), kFlags, 0666);
   if (fd < 0) return ClaimState::kUnavailable;
   ClaimState state = ClaimState::kGranted;
-  if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
+  struct stat info {};
+  if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode) || info.st_nlink > 1) {
+    state = ClaimState::kUnavailable;
+  } else if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
     state = errno == EWOULDBLOCK ? ClaimState::kHeld : ClaimState::kUnavailable;
   } else if (HasJustFinished(fd)) {
     state = ClaimState::kFinished;
@@ -339,6 +360,7 @@ ClaimState LocalStore::Claim(std::string_view key, std::unique_ptr<CacheClaim>& 
 }
 
 LocalStoreStats LocalStore::stats() const {
+  const detail::ErrnoScope keeps_errno;
   Impl::Size& mine = impl_->size.get();
   const std::lock_guard lock(mine.mutex);
   return mine.stats;

@@ -16,6 +16,7 @@
 #include "core/cache/atomic_file.h"
 #include "core/cache/byte_coder.h"
 #include "core/cache/resp_connection.h"
+#include "core/errno_scope.h"
 #include "core/per_process.h"
 #include "core/signal_guard.h"
 
@@ -120,6 +121,7 @@ class RedisClaim : public CacheClaim {
     }
   }
   ~RedisClaim() override {
+    const detail::ErrnoScope keeps_errno;
     if (pid_ != getpid()) {  // a forked child has neither the thread nor the claim
       if (thread_.joinable()) thread_.detach();
       return;
@@ -178,6 +180,7 @@ class RedisStore : public CacheStore {
       : link_(std::make_shared<RedisLink>(std::move(options))) {}
 
   Status List(std::string_view key, std::vector<StoredEntry>& entries) override {
+    const detail::ErrnoScope keeps_errno;
     entries.clear();
     RespReply reply;
     if (Status status = link_->Ask({"HGETALL", NameOf(key)}, "*", reply); !status.ok())
@@ -195,6 +198,7 @@ class RedisStore : public CacheStore {
   }
 
   Status Load(std::string_view key, const StoredEntry& entry, ChunkSink sink) override {
+    const detail::ErrnoScope keeps_errno;
     for (uint64_t i = 0; i < ChunkCount(entry); ++i) {
       RespReply reply;
       const std::string name = ChunkName(key, entry, i);
@@ -208,6 +212,7 @@ class RedisStore : public CacheStore {
   }
 
   Status Put(std::string_view key, const StoredEntry& entry, ArtifactSource artifact) override {
+    const detail::ErrnoScope keeps_errno;
     bool is_there = false;
     if (Status status = HasChunks(key, entry, is_there); !status.ok()) return status;
     if (!is_there) {
@@ -223,6 +228,7 @@ class RedisStore : public CacheStore {
   }
 
   Status Remove(std::string_view key) override {
+    const detail::ErrnoScope keeps_errno;
     std::vector<StoredEntry> entries;
     if (Status status = List(key, entries); !status.ok()) return status;
     for (const StoredEntry& entry : entries) {
@@ -232,6 +238,7 @@ class RedisStore : public CacheStore {
   }
 
   Status RemoveEntry(std::string_view key, const StoredEntry& entry) override {
+    const detail::ErrnoScope keeps_errno;
     RespReply reply;
     Status status = link_->Ask({"HDEL", NameOf(key), entry.content_hash}, ":", reply);
     // The size of a damaged entry may be anything: where a hundred parts are not there, none is.
@@ -249,6 +256,7 @@ class RedisStore : public CacheStore {
   }
 
   ClaimState Claim(std::string_view key, std::unique_ptr<CacheClaim>& claim) override {
+    const detail::ErrnoScope keeps_errno;
     const std::string name = NameOf(key) + ":claim";
     const std::string token = NewToken();
     const std::string value = std::string(kCompiling) + token;
@@ -355,6 +363,7 @@ Status ReadHmacKey(const RedisOptions& options, std::string& key) {
 }  // namespace
 
 Status MakeRedisStore(RedisOptions options, std::shared_ptr<CacheStore>& store) {
+  const detail::ErrnoScope keeps_errno;
   std::string hmac_key;
   if (Status status = ReadHmacKey(options, hmac_key); !status.ok()) return status;
   if (options.tls && !options.unix_socket.empty())

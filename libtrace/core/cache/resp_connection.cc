@@ -20,6 +20,7 @@
 #include <charconv>
 #include <cstring>
 
+#include "core/errno_scope.h"
 #include "core/signal_guard.h"
 
 namespace libtrace::detail {
@@ -54,6 +55,7 @@ bool ParseNumber(std::string_view text, int64_t& number) {
 }  // namespace
 
 RespConnection::~RespConnection() {
+  const ErrnoScope keeps_errno;
   if (tls_ != nullptr) SSL_free(tls_);
   if (tls_context_ != nullptr) SSL_CTX_free(tls_context_);
   if (fd_ >= 0) close(fd_);

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -34,12 +35,27 @@ class Flight {
   std::unique_ptr<CacheClaim> local_, remote_;
 };
 
+// Why a lookup compiles although another one compiles the key.
+enum class GaveUp { kNot, kAfterMaxWait, kNested };
+
+struct FlightWaits {
+  std::chrono::milliseconds max_wait{600'000};
+  // For another process, of a thread that compiles another key, if the two could wait for each other.
+  std::chrono::milliseconds max_nested_wait{10'000};
+};
+
 // How one lookup gets the right to compile.
+//
+// A thread that compiles one key and wants another one waits for the process that has it for as long
+// as it takes if the other key comes later in the order of keys, which is the same in all processes:
+// these waits cannot form a circle. Otherwise it waits for max_nested_wait, then compiles for itself.
+// In this process circles are seen, and nobody waits in one.
 class FlightPlan {
  public:
-  // `name` is the same for all lookups of the same entries. Either store may be null.
-  FlightPlan(std::string name, std::string_view key, LocalStore* local, CacheStore* remote,
-             std::chrono::milliseconds max_wait);
+  // `name` is the same for all lookups of the same entries in this process, `key` in all processes.
+  // Either store may be null.
+  FlightPlan(std::string name, std::string key, LocalStore* local, CacheStore* remote,
+             const FlightWaits& waits);
 
   // Waits while another lookup compiles the key, and calls `look_again` from time to time. Returns
   // true when that has found the entry; false: compile, and keep `flight` until the entry is
@@ -47,17 +63,26 @@ class FlightPlan {
   bool WaitOrClaim(FunctionRef<bool()> look_again, std::shared_ptr<Flight>& flight);
 
   int64_t waited_ns() const { return waited_ns_; }
+  GaveUp gave_up() const { return gave_up_; }
 
  private:
+  using Clock = std::chrono::steady_clock;
+  enum class Joined { kFirst, kFinished, kGivenUp };
+
+  Joined Join();
   ClaimState ClaimIn(CacheStore* store, std::unique_ptr<CacheClaim>& claim,
                      FunctionRef<bool()> look_again, bool& is_found);
 
-  std::string name_;
-  std::string_view key_;
+  std::string name_, key_;
+  std::string place_;  // in the order; what has no store comes before a key's lookup in stores
   LocalStore* local_;
   CacheStore* remote_;
-  std::chrono::steady_clock::time_point deadline_;
+  FlightWaits waits_;
+  Clock::time_point deadline_;
+  std::optional<Clock::time_point> nested_deadline_;
+  bool is_in_order_ = true;
   int64_t waited_ns_ = 0;
+  GaveUp gave_up_ = GaveUp::kNot;
 };
 
 }  // namespace LIBTRACE_EXPORT

@@ -13,6 +13,7 @@
 #include <stdexcept>
 
 #include "core/clock.h"
+#include "core/errno_scope.h"
 #include "core/signal_guard.h"
 #include "libtrace/log_format.h"
 #include "libtrace/sink.h"
@@ -24,6 +25,10 @@ namespace {
   what.append(" ").append(path).append(": ").append(std::strerror(error));
   throw std::runtime_error(what.append("; records are lost and counted until it works again"));
 }
+
+// Where descriptors begin that a host does not get for its own files: one that closes all that it
+// knows nothing of, as daemons do, and then opens a file must not find records in it.
+constexpr int kLowestDescriptor = 256;
 
 // Makes `path` and its parents; true if it is a directory afterwards.
 bool MakeDirectories(const std::string& path) {
@@ -118,6 +123,7 @@ class FileSink : public TraceSink {
       if (count < 0 && errno == EINTR) continue;
       if (count <= 0) {
         const int error = count == 0 ? ENOSPC : errno;
+        if (error == EBADF) fd_ = -1;  // the host closed it: the next record opens another file
         if (left != record.size() && ftruncate(fd, static_cast<off_t>(size_bytes_)) != 0) {
           size_bytes_ += record.size() - left;
           is_torn_ = true;
@@ -157,6 +163,13 @@ class FileSink : public TraceSink {
     DeleteOldFiles();
   }
 
+  static int MovedUp(int fd) {
+    const int moved = fcntl(fd, F_DUPFD_CLOEXEC, kLowestDescriptor);
+    if (moved < 0) return fd;  // the process may not have so many
+    close(fd);
+    return moved;
+  }
+
   int Create() {
     if (!MakeDirectories(options_.directory)) return -1;
     for (int attempt = 0; attempt < 100; ++attempt) {
@@ -164,7 +177,8 @@ class FileSink : public TraceSink {
       new_path_.append("/").append(format::FormatFileName(options_.rank, RandomName()));
       const int fd =
           open(new_path_.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-      if (fd >= 0 || errno != EEXIST) return fd;
+      if (fd >= 0) return MovedUp(fd);
+      if (errno != EEXIST) return fd;
     }
     errno = EEXIST;
     return -1;
@@ -202,6 +216,7 @@ class FileSink : public TraceSink {
 }  // namespace
 
 std::shared_ptr<TraceSink> MakeFileSink(FileSinkOptions options) {
+  const detail::ErrnoScope keeps_errno;
   return std::make_shared<FileSink>(std::move(options));
 }
 

@@ -1,3 +1,4 @@
+#include "core/errno_scope.h"
 #include "libtrace/sink.h"
 
 namespace libtrace {
@@ -16,11 +17,13 @@ void MemorySink::Write(std::string_view record) {
 }
 
 std::vector<std::string> MemorySink::records() const {
+  const detail::ErrnoScope keeps_errno;
   const std::lock_guard lock(mutex_);
   return records_;
 }
 
 std::string MemorySink::text() const {
+  const detail::ErrnoScope keeps_errno;
   const std::lock_guard lock(mutex_);
   std::string text;
   for (const std::string& record : records_) text += record;

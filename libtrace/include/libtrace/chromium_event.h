@@ -64,19 +64,13 @@ class TimedSpan {
   static Active* Begin(std::string_view name, std::string_view fn_name,
                        const CallSite& location) noexcept;
   static void Finish(Active* active) noexcept;
+  static void AppendArg(std::string_view name, ArgsBuilder write, std::string& args) noexcept;
   // Not inlined: a span that is off would save registers for it.
   template <class T>
   [[gnu::noinline]] static void Append(std::string_view name, const T& value,
                                        std::string& args) noexcept {
-    const size_t size = args.size();
-    try {
-      args += ", ";
-      AppendJsonString(name, args);
-      args += ": ";
-      JsonWriter(args).Value(value);
-    } catch (...) {  // no memory: the event goes without this arg
-      args.resize(size);
-    }
+    AppendArg(
+        name, [&](JsonWriter& json) { json.Value(value); }, args);
   }
 
   Active* active_ = nullptr;  // owned; null = tracing was off

@@ -80,16 +80,13 @@ struct CompilationMetrics {
   // no memory.
   template <class T>
   bool Set(std::string_view name, const T& value) noexcept {
-    try {
-      std::string json;
-      JsonWriter(json).Value(value);
-      return SetJson(name, json);
-    } catch (...) {
-      return false;
-    }
+    return SetBuilt(name, [&](JsonWriter& json) { json.Value(value); });
   }
   // The same with JSON text; false also if it is not JSON.
   bool SetJson(std::string_view name, std::string_view json) noexcept;
+
+ private:
+  bool SetBuilt(std::string_view name, FunctionRef<void(JsonWriter&)> write) noexcept;
 };
 
 void EmitCompilationMetrics(const CompilationMetrics& metrics,

@@ -92,6 +92,9 @@ class Compile {
             std::optional<uint32_t> user_line = {}) noexcept;
   // The same with the exception that is being handled; within a catch block.
   void FailWithCurrentException() noexcept;
+  // Writes the end of the compile now. The context lasts until the destructor, which then writes
+  // nothing.
+  void End() noexcept;
 
  private:
   void Begin(const CompileDescription& description) noexcept;

@@ -97,7 +97,9 @@ void libtrace_emit_artifact(const libtrace_site* site, const char* name, const c
 void libtrace_instant(const libtrace_site* site, const char* name, const char* args);
 
 /* ---- Compiles ----
- * A compile belongs to the thread that began it: end it there, inner ones first. */
+ * A compile belongs to the thread that began it: end it there, inner ones first. One that is ended
+ * on another thread is written, but the first thread's records still carry its ids; its memory is
+ * not given back. */
 
 typedef struct libtrace_compile libtrace_compile;
 

@@ -22,7 +22,8 @@
 //                            installed one
 //
 // Sizes take a suffix K, M or G (powers of 1024). A value that cannot be read is reported once
-// (on_error); the default is used. The caches have no variables: their options are arguments.
+// (on_error); the default is used. The caches have no variables: their options are arguments. In a
+// set-user-ID program no variable has an effect, RANK neither.
 #pragma once
 
 #include <chrono>

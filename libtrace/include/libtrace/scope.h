@@ -1,7 +1,7 @@
 // Which compile a record belongs to: a thread-local context, set by scopes.
 //
-// Every scope restores what it found when it ends; scopes of a thread must end in reverse order (as
-// automatic variables do). A context is a value: take it with CurrentContext(), hand it to another
+// Every scope restores what it found when it ends; scopes of a thread end in reverse order (as
+// automatic variables do), on that thread. One that ends before its inner ones leaves these be. A context is a value: take it with CurrentContext(), hand it to another
 // thread, and open a ContextScope there. All of it works, and costs a few ns, when tracing is off.
 #pragma once
 
@@ -64,8 +64,10 @@ class ContextScope {
   Context& context() { return context_; }
 
  private:
+  friend const Context& CurrentContext() noexcept;
+
   Context context_;
-  const Context* previous_;
+  ContextScope* outer_;
 };
 
 // Begins a compile. An id without compiled_autograd_id inherits the surrounding one, so that a
@@ -76,6 +78,7 @@ class CompileScope : public ContextScope {
   explicit CompileScope(Frame& frame) noexcept : CompileScope(frame.NextCompile()) {}
 
   const CompileId& id() { return context().compile_id; }
+  uint32_t attempt() { return context().attempt; }
   // The analysis starts over (a graph break, a failed assumption): later records carry attempt + 1.
   void Restart() { ++context().attempt; }
 };

@@ -33,7 +33,8 @@ Stack CaptureStack(int max_frames = 32, int skip = 0) noexcept;
 
 // Gives the records that this thread emits outside every compile this stack instead of their call
 // site (a host that interprets another language knows better where it is). `frames` must outlive
-// the scope; scopes nest and end in reverse order on the thread that began them.
+// the scope; scopes nest and end in reverse order on the thread that began them. One that ends
+// before its inner ones leaves these be.
 class StackScope {
  public:
   explicit StackScope(ArrayView<StackFrame> frames) noexcept;
@@ -44,7 +45,8 @@ class StackScope {
   static ArrayView<StackFrame> Current() noexcept;
 
  private:
-  ArrayView<StackFrame> previous_;
+  ArrayView<StackFrame> frames_;
+  StackScope* outer_;
 };
 
 }  // namespace LIBTRACE_EXPORT

@@ -1,7 +1,6 @@
 // Status: success, or one sentence that says what went wrong.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <utility>
 
@@ -14,20 +13,19 @@ class [[nodiscard]] Status {
   Status() = default;  // success
   static Status Error(std::string message) {
     Status status;
+    status.is_error_ = true;
     status.message_ = std::move(message);
     return status;
   }
 
-  bool ok() const { return !message_; }
+  bool ok() const { return !is_error_; }
   explicit operator bool() const { return ok(); }
   // "" on success.
-  const std::string& message() const {
-    static const std::string empty;
-    return message_ ? *message_ : empty;
-  }
+  const std::string& message() const { return message_; }
 
  private:
-  std::optional<std::string> message_;
+  bool is_error_ = false;
+  std::string message_;
 };
 
 }  // namespace LIBTRACE_EXPORT

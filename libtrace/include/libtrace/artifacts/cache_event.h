@@ -48,7 +48,10 @@ struct CacheInfo {
   std::optional<std::string> answered_by{};   // ours: local, remote, memory
   std::optional<std::string> remote_error{};  // ours: the error of the remote store
   std::optional<int64_t> waited_ns{};         // ours: for another one that compiled the key
-  std::optional<std::string> compile_id{};    // default: the thread's; none outside a compile
+  // Ours: why it compiles although another one compiles the key: max_wait (that took too long) or
+  // nested (that may wait for this thread).
+  std::optional<std::string> wait_given_up{};
+  std::optional<std::string> compile_id{};  // default: the thread's; none outside a compile
 };
 
 void EmitCacheEvent(std::string_view layer, CacheState state, const CacheInfo& info,

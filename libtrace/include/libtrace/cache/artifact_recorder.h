@@ -34,7 +34,7 @@ struct CacheBundleInfo {
   uint64_t skipped_count = 0;  // populate: entries of layers that were not given, or not kept
 };
 
-// Thread-safe. Not for a child that was forked while another thread used it.
+// Thread-safe. A forked child begins with an empty one, which is not saved by itself.
 class ArtifactRecorder {
  public:
   ArtifactRecorder();

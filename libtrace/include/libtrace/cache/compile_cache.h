@@ -19,7 +19,11 @@
 // compiles and the others wait until it has stored the entry; the events of those have waited_ns.
 // If the process that compiles ends, a waiting one takes over (with Redis, after
 // RedisOptions::claim_lease). A lookup waits for at most one compile: if the entry is not stored
-// after it (uncacheable, other guards), those that waited compile concurrently.
+// after it (uncacheable, other guards), those that waited compile concurrently. A lookup by a thread
+// that compiles another key does not wait in a circle: in this process it compiles at once, for
+// another process it waits for max_nested_wait if that could wait for this one. Lookups that other
+// threads make for a compile are not seen to be nested in it. A lookup that has given up waiting says
+// so in its event (wait_given_up).
 #pragma once
 
 #include <chrono>
@@ -121,6 +125,9 @@ struct CompileCacheOptions {
   bool artifacts_as_files = false;
   bool single_flight = true;
   std::chrono::milliseconds max_wait{600'000};  // for another compile; then compile here too
+  // The same, of a lookup by a thread that compiles another key, for another process that may wait
+  // for that key.
+  std::chrono::milliseconds max_nested_wait{10'000};
 };
 
 class CompileCache {

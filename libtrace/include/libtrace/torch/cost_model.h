@@ -41,10 +41,10 @@ struct Roofline {
 };
 
 // Measured once per process and kind of device, at the first call (about 50 ms on an idle core);
-// thread-safe. The models of libtrace::torch call it while they load, if tracing is on, so that no
-// request waits for it. A program that uses OpObserver alone, or starts a trace after its models are
-// loaded, calls it before it serves. The ops it runs are not observed. Defined in libtrace::torch, as
-// it runs libtorch's ops.
+// thread-safe. A child that is forked meanwhile measures for itself. The models of libtrace::torch
+// call it while they load, if tracing is on, so that no request waits for it. A program that uses
+// OpObserver alone, or starts a trace after its models are loaded, calls it before it serves. The ops
+// it runs are not observed. Defined in libtrace::torch, as it runs libtorch's ops.
 const Roofline& MeasuredRoofline();  // of the CPU
 // `device` as in TensorMeta: `cpu`, `cuda:0` (one measurement is used for all of its kind). Null:
 // libtorch cannot use it, or it is of a kind that is not measured (neither cpu nor cuda).

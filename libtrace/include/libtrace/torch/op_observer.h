@@ -64,7 +64,7 @@ class OpObserver {
   OpObserver(const OpObserver&) = delete;
   OpObserver& operator=(const OpObserver&) = delete;
 
-  // Stops observing, and emits the records. A second call does nothing.
+  // Stops observing, and emits the records; on any thread. A second call does nothing.
   void Emit() noexcept;
   // Stops observing without emitting.
   void Stop() noexcept;
