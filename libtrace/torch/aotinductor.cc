@@ -16,6 +16,7 @@
 #include <type_traits>
 #include <typeinfo>
 
+#include "core/errno_scope.h"
 #include "libtrace/artifacts/model_load.h"
 #include "libtrace/cache/cache_key.h"
 #include "libtrace/compile.h"
@@ -225,7 +226,9 @@ struct AotiObserver::Call::State {
 
 AotiObserver::AotiObserver(Loader& loader, const std::string& package_path, AotiOptions options,
                            CallSite location)
-    : package_(std::make_shared<LoadedPackage>()), options_(std::move(options)) {
+    : options_(std::move(options)) {
+  const detail::ErrnoScope keeps_errno;
+  package_ = std::make_shared<LoadedPackage>();
   package_->loader = &loader;
   Compile compile(package_->frame, {.function = options_.name, .file = package_path}, location);
   package_->compile_id = compile.id();
@@ -239,10 +242,14 @@ AotiObserver::AotiObserver(Loader& loader, const std::string& package_path, Aoti
 }
 AotiObserver::AotiObserver(std::shared_ptr<LoadedPackage> package, AotiOptions options)
     : package_(std::move(package)), options_(std::move(options)) {}
-AotiObserver::~AotiObserver() = default;
+AotiObserver::~AotiObserver() {
+  const detail::ErrnoScope keeps_errno;
+  package_.reset();
+}
 
 AotiObserver::Call::Call(AotiObserver& observer, CallSite location) noexcept {
   if (!IsEnabled()) return;
+  const detail::ErrnoScope keeps_errno;
   try {
     auto state = std::make_unique<State>();
     state->observer = &observer;
@@ -263,16 +270,19 @@ AotiObserver::Call::Call(AotiObserver& observer, CallSite location) noexcept {
 
 AotiObserver::Call::~Call() {
   if (state_ == nullptr) return;
-  const int64_t duration_ns = state_->duration_ns.value_or(NowNs() - state_->start_ns);
-  const AotiOptions& options = state_->observer->options_;
-  const bool has_thrown = std::uncaught_exceptions() > state_->uncaught_count;
+  const detail::ErrnoScope keeps_errno;
+  const auto state = std::move(state_);
+  const int64_t duration_ns = state->duration_ns.value_or(NowNs() - state->start_ns);
+  const AotiOptions& options = state->observer->options_;
+  const bool has_thrown = std::uncaught_exceptions() > state->uncaught_count;
   if (options.executions == nullptr || has_thrown) return;
-  options.executions->Executed(state_->observer->package_->compile_id, options.name, duration_ns,
-                               state_->location);
+  options.executions->Executed(state->observer->package_->compile_id, options.name, duration_ns,
+                               state->location);
 }
 
 void AotiObserver::Call::Returned(const std::vector<at::Tensor>& outputs) noexcept {
   if (state_ == nullptr) return;
+  const detail::ErrnoScope keeps_errno;
   state_->duration_ns = NowNs() - state_->start_ns;
   state_->ops.reset();
   if (!state_->digested) return;
@@ -294,6 +304,7 @@ struct AotiModel::Impl {
 };
 
 AotiModel::AotiModel(const std::string& package_path, AotiOptions options, CallSite location) {
+  const detail::ErrnoScope keeps_errno;
   auto package = std::make_shared<LoadedPackage>();
   {
     Compile compile(package->frame, {.function = options.name, .file = package_path}, location);
@@ -304,7 +315,10 @@ AotiModel::AotiModel(const std::string& package_path, AotiOptions options, CallS
   impl_ = MakeImpl(std::move(package), std::move(options));
 }
 AotiModel::AotiModel(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
-AotiModel::~AotiModel() = default;
+AotiModel::~AotiModel() {
+  const detail::ErrnoScope keeps_errno;
+  impl_.reset();
+}
 
 std::unique_ptr<AotiModel::Impl> AotiModel::MakeImpl(std::shared_ptr<LoadedPackage> package,
                                                      AotiOptions options) {
@@ -313,6 +327,7 @@ std::unique_ptr<AotiModel::Impl> AotiModel::MakeImpl(std::shared_ptr<LoadedPacka
 
 std::vector<at::Tensor> AotiModel::Run(const std::vector<at::Tensor>& inputs, void* stream,
                                        CallSite location) {
+  const detail::ErrnoScope keeps_errno;
   AotiObserver::Call call(impl_->observer, location);
   std::vector<at::Tensor> outputs = impl_->package->loader->run(inputs, stream);
   call.Returned(outputs);
@@ -324,6 +339,7 @@ Loader& AotiModel::loader() { return *impl_->package->loader; }
 CachedAotiModel LoadOrBuildPackage(CompileCache& cache, const AotiRequest& request,
                                    const AotiOptions& options, FunctionRef<std::string()> build,
                                    LoadedModels* loaded, CallSite location) {
+  const detail::ErrnoScope keeps_errno;
   const int64_t start_ns = NowNs();
   const CacheKey key = KeyOf(request, options);
   const auto load_now = [&] {

@@ -1,8 +1,12 @@
 #include <ATen/core/ivalue_inl.h>
 
+#include <algorithm>
 #include <chrono>
+#include <iterator>
 #include <string_view>
+#include <utility>
 
+#include "core/errno_scope.h"
 #include "libtrace/artifacts/collective_schedule.h"
 #include "libtrace/scope.h"
 #include "libtrace/trace.h"
@@ -22,7 +26,7 @@ std::vector<std::vector<int64_t>> Shapes(const TensorList& tensors) {
 
 // c10d's name -> the schedule's.
 std::string ScheduleName(const std::string& op) {
-  static const std::map<std::string_view, std::string_view> kFunctional = {
+  constexpr std::pair<std::string_view, std::string_view> kFunctional[] = {
       {"all_reduce", "all_reduce_"},
       {"all_reduce_coalesced", "all_reduce_coalesced_"},
       {"broadcast", "broadcast_"},
@@ -30,8 +34,9 @@ std::string ScheduleName(const std::string& op) {
       {"reduce_scatter", "reduce_scatter_tensor"},
       {"all_to_all", "all_to_all_single"},
   };
-  const auto found = kFunctional.find(op);
-  if (found != kFunctional.end())
+  const auto* const found = std::find_if(std::begin(kFunctional), std::end(kFunctional),
+                                         [&](const auto& one) { return one.first == op; });
+  if (found != std::end(kFunctional))
     return "torch.ops._c10d_functional." + std::string(found->second) + ".default";
   return "torch.ops.c10d." + op + ".default";
 }
@@ -54,6 +59,7 @@ CollectiveLog::Impl::Entry CollectiveLog::Impl::Append(IssuedCollective collecti
                                                        const TensorList& outputs,
                                                        bool shares_number) {
   if (IsInherited()) return nullptr;
+  const detail::ErrnoScope keeps_errno;
   collective.input_shapes = Shapes(inputs);
   collective.output_shapes = Shapes(outputs);
   const TensorList& typed = inputs.empty() ? outputs : inputs;
@@ -105,6 +111,7 @@ void CollectiveLog::Impl::Finish(IssuedCollective& entry, int64_t start_ns) {
 
 void CollectiveLog::Impl::FinishWith(const std::shared_ptr<Impl>& log, const Entry& entry,
                                      int64_t start_ns, const Work& work) {
+  const detail::ErrnoScope keeps_errno;
   if (!work.defined()) return log->Finish(*entry, start_ns);
   try {  // point-to-point works have no future: their completion cannot be seen from outside
     const auto future = work->getFuture();
@@ -129,9 +136,15 @@ void CollectiveLog::Impl::EmitKept() {
   if (unwritten != 0) EmitCollectiveState({.unwritten_count = unwritten}, location);
 }
 
-CollectiveLog::CollectiveLog(CollectiveLogOptions options)
-    : impl_(std::make_shared<Impl>(options)) {}
-CollectiveLog::~CollectiveLog() { Emit(); }
+CollectiveLog::CollectiveLog(CollectiveLogOptions options) {
+  const detail::ErrnoScope keeps_errno;
+  impl_ = std::make_shared<Impl>(options);
+}
+CollectiveLog::~CollectiveLog() {
+  const detail::ErrnoScope keeps_errno;
+  Emit();
+  impl_.reset();
+}
 
 size_t CollectiveLog::size() const {
   if (impl_->IsInherited()) return 0;
@@ -146,6 +159,7 @@ uint64_t CollectiveLog::unwritten_count() const {
 }
 
 void CollectiveLog::Emit() noexcept {
+  const detail::ErrnoScope keeps_errno;
   try {
     impl_->EmitKept();
   } catch (...) {  // no memory: they stay for the next time
@@ -154,6 +168,7 @@ void CollectiveLog::Emit() noexcept {
 
 void CollectiveLog::EmitSchedule() noexcept {
   if (impl_->IsInherited()) return;
+  const detail::ErrnoScope keeps_errno;
   try {
     std::vector<std::optional<std::string>> schedule;
     {

@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <atomic>
+#include <iterator>
 #include <map>
 #include <utility>
 
+#include "core/errno_scope.h"
 #include "core/per_process.h"
 #include "libtrace/trace.h"
 #include "torch/collective_entries.h"
@@ -75,8 +77,9 @@ const char* OpName(c10d::HookOpName name) {
 
 CollectiveObserver::CollectiveObserver(c10::intrusive_ptr<c10d::ProcessGroup> group,
                                        std::string process_group,
-                                       std::shared_ptr<CollectiveLog> log, CallSite location)
-    : impl_(new Impl{std::move(group), std::move(process_group), std::move(log)}) {
+                                       std::shared_ptr<CollectiveLog> log, CallSite location) {
+  const detail::ErrnoScope keeps_errno;
+  impl_.reset(new Impl{std::move(group), std::move(process_group), std::move(log)});
   impl_->log->impl()->AddGroup(location);
   static std::atomic<int64_t> next_hook_id{int64_t{0x6c74} << 32};  // far from those of others
   impl_->hook_id = next_hook_id++;
@@ -84,6 +87,7 @@ CollectiveObserver::CollectiveObserver(c10::intrusive_ptr<c10d::ProcessGroup> gr
   impl->group->registerPreHook(impl->hook_id, [impl](const c10d::PreHookArgs& args) {
     const char* const op = OpName(args.name);
     if (op == nullptr || !IsEnabled()) return;
+    const detail::ErrnoScope keeps_errno;
     try {
       IssuedCollective collective{.op = op};
       if (args.root >= 0) collective.root_rank = args.root;
@@ -96,6 +100,7 @@ CollectiveObserver::CollectiveObserver(c10::intrusive_ptr<c10d::ProcessGroup> gr
     }
   });
   impl->group->registerPostHook(impl->hook_id, [impl](const c10d::PostHookArgs& args) {
+    const detail::ErrnoScope keeps_errno;
     std::pair<CollectiveLog::Impl::Entry, int64_t> issued;
     {
       const std::lock_guard lock(impl->mutex);
@@ -109,6 +114,7 @@ CollectiveObserver::CollectiveObserver(c10::intrusive_ptr<c10d::ProcessGroup> gr
 }
 
 CollectiveObserver::~CollectiveObserver() {
+  const detail::ErrnoScope keeps_errno;
   impl_->group->unregisterPreHook(impl_->hook_id);
   impl_->group->unregisterPostHook(impl_->hook_id);
 }
@@ -119,7 +125,7 @@ namespace {
 
 // c10d's op -> the name in the log; null for what is no collective.
 const char* OpName(std::string_view op) {
-  static const std::map<std::string_view, const char*> kNames = {
+  constexpr std::pair<std::string_view, const char*> kNames[] = {
       {"c10d::allreduce_", "all_reduce"},
       {"c10d::allreduce_coalesced_", "all_reduce_coalesced"},
       {"c10d::allreduce_sparse_", "all_reduce_sparse"},
@@ -142,8 +148,9 @@ const char* OpName(std::string_view op) {
       {"c10d::recv_", "recv"},
       {"c10d::recv_any_source_", "recv"},
   };
-  const auto found = kNames.find(op);
-  return found == kNames.end() ? nullptr : found->second;
+  const auto* const found = std::find_if(std::begin(kNames), std::end(kNames),
+                                         [op](const auto& one) { return one.first == op; });
+  return found == std::end(kNames) ? nullptr : found->second;
 }
 
 // The object of that custom class of c10d, or null.
@@ -169,10 +176,8 @@ struct Observers {
   std::multimap<const c10d::ProcessGroup*, CollectiveObserver::Impl*> by_group;
 };
 // Never destroyed: ops run while the process ends.
-Observers& TheObservers() {
-  static const auto& observers = *new detail::PerProcess<Observers>;
-  return observers.get();
-}
+constinit std::atomic<detail::PerProcess<Observers>*> g_observers{nullptr};
+Observers& TheObservers() { return detail::MadeOnce(g_observers).get(); }
 at::CallbackHandle callback = 0;  // 0 = not registered; a child inherits that of its parent
 
 // What one op carries from its start to its end.
@@ -223,6 +228,7 @@ std::unique_ptr<at::ObserverContext> OnStart(const at::RecordFunction& function)
   if (name.substr(0, 6) != "c10d::" || !IsEnabled()) return nullptr;
   const char* const op = OpName(name);
   if (op == nullptr) return nullptr;
+  const detail::ErrnoScope keeps_errno;
   try {
     const Arguments arguments(op, function.inputs());
     auto context = std::make_unique<IssueContext>();
@@ -243,6 +249,7 @@ std::unique_ptr<at::ObserverContext> OnStart(const at::RecordFunction& function)
 
 void OnEnd(const at::RecordFunction& function, at::ObserverContext* context) {
   if (context == nullptr) return;
+  const detail::ErrnoScope keeps_errno;
   const auto& issue = *static_cast<IssueContext*>(context);
   try {
     Work work;
@@ -260,8 +267,9 @@ void OnEnd(const at::RecordFunction& function, at::ObserverContext* context) {
 
 CollectiveObserver::CollectiveObserver(c10::intrusive_ptr<c10d::ProcessGroup> group,
                                        std::string process_group,
-                                       std::shared_ptr<CollectiveLog> log, CallSite location)
-    : impl_(new Impl{std::move(group), std::move(process_group), std::move(log)}) {
+                                       std::shared_ptr<CollectiveLog> log, CallSite location) {
+  const detail::ErrnoScope keeps_errno;
+  impl_.reset(new Impl{std::move(group), std::move(process_group), std::move(log)});
   impl_->log->impl()->AddGroup(location);
   Observers& observers = TheObservers();
   const std::lock_guard lock(observers.mutex);
@@ -274,6 +282,7 @@ CollectiveObserver::CollectiveObserver(c10::intrusive_ptr<c10d::ProcessGroup> gr
 }
 
 CollectiveObserver::~CollectiveObserver() {
+  const detail::ErrnoScope keeps_errno;
   Observers& observers = TheObservers();
   const std::lock_guard lock(observers.mutex);
   const auto [first, last] = observers.by_group.equal_range(impl_->group.get());

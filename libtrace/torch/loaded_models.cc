@@ -1,14 +1,14 @@
 #include "libtrace/torch/loaded_models.h"
 
-#include <condition_variable>
+#include <chrono>
 #include <iterator>
 #include <list>
 #include <map>
 #include <mutex>
-#include <optional>
 #include <string>
-#include <thread>
 
+#include "core/cache/single_flight.h"
+#include "core/errno_scope.h"
 #include "core/per_process.h"
 
 namespace libtrace {
@@ -23,17 +23,26 @@ struct Models {
   using Model = LoadedModels::Model;
 
   std::mutex mutex;
-  std::condition_variable loaded;
   std::list<Held> held;  // the one that was asked for last is first
   std::map<std::string, std::list<Held>::iterator, std::less<>> by_key;
-  std::map<std::string, std::thread::id, std::less<>> loading;  // and by which thread
   LoadedModelsStats stats;
 
+  // False: it is not held.
+  bool Find(std::string_view key, std::shared_ptr<void>& object);
   // Under the mutex. Moves what is no longer held to `dropped`, whose destructors are not for
   // locks.
   void Hold(std::string_view key, Model model, uint64_t max_size_bytes, std::list<Held>& dropped);
-  Model LoadAlone(std::string_view key, FunctionRef<Model()> load, uint64_t max_size_bytes);
 };
+
+bool Models::Find(std::string_view key, std::shared_ptr<void>& object) {
+  const std::lock_guard lock(mutex);
+  const auto found = by_key.find(key);
+  if (found == by_key.end()) return false;
+  held.splice(held.begin(), held, found->second);
+  ++stats.hit_count;
+  object = found->second->model.object;
+  return true;
+}
 
 void Models::Hold(std::string_view key, Model model, uint64_t max_size_bytes,
                   std::list<Held>& dropped) {
@@ -52,30 +61,6 @@ void Models::Hold(std::string_view key, Model model, uint64_t max_size_bytes,
   by_key[held.front().key] = held.begin();
 }
 
-// `key` is in `loading` and is removed in every case.
-LoadedModels::Model Models::LoadAlone(std::string_view key, FunctionRef<Model()> load,
-                                      uint64_t max_size_bytes) {
-  std::list<Held> dropped;
-  std::optional<Model> model;
-  const auto end = [&] {
-    {
-      const std::lock_guard lock(mutex);
-      ++stats.load_count;
-      loading.erase(loading.find(key));
-      if (model) Hold(key, *model, max_size_bytes, dropped);
-    }
-    loaded.notify_all();
-  };
-  try {
-    model = load();
-  } catch (...) {
-    end();
-    throw;
-  }
-  end();
-  return *model;
-}
-
 }  // namespace
 
 struct LoadedModels::Impl {
@@ -83,39 +68,57 @@ struct LoadedModels::Impl {
   detail::PerProcess<Models> models;
 };
 
-LoadedModels::LoadedModels(uint64_t max_size_bytes) : impl_(std::make_unique<Impl>()) {
+LoadedModels::LoadedModels(uint64_t max_size_bytes) {
+  const detail::ErrnoScope keeps_errno;
+  impl_ = std::make_unique<Impl>();
   impl_->max_size_bytes = max_size_bytes;
 }
-LoadedModels::~LoadedModels() = default;
+LoadedModels::~LoadedModels() {
+  const detail::ErrnoScope keeps_errno;
+  impl_.reset();
+}
 
 std::shared_ptr<void> LoadedModels::GetOrLoad(std::string_view key, FunctionRef<Model()> load,
                                               bool* is_hit) {
-  *is_hit = false;
+  const detail::ErrnoScope keeps_errno;
   Models& models = impl_->models.get();
-  {
-    std::unique_lock lock(models.mutex);
-    while (true) {
-      if (const auto found = models.by_key.find(key); found != models.by_key.end()) {
-        models.held.splice(models.held.begin(), models.held, found->second);
-        ++models.stats.hit_count;
-        *is_hit = true;
-        return found->second->model.object;
-      }
-      const auto other = models.loading.find(key);
-      if (other == models.loading.end()) break;
-      if (other->second == std::this_thread::get_id()) {
-        ++models.stats.load_count;
-        lock.unlock();
-        return load().object;
-      }
-      models.loaded.wait(lock);
-    }
-    models.loading.emplace(key, std::this_thread::get_id());
+  std::shared_ptr<void> object;
+  *is_hit = models.Find(key, object);
+  if (*is_hit) return object;
+  // In the table in which compiles wait for each other: a load may wait for one, and the other way.
+  const std::string name = std::to_string(reinterpret_cast<uintptr_t>(&models));
+  constexpr auto kNoLimit = std::chrono::hours(24 * 365);
+  std::shared_ptr<detail::Flight> flight;
+  bool waits = true;
+  while (waits && flight == nullptr) {
+    detail::FlightPlan plan(std::string("loaded\n").append(name).append("\n").append(key),
+                            std::string(key), nullptr, nullptr, {.max_wait = kNoLimit});
+    *is_hit = plan.WaitOrClaim([&] { return models.Find(key, object); }, flight);
+    if (*is_hit) return object;
+    waits = plan.gave_up() == detail::GaveUp::kNot;
   }
-  return models.LoadAlone(key, load, impl_->max_size_bytes).object;
+  const auto count = [&] {
+    const std::lock_guard lock(models.mutex);
+    ++models.stats.load_count;
+  };
+  Model model;
+  try {
+    model = load();
+  } catch (...) {
+    count();
+    throw;
+  }
+  count();
+  std::list<Held> dropped;
+  if (flight != nullptr) {
+    const std::lock_guard lock(models.mutex);
+    models.Hold(key, model, impl_->max_size_bytes, dropped);
+  }
+  return model.object;
 }
 
 LoadedModelsStats LoadedModels::stats() const {
+  const detail::ErrnoScope keeps_errno;
   Models& models = impl_->models.get();
   const std::lock_guard lock(models.mutex);
   LoadedModelsStats stats = models.stats;
@@ -124,6 +127,7 @@ LoadedModelsStats LoadedModels::stats() const {
 }
 
 void LoadedModels::Clear() {
+  const detail::ErrnoScope keeps_errno;
   std::list<Held> dropped;
   Models& models = impl_->models.get();
   const std::lock_guard lock(models.mutex);

@@ -7,6 +7,7 @@
 #include <exception>
 #include <mutex>
 
+#include "core/errno_scope.h"
 #include "core/per_process.h"
 #include "libtrace/compile.h"
 #include "libtrace/torch/op_observer.h"
@@ -92,13 +93,17 @@ void ModuleObserver::Call::State::BeginCompile(
   EmitGraphBefore(*compile, *graph, earlier.size(), signature.size(), location);
 }
 
-ModuleObserver::ModuleObserver(torch::jit::Module module, TorchScriptOptions options)
-    : impl_(std::make_shared<Impl>()) {
+ModuleObserver::ModuleObserver(torch::jit::Module module, TorchScriptOptions options) {
+  const detail::ErrnoScope keeps_errno;
+  impl_ = std::make_shared<Impl>();
   impl_->module = std::move(module);
   impl_->options = std::move(options);
   if (impl_->options.observe_ops && IsEnabled()) MeasureRooflines(WeightsOf(impl_->module));
 }
-ModuleObserver::~ModuleObserver() = default;
+ModuleObserver::~ModuleObserver() {
+  const detail::ErrnoScope keeps_errno;
+  impl_.reset();
+}
 
 namespace {
 
@@ -123,6 +128,7 @@ void EmitOptimizedGraph(Impl& impl, CompileId compile_id, CallSite location) {
 ModuleObserver::Call::Call(ModuleObserver& observer, const std::vector<c10::IValue>& inputs,
                            CallSite location) noexcept {
   if (!IsEnabled()) return;
+  const detail::ErrnoScope keeps_errno;
   try {
     auto state = std::make_unique<State>();
     state->impl = observer.impl_;
@@ -144,22 +150,25 @@ ModuleObserver::Call::Call(ModuleObserver& observer, const std::vector<c10::IVal
 
 ModuleObserver::Call::~Call() {
   if (state_ == nullptr) return;
-  const int64_t duration_ns = state_->duration_ns.value_or(NowNs() - state_->start_ns);
-  Impl& impl = *state_->impl;
-  state_->ops.reset();
-  if (std::uncaught_exceptions() > state_->uncaught_count) return;  // the call has thrown
+  const detail::ErrnoScope keeps_errno;
+  const auto state = std::move(state_);
+  const int64_t duration_ns = state->duration_ns.value_or(NowNs() - state->start_ns);
+  Impl& impl = *state->impl;
+  state->ops.reset();
+  if (std::uncaught_exceptions() > state->uncaught_count) return;  // the call has thrown
   try {
     if (impl.options.executions)
-      impl.options.executions->Executed(state_->compile_id, impl.options.name, duration_ns,
-                                        state_->location);
-    if (state_->compile_id && !state_->compile)
-      EmitOptimizedGraph(impl, *state_->compile_id, state_->location);
+      impl.options.executions->Executed(state->compile_id, impl.options.name, duration_ns,
+                                        state->location);
+    if (state->compile_id && !state->compile)
+      EmitOptimizedGraph(impl, *state->compile_id, state->location);
   } catch (const std::exception&) {  // no memory, or libtorch keeps the graph to itself
   }
 }
 
 void ModuleObserver::Call::Returned(const c10::IValue& output) noexcept {
   if (state_ == nullptr) return;
+  const detail::ErrnoScope keeps_errno;
   state_->duration_ns = NowNs() - state_->start_ns;
   state_->ops.reset();
   Impl& impl = *state_->impl;

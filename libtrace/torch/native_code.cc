@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
@@ -21,6 +22,7 @@
 #include <tuple>
 #include <vector>
 
+#include "core/errno_scope.h"
 #include "core/per_process.h"
 #include "torch/native_code_parts.h"
 
@@ -159,8 +161,8 @@ CompilerFile FindCompiler(std::string_view command) {
     std::mutex mutex;
     std::map<std::string, std::pair<FileState, CompilerFile>> files;
   };
-  static const auto& of_processes = *new detail::PerProcess<Known>;  // used until the process ends
-  Known& known = of_processes.get();
+  static constinit std::atomic<detail::PerProcess<Known>*> place{nullptr};
+  Known& known = detail::MadeOnce(place).get();
   const std::lock_guard lock(known.mutex);
   if (const auto one = known.files.find(whole.string());
       has_status && one != known.files.end() && one->second.first == state)
@@ -174,6 +176,7 @@ CompilerFile FindCompiler(std::string_view command) {
 }
 
 void AddNativeCode(CacheKeyBuilder& builder, std::string_view compiler) {
+  const detail::ErrnoScope keeps_errno;
   const TorchBuild build = ReadTorchBuild();
   const std::string features = CpuFeatures();
   builder.Add("cpu_capability", build.cpu_capability.empty() ? "unknown" : build.cpu_capability);

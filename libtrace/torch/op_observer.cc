@@ -5,7 +5,7 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
+#include <atomic>
 #include <map>
 #include <mutex>
 #include <string_view>
@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "core/clock.h"
+#include "core/errno_scope.h"
 #include "core/per_process.h"
 #include "libtrace/cuda/cuda_activity.h"
 #include "libtrace/torch/cost_model.h"
@@ -29,18 +30,6 @@ using detail::TensorHash;
 using detail::Tensors;
 
 thread_local const std::string* current_node = nullptr;
-
-uint64_t HashOf(std::string_view name) {
-  uint64_t hash = name.size();
-  for (; name.size() >= sizeof(uint64_t); name.remove_prefix(sizeof(uint64_t))) {
-    uint64_t word;
-    std::memcpy(&word, name.data(), sizeof(word));
-    hash = Mix(hash, word);
-  }
-  uint64_t rest = 0;
-  for (const char c : name) rest = rest << 8 | static_cast<unsigned char>(c);
-  return Mix(hash, rest);
-}
 
 // The calls of one name of OpObserverOptions::fused_ops.
 struct FusedCalls {
@@ -66,13 +55,15 @@ struct OpObserver::Impl {
   OpObserverOptions options;
   CallSite location;
   bool is_watching = false;
+  std::atomic<bool> is_over{false};  // written under the lock: nothing is counted any more
   const uint32_t process_id = detail::ProcessId();
 
   // In a forked child of the process that made it: another thread of that may hold the lock, and
   // its ops are not the child's.
   bool IsInherited() const { return process_id != detail::ProcessId(); }
 
-  // Where all threads are watched, each takes the lock for a look-up only.
+  // Each thread takes the lock for a look-up only. Another thread than the one that is watched may
+  // stop the observer.
   mutable std::mutex mutex;
   std::vector<Op> ops;
   std::unordered_map<uint64_t, size_t> index;  // by hash
@@ -123,10 +114,8 @@ struct GlobalObserver {
   std::shared_ptr<OpObserver::Impl> observer;
 };
 // Never destroyed: ops run while the process ends.
-GlobalObserver& Global() {
-  static const auto& global = *new detail::PerProcess<GlobalObserver>;
-  return global.get();
-}
+constinit std::atomic<detail::PerProcess<GlobalObserver>*> g_global{nullptr};
+GlobalObserver& Global() { return detail::MadeOnce(g_global).get(); }
 
 // Of the callbacks; 0 = not registered. A child inherits those of its parent, and keeps the one of
 // all threads: another thread of its parent's may hold libtorch's lock for it.
@@ -137,6 +126,7 @@ uint32_t global_handle_process_id = 0;
 // Returns no context: allocating one would cost more than everything else.
 template <bool kIsGlobal>
 std::unique_ptr<at::ObserverContext> OnStart(const at::RecordFunction& function) {
+  const detail::ErrnoScope keeps_errno;
   ThreadFrames& thread = thread_frames<kIsGlobal>;
   if (thread.depth == thread.frames.size()) thread.frames.push_back(std::make_unique<Frame>());
   Frame& frame = *thread.frames[thread.depth++];
@@ -148,7 +138,7 @@ std::unique_ptr<at::ObserverContext> OnStart(const at::RecordFunction& function)
     frame.observer = global.observer;
     observer = frame.observer.get();
   }
-  if (observer == nullptr || observer->IsInherited() ||
+  if (observer == nullptr || observer->IsInherited() || observer->is_over ||
       (thread.depth > 1 && !observer->options.nested_ops))
     return nullptr;
   frame.inputs.Clear();
@@ -165,6 +155,7 @@ std::unique_ptr<at::ObserverContext> OnStart(const at::RecordFunction& function)
 template <bool kIsGlobal>
 void OnEnd(const at::RecordFunction& function, at::ObserverContext*) {
   const int64_t end_ns = detail::SteadyNs();
+  const detail::ErrnoScope keeps_errno;
   ThreadFrames& thread = thread_frames<kIsGlobal>;
   if (thread.depth == 0) return;
   Frame& frame = *thread.frames[--thread.depth];
@@ -218,11 +209,11 @@ void OpObserver::Impl::Count(const at::RecordFunction& function, const Tensors& 
     ForEachTensor(value, [&](const at::TensorImpl& tensor) { outputs.Add(tensor, nullptr); });
   }
   const std::string_view name = function.name();
-  uint64_t hash = Mix(HashOf(name), reinterpret_cast<uintptr_t>(current_node));
+  uint64_t hash = Mix(detail::HashOfName(name), reinterpret_cast<uintptr_t>(current_node));
   hash = Mix(Mix(hash, inputs.seen.hash), outputs.hash + outputs.count);
 
-  std::unique_lock lock(mutex, std::defer_lock);
-  if (options.all_threads) lock.lock();
+  const std::lock_guard lock(mutex);
+  if (is_over) return;
   FusedCalls* const calls = inputs.seen.count + outputs.count == 0 ? FindFused(name) : nullptr;
   size_t fused_index = 0;
   if (calls != nullptr) {
@@ -281,8 +272,7 @@ std::optional<double> OpObserver::Impl::EstimateNs(const Op& op) const {
   // Some calls of the code were not made: which ones is not known.
   if (op.fused != nullptr && op.fused->count % op.fused->ops->size() != 0) return {};
   const Roofline* const roofline = op.device.empty() ? nullptr : MeasuredRoofline(op.device);
-  if (roofline == nullptr) return {};
-  return roofline->EstimateNs(op.cost);
+  return roofline != nullptr ? std::optional(roofline->EstimateNs(op.cost)) : std::nullopt;
 }
 
 std::vector<std::string> OpObserver::Impl::Names() const {
@@ -295,8 +285,9 @@ std::vector<std::string> OpObserver::Impl::Names() const {
   return names;
 }
 
-OpObserver::OpObserver(OpObserverOptions options, CallSite location)
-    : impl_(std::make_shared<Impl>()) {
+OpObserver::OpObserver(OpObserverOptions options, CallSite location) {
+  const detail::ErrnoScope keeps_errno;
+  impl_ = std::make_shared<Impl>();
   impl_->options = std::move(options);
   impl_->location = location;
   if (!IsEnabled()) return;
@@ -310,25 +301,34 @@ OpObserver::OpObserver(OpObserverOptions options, CallSite location)
       global_handle_process_id = detail::ProcessId();
     }
   } else {
-    if (thread_observer && !thread_observer->IsInherited()) return;
+    if (thread_observer && !thread_observer->IsInherited() && !thread_observer->is_over) return;
     thread_observer = impl_;
     if (thread_handle == 0) thread_handle = at::addThreadLocalCallback(MakeCallback<false>());
   }
   impl_->is_watching = true;
 }
 
-OpObserver::~OpObserver() { Emit(); }
+OpObserver::~OpObserver() {
+  const detail::ErrnoScope keeps_errno;
+  Emit();
+  impl_.reset();
+}
 
 void OpObserver::Stop() noexcept {
   if (!impl_->is_watching || impl_->IsInherited()) return;
+  const detail::ErrnoScope keeps_errno;
   impl_->is_watching = false;
+  {
+    const std::lock_guard lock(impl_->mutex);
+    impl_->is_over = true;
+  }
   if (impl_->options.all_threads) {
     GlobalObserver& global = Global();
     const std::lock_guard lock(global.mutex);
     if (global_handle_process_id == detail::ProcessId())
       at::removeCallback(std::exchange(global_handle, 0));
     global.observer.reset();
-  } else {
+  } else if (thread_observer == impl_) {  // else another thread keeps its callback for the next one
     at::removeCallback(std::exchange(thread_handle, 0));
     thread_observer.reset();
   }
@@ -336,6 +336,7 @@ void OpObserver::Stop() noexcept {
 
 void OpObserver::Emit() noexcept {
   if (!impl_->is_watching || impl_->IsInherited()) return;
+  const detail::ErrnoScope keeps_errno;
   Stop();
   if (!IsEnabled()) return;
   try {
@@ -349,6 +350,7 @@ void OpObserver::Emit() noexcept {
 
 std::vector<OpRuntime> OpObserver::Runtimes() const {
   if (impl_->IsInherited()) return {};
+  const detail::ErrnoScope keeps_errno;
   const std::lock_guard lock(impl_->mutex);
   const std::vector<std::string> names = impl_->Names();
   std::vector<OpRuntime> result;
@@ -362,6 +364,7 @@ std::vector<OpRuntime> OpObserver::Runtimes() const {
 
 std::vector<MeasuredOp> OpObserver::Measured() const {
   if (impl_->IsInherited()) return {};
+  const detail::ErrnoScope keeps_errno;
   const std::lock_guard lock(impl_->mutex);
   const std::vector<std::string> names = impl_->Names();
   std::vector<MeasuredOp> result(names.size());
@@ -388,9 +391,8 @@ uint64_t OpObserver::lost_count() const {
 const std::string* CurrentNode() noexcept { return current_node; }
 void SetCurrentNode(const std::string* name) noexcept { current_node = name; }
 
-NodeScope::NodeScope(const std::string* name) noexcept : previous_(current_node) {
-  current_node = name;
-}
+NodeScope::NodeScope(const std::string* name) noexcept
+    : previous_(std::exchange(current_node, name)) {}
 NodeScope::~NodeScope() { current_node = previous_; }
 
 }  // namespace libtrace

@@ -8,7 +8,9 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <cstring>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "libtrace/artifacts/runtime_and_tensor_meta.h"
@@ -35,6 +37,18 @@ struct Facts {
 constexpr uint64_t Mix(uint64_t hash, uint64_t value) {
   hash = (hash ^ value) * 0xff51afd7ed558ccdULL;
   return hash ^ hash >> 32;
+}
+
+inline uint64_t HashOfName(std::string_view name) {
+  uint64_t hash = name.size();
+  for (; name.size() >= sizeof(uint64_t); name.remove_prefix(sizeof(uint64_t))) {
+    uint64_t word;
+    std::memcpy(&word, name.data(), sizeof(word));
+    hash = Mix(hash, word);
+  }
+  uint64_t rest = 0;
+  for (const char c : name) rest = rest << 8 | static_cast<unsigned char>(c);
+  return Mix(hash, rest);
 }
 
 // One odd factor per size and stride: their products do not wait for each other, as Mix would.

@@ -4,6 +4,7 @@
 #include <string_view>
 #include <utility>
 
+#include "core/errno_scope.h"
 #include "core/json_reader.h"
 #include "torch/elf_needs.h"
 #include "torch/package_weights.h"
@@ -99,6 +100,7 @@ PackageCode CodeOf(ZipFile& zip, const std::string& model, const CodeFiles& file
 }  // namespace
 
 Status DescribePackage(const std::string& path, Package& package) {
+  const detail::ErrnoScope keeps_errno;
   ZipFile zip;
   if (Status status = zip.Open(path); !status) return status;
   package = Package{.path = path, .kind = "torchscript", .size_bytes = zip.size_bytes()};

@@ -7,10 +7,13 @@
 #include <c10/core/InferenceMode.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <exception>
-#include <optional>
+#include <thread>
 
+#include "core/errno_scope.h"
+#include "core/thread_id.h"
 #include "libtrace/torch/cost_model.h"
 
 namespace libtrace {
@@ -73,25 +76,57 @@ Roofline Measure(const c10::Device& device) {
   return roofline;
 }
 
+// One measurement of a kind of device. No static object is made under a guard, and no lock is taken:
+// a child that is forked while another thread measures measures for itself.
+struct Measurement {
+  std::atomic<const Roofline*> result{nullptr};  // never freed: used until the process ends
+  std::atomic<uint32_t> measuring_process{0};    // 0 = nobody measures
+};
+constinit Measurement cpu, cuda;
+constinit std::atomic<bool> is_cuda_unusable{false};
+
+// Throws what libtorch throws; the next call then tries again.
+const Roofline& ResultOf(Measurement& measurement, c10::DeviceType kind) {
+  const uint32_t process = detail::ProcessId();
+  for (;;) {
+    if (const Roofline* const known = measurement.result.load()) return *known;
+    uint32_t seen = measurement.measuring_process.load();
+    if (seen == process) {  // another thread measures
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    } else if (measurement.measuring_process.compare_exchange_strong(seen, process)) {
+      break;
+    }
+  }
+  try {
+    if (measurement.result.load() == nullptr)
+      measurement.result.store(new Roofline(Measure(c10::Device(kind))));
+  } catch (...) {
+    measurement.measuring_process.store(0);
+    throw;
+  }
+  measurement.measuring_process.store(0);
+  return *measurement.result.load();
+}
+
 }  // namespace
 
 const Roofline& MeasuredRoofline() {
-  static const Roofline roofline = Measure(c10::Device(c10::kCPU));
-  return roofline;
+  const detail::ErrnoScope keeps_errno;
+  return ResultOf(cpu, c10::kCPU);
 }
 
 const Roofline* MeasuredRoofline(std::string_view device) {
   const std::string_view kind = device.substr(0, device.find(':'));
   if (kind == "cpu") return &MeasuredRoofline();
   if (kind != "cuda") return nullptr;
-  static const std::optional<Roofline> cuda = []() -> std::optional<Roofline> {
-    try {
-      return Measure(c10::Device(c10::kCUDA));
-    } catch (const std::exception&) {  // a libtorch without CUDA, or no memory left on the GPU
-      return {};
-    }
-  }();
-  return cuda ? &*cuda : nullptr;
+  if (is_cuda_unusable) return nullptr;
+  const detail::ErrnoScope keeps_errno;
+  try {
+    return &ResultOf(cuda, c10::kCUDA);
+  } catch (const std::exception&) {  // a libtorch without CUDA, or no memory left on the GPU
+    is_cuda_unusable = true;
+    return nullptr;
+  }
 }
 
 }  // namespace libtrace

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/errno_scope.h"
 #include "libtrace/trace.h"
 #include "torch/dtype_name.h"
 #include "torch/model_digests.h"
@@ -50,6 +51,7 @@ void Add(RunDigest& digest, const std::string& name, const c10::IValue& value) {
 
 void AddOutputs(RunDigest& digest, const c10::IValue& outputs) {
   if (!IsEnabled()) return;
+  const detail::ErrnoScope keeps_errno;
   const at::DisableRecordFunctionGuard unobserved;
   Add(digest, "", outputs);
 }

@@ -19,6 +19,7 @@
 #include <stdexcept>
 #include <typeinfo>
 
+#include "core/errno_scope.h"
 #include "core/per_process.h"
 #include "libtrace/artifacts/model_load.h"
 #include "libtrace/cache/cache_key.h"
@@ -65,6 +66,7 @@ void RecordFailure(Compile& compile, std::string_view type, const std::string& m
 
 void DefineMethods(torch::jit::Module& module, const std::string& source, const std::string& file,
                    uint32_t first_line) {
+  const detail::ErrnoScope keeps_errno;
   auto text = std::make_shared<torch::jit::Source>(source, file, first_line);
   torch::jit::Parser parser(text);
   std::vector<torch::jit::Def> definitions;
@@ -203,17 +205,22 @@ c10::IValue TorchScriptModel::Impl::RunSpecialized(Specialization& specializatio
   return stack.front();
 }
 
-TorchScriptModel::TorchScriptModel(torch::jit::Module module, TorchScriptOptions options)
-    : impl_(std::make_unique<Impl>()) {
+TorchScriptModel::TorchScriptModel(torch::jit::Module module, TorchScriptOptions options) {
+  const detail::ErrnoScope keeps_errno;
+  impl_ = std::make_unique<Impl>();
   impl_->module = std::move(module);
   impl_->options = std::move(options);
   if (impl_->options.observe_ops && IsEnabled()) MeasureRooflines(WeightsOf(impl_->module));
 }
-TorchScriptModel::~TorchScriptModel() = default;
+TorchScriptModel::~TorchScriptModel() {
+  const detail::ErrnoScope keeps_errno;
+  impl_.reset();
+}
 
 torch::jit::Module& TorchScriptModel::module() { return impl_->module; }
 
 size_t TorchScriptModel::specialization_count() const {
+  const detail::ErrnoScope keeps_errno;
   Specializations& known = impl_->specializations.get();
   const std::lock_guard lock(known.mutex);
   return known.list.size();
@@ -235,6 +242,7 @@ c10::IValue TorchScriptModel::Impl::RunGeneral(torch::jit::Stack stack,
 }
 
 c10::IValue TorchScriptModel::Run(std::vector<c10::IValue> inputs, CallSite location) {
+  const detail::ErrnoScope keeps_errno;
   torch::jit::Function& function = impl_->module.get_method(impl_->options.method).function();
   torch::jit::Stack stack;
   stack.reserve(inputs.size() + 1);
@@ -349,6 +357,7 @@ LoadedModule LoadNow(CompileCache& cache, const CacheKey& key,
 CachedModel LoadOrBuild(CompileCache& cache, const ModelRequest& request,
                         FunctionRef<torch::jit::Module()> build, LoadedModels* loaded,
                         CallSite location) {
+  const detail::ErrnoScope keeps_errno;
   const int64_t start_ns = NowNs();
   ModelLoad load{.model = request.name, .kind = "torchscript"};
   load.memory_before_bytes = ResidentBytes();

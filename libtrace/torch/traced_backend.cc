@@ -4,6 +4,7 @@
 
 #include <atomic>
 
+#include "core/errno_scope.h"
 #include "libtrace/trace.h"
 #include "torch/collective_entries.h"
 #include "torch/compat.h"
@@ -312,6 +313,7 @@ class TracedBackend final : public CollectiveBackend {
     if (!IsEnabled()) return issue();
     CollectiveLog::Impl::Entry entry;
     try {
+      const detail::ErrnoScope keeps_errno;
       IssuedCollective collective;
       collective.op = call.op;
       if (call.reduce_op != nullptr) collective.reduce_op = ReduceOpName(*call.reduce_op);
@@ -342,6 +344,7 @@ class TracedBackend final : public CollectiveBackend {
 c10::intrusive_ptr<CollectiveBackend> TraceCollectives(
     c10::intrusive_ptr<CollectiveBackend> backend, std::string process_group,
     std::shared_ptr<CollectiveLog> log, CallSite location) {
+  const detail::ErrnoScope keeps_errno;
   log->impl()->AddGroup(location);
   return c10::make_intrusive<TracedBackend>(std::move(backend), std::move(process_group),
                                             std::move(log));

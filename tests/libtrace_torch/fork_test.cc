@@ -1,11 +1,13 @@
 // Forked children of a program whose threads are inside the library.
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/add.h>
+#include <ATen/ops/mm.h>
 #include <ATen/ops/ones.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <thread>
 #include <vector>
 
@@ -88,6 +90,64 @@ TEST_CASE("fork: a child loads the model that a thread of its parent is loading"
   loader.join();
   models.GetOrLoad("held", model, &is_hit);
   CHECK(is_hit);
+}
+
+// Exit status of a process that forks `delay` after another thread began to measure: 0 if its child
+// measured too, 1 if that hung or measured nonsense; 2 if the measurement was over before the fork.
+int ForkWhileMeasuring(std::chrono::milliseconds delay) {
+  // The first ops of a process and of a thread take locks of libtorch's.
+  const auto warm_up = [] { at::mm(at::ones({4, 4}), at::ones({4, 4})).add(1).clone(); };
+  std::atomic<bool> is_begun{false}, is_done{false};
+  warm_up();
+  std::thread measuring([&] {
+    warm_up();
+    is_begun = true;
+    MeasuredRoofline();
+    is_done = true;
+  });
+  while (!is_begun) std::this_thread::yield();
+  std::this_thread::sleep_for(delay);
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(20);  // a child that hangs dies of it
+    const Roofline& roofline = MeasuredRoofline();
+    const bool is_right = roofline.flops_per_s > 1e8 && roofline.bytes_per_s > 1e8 &&
+                          roofline.op_overhead_ns > 10 && MeasuredRoofline("cpu") == &roofline;
+    _exit(is_right ? 0 : 1);
+  }
+  const bool was_measuring = !is_done;
+  int status = 0;
+  waitpid(child, &status, 0);
+  measuring.join();
+  return status != 0 ? 1 : was_measuring ? 0 : 2;
+}
+
+TEST_CASE("fork: a child measures the roofline that a thread of its parent was measuring") {
+  // In a program of its own, in which no other test has measured.
+  const pid_t program = fork();
+  if (program == 0) {
+    execl("/proc/self/exe", "libtrace_torch_test", "[.measuring]", nullptr);
+    _exit(9);
+  }
+  int status = 0;
+  REQUIRE(waitpid(program, &status, 0) == program);
+  CHECK(status == 0);
+}
+
+TEST_CASE("fork: children while a thread measures the roofline", "[.measuring]") {
+  int during_count = 0;
+  // The times lie closer together where the measurement begins.
+  for (int delay_ms = 0; delay_ms < 60; delay_ms += 1 + delay_ms / 4) {
+    const pid_t process = fork();  // has not measured yet
+    if (process == 0) _exit(ForkWhileMeasuring(std::chrono::milliseconds(delay_ms)));
+    int status = 0;
+    REQUIRE(waitpid(process, &status, 0) == process);
+    INFO("after " << delay_ms << " ms");
+    REQUIRE(WIFEXITED(status));
+    REQUIRE(WEXITSTATUS(status) != 1);
+    during_count += WEXITSTATUS(status) == 0 ? 1 : 0;
+  }
+  CHECK(during_count > 3);
 }
 
 TEST_CASE("fork: ops of a child do not wait for those of its parent's threads") {

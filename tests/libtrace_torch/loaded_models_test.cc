@@ -113,6 +113,31 @@ TEST_CASE("loaded models: a load that asks for its own key does not wait for its
   CHECK(models.stats().model_count == 1);
 }
 
+TEST_CASE("loaded models: loads that need each other's models end") {
+  LoadedModels models;
+  std::atomic<int> inside = 0, load_count = 0;
+  const auto get = [&](const char* mine, const char* other) {
+    bool is_hit = false;
+    const auto load = [&] {
+      ++load_count;
+      return Model("inner", 10);
+    };
+    const auto load_both = [&] {
+      ++inside;
+      while (inside < 2) std::this_thread::yield();
+      models.GetOrLoad(other, load, &is_hit);
+      return Model("outer", 10);
+    };
+    models.GetOrLoad(mine, load_both, &is_hit);
+  };
+  std::thread first([&] { get("a", "b"); });
+  std::thread second([&] { get("b", "a"); });
+  first.join();
+  second.join();
+  CHECK(load_count == 1);  // by the one that would have waited in a circle
+  CHECK(models.stats().model_count == 2);
+}
+
 torch::jit::Module MakeModule() {
   torch::jit::Module module("Net");
   module.register_parameter("weight", at::ones({4, 4}), false);

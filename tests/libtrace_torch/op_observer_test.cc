@@ -6,6 +6,10 @@
 #include <ATen/ops/relu.h>
 #include <ATen/record_function.h>
 
+#include <atomic>
+#include <optional>
+#include <thread>
+
 #include "libtrace/sink.h"
 #include "libtrace/torch/cost_model.h"
 #include "libtrace/trace.h"
@@ -160,6 +164,50 @@ TEST_CASE("observer: each call of a kernel has the tensors of its place in the c
   CHECK(ops[1].estimated_runtime_ns > 2 * ops[0].estimated_runtime_ns);
   CHECK(observer.Measured().size() == 4);
   CHECK(observer.Measured()[1].count == 2);
+}
+
+TEST_CASE("observer: one that another thread ends is emitted, and no other one is touched") {
+  const Traced traced;
+  const at::Tensor one = at::ones({2});
+  std::optional<libtrace::OpObserver> observer(std::in_place);
+  at::relu(one);
+  std::thread([&] {
+    libtrace::OpObserver own;
+    at::relu(one);
+    observer->Emit();
+    CHECK(observer->Measured().size() == 1);
+    observer.reset();
+    at::relu(one);
+    own.Stop();
+    REQUIRE(own.Measured().size() == 1);
+    CHECK(own.Measured()[0].count == 2);
+  }).join();
+  CHECK(traced.sink->text().find("libtrace_measured_runtime") != std::string::npos);
+  at::relu(one);
+  libtrace::OpObserver next;  // takes the place of the one that is over
+  at::relu(one);
+  next.Stop();
+  REQUIRE(next.Measured().size() == 1);
+  CHECK(next.Measured()[0].count == 1);
+}
+
+TEST_CASE("observer: threads run ops while another one ends the observer") {
+  const Traced traced;
+  const at::Tensor one = at::ones({2});
+  for (int round = 0; round < 200; ++round) {
+    std::atomic<libtrace::OpObserver*> made = nullptr;
+    std::atomic<bool> is_done = false;
+    std::thread watched([&] {
+      libtrace::OpObserver observer;
+      made = &observer;
+      while (!is_done) at::relu(one);
+    });
+    while (made == nullptr) std::this_thread::yield();
+    made.load()->Emit();
+    CHECK(made.load()->Measured().size() <= 1);
+    is_done = true;
+    watched.join();
+  }
 }
 
 TEST_CASE("observer: when tracing is off nothing is watched") {

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs the tests of AOTInductor with a package that PyTorch compiles for them; without PyTorch they are skipped (77).
+"""Runs the tests of AOTInductor with packages that PyTorch compiles for them; without PyTorch they are skipped (77).
 
 usage: test_aoti.py TEST_PROGRAM SOURCE_DIRECTORY
 """
@@ -10,10 +10,15 @@ import tempfile
 
 PROGRAM, SOURCE = sys.argv[1:]
 if subprocess.run(["python3", "-c", "import torch._inductor"], capture_output=True).returncode != 0:
-    print("skipped: PyTorch, which compiles the package, is not installed")
+    print("skipped: PyTorch, which compiles the packages, is not installed")
     sys.exit(77)
 with tempfile.TemporaryDirectory() as folder:
-    package = os.path.join(folder, "classifier.pt2")
-    compiled = subprocess.run(["python3", os.path.join(SOURCE, "libtrace/examples/aoti_export.py"), package], capture_output=True, text=True)
-    assert compiled.returncode == 0, compiled.stdout + compiled.stderr
-    sys.exit(subprocess.run([PROGRAM, "[.aoti]"], env={**os.environ, "LIBTRACE_TEST_PACKAGE": package, "OMP_NUM_THREADS": "1"}).returncode)
+    def compiled(script, name):
+        package = os.path.join(folder, name)
+        run = subprocess.run(["python3", os.path.join(SOURCE, script), package], capture_output=True, text=True)
+        assert run.returncode == 0, run.stdout + run.stderr
+        return package
+
+    packages = {"LIBTRACE_TEST_PACKAGE": compiled("libtrace/examples/aoti_export.py", "classifier.pt2"),
+                "LIBTRACE_TEST_CUSTOM_OPS": compiled("tests/libtrace_torch/aoti_custom_ops.py", "custom_ops.pt2")}
+    sys.exit(subprocess.run([PROGRAM, "[.aoti]"], env={**os.environ, **packages, "OMP_NUM_THREADS": "1"}).returncode)

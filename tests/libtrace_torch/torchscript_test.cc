@@ -206,6 +206,29 @@ TEST_CASE("torchscript: ops of others are in the provenance") {
                  "\"acme::twice:1\": ["));
 }
 
+TEST_CASE("torchscript: ops of others within branches and loops are in the provenance") {
+  MemoryTrace trace(At(libtrace::ProvenanceLevel::kDefault));
+  const torch::jit::Module module = FromGraph(R"(graph(%x : Tensor):
+  %true : bool = prim::Constant[value=1]()
+  %dim : int = aten::dim(%x)
+  %two : int = prim::Constant[value=2]()
+  %is_matrix : bool = aten::eq(%dim, %two)
+  %y : Tensor = prim::Loop(%dim, %true, %x)
+    block0(%i : int, %carried : Tensor):
+      %z : Tensor = prim::If(%is_matrix)
+        block0():
+          %twice : Tensor = acme::twice(%carried)
+          -> (%twice)
+        block1():
+          -> (%carried)
+      -> (%true, %z)
+  return (%y)
+)");
+  libtrace::TorchScriptModel model(module);
+  CHECK(RunTwice(model).allclose(at::ones({4, 4}).mul(4)));
+  CHECK(Contains(PayloadOf(trace, "inductor_provenance_tracking_node_mappings"), "\"acme::twice:"));
+}
+
 TEST_CASE("torchscript: off, the module's own method runs and nothing is specialised") {
   libtrace::Stop();
   libtrace::TorchScriptModel model(MakeModule());
