@@ -134,7 +134,7 @@ class History(RecordedCauses):
     def test_a_compile_that_was_refused_and_a_backward_that_failed_have_their_exception(self):
         self.assertEqual(self.exceptions("recompile_limit_2_6"),
                          [(1, "0/8", "skipped", "RecompileLimitExceeded"), (1, "1/8", "skipped", "RecompileLimitExceeded")])
-        self.assertIn(" refused…\n", run("history", self.job("recompile_limit_2_6")))  # of 80 columns
+        self.assertIn(" refused at the…\n", run("history", self.job("recompile_limit_2_6")))  # of 80 columns
         self.assertEqual(self.exceptions("backward_fails_2_6"), [(2, "0/0", "failed", "KeyError")])
 
 

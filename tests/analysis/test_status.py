@@ -43,7 +43,7 @@ class Status(AnswerTest):
         for name, pid in (("a", 4242), ("b", 4243)):
             self.save(f"two/dedicated_log_torch_trace_rank_0_{name * 8}.log", self.compiled(0, "f", "add").replace(" 4242 ", f" {pid} "))
         lines = run("status", self.ingest(os.path.join(self.scratch, "two"))).splitlines()
-        self.assertEqual([line.split()[:2] for line in lines[-2:]], [["0", "4242"], ["0#2", "4243"]])
+        self.assertEqual([line.split()[:2] for line in lines if line.startswith("0")], [["0", "4242"], ["0#2", "4243"]])
 
     def test_times_are_those_of_the_first_and_last_record(self):
         database = self.job("restart_elastic")

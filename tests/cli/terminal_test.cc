@@ -17,5 +17,31 @@ TEST_CASE("DisplayWidth counts the columns of a terminal") {
   CHECK(DisplayWidth("\U00020000") == 2);        // an ideograph beyond the basic plane
 }
 
+TEST_CASE("A table that is too wide wraps headings, cuts texts, and leaves columns out") {
+  using Align = Table::Align;
+  Table table({{"name"},
+               {"last record", Align::kRight},
+               {"more", Align::kLeft, 2},
+               {"left", Align::kLeft, 1}});
+  table.Add({"a_function_of_a_long_name", "123.4 ms", "abcdefgh", "ijklmnop"});
+  CHECK(table.Lines(0) ==
+        std::vector<std::string>{"name                       last record  more      left",
+                                 "a_function_of_a_long_name     123.4 ms  abcdefgh  ijklmnop"});
+  CHECK(table.Lines(46) ==
+        std::vector<std::string>{"name                  last  more      left",
+                                 "                    record",
+                                 "a_function_of_a…  123.4 ms  abcdefgh  ijklmnop"});
+  CHECK(table.Lines(34) == std::vector<std::string>{"name                last  left",
+                                                    "                  record",
+                                                    "a_function_of…  123.4 ms  ijklmnop",
+                                                    "left out at this width: more"});
+  for (const int width : {8, 20, 30, 40, 60}) {
+    for (const std::string& line : table.Lines(width)) {
+      const bool is_told = line.find("left out") != std::string::npos || width < 18;
+      CHECK((is_told || DisplayWidth(line) <= width));
+    }
+  }
+}
+
 }  // namespace
 }  // namespace tlparse

@@ -43,13 +43,19 @@ bool ParseSteps(const std::string& text, CostOptions& options) {
          *options.first_step <= *options.last_step;
 }
 
+// One line; on a terminal as many of its width as it takes.
+void PrintLine(std::string_view text, int indent) {
+  if (Terminal::Out().width > 0) return PrintWrapped(text, indent, indent + 2);
+  std::puts((std::string(static_cast<std::size_t>(indent), ' ') + Printable(text)).c_str());
+}
+
 void PrintKernels(const CostProfile& profile) {
   if (!profile.kernel_us) {
-    std::puts(
-        profile.problems.empty()
-            ? "  kernels: none was recorded (on CPUs TORCHINDUCTOR_CPP_ENABLE_KERNEL_PROFILE=1 "
-              "makes them visible)"
-            : "  kernels: none in what could be read of the file");
+    PrintLine(profile.problems.empty()
+                  ? "kernels: none was recorded (on CPUs TORCHINDUCTOR_CPP_ENABLE_KERNEL_PROFILE=1 "
+                    "makes them visible)"
+                  : "kernels: none in what could be read of the file",
+              2);
   } else {
     const double us = *profile.kernel_us, joined_us = profile.joined_kernel_us;
     const std::string whose =
@@ -57,7 +63,7 @@ void PrintKernels(const CostProfile& profile) {
         : joined_us == us                     ? "all of them kernels of a log or package"
                           : fmt::format("of which {} belong to a kernel of a log or package",
                                         HumanMicroseconds(joined_us));
-    std::puts(fmt::format("  kernels {}, {}", HumanMicroseconds(us), whose).c_str());
+    PrintLine(fmt::format("kernels {}, {}", HumanMicroseconds(us), whose), 2);
   }
   if (!profile.devices.empty()) {
     const double all_us =
@@ -66,19 +72,19 @@ void PrintKernels(const CostProfile& profile) {
       return fmt::format("{} ({})", HumanMicroseconds(us), Percent(us / std::max(all_us, 1e-9)));
     };
     std::string line =
-        fmt::format("  on devices {} enqueued by calls of compiled graphs, {} outside",
+        fmt::format("on devices {} enqueued by calls of compiled graphs, {} outside",
                     part(profile.device_in_calls_us), part(profile.device_outside_us));
     if (profile.device_unknown_us > 0)
       line += fmt::format(", {} unknown: the file does not hold their launch or graph call",
                           part(profile.device_unknown_us));
-    std::puts(line.c_str());
+    PrintLine(line, 2);
   }
   for (const CostProfile::Device& device : profile.devices) {
-    std::puts(fmt::format("  device {}: {}, busy (kernels, copies) {}, idle {} ({})", device.device,
+    PrintLine(fmt::format("device {}: {}, busy (kernels, copies) {}, idle {} ({})", device.device,
                           Count(static_cast<std::size_t>(device.kernels), "kernel"),
                           HumanMicroseconds(device.busy_us), HumanMicroseconds(device.idle_us),
-                          Percent(device.idle_us / std::max(profile.window_us, 1e-9)))
-                  .c_str());
+                          Percent(device.idle_us / std::max(profile.window_us, 1e-9))),
+              2);
   }
 }
 
@@ -104,12 +110,12 @@ void PrintCompileTime(const CostProfile& profile) {
   const double compile_us = profile.compile_us.value_or(0);
   if (compile_us <= 0) return;
   const double share = compile_us / std::max(profile.window_us, 1e-9);
-  std::puts(fmt::format("  compiles were under way for {} ({}) of it, by the times of the log{}",
-                        HumanMicroseconds(compile_us), Percent(share),
-                        share > 0.1
-                            ? ": a profile of later steps shows what a step costs without them"
-                            : "")
-                .c_str());
+  PrintLine(
+      fmt::format(
+          "compiles were under way for {} ({}) of it, by the times of the log{}",
+          HumanMicroseconds(compile_us), Percent(share),
+          share > 0.1 ? ": a profile of later steps shows what a step costs without them" : ""),
+      2);
 }
 
 void PrintProfiles(const CostAnswer& answer) {
@@ -134,19 +140,18 @@ void PrintProfiles(const CostAnswer& answer) {
                 ? fmt::format("{} in kernels of Inductor without such a call, {} in neither",
                               part(profile.unmarked_us), part(profile.outside_us))
                 : fmt::format("{} outside", part(profile.outside_us));
-    std::puts(line.c_str());
+    PrintLine(line, 0);
     PrintCompileTime(profile);
     PrintKernels(profile);
     for (const std::string& problem : profile.problems) {
       // A message about compressed data names the file, and says itself what was read.
-      std::puts(
-          Printable(problem.starts_with(profile.path + ": ")
-                        ? "  " + problem
-                        : fmt::format("  not all of {} is counted: {}", profile.path, problem))
-              .c_str());
+      PrintLine(problem.starts_with(profile.path + ": ")
+                    ? problem
+                    : fmt::format("not all of {} is counted: {}", profile.path, problem),
+                2);
     }
   }
-  for (const std::string& note : answer.notes) std::puts(Printable(note).c_str());
+  for (const std::string& note : answer.notes) PrintLine(note, 0);
 }
 
 std::string KernelName(const CostRow& row) {

@@ -84,19 +84,19 @@ std::vector<Table::Column> Headings(bool has_profiles) {
   using Align = Table::Align;
   std::vector<Table::Column> headings = {{"rank"},
                                          {"compile"},
-                                         {"start (UTC)"},
+                                         {"start (UTC)", Align::kLeft, 2},
                                          {"function"},
                                          {"status"},
                                          {"total", Align::kRight},
-                                         {"dynamo", Align::kRight},
-                                         {"inductor", Align::kRight},
-                                         {"backward", Align::kRight},
-                                         {"graphs", Align::kRight}};
+                                         {"dynamo", Align::kRight, 5},
+                                         {"inductor", Align::kRight, 4},
+                                         {"backward", Align::kRight, 6},
+                                         {"graphs", Align::kRight, 3}};
   if (has_profiles) {
     headings.push_back({"calls", Align::kRight});
     headings.push_back({"run time", Align::kRight});
   }
-  headings.push_back({"caches"});
+  headings.push_back({"caches", Align::kLeft, 1});
   headings.push_back({"remarks"});
   return headings;
 }

@@ -35,15 +35,15 @@ void Print(const StatusAnswer& answer) {
                               : "",
       Count(answer.rows.size(), "process")));
   Table table({{"rank"},
-               {"pid"},
+               {"pid", Table::Align::kLeft, 1},
                {"state"},
                {"compile"},
                {"function"},
                {"in"},
-               {"since (UTC)"},
+               {"since (UTC)", Table::Align::kLeft, 2},
                {"last record (UTC)"},
                {"behind", Table::Align::kRight},
-               {"done", Table::Align::kRight}});
+               {"done", Table::Align::kRight, 3}});
   for (const ProcessStatus& row : answer.rows) {
     table.Add({row.name, std::to_string(row.pid),
                StateText(row.state) + (row.is_backward ? " backward" : "") +

@@ -6,6 +6,7 @@
 #include <utf8proc.h>
 
 #include <algorithm>
+#include <climits>
 #include <cstdlib>
 #include <numeric>
 
@@ -50,7 +51,48 @@ std::string Fit(const std::string& text, int width) {
 }
 
 constexpr int kMinColumn = 8;
+constexpr int kReadableColumn = 12;  // of a text
 constexpr int kGap = 2;
+
+// Lines of whole words, each of at most `width` columns unless a word is longer.
+std::vector<std::string> WrapWords(const std::string& text, int width) {
+  std::vector<std::string> lines;
+  for (std::size_t at = 0; at <= text.size();) {
+    const std::size_t end = std::min(text.find(' ', at), text.size());
+    const std::string word = text.substr(at, end - at);
+    if (!lines.empty() && DisplayWidth(lines.back()) + 1 + DisplayWidth(word) <= width) {
+      lines.back() += ' ' + word;
+    } else {
+      lines.push_back(word);
+    }
+    at = end + 1;
+  }
+  return lines;
+}
+
+int LongestWord(const std::string& text) {
+  int longest = 0;
+  for (const std::string& word : WrapWords(text, 0))
+    longest = std::max(longest, DisplayWidth(word));
+  return longest;
+}
+
+// Makes the widest narrower, none below its floor, until all fit; whether they do.
+bool Shrink(std::vector<int>& widths, const std::vector<int>& floors, int width) {
+  int total =
+      std::accumulate(widths.begin(), widths.end(), 0) + kGap * static_cast<int>(widths.size() - 1);
+  while (width > 0 && total > width) {
+    std::size_t widest = widths.size();
+    for (std::size_t i = 0; i < widths.size(); ++i) {
+      if (widths[i] > floors[i] && (widest == widths.size() || widths[i] > widths[widest]))
+        widest = i;
+    }
+    if (widest == widths.size()) return false;
+    --widths[widest];
+    --total;
+  }
+  return true;
+}
 
 }  // namespace
 
@@ -81,43 +123,87 @@ void Table::Add(std::vector<std::string> cells) {
   rows_.push_back(std::move(cells));
 }
 
-void Table::Print() const {
-  std::vector<int> widths;
-  for (std::size_t column = 0; column < columns_.size(); ++column) {
-    int width = DisplayWidth(columns_[column].heading);
+// Headings are wrapped. Then texts are cut, to at least kReadableColumn; numbers are not. Then columns
+// are left out, and only if that does not suffice is everything cut to kMinColumn.
+Table::Layout Table::Arrange(int width) const {
+  Layout layout;
+  std::vector<int> cells(columns_.size());  // widths of the widest
+  for (std::size_t i = 0; i < columns_.size(); ++i) {
+    layout.columns.push_back(i);
     for (const std::vector<std::string>& row : rows_)
-      width = std::max(width, DisplayWidth(row[column]));
-    widths.push_back(width);
+      cells[i] = std::max(cells[i], DisplayWidth(row[i]));
   }
-  const int limit = Terminal::Out().width;
-  const auto total = [&] {
-    return std::accumulate(widths.begin(), widths.end(), 0) +
-           kGap * static_cast<int>(widths.size() - 1);
-  };
-  while (limit > 0 && total() > limit) {
-    auto widest = std::max_element(widths.begin(), widths.end());
-    if (*widest <= kMinColumn) break;
-    --*widest;
-  }
-  const auto print_row = [&](const std::vector<std::string>& cells, bool is_heading) {
-    std::string line;
-    for (std::size_t column = 0; column < columns_.size(); ++column) {
-      const std::string cell = limit > 0 ? Fit(cells[column], widths[column]) : cells[column];
-      const std::string padding(
-          static_cast<std::size_t>(std::max(0, widths[column] - DisplayWidth(cell))), ' ');
-      const bool is_last = column + 1 == columns_.size();
-      if (columns_[column].align == Align::kRight) line += padding;
-      line += is_heading ? Styled(cell, Style::kBold) : cell;
-      if (columns_[column].align == Align::kLeft && !is_last) line += padding;
-      if (!is_last) line.append(kGap, ' ');
+  while (true) {
+    std::vector<int> whole, readable;
+    layout.widths.clear();
+    for (const std::size_t i : layout.columns) {
+      const bool is_text = columns_[i].align == Align::kLeft;
+      const int word = LongestWord(columns_[i].heading);
+      layout.widths.push_back(std::max(DisplayWidth(columns_[i].heading), cells[i]));
+      whole.push_back(std::max(word, cells[i]));
+      readable.push_back(std::max(word, is_text ? std::min(cells[i], kReadableColumn) : cells[i]));
     }
+    if (Shrink(layout.widths, whole, width) || Shrink(layout.widths, readable, width))
+      return layout;
+    const auto last = std::max_element(layout.columns.begin(), layout.columns.end(),
+                                       [&](std::size_t a, std::size_t b) {
+                                         return columns_[a].expendable < columns_[b].expendable;
+                                       });
+    if (columns_[*last].expendable == 0) break;
+    layout.columns.erase(last);
+  }
+  Shrink(layout.widths, std::vector<int>(layout.widths.size(), kMinColumn), width);
+  return layout;
+}
+
+std::string Table::Line(const Layout& layout, const std::vector<std::string>& cells,
+                        bool is_cut) const {
+  std::string line;
+  for (std::size_t at = 0; at < layout.columns.size(); ++at) {
+    const std::string& text = cells[layout.columns[at]];
+    const std::string cell = is_cut ? Fit(text, layout.widths[at]) : text;
+    const std::string padding(
+        static_cast<std::size_t>(std::max(0, layout.widths[at] - DisplayWidth(cell))), ' ');
+    const bool is_right = columns_[layout.columns[at]].align == Align::kRight;
+    const bool is_last = at + 1 == layout.columns.size();
+    line += is_right ? padding + cell : is_last ? cell : cell + padding;
+    if (!is_last) line.append(kGap, ' ');
+  }
+  return line;
+}
+
+std::vector<std::string> Table::Lines(int width) const {
+  const Layout layout = Arrange(width);
+  std::vector<std::vector<std::string>> headings;  // by line
+  for (std::size_t at = 0; at < layout.columns.size(); ++at) {
+    const std::size_t column = layout.columns[at];
+    const std::vector<std::string> parts =
+        WrapWords(columns_[column].heading, width > 0 ? layout.widths[at] : INT_MAX);
+    if (parts.size() > headings.size())
+      headings.resize(parts.size(), std::vector<std::string>(columns_.size()));
+    for (std::size_t i = 0; i < parts.size(); ++i) headings[i][column] = parts[i];
+  }
+  std::vector<std::string> lines;
+  for (const std::vector<std::string>& heading : headings) {
+    std::string line = Line(layout, heading, width > 0);
+    line.erase(line.find_last_not_of(' ') + 1);
+    lines.push_back(Styled(line, Style::kBold));
+  }
+  for (const std::vector<std::string>& row : rows_) lines.push_back(Line(layout, row, width > 0));
+  std::string left_out;
+  for (std::size_t i = 0; i < columns_.size(); ++i) {
+    if (std::find(layout.columns.begin(), layout.columns.end(), i) == layout.columns.end())
+      left_out += (left_out.empty() ? "" : ", ") + columns_[i].heading;
+  }
+  if (!left_out.empty()) lines.push_back(fmt::format("left out at this width: {}", left_out));
+  return lines;
+}
+
+void Table::Print() const {
+  for (const std::string& line : Lines(Terminal::Out().width)) {
     std::fwrite(line.data(), 1, line.size(), stdout);
     std::fputc('\n', stdout);
-  };
-  std::vector<std::string> headings;
-  for (const Column& column : columns_) headings.push_back(column.heading);
-  print_row(headings, true);
-  for (const std::vector<std::string>& row : rows_) print_row(row, false);
+  }
 }
 
 std::string ShortenMiddle(std::string_view text, std::size_t size) {

@@ -25,14 +25,16 @@ enum class Style { kNone, kBold, kDim, kRed, kGreen, kYellow, kCyan };
 // `text` in the style if standard output has colours.
 std::string Styled(std::string_view text, Style style);
 
-// A table with a heading line. Columns are as wide as needed; on a narrow terminal the widest are
-// cut and end in "…".
+// A table with a heading. Columns are as wide as needed. On a narrow terminal headings take several
+// lines, the widest columns are cut and end in "…", and columns that may be left out are, with a
+// line below the table that names them.
 class Table {
  public:
   enum class Align { kLeft, kRight };
   struct Column {
     std::string heading;
     Align align = Align::kLeft;
+    int expendable = 0;  // the highest is left out first; 0: never
   };
   explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
   // One cell for each column, of any text (it is made printable here).
@@ -40,8 +42,17 @@ class Table {
   bool empty() const { return rows_.empty(); }
   // To standard output.
   void Print() const;
+  // The lines of the table on a terminal of this width; 0: no limit.
+  std::vector<std::string> Lines(int width) const;
 
  private:
+  struct Layout {
+    std::vector<std::size_t> columns;  // that are shown
+    std::vector<int> widths;           // of these
+  };
+  Layout Arrange(int width) const;
+  std::string Line(const Layout& layout, const std::vector<std::string>& cells, bool is_cut) const;
+
   std::vector<Column> columns_;
   std::vector<std::vector<std::string>> rows_;
 };
