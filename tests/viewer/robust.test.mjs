@@ -79,6 +79,8 @@ test('pages that have nothing to show say why', async () => {
     ['#/compiles?tab=recompiles', /No recompiles/],
     ['#/compiles?tab=failures', /No compile failed/],
     ['#/ranks', /one process/],
+    ['#/ranks?tab=nothing', /one process/],
+    ['#/compiles?tab=nothing', /s_simple\.py/],
     ['#/ranks?tab=collectives', /No collectives/],
     ['#/ranks?tab=execution', /record_and_log_graph_execution_order/],
     ['#/import-log', /Nothing was dropped|info/],

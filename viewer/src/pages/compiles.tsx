@@ -6,7 +6,7 @@ import { filterCompiles } from '../data/compile_filter';
 import { loadBlock, type Compile, type Model } from '../data/model';
 import { count, duration, place, plural, shorten, wholePlace } from '../lib/format';
 import { href, setQuery, type Route } from '../route';
-import { CacheSummary, CompileLink, PhaseBar, Status, Tabs, Waiting } from '../ui/bits';
+import { CacheSummary, CompileLink, PhaseBar, Status, Tabs, Waiting, chosenTab } from '../ui/bits';
 import { FilterBox } from '../ui/filter_box';
 import { Grid, sortRows, type Column } from '../ui/virtual';
 import { Problems, Recompiles } from './compiles_problems';
@@ -76,8 +76,6 @@ function CompileTable({ model, route }: { model: Model; route: Route }) {
 }
 
 export function CompilesPage({ model, route }: { model: Model; route: Route }) {
-  const tab = route.query.get('tab') ?? 'table';
-  const problems = useChunk(tab === 'table' || tab === 'stacks' ? null : 'problems');
   const tabs = [
     { key: 'table', title: 'Table' },
     { key: 'stacks', title: 'Stacks' },
@@ -85,6 +83,8 @@ export function CompilesPage({ model, route }: { model: Model; route: Route }) {
     { key: 'breaks', title: 'Graph breaks', count: model.counts.get('graph_breaks') ?? 0 },
     { key: 'failures', title: 'Failures and restarts', count: model.counts.get('failures') ?? 0 },
   ];
+  const tab = chosenTab(route, tabs);
+  const problems = useChunk(tab === 'table' || tab === 'stacks' ? null : 'problems');
   return (
     <div class="page wide">
       <h1 class="unseen">Compiles</h1>

@@ -4,7 +4,7 @@ import { classesOf, collectiveSequences, damageOf, executionSequences, lookupsOf
 import { duration, plural, shorten } from '../lib/format';
 import { remember } from '../lib/remember';
 import { href, setQuery, type Route } from '../route';
-import { Section, Tabs, Waiting, problemsOf } from '../ui/bits';
+import { Section, Tabs, Waiting, chosenTab, problemsOf } from '../ui/bits';
 import { Sequences, names } from '../ui/sequences';
 import { Matrix } from './ranks_cache';
 import { Issued } from './ranks_issued';
@@ -187,16 +187,16 @@ function LeftOut({ count, what, command }: { count: number; what: string; comman
 }
 
 export function RanksPage({ model, route }: { model: Model; route: Route }) {
-  const tab = route.query.get('tab') ?? 'classes';
-  const cache = useChunk(tab === 'classes' || tab === 'cache' ? 'cache' : null);
-  const schedules = useChunk(tab === 'cache' ? null : 'schedules');
-  const findings = useChunk(tab === 'classes' || tab === 'cache' ? 'findings' : null);
   const tabs = [
     { key: 'classes', title: 'Where ranks differ' },
     { key: 'cache', title: 'Cache states' },
     { key: 'collectives', title: 'Collectives' },
     { key: 'execution', title: 'Execution order' },
   ];
+  const tab = chosenTab(route, tabs);
+  const cache = useChunk(tab === 'classes' || tab === 'cache' ? 'cache' : null);
+  const schedules = useChunk(tab === 'cache' ? null : 'schedules');
+  const findings = useChunk(tab === 'classes' || tab === 'cache' ? 'findings' : null);
   const withWaits = route.query.get('waits') === '1';
   return (
     <div class="page wide">

@@ -4,7 +4,7 @@ import type { Pending } from '../data/chunks';
 import { isFollowing } from '../data/live';
 import type { CacheState, Compile, Frame } from '../data/model';
 import { duration, percent, place, wholePlace } from '../lib/format';
-import { href } from '../route';
+import { href, type Route } from '../route';
 
 const statusWords: Record<string, string> = {
   ok: 'compiled',
@@ -160,6 +160,12 @@ export function Section({ title, aside, children, id }: { title: ComponentChildr
       {children}
     </section>
   );
+}
+
+// The tab that an address names; the first if it names none of these.
+export function chosenTab(route: Route, tabs: { key: string }[]): string {
+  const asked = route.query.get('tab');
+  return tabs.find((tab) => tab.key === asked)?.key ?? tabs[0]?.key ?? '';
 }
 
 export function Tabs({ tabs, current, link }: { tabs: { key: string; title: string; count?: number }[]; current: string; link: (key: string) => string }) {
