@@ -20,10 +20,6 @@ std::string_view WithoutLocal(std::string_view source) {
   return source;
 }
 
-bool IsNamePart(char c) {
-  return IsDigit(c) || c == '_' || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
-
 // "___check_type_id(L['x'], 94…), type=<class 'int'>" → "type of x: int"; empty: another guard.
 std::string InWords(std::string_view guard) {
   for (const auto& [check, what] :
@@ -79,7 +75,7 @@ std::string ReadableName(std::string_view name) {
     // PyTorch's own modules import torch under its name.
     const std::string_view rest = std::string_view(text).substr(end + kEnd.size());
     if (module.starts_with("torch.") && rest.starts_with(".torch") &&
-        (rest.size() == 6 || !IsNamePart(rest[6])))
+        (rest.size() == 6 || !IsWordCharacter(rest[6])))
       text.erase(at, end + kEnd.size() + 1 - at);
     else
       text.replace(at, end + kEnd.size() - at, module);
@@ -125,9 +121,14 @@ std::string ReadableSource(std::string_view source) {
       text.replace(at, member.size(), ".");
     }
   }
-  if (text.starts_with("L['")) {
-    const std::size_t end = text.find("']");
-    if (end != std::string::npos) text = text.substr(3, end - 3) + text.substr(end + 2);
+  // At the begin, or what a call is given: list(dict.keys(L['d']))[0].
+  constexpr std::string_view kLocal = "L['", kEnd = "']";
+  for (std::size_t at = 0; (at = text.find(kLocal, at)) != std::string::npos; ++at) {
+    const std::size_t end = text.find(kEnd, at);
+    if (end == std::string::npos) break;
+    if (at > 0 && text[at - 1] != '(') continue;
+    text.erase(end, kEnd.size());
+    text.erase(at, kLocal.size());
   }
   return ReadableName(text);
 }

@@ -33,7 +33,8 @@ void ParseTensorMismatch(std::string_view guard, RecompileReason& reason) {
   std::string property(what.substr(0, mismatch));
   if (property == "rank") property = "number of dimensions";
   const std::string_view index = Between(what, "at index ", ".");
-  reason.subject = Join(name, index.empty() ? property : fmt::format("{} {}", property, index));
+  reason.subject =
+      Join(ReadableSource(name), index.empty() ? property : fmt::format("{} {}", property, index));
   reason.value = Between(what, "expected ", ",");
   if (const std::size_t at = what.find("actual "); at != std::string_view::npos)
     reason.actual = Trimmed(what.substr(at + 7));
@@ -65,7 +66,7 @@ std::string CauseOfBreak(std::string_view reason) {
 }
 
 std::string HintOf(std::string_view reason) {
-  std::string hint;
+  std::string hint, general;
   ForEachLine(reason, [&](std::string_view line) {
     if (!line.starts_with("Hint: ")) return true;
     line.remove_prefix(6);
@@ -73,13 +74,15 @@ std::string HintOf(std::string_view reason) {
     if (line.starts_with("Please report an issue") ||
         line.starts_with("This graph break is fundamental") ||
         line.starts_with("If it is a Python builtin, please file an issue") ||
+        line.starts_with("If the op is a PyTorch op, please file an issue") ||
         line.starts_with("It may be possible to write Dynamo tracing rules") ||
         line.starts_with("Dynamo has detected that tracing the code will result in an error"))
       return true;
-    hint = line;
-    return false;
+    const bool is_general = line.starts_with("Your code may result in an error");
+    (is_general ? general : hint) = line;
+    return is_general;
   });
-  return hint;
+  return hint.empty() ? general : hint;
 }
 
 std::string OptionHintOf(std::string_view reason) {
@@ -205,18 +208,39 @@ std::string WholePath(std::string_view path, std::string_view whole) {
                                          : fmt::format("…{}", path.substr(slash));
 }
 
+namespace {
+
+// Takes PyTorch's hint off the guard of a parameter: "tensor 'w' size mismatch at index 1. expected
+// 24, actual 8. Guard failed on a parameter, consider using X = False to allow dynamism on
+// parameters."
+std::string TakeParameterHint(std::string_view& guard) {
+  constexpr std::string_view kBegin = ". Guard failed on a parameter, consider using ";
+  const std::size_t at = guard.find(kBegin);
+  if (at == std::string_view::npos) return {};
+  std::string_view hint = Trimmed(guard.substr(at + kBegin.size()));
+  if (hint.ends_with('.')) hint.remove_suffix(1);
+  guard = guard.substr(0, at);
+  return fmt::format("{} (PyTorch's hint for a parameter)", hint);
+}
+
+}  // namespace
+
 RecompileReason ParseRecompileReason(std::string_view guard, std::string_view reason,
                                      std::string_view file, std::int64_t line) {
   RecompileReason result;
+  const std::string parameter_hint = TakeParameterHint(guard);
   result.guard = Trimmed(guard);
   const std::string_view text = reason.substr(0, reason.find("\nUser stack trace"));
+  std::string_view closure_name;
   if (const std::size_t at = text.find("(HINT: "); at != std::string_view::npos) {
     std::string_view hint = text.substr(at + 7);
     if (const std::size_t end = hint.rfind(')'); end != std::string_view::npos)
       hint = hint.substr(0, end);
+    closure_name = Between(hint, "guard on \"", "\"");
     // "type int" is the guard's own type again.
-    if (hint.find(' ') != hint.rfind(' ')) result.hint = Trimmed(hint);
+    if (closure_name.empty() && hint.find(' ') != hint.rfind(' ')) result.hint = Trimmed(hint);
   }
+  if (result.hint.empty()) result.hint = parameter_hint;
   result.unbacked_hint = UnbackedHint(text, result.guard);
   result.code = CodeInLine(reason, file, line);
   const GuardText shown = ReadableGuard(result.guard, result.code, file, line);
@@ -243,6 +267,7 @@ RecompileReason ParseRecompileReason(std::string_view guard, std::string_view re
     result.subject = shown.guard;
     result.value.clear();
   }
+  if (!closure_name.empty()) result.subject = fmt::format("{} ({})", closure_name, result.subject);
   return result;
 }
 

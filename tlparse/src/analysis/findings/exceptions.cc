@@ -57,7 +57,14 @@ std::string RaisedException(std::string_view reason) {
   for (const std::string_view begin : {"ExceptionVariable(<class '", "<class '"}) {
     if (raised.starts_with(begin)) raised = Between(raised, begin, "'");
   }
-  return Shorten(Trimmed(raised), 160);
+  if (!raised.empty()) return Shorten(Trimmed(raised), 160);
+  // An op that fails on fake tensors: PyTorch says in its explanation what it raised.
+  constexpr std::string_view kFake = "Explanation: Dynamo failed to run FX node with fake tensors:";
+  constexpr std::string_view kGot = ": got ";
+  const std::string_view fake = Between(reason, kFake, "\n");
+  const std::size_t got = fake.rfind(kGot);
+  if (got == std::string_view::npos) return {};
+  return Shorten(Trimmed(fake.substr(got + kGot.size())), 200);
 }
 
 std::string CauseOfException(std::string_view type, std::string_view reason) {
@@ -90,6 +97,12 @@ std::string AdviceForException(std::string_view reason) {
   if (reason.find("No working C++ compiler found") != std::string_view::npos)
     return "install a C++ compiler on these hosts, or set CXX to the path of one";
   const std::string error = CompilerError(reason);
+  if (error.find("Killed signal terminated program") != std::string::npos)
+    return "look whether the host ran out of memory, which is the most frequent reason why a "
+           "compiler is killed (the kernel's log says so); fewer compiles at a time need less "
+           "(TORCHINDUCTOR_COMPILE_THREADS)";
+  if (error.ends_with("is the same as output file"))
+    return "give a cache directory whose path has no blank (TORCHINDUCTOR_CACHE_DIR)";
   constexpr std::string_view kMissing = ": No such file or directory";
   if (error.starts_with("fatal error: ") && error.ends_with(kMissing)) {
     const std::string header = error.substr(13, error.size() - 13 - kMissing.size());

@@ -174,6 +174,22 @@ std::string WhoCompiledIt(const FindingContext& context, const std::vector<RankI
   return fine.empty() ? std::string() : context.Who(fine) + " compiled it. ";
 }
 
+// The compiles of a finding. Those of one slot may have other labels in the logs that failed than in
+// the others: those that failed are named.
+std::string NameCompiles(const FindingContext& context, const std::vector<const Failure*>& group,
+                         const std::set<std::int32_t>& slots, Finding& finding) {
+  const std::string text =
+      context.SetCompiles(finding, std::vector<std::int32_t>(slots.begin(), slots.end()));
+  const JobCompile& first = *group.front()->compile;
+  const bool is_one =
+      slots.size() == 1 && std::all_of(group.begin(), group.end(), [&](const Failure* one) {
+        return one->compile->label_id == first.label_id;
+      });
+  if (!is_one) return text;
+  finding.compiles = {context.job.string(first.label_id)};
+  return context.Title(first);
+}
+
 // `group`: failures of one function with one cause.
 Result<void> AddFailures(FindingContext& context, const std::vector<const Failure*>& group) {
   const Failure& first = *group.front();
@@ -191,8 +207,7 @@ Result<void> AddFailures(FindingContext& context, const std::vector<const Failur
   const std::vector<RankIndex> who(ranks.begin(), ranks.end());
   context.SetRanks(finding, who);
   finding.function = context.FunctionOf(*first.compile);
-  const std::string compiles =
-      context.SetCompiles(finding, std::vector<std::int32_t>(slots.begin(), slots.end()));
+  const std::string compiles = NameCompiles(context, group, slots, finding);
   finding.cause = CauseOfException(first.type, first.reason);
   const bool is_backward =
       std::all_of(group.begin(), group.end(), [](const Failure* one) { return one->is_backward; });

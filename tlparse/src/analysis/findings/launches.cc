@@ -129,12 +129,13 @@ Result<void> AddRestarts(FindingContext& context) {
     finding.launch = launch.ordinal;
     finding.since_us = launch.end_us;
     const bool is_of_others = launch.process_count != status_count;
-    finding.title = fmt::format(
-        "Launch {} of {} ({} to {} UTC{}) ended {}", launch.ordinal, context.launches.size(),
-        Clock(launch.start_us), Clock(launch.end_us),
-        is_of_others ? fmt::format(", {} processes, now {}", launch.process_count, status_count)
-                     : "",
-        HowEnded(own.findings, readable));
+    finding.title =
+        fmt::format("Launch {} of {} ({} to {} UTC{}) ended {}", launch.ordinal,
+                    context.launches.size(), Clock(launch.start_us), Clock(launch.end_us),
+                    is_of_others ? fmt::format(", {} process{}, now {}", launch.process_count,
+                                               launch.process_count == 1 ? "" : "es", status_count)
+                                 : "",
+                    HowEnded(own.findings, readable));
     DescribeEnd(own, readable, status.rows.size(), finding);
     finding.suggestion = fmt::format("tlparse findings <db> --launch {}", launch.ordinal);
     finding.query = fmt::format("SELECT * FROM rank_status WHERE run_id = {} AND launch = {}",

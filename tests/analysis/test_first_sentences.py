@@ -1,0 +1,94 @@
+"""What the first sentence names, of faults whose sign in the logs is far from their cause."""
+
+import json
+import os
+import sys
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from answers import ask, record, run  # noqa: E402
+from test_sentences import SentenceTest  # noqa: E402
+
+
+class RankTest(SentenceTest):
+    def rank(self, rank, *records, suffix="abcdefgh"):
+        self.log(f"job/dedicated_log_torch_trace_rank_{rank}_{suffix}.log", *records)
+
+    def job_findings(self):
+        self.database = self.ingest(os.path.join(self.scratch, "job"), name="job")
+        return [one for one in self.findings(self.database) if one["kind"] != "missing_rank"]
+
+    def compile(self, rank, frame, graph=None, guards=None, function="f", script="/u/m.py", time="08:30:01.000000", metrics=()):
+        ids = {"rank": rank, "frame_id": frame, "frame_compile_id": 0, "attempt": 0}
+        stack = [{"line": 3, "name": "<module>", "filename": 1, "loc": "f(x)"}, {"line": 10, "name": function, "filename": 1, "loc": "y = g(x)"}]
+        text = record({"str": [script, 1]}, time=time) + record({"dynamo_start": {"stack": stack}, **ids}, time=time)
+        if graph is not None:
+            text += record({"dynamo_output_graph": {"sizes": {}}, **ids}, graph, time)
+        if guards is not None:
+            text += record({"dynamo_cpp_guards_str": {}, **ids}, guards, time)
+        done = {"co_name": function, "co_filename": script, "co_firstlineno": 10, "compile_id": f"{frame}/0", **dict(metrics)}
+        return text + record({"compilation_metrics": done, **ids}, time=time)
+
+
+def graph(inputs, *lines):
+    body = "".join(f"        {line}\n" for line in lines)
+    return f"class GraphModule(torch.nn.Module):\n    def forward(self, {inputs}):\n{body}        return (y,)\n"
+
+
+class Exceptions(RankTest):
+    def test_what_an_op_raised_on_fake_tensors_is_said(self):
+        reason = ("RuntimeError when making fake tensor call\n  Explanation: Dynamo failed to run FX node with fake tensors: call_function shop.scan("
+                  "*(FakeTensor(..., size=(5,)),), **{}): got RuntimeError('There was no fake impl registered for shop.scan')\n"
+                  "  Hint: Your code may result in an error when running in eager. Please double check.\n"
+                  "  Hint: If the op is a custom op, did you implement a fake tensor implementation?\n"
+                  "  Hint: If the op is a PyTorch op, please file an issue to PyTorch.\n")
+        for rank in range(2):
+            failed = {"fail_type": "torch._dynamo.exc.TorchRuntimeError", "fail_reason": reason} if rank else {}
+            self.rank(rank, self.compile(rank, 0, metrics=failed))
+        one = self.job_findings()[0]
+        self.assertEqual(one["title"], "Rank 1 failed to compile 0/0 f: TorchRuntimeError: RuntimeError when making fake tensor call: "
+                         "RuntimeError('There was no fake impl registered for shop.scan')")
+        self.assertEqual(one["try"], "If the op is a custom op, did you implement a fake tensor implementation?")
+
+    def test_the_label_is_that_of_the_log(self):
+        """Rank 1 compiled another function before it."""
+        failed = {"fail_type": "ValueError", "fail_reason": "bad"}
+        self.rank(0, self.compile(0, 0))
+        self.rank(1, self.compile(1, 0, function="more"), self.compile(1, 1, metrics=failed))
+        self.assertEqual(self.job_findings()[0]["title"], "Rank 1 failed to compile 1/0 f: ValueError: bad")
+
+    def test_a_compiler_that_was_killed(self):
+        reason = ("CppCompileError: C++ compile error\n\nCommand:\ng++ a.cpp\n\nOutput:\n"
+                  "g++: fatal error: Killed signal terminated program cc1plus\ncompilation terminated.\n")
+        for rank in range(2):
+            failed = {"fail_type": "torch._inductor.exc.InductorError", "fail_reason": reason} if rank else {}
+            self.rank(rank, self.compile(rank, 0, metrics=failed))
+        one = self.job_findings()[0]
+        self.assertTrue(one["title"].endswith("fatal error: Killed signal terminated program cc1plus"), one["title"])
+        self.assertIn("out of memory", one["try"])
+
+
+class Names(RankTest):
+    def reasons(self, *reasons):
+        parts = []
+        for number, reason in enumerate(("", *reasons)):
+            ids = {"frame_id": 0, "frame_compile_id": number, "attempt": 0}
+            if reason:
+                parts.append(record({"artifact": {"name": "recompile_reasons", "encoding": "json"}, **ids}, json.dumps([reason])))
+            parts += [record({"dynamo_start": {"stack": []}, **ids}),
+                      record({"compilation_metrics": {"co_name": "f", "co_filename": "/u/m.py", "co_firstlineno": 3}, **ids})]
+        return self.findings(self.ingest(self.log("r.log", *parts), name="r"))[0]
+
+    def test_a_variable_of_a_closure_has_its_name_and_no_advice(self):
+        one = self.reasons('0/0: f.__closure__[0].cell_contents == 0.5  # return x * k  # m.py:4 in f (HINT: guard on "k")')
+        self.assertEqual((one["title"], one["try"]), ("f was recompiled once (k (f.__closure__[0].cell_contents): 0.5)", None))
+
+    def test_pytorchs_hint_for_a_parameter_is_no_value(self):
+        one = self.reasons("0/0: tensor 'self._modules['e']._parameters['weight']' size mismatch at index 1. expected 24, actual 8. Guard failed on a parameter, "
+                           "consider using torch._dynamo.config.force_parameter_static_shapes = False to allow dynamism on parameters.")
+        self.assertEqual(one["title"], "f was recompiled once (size 1 of self.e.weight: 24, 8)")
+        self.assertEqual(one["try"], "torch._dynamo.config.force_parameter_static_shapes = False to allow dynamism on parameters (PyTorch's hint for a parameter)")
+
+
+if __name__ == "__main__":
+    unittest.main()
