@@ -35,6 +35,39 @@ def graph(inputs, *lines):
     return f"class GraphModule(torch.nn.Module):\n    def forward(self, {inputs}):\n{body}        return (y,)\n"
 
 
+class Graphs(RankTest):
+    def test_a_dynamic_size_is_shown_with_its_parameter(self):
+        weight = 'L_w_: "f32[12][1]cpu", '
+        for rank in range(3):
+            inputs = weight + ('s52: "Sym(s52)", L_x_: "f32[s52, 12][12, 1]cpu"' if rank == 1 else 'L_x_: "f32[8, 12][12, 1]cpu"')
+            self.rank(rank, self.compile(rank, 0, graph(inputs, "l_x_ = L_x_", 'y: "f32[]" = l_x_.sum()')))
+        one, = self.job_findings()
+        self.assertEqual((one["kind"], one["ranks"], one["title"]),
+                         ("graph_divergence", [1], "Rank 1 compiled another graph: 0/0 f: L_x_: f32[8 → s52, 12][12, 1]cpu"))
+        self.assertIn("any size", one["detail"])
+        self.assertIn("mark_dynamic", one["try"])
+
+    def test_of_nodes_those_that_compute_are_shown(self):
+        """Inputs and attributes are taken in the order in which they are used."""
+        taken = ["l_a_ = L_a_", "w = self.weight", "l_b_ = L_b_"]
+        for rank in range(3):
+            lines = taken if rank < 2 else [taken[2], taken[1], taken[0]]
+            called = "torch._foreach_add_" if rank < 2 else "l_a_.add_"
+            self.rank(rank, self.compile(rank, 0, graph('L_a_: "f32[4]", L_b_: "f32[4]"', *lines, f'y: "f32[4]" = {called}(w, 1)')))
+        one, = self.job_findings()
+        self.assertEqual((one["ranks"], one["title"]),
+                         ([2], "Rank 2 compiled another graph: 0/0 f: y = torch._foreach_add_ → y = l_a_.add_"))
+
+    def test_the_value_that_two_ranks_were_compiled_for_is_said(self):
+        for rank, value in enumerate(("True", "False")):
+            guard = f"+- EQUALS_MATCH: L['self'].param_groups[0]['foreach'] == {value}  # if foreach:  # adam.py:7 in step"
+            guards = f"\nTREE_GUARD_MANAGER:\n+- RootGuardManager\n| +- GuardManager: source=L['self'], type=<class 'Adam'>\n| | {guard}\n"
+            self.rank(rank, self.compile(rank, 0, graph('L_x_: "f32[4]"', "l_x_ = L_x_", f'y: "f32[4]" = l_x_.{"mul" if rank else "add"}(1)'), guards))
+        one, = self.job_findings()
+        self.assertIn("Rank 1 compiled it for self.param_groups[0]['foreach'] == False, rank 0 for self.param_groups[0]['foreach'] == True, which "
+                      "adam.py:7 tests: if foreach:", one["detail"])
+
+
 class Exceptions(RankTest):
     def test_what_an_op_raised_on_fake_tensors_is_said(self):
         reason = ("RuntimeError when making fake tensor call\n  Explanation: Dynamo failed to run FX node with fake tensors: call_function shop.scan("

@@ -54,4 +54,23 @@ TEST_CASE("what generated C++ was made for") {
   CHECK(TargetChange("x0+=static_cast<int64_t>(16L)", "x0+=static_cast<int64_t>(8L)").empty());
 }
 
+TEST_CASE("names of kernels and comments are no other code") {
+  const std::string a = "# Original ATen: [add]\ncpp_fused_add_0 = f('x')\ncpp_fused_add_0(y)\n",
+                    b = "cpp_fused_mul_1 = f('x')\ncpp_fused_mul_1(y)\n",
+                    other = "cpp_fused_mul_1 = f('z')\ncpp_fused_mul_1(y)\n",
+                    crossed = "cpp_fused_mul_1 = f('x')\ncpp_fused_mul_2(y)\n";
+  CHECK(AreEqualButForNames(a, b));
+  CHECK(!AreEqualButForNames(a, other));
+  CHECK(!AreEqualButForNames(a, crossed));
+  CHECK(!AreEqualButForNames("#pragma omp simd\n", "#pragma omp parallel\n"));
+}
+
+TEST_CASE("the parameter of a graph that differs is found by its name") {
+  const std::string a = R"x(def forward(self, L_w_: "f32[4]", L_x_: "f32[8, 2]"):)x";
+  const std::string b =
+      R"x(def forward(self, L_w_: "f32[4]", s7: "Sym(s7)", L_x_: "f32[s7, 2]"):)x";
+  CHECK(DifferingAnnotations(a, b) ==
+        std::pair<std::string, std::string>("L_x_: f32[8, 2]", "L_x_: f32[s7, 2]"));
+}
+
 }  // namespace tlparse

@@ -147,6 +147,7 @@ Result<std::vector<SameKeyCode>> FindSameKeyCodes(Database& database, const Job&
       finding.other_record_id = code->second.record_id;
       if (result.size() < kMostDiffs) {
         ASSIGN_OR_RETURN(const std::string text, NormalCode(database, code->second.record_id));
+        if (AreEqualButForNames(reference_text, text)) continue;
         finding.target = TargetChange(reference_text, text);
         finding.diff = UnifiedDiff(reference_text, text, "ranks " + job.FormatRanks(finding.ranks),
                                    "ranks " + job.FormatRanks(finding.other_ranks));

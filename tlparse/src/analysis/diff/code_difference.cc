@@ -4,8 +4,11 @@
 
 #include <algorithm>
 #include <charconv>
+#include <functional>
+#include <map>
 #include <optional>
 
+#include "analysis/diff/text_diff.h"
 #include "base/ascii.h"
 
 namespace tlparse {
@@ -51,7 +54,34 @@ std::optional<int> Threads(std::string_view code) {
   return LargestAfter(code, "num_threads(", [](std::size_t at) { return at; });
 }
 
+// Without lines of Python that are comments, and with names of fused kernels by their order.
+std::string WithoutKernelNames(std::string_view code) {
+  constexpr std::string_view kFused = "_fused_";
+  std::map<std::string, std::size_t, std::less<>> known;
+  std::string result;
+  for (const std::string_view line : SplitLines(code)) {
+    if (Trimmed(line).starts_with("# ")) continue;
+    std::size_t kept = 0;
+    for (std::size_t at = line.find(kFused); at != std::string_view::npos;
+         at = line.find(kFused, std::max(kept, at + 1))) {
+      std::size_t begin = at, end = at;
+      while (begin > kept && IsWordCharacter(line[begin - 1])) --begin;
+      while (end < line.size() && IsWordCharacter(line[end])) ++end;
+      const auto [name, is_new] =
+          known.try_emplace(std::string(line.substr(begin, end - begin)), known.size());
+      result.append(line.substr(kept, begin - kept)).append(fmt::format("fused_{}", name->second));
+      kept = end;
+    }
+    result.append(line.substr(kept)).append("\n");
+  }
+  return result;
+}
+
 }  // namespace
+
+bool AreEqualButForNames(std::string_view a, std::string_view b) {
+  return WithoutKernelNames(a) == WithoutKernelNames(b);
+}
 
 std::string TargetChange(std::string_view a, std::string_view b) {
   const std::optional<int> old_floats = FloatsOfVector(a), new_floats = FloatsOfVector(b);

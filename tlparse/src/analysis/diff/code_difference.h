@@ -11,4 +11,8 @@ namespace tlparse {
 // neither.
 std::string TargetChange(std::string_view a, std::string_view b);
 
+// Whether two generated codes do the same: they differ in comments and in the names of kernels,
+// which PyTorch makes from the operations that the graph had before it was simplified.
+bool AreEqualButForNames(std::string_view a, std::string_view b);
+
 }  // namespace tlparse

@@ -102,6 +102,43 @@ std::string Title(const ComparedNode& node) {
   return node.operation.empty() ? node.name : fmt::format("{} = {}", node.name, node.operation);
 }
 
+// Whether a node takes an input or an attribute and computes nothing.
+bool IsTaken(const ComparedNode& node) {
+  return node.operation.empty() || node.operation.starts_with("L_") ||
+         (node.operation.starts_with("self.") && node.operation.find('(') == std::string::npos);
+}
+
+// The first from `at` on that computes; else that at `at`, if there is one.
+const ComparedNode* FirstComputing(const std::vector<ComparedNode>& nodes, std::size_t at) {
+  for (std::size_t i = at; i < nodes.size(); ++i) {
+    if (!IsTaken(nodes[i])) return &nodes[i];
+  }
+  return at < nodes.size() ? &nodes[at] : nullptr;
+}
+
+// The nodes of the first difference. What is taken in another order is taken for something: nodes
+// that compute say more.
+void SetNodes(const std::vector<ComparedNode>& a, const std::vector<ComparedNode>& b,
+              const std::vector<EditStep>& steps, GraphDifference& result) {
+  const auto differs = [](const EditStep& step) { return step.kind != EditStep::Kind::kKeep; };
+  const auto computes = [&](const EditStep& step) {
+    return differs(step) && !IsTaken(step.kind == EditStep::Kind::kDelete ? a[step.a] : b[step.b]);
+  };
+  auto step = std::find_if(steps.begin(), steps.end(), computes);
+  const bool is_computed = step != steps.end();
+  if (!is_computed) step = std::find_if(steps.begin(), steps.end(), differs);
+  if (step == steps.end()) return;
+  const auto at = [&](const std::vector<ComparedNode>& nodes, std::size_t place) {
+    return is_computed            ? FirstComputing(nodes, place)
+           : place < nodes.size() ? &nodes[place]
+                                  : nullptr;
+  };
+  if (const ComparedNode* node = at(a, step->a))
+    result.a_node = Title(*node), result.a_source = node->source;
+  if (const ComparedNode* node = at(b, step->b))
+    result.b_node = Title(*node), result.b_source = node->source;
+}
+
 // Python's: from a # outside of a string to the end of the line. Lines that are empty then go too.
 std::string WithoutComments(std::string_view text) {
   std::string result;
@@ -190,18 +227,17 @@ Result<GraphDifference> CompareGraphs(Database& a_database, std::int64_t a_conte
   if (&a_database == &b_database && a_content_id == b_content_id) return result;
   ASSIGN_OR_RETURN(const std::vector<ComparedNode> a, LoadNodes(a_database, a_content_id));
   ASSIGN_OR_RETURN(const std::vector<ComparedNode> b, LoadNodes(b_database, b_content_id));
-  for (const EditStep& step : AlignSequences(a.size(), b.size(), [&](std::size_t i, std::size_t j) {
-         return a[i].operation == b[j].operation &&
-                (!a[i].operation.empty() || a[i].name == b[j].name);
-       })) {
+  const std::vector<EditStep> steps =
+      AlignSequences(a.size(), b.size(), [&](std::size_t i, std::size_t j) {
+        return a[i].operation == b[j].operation &&
+               (!a[i].operation.empty() || a[i].name == b[j].name);
+      });
+  for (const EditStep& step : steps) {
     if (step.kind == EditStep::Kind::kKeep) continue;
-    if (!result.differs) {
-      result.differs = true;
-      if (step.a < a.size()) result.a_node = Title(a[step.a]), result.a_source = a[step.a].source;
-      if (step.b < b.size()) result.b_node = Title(b[step.b]), result.b_source = b[step.b].source;
-    }
+    result.differs = true;
     ++(step.kind == EditStep::Kind::kDelete ? result.only_in_a : result.only_in_b);
   }
+  SetNodes(a, b, steps, result);
   if (!result.differs)
     RETURN_IF_ERROR(CompareTexts(a_database, a_content_id, a, b_database, b_content_id, b, result));
   return result;

@@ -183,9 +183,43 @@ std::string AnnotationAt(std::string_view line, std::size_t place) {
                      line.substr(colon + 3, end - colon - 3));
 }
 
+// The parameters of "def forward(self, L_x_: "f32[8, 16]cpu", s0: "Sym(s0)"):", by name.
+std::vector<std::pair<std::string, std::string>> Parameters(std::string_view line) {
+  std::vector<std::pair<std::string, std::string>> parameters;
+  constexpr std::string_view kType = ": \"";
+  for (std::size_t colon = line.find(kType); colon != std::string_view::npos;
+       colon = line.find(kType, colon)) {
+    const std::size_t begin = line.find_last_of(" (,*", colon) + 1;  // 0: none
+    const std::size_t end = line.find('"', colon + kType.size());
+    if (end == std::string_view::npos) break;
+    parameters.emplace_back(line.substr(begin, colon - begin),
+                            line.substr(colon + kType.size(), end - colon - kType.size()));
+    colon = end;
+  }
+  return parameters;
+}
+
+// Of two lines that define a graph: the first parameter of both with another annotation.
+std::optional<std::pair<std::string, std::string>> DifferingParameter(std::string_view a,
+                                                                      std::string_view b) {
+  constexpr std::string_view kDefinition = "def ";
+  if (!a.starts_with(kDefinition) || !b.starts_with(kDefinition)) return std::nullopt;
+  const auto others = Parameters(b);
+  for (const auto& [name, type] : Parameters(a)) {
+    const auto other =
+        std::find_if(others.begin(), others.end(),
+                     [&wanted = name](const auto& one) { return one.first == wanted; });
+    if (other != others.end() && other->second != type)
+      return std::pair(fmt::format("{}: {}", name, type),
+                       fmt::format("{}: {}", name, other->second));
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::pair<std::string, std::string> DifferingAnnotations(std::string_view a, std::string_view b) {
+  if (auto parameter = DifferingParameter(a, b)) return *std::move(parameter);
   const auto place = static_cast<std::size_t>(
       std::mismatch(a.begin(),
                     a.begin() + static_cast<std::ptrdiff_t>(std::min(a.size(), b.size())),

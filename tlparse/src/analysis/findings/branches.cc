@@ -42,7 +42,8 @@ Result<std::map<std::string, BranchGuard>> LoadBranchGuards(Database& database,
                       rows.Int(3)};
     const std::string subject(GuardSubject(guard.key));
     if (subject.empty()) continue;
-    guard.text = ReadableGuard(rows.Text(0), guard.code, guard.file, guard.line).guard;
+    guard.text =
+        ReadableSource(ReadableGuard(rows.Text(0), guard.code, guard.file, guard.line).guard);
     guards.emplace(fmt::format("{}\n{}\n{}", subject, guard.line, guard.code), std::move(guard));
   }
 }
@@ -102,24 +103,63 @@ DifferingValues Compare(const std::map<std::string, std::string>& own,
   return differing;
 }
 
-// The first compile of a finding in a rank that differs and in one that does not.
+// The first compile of a finding in a rank that does not differ, and those of ranks that may differ
+// from it: of the first odd rank, or where no side is the odd one, of all others.
 struct Sides {
-  const JobCompile* odd = nullptr;
   const JobCompile* other = nullptr;
+  std::vector<const JobCompile*> odd;
 };
 
 Sides FindSides(const FindingContext& context, const Finding& finding) {
+  constexpr std::size_t kMost = 16;
   Sides sides;
   for (const JobCompile& compile : context.job.compiles()) {
-    if (sides.odd != nullptr && sides.other != nullptr) break;
+    if (sides.odd.size() >= kMost) break;
     const auto& rank =
         context.job.participants()[static_cast<std::size_t>(compile.participant)].rank;
     if (!rank || context.job.string(compile.label_id) != finding.compiles.front()) continue;
-    const bool is_odd = std::binary_search(finding.ranks.begin(), finding.ranks.end(), *rank);
-    if (const JobCompile*& side = is_odd ? sides.odd : sides.other; side == nullptr)
-      side = &compile;
+    const bool is_odd = finding.ranks.empty() ||
+                        std::binary_search(finding.ranks.begin(), finding.ranks.end(), *rank);
+    if (is_odd)
+      sides.odd.push_back(&compile);
+    else if (sides.other == nullptr)
+      sides.other = &compile;
+  }
+  if (sides.odd.empty()) return sides;
+  if (sides.other != nullptr) {
+    sides.odd.resize(1);
+  } else {
+    sides.other = sides.odd.front();
+    sides.odd.erase(sides.odd.begin());
   }
   return sides;
+}
+
+// "Rank 1 compiled it for x > 0, rank 0 for x <= 0, which model.py:7 tests: if x > 0:"; empty: no
+// guard shows it.
+Result<std::string> BranchSentence(const FindingContext& context, const JobCompile& odd,
+                                   const JobCompile& other) {
+  ASSIGN_OR_RETURN(const auto own, LoadBranchGuards(context.database, odd.id));
+  ASSIGN_OR_RETURN(const auto others, LoadBranchGuards(context.database, other.id));
+  for (const auto& [subject, guard] : own) {
+    const auto found = others.find(subject);
+    if (found == others.end() || found->second.key == guard.key) continue;
+    return fmt::format("{} compiled it for {}, {} for {}, which {} tests: {}",
+                       context.Who({odd.participant}), guard.text,
+                       context.WhoInside({other.participant}), found->second.text,
+                       PlaceText({guard.file, guard.line, {}}), guard.code);
+  }
+  return std::string();
+}
+
+Result<std::string> ValueSentence(const FindingContext& context, const JobCompile& odd,
+                                  const JobCompile& other) {
+  ASSIGN_OR_RETURN(const auto own, LoadValues(context.database, odd.id));
+  ASSIGN_OR_RETURN(const auto others, LoadValues(context.database, other.id));
+  const DifferingValues values = Compare(own, others);
+  if (values.own.empty()) return std::string();
+  return fmt::format("{} compiled it for {}, {} for {}.", context.Who({odd.participant}),
+                     values.own, context.WhoInside({other.participant}), values.other);
 }
 
 }  // namespace
@@ -128,35 +168,24 @@ Result<void> SayBranches(FindingContext& context) {
   for (Finding& finding : context.findings) {
     if ((finding.kind != FindingKind::kGraphDivergence &&
          finding.kind != FindingKind::kCollectiveDivergence) ||
-        finding.ranks.empty() || finding.compiles.empty())
+        (finding.ranks.empty() && finding.severity == FindingSeverity::kNote) ||
+        finding.compiles.empty())
       continue;
     const Sides sides = FindSides(context, finding);
-    if (sides.odd == nullptr || sides.other == nullptr) continue;
-    const auto say = [&](const std::string& sentence) {
-      finding.detail += (finding.detail.empty()          ? ""
-                         : finding.detail.ends_with('.') ? " "
-                                                         : ". ") +
-                        sentence;
-    };
-    bool is_said = false;
-    ASSIGN_OR_RETURN(const auto own, LoadBranchGuards(context.database, sides.odd->id));
-    ASSIGN_OR_RETURN(const auto others, LoadBranchGuards(context.database, sides.other->id));
-    for (const auto& [subject, guard] : own) {
-      const auto found = others.find(subject);
-      if (found == others.end() || found->second.key == guard.key) continue;
-      say(fmt::format("{} compiled it for {}, {} for {}, which {} tests: {}",
-                      context.Who({sides.odd->participant}), guard.text,
-                      context.WhoInside({sides.other->participant}), found->second.text,
-                      PlaceText({guard.file, guard.line, {}}), guard.code));
-      is_said = true;
-      break;
+    if (sides.other == nullptr) continue;
+    std::string sentence;
+    for (const JobCompile* odd : sides.odd) {
+      ASSIGN_OR_RETURN(sentence, BranchSentence(context, *odd, *sides.other));
+      if (sentence.empty() && finding.severity != FindingSeverity::kNote) {
+        ASSIGN_OR_RETURN(sentence, ValueSentence(context, *odd, *sides.other));
+      }
+      if (!sentence.empty()) break;
     }
-    if (is_said || finding.severity == FindingSeverity::kNote) continue;
-    ASSIGN_OR_RETURN(const auto own_values, LoadValues(context.database, sides.odd->id));
-    ASSIGN_OR_RETURN(const auto other_values, LoadValues(context.database, sides.other->id));
-    if (const DifferingValues values = Compare(own_values, other_values); !values.own.empty())
-      say(fmt::format("{} compiled it for {}, {} for {}.", context.Who({sides.odd->participant}),
-                      values.own, context.WhoInside({sides.other->participant}), values.other));
+    if (sentence.empty()) continue;
+    finding.detail += (finding.detail.empty()          ? ""
+                       : finding.detail.ends_with('.') ? " "
+                                                       : ". ") +
+                      sentence;
   }
   return {};
 }

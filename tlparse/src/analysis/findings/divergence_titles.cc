@@ -1,11 +1,14 @@
 // Titles of findings about a difference between ranks.
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "analysis/diff/graph_difference.h"
 #include "analysis/findings/advice.h"
 #include "analysis/findings/divergences.h"
 #include "analysis/findings/graph_breaks.h"
 #include "analysis/ranks/cause.h"
+#include "base/ascii.h"
 
 namespace tlparse {
 namespace {
@@ -207,6 +210,42 @@ std::optional<Difference> DivergenceFinder::Describe(const RankClass& one,
   return std::nullopt;
 }
 
+namespace {
+
+// The text with numbers and symbols of sizes (s52) as "#", and how many symbols there are.
+std::pair<std::string, int> WithoutSizes(std::string_view text) {
+  std::string result;
+  int symbols = 0;
+  for (std::size_t at = 0; at < text.size();) {
+    const bool is_begin = at == 0 || !IsWordCharacter(text[at - 1]);
+    std::size_t end = at + (is_begin && text[at] == 's' ? 1 : 0);
+    while (end < text.size() && IsDigit(text[end])) ++end;
+    const bool is_symbol = is_begin && text[at] == 's' && end > at + 1;
+    if (!is_symbol && (!is_begin || end == at || !IsDigit(text[at]))) {
+      result += text[at++];
+      continue;
+    }
+    result += '#';
+    symbols += is_symbol;
+    at = end;
+  }
+  return {std::move(result), symbols};
+}
+
+// "8 → s52": a size that is fixed on one side, and a symbol on the other. `change` is a ChangeText.
+bool IsOfDynamicSize(std::string_view change) {
+  constexpr std::string_view kArrow = " → ";
+  const std::size_t at = change.find(kArrow);
+  if (at == std::string_view::npos) return false;
+  const auto [before, old_symbols] = WithoutSizes(change.substr(0, at));
+  const auto [after, new_symbols] = WithoutSizes(change.substr(at + kArrow.size()));
+  // What both have is in the text once, or twice.
+  return (old_symbols == 0) != (new_symbols == 0) &&
+         ((before.ends_with('#') && after.starts_with('#')) || before.ends_with(after));
+}
+
+}  // namespace
+
 Difference DivergenceFinder::DescribeGraphs(const RankClass& one, const RankAspect& aspect) const {
   Difference difference = Of(one, aspect, FindingKind::kGraphDivergence, FindingSeverity::kWarning);
   Finding& finding = difference.finding;
@@ -221,11 +260,24 @@ Difference DivergenceFinder::DescribeGraphs(const RankClass& one, const RankAspe
     finding.suggestion = "start all ranks with the same source files";
     return difference;
   }
+  std::string text = aspect.text;
+  constexpr std::string_view kSaid = "the Dynamo graph differs: ";
+  if (const std::size_t at = text.find(kSaid); at != std::string::npos)
+    text.erase(at, kSaid.size());
   finding.title = Pair(one, aspect, "compiled another graph: ", "compiled another graph: ",
-                       "compiled different graphs: ", aspect.text);
-  if (aspect.file.empty() && !slot.file.empty() && slot.line > 0)
+                       "compiled different graphs: ", text);
+  if (IsOfDynamicSize(aspect.text)) {
     finding.detail =
-        fmt::format("The log has no line of the user's code for it; {} begins at {}:{}.",
+        "One side compiled for the size that it saw, the other for any size: s and a number stand "
+        "for a size that may vary.";
+    finding.suggestion =
+        "make the same sizes dynamic on all ranks (torch._dynamo.mark_dynamic, "
+        "torch.compile(dynamic=…), torch._dynamo.config.assume_static_by_default)";
+  }
+  if (aspect.file.empty() && !slot.file.empty() && slot.line > 0)
+    finding.detail +=
+        fmt::format("{}The log has no line of the user's code for it; {} begins at {}:{}.",
+                    finding.detail.empty() ? "" : " ",
                     slot.function.empty() ? "the function" : slot.function, slot.file, slot.line);
   return difference;
 }
