@@ -68,6 +68,19 @@ class Graphs(RankTest):
                       "adam.py:7 tests: if foreach:", one["detail"])
 
 
+class Options(RankTest):
+    def test_an_option_that_is_set_between_compiles(self):
+        for rank in range(3):
+            records = []
+            for frame in range(3):
+                config = {"assume_static_by_default": rank != 1 or frame == 0, "recompile_limit": 8}
+                records.append(self.compile(rank, frame, function=f"f{frame}", metrics={"dynamo_config": json.dumps(config)}))
+            self.rank(rank, *records)
+        one, = self.job_findings()
+        self.assertEqual((one["kind"], one["ranks"], one["title"]), (
+            "config_divergence", [1], "Rank 1 compiled with another configuration: assume_static_by_default True → False"))
+
+
 class Exceptions(RankTest):
     def test_what_an_op_raised_on_fake_tensors_is_said(self):
         reason = ("RuntimeError when making fake tensor call\n  Explanation: Dynamo failed to run FX node with fake tensors: call_function shop.scan("

@@ -260,6 +260,8 @@ const PytorchName* FindKnownName(PytorchNameKind kind, std::string_view name) {
 ComponentSubject SubjectOfComponent(std::string_view name) {
   using enum ComponentSubject;
   if (name.starts_with("fx_kwargs[static_input_idxs]")) return kInputs;
+  // Set by the inputs that require gradients, and by the grad mode.
+  if (name.starts_with("fx_kwargs[is_inference]")) return kInputs;
   const std::string_view base = name.substr(0, name.find('['));
   if (const PytorchName* known = FindKnownName(PytorchNameKind::kComponent, base))
     return known->subject;

@@ -208,14 +208,18 @@ Result<void> ClassFinder::Explain(std::int32_t lookup_slot, const WorkClass& ref
   const auto bypasses = [](const JobLookup& lookup) {
     return lookup.state == CacheState::kBypass || lookup.state == CacheState::kDisabled;
   };
+  const auto reason = [](const JobLookup& lookup, const std::string& logged) {
+    return !logged.empty()                         ? Shorten(logged, 300)
+           : lookup.state == CacheState::kDisabled ? std::string("it is disabled")
+                                                   : std::string("no reason given");
+  };
   if (bypasses(b)) {
-    add(CauseKind::kBypass,
-        other.bypass_reason.empty() ? "no reason given" : Shorten(other.bypass_reason, 300));
+    add(CauseKind::kBypass, reason(b, other.bypass_reason));
     return {};
   }
   if (bypasses(a)) {
     add(CauseKind::kBypass,
-        fmt::format("the others bypass: {}", Shorten(reference.bypass_reason, 300)));
+        fmt::format("the others bypass: {}", reason(a, reference.bypass_reason)));
     return {};
   }
   if ((a.state == CacheState::kRemoteError) != (b.state == CacheState::kRemoteError)) {
@@ -259,6 +263,13 @@ Result<void> ClassFinder::Explain(std::int32_t lookup_slot, const WorkClass& ref
     if (cause.kind == CauseKind::kGraph) RETURN_IF_ERROR(DescribeGraph(a, b, finding));
     finding.cause = std::move(cause);
     finding.fallback = difference.fallback;
+    // The graphs of one function with its gradients and without.
+    const bool is_one_graph = finding.node.empty() && finding.against_node.empty();
+    if (std::string change = GradientChange(finding.cause);
+        finding.cause.kind == CauseKind::kGraph && is_one_graph && !change.empty()) {
+      finding.cause.kind = CauseKind::kInputs;
+      finding.cause.text = std::move(change);
+    }
     if (finding.cause.kind == CauseKind::kGraph || finding.cause.kind == CauseKind::kInputs)
       RETURN_IF_ERROR(DescribeInputs(a, b, finding));
     collector_.Add(std::move(finding), lookup_slot, CompileSlot(lookup_slot));

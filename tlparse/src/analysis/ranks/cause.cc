@@ -181,6 +181,16 @@ std::string BuildText(const std::vector<ComponentDifference>& differences,
                "none";
 }
 
+// PyTorch sets it by the inputs that require gradients, and by the grad mode.
+constexpr std::string_view kIsInference = "fx_kwargs[is_inference]";
+
+std::string InferenceText(const ComponentDifference& difference) {
+  return fmt::format("is_inference {}: {}", DescribeChange(difference),
+                     difference.b_value == "True"
+                         ? "gradients are not needed, as under torch.no_grad()"
+                         : "gradients are needed");
+}
+
 std::string CauseText(CauseKind kind, const std::vector<ComponentDifference>& differences) {
   std::string text;
   constexpr std::size_t kMostNamed = 3;
@@ -188,6 +198,10 @@ std::string CauseText(CauseKind kind, const std::vector<ComponentDifference>& di
     if (!text.empty()) text += "; ";
     const std::string& name = differences[i].name;
     const bool has_lines = differences[i].a_value.value_or("").find('\n') != std::string::npos;
+    if (name == kIsInference) {
+      text += InferenceText(differences[i]);
+      continue;
+    }
     text += name == "gm" && has_lines
                 ? "the graph that is the key's component gm, " + DescribeChange(differences[i])
                 : name + ": " + DescribeChange(differences[i]);
@@ -213,6 +227,15 @@ std::string DigitsAsZero(std::string_view text) {
     while (at < text.size() && IsDigit(text[at])) ++at;
   }
   return result;
+}
+
+std::string GradientChange(const Cause& cause) {
+  for (const std::vector<ComponentDifference>& all : {cause.differences, cause.explained}) {
+    for (const ComponentDifference& one : all) {
+      if (one.name == kIsInference) return InferenceText(one);
+    }
+  }
+  return {};
 }
 
 std::string_view Name(CauseKind kind) { return kCauseKinds[static_cast<std::size_t>(kind)].name; }
@@ -306,6 +329,9 @@ std::vector<Cause> FindCauses(std::vector<ComponentDifference> differences,
   const auto equal_text = [](const ComponentDifference& d) {
     return d.a_value && d.a_value == d.b_value;
   };
+  const auto is_inference = [](const ComponentDifference& d) { return d.name == kIsInference; };
+  if (causes.count(CauseKind::kInputs) != 0 && causes[CauseKind::kInputs].differences.size() > 1)
+    explain(CauseKind::kInputs, CauseKind::kInputs, is_inference);
   if (has_build && !causes.empty()) {
     causes[CauseKind::kBuild];
     for (const CauseKind kind :

@@ -57,6 +57,10 @@ struct Cause {
   std::vector<ComponentDifference> explained;
 };
 
+// "is_inference False → True: gradients are not needed, as under torch.no_grad()", if that is among
+// what the cause names or explains; else empty.
+std::string GradientChange(const Cause& cause);
+
 // What is known about the two sides in addition to the components.
 struct CauseContext {
   std::string a_torch_version, b_torch_version;  // empty: unknown

@@ -54,6 +54,7 @@ Result<RankFacts> RankFacts::Load(Database& database, const Job& job, const JobG
   facts.events_.resize(count);
   facts.compile_s_.resize(count);
   RETURN_IF_ERROR(facts.LoadCodes(database));
+  RETURN_IF_ERROR(facts.LoadBackends(database));
   RETURN_IF_ERROR(facts.LoadEvents(database));
   facts.lacks_time_.resize(count);
   for (const JobCompile& compile : job.compiles()) {
@@ -105,6 +106,41 @@ Result<void> RankFacts::LoadCodes(Database& database) {
                      [](const Code& a, const Code& b) { return a.graph_slot < b.graph_slot; });
   }
   return {};
+}
+
+Result<void> RankFacts::LoadBackends(Database& database) {
+  for (const std::vector<Code>& codes : codes_) has_inductor_.push_back(!codes.empty());
+  if (std::count(has_inductor_.begin(), has_inductor_.end(), 0) == 0) return {};
+  ASSIGN_OR_RETURN(Statement rows,
+                   database.Prepare("SELECT DISTINCT compile_id FROM cache_event_row WHERE " +
+                                    job_->InLogs("record_id")));
+  while (true) {
+    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
+    if (!has_row) return {};
+    if (const JobCompile* compile = job_->FindCompile(rows.Int(0)))
+      has_inductor_[static_cast<std::size_t>(compile->participant)] = 1;
+  }
+}
+
+// A rank that compiled the same graph and has nothing of Inductor in its log.
+std::optional<RankAspect> RankFacts::CompareBackends(RankIndex reference, RankIndex rank) const {
+  const bool there = has_inductor_[static_cast<std::size_t>(reference)] != 0,
+             here = has_inductor_[static_cast<std::size_t>(rank)] != 0;
+  if (there == here) return std::nullopt;
+  for (const std::int32_t slot : job_->slot_order()) {
+    const std::int32_t a = job_->CompileOf(reference, slot), b = job_->CompileOf(rank, slot);
+    if (a < 0 || b < 0) continue;
+    const JobCompile& old_one = job_->compiles()[static_cast<std::size_t>(a)];
+    const JobCompile& new_one = job_->compiles()[static_cast<std::size_t>(b)];
+    if (old_one.status != CompileStatus::kOk || new_one.status != CompileStatus::kOk ||
+        old_one.graph_content == 0 || new_one.graph_content == 0)
+      continue;
+    const std::string text = fmt::format(
+        "backend: {} ({} has neither generated code nor a cache lookup)",
+        here ? "another → Inductor" : "Inductor → another", here ? "the other log" : "the log");
+    return RankAspect{"options", text, {slot}, {}, false, false, text};
+  }
+  return std::nullopt;
 }
 
 Result<void> RankFacts::LoadEvents(Database& database) {
@@ -165,6 +201,8 @@ Hash128 RankFacts::Signature(RankIndex rank) const {
 Result<std::vector<RankAspect>> RankFacts::Compare(Database& database, RankIndex reference,
                                                    RankIndex rank) const {
   std::vector<RankAspect> aspects;
+  if (std::optional<RankAspect> backend = CompareBackends(reference, rank))
+    aspects.push_back(*std::move(backend));
   for (const std::int32_t slot : job_->slot_order()) {
     const std::int32_t a = job_->CompileOf(reference, slot), b = job_->CompileOf(rank, slot);
     if (a < 0 || b < 0) continue;

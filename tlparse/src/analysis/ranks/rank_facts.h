@@ -69,8 +69,13 @@ class RankFacts {
              type_id == other.type_id && line == other.line;
     }
   };
+  Result<void> LoadBackends(Database& database);
+  std::optional<RankAspect> CompareBackends(RankIndex reference, RankIndex rank) const;
+
   const Job* job_;
   const JobGraphs* graphs_;
+  // By participant: 0 where the log has neither generated code nor a cache lookup.
+  std::vector<char> has_inductor_;
   std::vector<std::vector<Code>> codes_;    // by participant, by graph slot
   std::vector<std::vector<Event>> events_;  // by participant, in log order
   std::vector<double> compile_s_;           // by participant: of the compiles whose time is known

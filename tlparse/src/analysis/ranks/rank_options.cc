@@ -5,11 +5,9 @@
 #include <algorithm>
 #include <set>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
 
 #include "analysis/cache/component_index.h"
-#include "store/hash128.h"
 
 namespace tlparse {
 namespace {
@@ -87,43 +85,82 @@ std::string ValueText(const std::string& value) {
              : "a value that the log does not have";
 }
 
+// The last compile that the most ranks finished; -1: none.
+std::int32_t LastCommonSlot(const Job& job) {
+  std::vector<std::size_t> counts(job.slots().size());
+  for (const JobCompile& compile : job.compiles()) {
+    if (compile.slot >= 0 && IsFinished(compile.status))
+      ++counts[static_cast<std::size_t>(compile.slot)];
+  }
+  std::int32_t last = -1;
+  std::size_t most = 1;
+  for (const std::int32_t slot : job.slot_order()) {
+    const std::size_t count = counts[static_cast<std::size_t>(slot)];
+    if (count >= most) most = count, last = slot;
+  }
+  return last;
+}
+
 }  // namespace
 
 Result<RankOptions> RankOptions::Load(Database& database, const Job& job) {
   RankOptions result;
   const std::size_t count = job.participants().size();
   if (count < 2 || count > kMostRanks) return result;
+  for (const std::vector<std::int32_t>& slots :
+       {job.slot_order(), std::vector<std::int32_t>{LastCommonSlot(job)}}) {
+    ASSIGN_OR_RETURN(const bool is_known, result.AddSample(database, job, slots));
+    if (!is_known) return RankOptions();
+  }
+  return result;
+}
+
+// Of each rank the first compile of `slots` whose metrics are in its log. Options may be set for
+// single compiles, so ranks are compared in one: that of most ranks. False: too many have options of
+// their own.
+Result<bool> RankOptions::AddSample(Database& database, const Job& job,
+                                    const std::vector<std::int32_t>& slots) {
   ASSIGN_OR_RETURN(
       Statement metrics,
       database.Prepare("SELECT coalesce(r.metadata, r.envelope) "
                        "FROM compilation_metric_row m JOIN record_row r ON r.id = m.record_id "
                        "WHERE m.compile_id = ? ORDER BY r.id"));
-  std::vector<std::int64_t> content_of(count, -1);
+  const std::size_t count = job.participants().size();
+  Sample sample{-1, std::vector<std::int64_t>(count, -1), -1};
   std::vector<std::int32_t> slot_of(count, -1);
-  std::unordered_map<Hash128, std::int64_t, Hash128Hasher> known;
   for (std::size_t i = 0; i < count; ++i) {
-    for (const std::int32_t slot : job.slot_order()) {
-      const std::int32_t index = job.CompileOf(static_cast<RankIndex>(i), slot);
+    for (const std::int32_t slot : slots) {
+      const std::int32_t index = slot < 0 ? -1 : job.CompileOf(static_cast<RankIndex>(i), slot);
       if (index < 0) continue;
       ASSIGN_OR_RETURN(const std::optional<Texts> texts,
                        ReadTexts(metrics, job.compiles()[static_cast<std::size_t>(index)].id));
       if (!texts) continue;
       SequenceHash hash;
       for (const std::string& text : *texts) hash.Add(text);
-      const auto [found, is_new] = known.try_emplace(hash.Digest());
+      const auto [found, is_new] = known_.try_emplace(hash.Digest());
       if (is_new) {
-        if (known.size() > kMostContents) return RankOptions();
-        ASSIGN_OR_RETURN(found->second, result.AddContent(database, *texts));
+        if (known_.size() > kMostContents) return false;
+        ASSIGN_OR_RETURN(found->second, AddContent(database, *texts));
       }
-      content_of[i] = found->second;
+      sample.content_of[i] = found->second;
       slot_of[i] = slot;
       break;
     }
   }
-  result.content_of_ = std::move(content_of);
-  result.slot_of_ = std::move(slot_of);
-  result.KeepOneCompile();
-  return result;
+  std::map<std::int32_t, std::size_t> ranks_of_slot;
+  for (const std::int32_t slot : slot_of) {
+    if (slot >= 0 && (++ranks_of_slot[slot] > ranks_of_slot[sample.slot] || sample.slot < 0))
+      sample.slot = slot;
+  }
+  std::map<std::int64_t, std::size_t> counts;
+  for (std::size_t i = 0; i < count; ++i) {
+    std::int64_t& content = sample.content_of[i];
+    if (slot_of[i] != sample.slot) content = -1;
+    if (content >= 0 && (++counts[content] > counts[sample.usual] || sample.usual < 0))
+      sample.usual = content;
+  }
+  samples_.push_back(std::move(sample));
+  return true;
 }
 
 // Texts may differ in what is no difference.
@@ -138,33 +175,31 @@ Result<std::int64_t> RankOptions::AddContent(Database& database, const Texts& te
   return index;
 }
 
-// Options may be set for single compiles: those of the compile that most ranks have are compared.
-void RankOptions::KeepOneCompile() {
-  std::map<std::int32_t, std::size_t> ranks_of_slot;
-  std::int32_t compared = -1;
-  for (const std::int32_t slot : slot_of_) {
-    if (slot >= 0 && (++ranks_of_slot[slot] > ranks_of_slot[compared] || compared < 0))
-      compared = slot;
+std::int64_t RankOptions::ClassOf(RankIndex rank) const {
+  std::int64_t result = 0;
+  for (const Sample& sample : samples_) {
+    const std::int64_t own = sample.content_of[static_cast<std::size_t>(rank)];
+    result =
+        result * static_cast<std::int64_t>(kMostContents + 2) + (own < 0 ? sample.usual : own) + 1;
   }
-  std::map<std::int64_t, std::size_t> counts;
-  for (std::size_t i = 0; i < content_of_.size(); ++i) {
-    if (slot_of_[i] != compared) content_of_[i] = -1;
-    const std::int64_t content = content_of_[i];
-    if (content >= 0 && (++counts[content] > counts[usual_] || usual_ < 0)) usual_ = content;
-  }
+  return result;
 }
 
 std::vector<RankOptions::Change> RankOptions::Compare(RankIndex reference, RankIndex rank) const {
   std::vector<Change> changes;
-  if (content_of_.empty()) return changes;
-  const std::int64_t a = content_of_[static_cast<std::size_t>(reference)],
-                     b = content_of_[static_cast<std::size_t>(rank)];
-  if (a < 0 || b < 0 || a == b) return changes;
-  const Options& new_ones = contents_[static_cast<std::size_t>(b)];
-  for (const auto& [name, value] : contents_[static_cast<std::size_t>(a)]) {
-    const auto other = new_ones.find(name);
-    if (other != new_ones.end() && other->second != value)
-      changes.push_back({name, ValueText(value), ValueText(other->second)});
+  for (const Sample& sample : samples_) {
+    const std::int64_t a = sample.content_of[static_cast<std::size_t>(reference)],
+                       b = sample.content_of[static_cast<std::size_t>(rank)];
+    if (a < 0 || b < 0 || a == b) continue;
+    const Options& new_ones = contents_[static_cast<std::size_t>(b)];
+    for (const auto& [name, value] : contents_[static_cast<std::size_t>(a)]) {
+      const auto other = new_ones.find(name);
+      const bool is_told =
+          std::any_of(changes.begin(), changes.end(),
+                      [&wanted = name](const Change& one) { return one.name == wanted; });
+      if (!is_told && other != new_ones.end() && other->second != value)
+        changes.push_back({name, ValueText(value), ValueText(other->second), sample.slot});
+    }
   }
   return changes;
 }

@@ -194,6 +194,8 @@ void RankClassifier::DescribeFindings(RankClass& one) const {
       DescribeMissing(finding, one, there);
     } else {
       std::string text = KeyText(finding, FirstTitles(job_, finding.compile_slots), there);
+      const auto is_same = [&](const RankAspect& aspect) { return aspect.text == text; };
+      if (std::any_of(one.aspects.begin(), one.aspects.end(), is_same)) continue;
       one.aspects.push_back({finding.cause.kind == CauseKind::kGraph ? "graphs" : "cache",
                              std::move(text), finding.compile_slots, finding.cause.kind, there,
                              false, finding.cause.text});
@@ -211,6 +213,7 @@ void RankClassifier::DescribeOptions(RankClass& one) const {
   const RankIndex rank = one.ranks.front();
   std::string text;
   std::size_t left_out = 0;
+  std::int32_t slot = -1;
   for (const RankOptions::Change& change :
        options_.Compare(answer_.classes.front().ranks.front(), rank)) {
     const bool is_told =
@@ -223,12 +226,13 @@ void RankClassifier::DescribeOptions(RankClass& one) const {
       ++left_out;
       continue;
     }
+    if (slot < 0) slot = change.slot;
     text += fmt::format("{}{}: {} → {}", text.empty() ? "" : "; ", change.name,
                         Shorten(change.from, 80), Shorten(change.to, 80));
   }
   if (text.empty()) return;
   if (left_out > 0) text += fmt::format("; and {} more", left_out);
-  one.aspects.push_back({"options", text, {options_.SlotOf(rank)}, {}, false, false, text});
+  one.aspects.push_back({"options", text, {slot}, {}, false, false, text});
 }
 
 void RankClassifier::DescribeCollectives(RankClass& one) const {
