@@ -81,6 +81,21 @@ class Options(RankTest):
             "config_divergence", [1], "Rank 1 compiled with another configuration: assume_static_by_default True → False"))
 
 
+class Clocks(RankTest):
+    def late(self, first, last):
+        for rank in range(3):
+            begin, end = (first, last) if rank == 1 else ("08:30:01.000000", "08:30:09.000000")
+            self.rank(rank, self.compile(rank, 0, time=begin), self.compile(rank, 1, function="g", time=end))
+        return [one["title"] for one in self.job_findings() if one["kind"] == "late_rank"]
+
+    def test_a_log_that_is_later_as_a_whole_may_be_of_another_clock(self):
+        self.assertEqual(self.late("09:30:02.000000", "09:30:09.000000"), [
+            "The log of rank 1 begins 60 min 1 s after those of most ranks and ends 60 min 0 s after them: the clock of its host is ahead, or it started later"])
+
+    def test_a_log_that_ends_with_the_others_is_of_a_rank_that_began_late(self):
+        self.assertEqual(self.late("08:30:08.000000", "08:30:09.000000"), ["Rank 1 began to compile 7.00 s after most ranks"])
+
+
 class Exceptions(RankTest):
     def test_what_an_op_raised_on_fake_tensors_is_said(self):
         reason = ("RuntimeError when making fake tensor call\n  Explanation: Dynamo failed to run FX node with fake tensors: call_function shop.scan("
@@ -114,6 +129,36 @@ class Exceptions(RankTest):
         self.assertIn("out of memory", one["try"])
 
 
+class TwoJobs(RankTest):
+    def test_two_jobs_in_one_folder_are_said_and_not_compared(self):
+        for number, script in enumerate(("train.py", "score.py")):
+            for rank in range(2):
+                function = script.split(".")[0]
+                node = "add" if number else "mul"
+                # The first in order of names is rank 0 of one job and rank 1 of the other.
+                suffix = "abcdefgh"[number ^ rank:] + "abcdefgh"[:number ^ rank]
+                self.rank(rank, self.compile(rank, 0, graph('L_x_: "f32[4]"', "l_x_ = L_x_", f'y: "f32[4]" = l_x_.{node}(1)'), function=function,
+                                             script=f"/u/{script}"), suffix=suffix)
+        one, = self.job_findings()
+        self.assertEqual((one["kind"], one["severity"]), ("several_jobs", "warning"))
+        self.assertRegex(one["title"], r"^The logs are of 2 programs that ran at the same time: ranks 0(#2)?,1(#2)? ran score\.py, ranks 0(#2)?,1(#2)? ran train\.py$")
+        self.assertEqual(one["title"].count("0#2,1#2"), 1)
+        run("sql", self.database, one["query"])
+
+    def test_a_script_that_one_rank_started_is_a_note(self):
+        for rank in range(3):
+            self.rank(rank, self.compile(rank, 0, script="/u/train.py"))
+        self.rank(0, self.compile(0, 0, function="score", script="/u/eval.py"), suffix="ijklmnop")
+        one, = self.job_findings()
+        self.assertEqual((one["severity"], one["title"]),
+                         ("note", "The logs are of 2 programs that ran at the same time: rank 0#2 ran eval.py, ranks 0-2 ran train.py"))
+
+    def test_a_further_log_of_the_same_script_is_no_other_job(self):
+        for suffix in ("abcdefgh", "ijklmnop"):
+            self.rank(0, self.compile(0, 0), suffix=suffix)
+        self.assertNotIn("several_jobs", {one["kind"] for one in self.job_findings()})
+
+
 class Names(RankTest):
     def reasons(self, *reasons):
         parts = []
@@ -134,6 +179,19 @@ class Names(RankTest):
                            "consider using torch._dynamo.config.force_parameter_static_shapes = False to allow dynamism on parameters.")
         self.assertEqual(one["title"], "f was recompiled once (size 1 of self.e.weight: 24, 8)")
         self.assertEqual(one["try"], "torch._dynamo.config.force_parameter_static_shapes = False to allow dynamism on parameters (PyTorch's hint for a parameter)")
+
+
+class Tables(RankTest):
+    def test_history_and_status_fit_80_columns_and_keep_what_matters(self):
+        for rank in range(2):
+            self.rank(rank, *(self.compile(rank, frame, function=f"a_function_of_a_long_name_{frame}") for frame in range(3)))
+        self.job_findings()
+        for command in ("history", "status"):
+            lines = run(command, self.database).splitlines()
+            self.assertEqual([line for line in lines if len(line) > 80], [])
+            self.assertTrue(any("a_function_" in line for line in lines), lines)
+        self.assertTrue(any("left out at this width: " in line for line in run("history", self.database).splitlines()))
+        self.assertEqual(len(ask("status", self.database)["rows"]), 2)
 
 
 if __name__ == "__main__":

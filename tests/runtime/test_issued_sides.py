@@ -122,10 +122,15 @@ class Sides(RecorderTest):
             if rank % 2:
                 of_group(dump, "1")[1]["input_sizes"] = [[8, 32]]
 
+        def dtype(rank, dump):
+            if rank % 2:
+                of_group(dump, "1")[1].update(input_dtypes=["Double"], output_dtypes=["Double"])
+
         def op(rank, dump):
             if rank % 2:
                 of_group(dump, "1")[1]["profiling_name"] = "gloo:all_gather"
-        for change, title in ((size, "Ranks 0-3 issued all_reduce with different sizes or types: #2 of group dp (1)"),
+        for change, title in ((size, "Ranks 0-3 issued all_reduce with different sizes: #2 of group dp (1)"),
+                              (dtype, "Ranks 0-3 issued all_reduce with different types: #2 of group dp (1)"),
                               (op, "Ranks 0,2 issued all_reduce, ranks 1,3 all_gather: #2 of group dp (1)")):
             issued = self.planted(change)
             finding, = issued["findings"]
@@ -153,9 +158,12 @@ class Sides(RecorderTest):
             with open(os.path.join(folder, f"dedicated_log_torch_trace_rank_{rank}_abcdefgh.log"), "w", encoding="utf-8") as file:
                 file.write('V1122 20:46:23.000000 %d torch/_dynamo/convert_frame.py:1] {"dynamo_start": {"stack": []}, "rank": %d, "frame_id": 0, '
                            '"frame_compile_id": 0, "attempt": 0}\n' % (4000 + rank, rank))
-        text = self.text("collectives", self.ingest(folder, name="logs.db"))
+        database = self.ingest(folder, name="logs.db")
+        text = self.text("collectives", database)
         self.assertIn("group default_pg (0): ranks 0-2; unknown 3", text)
         self.assertIn("rank 3: no dump is among the input; what it issued is unknown", text)
+        finding, = [one for one in self.answer("findings", database)["findings"] if one["kind"] == "missing_rank"]
+        self.assertEqual(("No recorder dump from rank 3; ranks 0-2 have one", [3], "warning"), (finding["title"], finding["ranks"], finding["severity"]))
 
 
 class MixedForms(RecorderTest):

@@ -13,6 +13,7 @@ constexpr std::string_view kFindingKinds[] = {
     "stuck",
     "missing_rank",
     "late_rank",
+    "several_jobs",
     "config_divergence",
     "input_divergence",
     "graph_divergence",

@@ -15,6 +15,7 @@ enum class FindingKind : std::uint8_t {
   kStuck,
   kMissingRank,
   kLateRank,
+  kSeveralJobs,
   kConfigDivergence,
   kInputDivergence,
   kGraphDivergence,

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include "artifacts/common/text/python_traceback.h"
@@ -173,6 +174,39 @@ Result<std::string> ScriptOf(Database& database, std::int64_t process_id) {
   }
 }
 
+// Of two jobs that wrote into one folder at the same time, that of most ranks, or the first, is the
+// job of the launch: its logs come before others of their ranks. `begin` to `end`: one launch, by
+// rank.
+Result<void> SeparateJobs(Database& database, std::vector<RunParticipant>::iterator begin,
+                          std::vector<RunParticipant>::iterator end) {
+  const auto same_rank = [](const RunParticipant& a, const RunParticipant& b) {
+    return a.rank && a.rank == b.rank;
+  };
+  if (std::adjacent_find(begin, end, same_rank) == end) return {};
+  std::map<std::string, std::size_t> counts;
+  std::string main;
+  for (auto one = begin; one != end; ++one) {
+    if (!one->rank || one->processes.empty()) continue;
+    ASSIGN_OR_RETURN(one->script, ScriptOf(database, one->processes.front().id));
+    if (one->script.empty()) continue;
+    ++counts[one->script];
+    if (main.empty()) main = one->script;
+  }
+  for (const auto& [script, count] : counts) {
+    if (count > counts[main]) main = script;
+  }
+  const auto is_other = [&](const RunParticipant& one) {
+    return !one.script.empty() && one.script != main;
+  };
+  std::stable_sort(begin, end, [&](const RunParticipant& a, const RunParticipant& b) {
+    return std::tuple(!a.rank, a.rank, is_other(a)) < std::tuple(!b.rank, b.rank, is_other(b));
+  });
+  for (auto one = begin; one != end; ++one) {
+    one->is_of_other_job = one != begin && is_other(*one) && same_rank(*(one - 1), *one);
+  }
+  return {};
+}
+
 Result<void> SetStems(Database& database, std::vector<RunParticipant>& participants) {
   std::vector<RunParticipant*> random;
   std::vector<std::string_view> paths;
@@ -233,6 +267,13 @@ Result<std::vector<RunParticipant>> LoadParticipants(Database& database, std::in
                      if (a.rank.has_value() != b.rank.has_value()) return a.rank.has_value();
                      return a.rank < b.rank;
                    });
+  for (auto begin = participants.begin(); begin != participants.end();) {
+    const auto end = std::find_if(begin, participants.end(), [&](const RunParticipant& one) {
+      return one.launch != begin->launch;
+    });
+    RETURN_IF_ERROR(SeparateJobs(database, begin, end));
+    begin = end;
+  }
   RETURN_IF_ERROR(Name(database, participants));
   return participants;
 }

@@ -35,6 +35,10 @@ struct RunParticipant {
   std::int64_t launch = 1;  // ordinal
   // 1: the only log of its rank in this launch, or the first; 2, …: logs that overlap it.
   int log_number = 1;
+  // Where a rank has several logs in this launch: the script that the process ran; else empty.
+  std::string script;
+  // Another script than most ranks of the launch ran, and not the first log of its rank.
+  bool is_of_other_job = false;
   // Unique within a launch: "3", "3#2" (a further log of rank 3), "log:<stem>".
   std::string name;
   // Of the log: its file's name without the usual endings. PyTorch ends the names of logs without a
@@ -51,7 +55,8 @@ struct RunParticipant {
   const ParticipantProcess* Process(std::int64_t id) const;
 };
 
-// The participants of a run, by launch, then by rank (without rank last), then by file. A file with
+// The participants of a run, by launch, then by rank (without rank last), then by file; the logs of a
+// rank that ran the script of most ranks first. A file with
 // at most one rank is one participant, forked children without a rank included.
 Result<std::vector<RunParticipant>> LoadParticipants(Database& database, std::int64_t run_id);
 

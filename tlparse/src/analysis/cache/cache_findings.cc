@@ -95,6 +95,7 @@ Result<std::optional<MissingCompiles>> FindMissing(Database& database, const Cac
   std::vector<RankIndex> ended;  // before it
   for (std::size_t i = 0; i < job.participants().size(); ++i) {
     const auto rank = static_cast<RankIndex>(i);
+    if (job.participants()[i].is_of_other_job) continue;
     const bool has_it = job.CompileOf(rank, slot) >= 0;
     (has_it                                 ? finding.against
      : answer.damage.Shows(job, rank, slot) ? finding.ranks

@@ -36,6 +36,7 @@ class GroupFinder {
   std::vector<Positions> Classes(std::int64_t sequence) const;
   // issued_pairs.cc: whether a finding was added.
   bool FindOther(std::int64_t sequence);
+  std::string DifferingParts(const std::vector<Positions>& classes, std::int64_t sequence) const;
   std::string DifferenceTitle(const std::vector<Positions>& classes, std::int64_t sequence) const;
   bool FindMispaired();
   std::size_t Reference() const;

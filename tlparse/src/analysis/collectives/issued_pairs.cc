@@ -123,6 +123,19 @@ std::vector<Positions> GroupFinder::Classes(std::int64_t sequence) const {
   return classes;
 }
 
+// In what calls of one op differ: "size", "type", "size and type".
+std::string GroupFinder::DifferingParts(const std::vector<Positions>& classes,
+                                        std::int64_t sequence) const {
+  const IssuedCollective& usual = *group_.At(classes[0].front(), sequence).front();
+  bool has_size = false, has_type = false;
+  for (const Positions& one : classes) {
+    const IssuedCollective& call = *group_.At(one.front(), sequence).front();
+    has_size = has_size || Elements(call.shapes) != Elements(usual.shapes);
+    has_type = has_type || call.dtype != usual.dtype;
+  }
+  return has_size && has_type ? "size and type" : has_type ? "type" : "size";
+}
+
 // "rank 2 issued barrier where ranks 0,1,3 issued all_reduce"
 std::string GroupFinder::DifferenceTitle(const std::vector<Positions>& classes,
                                          std::int64_t sequence) const {
@@ -135,8 +148,9 @@ std::string GroupFinder::DifferenceTitle(const std::vector<Positions>& classes,
   const bool is_even = classes[0].size() == classes[1].size();
   if (!is_even) {
     return plain(classes[0]) == plain(classes[1])
-               ? fmt::format("{} issued {} with another size or type than {}", Ranks(classes[1]),
-                             name(classes[1]), Ranks(classes[0]))
+               ? fmt::format("{} issued {} with another {} than {}", Ranks(classes[1]),
+                             name(classes[1]), DifferingParts({classes[0], classes[1]}, sequence),
+                             Ranks(classes[0]))
                : fmt::format("{} issued {} where {} issued {}", Ranks(classes[1]), name(classes[1]),
                              Ranks(classes[0]), name(classes[0]));
   }
@@ -150,8 +164,11 @@ std::string GroupFinder::DifferenceTitle(const std::vector<Positions>& classes,
     is_one_op &= plain(one) == plain(classes[0]);
   }
   std::sort(all.begin(), all.end());
-  return is_one_op ? fmt::format("{} issued {} with different sizes or types", Ranks(all),
-                                 name(classes[0]))
+  const std::string part = DifferingParts(classes, sequence);
+  return is_one_op ? fmt::format("{} issued {} with different {}", Ranks(all), name(classes[0]),
+                                 part == "size"   ? "sizes"
+                                 : part == "type" ? "types"
+                                                  : "sizes and types")
                    : each;
 }
 

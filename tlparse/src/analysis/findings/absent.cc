@@ -81,14 +81,89 @@ Result<void> AddMissing(FindingContext& context) {
   return {};
 }
 
+// Ranks with a log but without a recorder dump, where most have one.
+Result<void> AddMissingDumps(FindingContext& context) {
+  if (!context.HasRanks() || context.live != nullptr || context.launches.size() > 1) return {};
+  ASSIGN_OR_RETURN(Statement rows,
+                   context.database.Prepare("SELECT DISTINCT rank FROM profile "
+                                            "WHERE run_id = ? AND kind = 'flight_recorder'"));
+  rows.Bind(1, context.job.run_id());
+  std::set<std::int64_t> dumped;
+  while (true) {
+    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
+    if (!has_row) break;
+    if (rows.IsNull(0)) return {};  // it may be any rank's
+    dumped.insert(rows.Int(0));
+  }
+  std::vector<RankIndex> with, without;
+  for (const RankIndex rank : context.All()) {
+    const JobParticipant& one = context.job.participants()[static_cast<std::size_t>(rank)];
+    if (one.rank && !one.is_extra_log)
+      (dumped.contains(*one.rank) ? with : without).push_back(rank);
+  }
+  if (without.empty() || with.size() <= without.size()) return {};
+  Finding& finding = context.Add(FindingKind::kMissingRank, FindingSeverity::kWarning);
+  context.SetRanks(finding, without);
+  finding.title = fmt::format("No recorder dump from {}; {} {} one", context.WhoInside(without),
+                              context.WhoInside(with), with.size() == 1 ? "has" : "have");
+  finding.cause = "no recorder dump";
+  finding.detail = fmt::format(
+      "Which collectives {} issued is not known. A process that ends before it writes a dump "
+      "leaves "
+      "none.",
+      without.size() == 1 ? "it" : "they");
+  finding.suggestion =
+      fmt::format("look at what {} printed, and whether all dumps are among the input",
+                  without.size() == 1 ? "that process" : "those processes");
+  finding.query = fmt::format(
+      "SELECT DISTINCT rank FROM profile WHERE run_id = {} AND kind = 'flight_recorder'",
+      context.job.run_id());
+  return {};
+}
+
 std::int64_t Median(std::vector<std::int64_t> values) {
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) / 2);
   std::nth_element(values.begin(), middle, values.end());
   return *middle;
 }
 
-// A rank is late if its first record is, and its last is not: a host whose clock is ahead shifts
-// both.
+// Ranks whose first records are late, by how much at least, and their last records.
+struct LateRanks {
+  std::vector<RankIndex> who;
+  std::int64_t delay_us = INT64_MAX, end_delay_us = INT64_MAX, since_us = INT64_MAX;
+};
+
+void AddLateRanks(FindingContext& context, const LateRanks& late, bool is_shifted) {
+  if (late.who.empty() || 2 * late.who.size() >= context.job.participants().size()) return;
+  Finding& finding = context.Add(FindingKind::kLateRank, FindingSeverity::kWarning);
+  context.SetRanks(finding, late.who);
+  finding.since_us = late.since_us;
+  const bool is_one = late.who.size() == 1;
+  const std::string_view at_least = is_one ? "" : "at least ";
+  const std::string delay = std::string(at_least) + SecondsText(late.delay_us);
+  finding.cause = "first record late";
+  if (is_shifted) {
+    finding.title = fmt::format(
+        "The log{} of {} begin{} {} after those of most ranks and end{} {}{} after them: the clock "
+        "of {} host is ahead, or {} started later",
+        is_one ? "" : "s", context.WhoInside(late.who), is_one ? "s" : "", delay, is_one ? "s" : "",
+        at_least, SecondsText(late.end_delay_us), is_one ? "its" : "their", is_one ? "it" : "they");
+  } else {
+    finding.title =
+        fmt::format("{} began to compile {} after most ranks", context.Who(late.who), delay);
+    finding.detail = fmt::format(
+        "{} that much later than theirs; the log{} not show what the process{} did before.",
+        is_one ? "Its first record is" : "Their first records are", is_one ? " does" : "s do",
+        is_one ? "" : "es");
+  }
+  finding.query = fmt::format(
+      "SELECT rank, first_record_us, last_record_us "
+      "FROM rank_status WHERE run_id = {} AND launch = {} ORDER BY first_record_us DESC",
+      context.job.run_id(), context.job.launch());
+}
+
+// A rank is late if its first record is, and its last is not. A host whose clock is ahead shifts
+// both: of ranks of which both are later, only a shift beyond that of clocks is reported.
 void AddLate(FindingContext& context) {
   if (!context.HasRanks() || context.job.participants().size() < 3) return;
   std::vector<std::int64_t> firsts, lasts;
@@ -100,35 +175,24 @@ void AddLate(FindingContext& context) {
   if (firsts.size() < 3) return;
   const std::int64_t first = Median(firsts), last = Median(lasts);
   constexpr std::int64_t kLeastUs = 5'000'000, kBeyondClocksUs = 120'000'000;
-  std::vector<RankIndex> late;
-  std::vector<std::int64_t> processes;
-  std::int64_t delay_us = INT64_MAX, since_us = INT64_MAX;
+  LateRanks late, shifted;
   for (const RankIndex rank : context.All()) {
     const ProcessStatus& status = context.StatusOf(rank);
     const JobParticipant& one = context.job.participants()[static_cast<std::size_t>(rank)];
-    if (!status.first_record_us || !one.rank || one.is_extra_log) continue;
+    if (!status.first_record_us || !status.last_record_us || !one.rank || one.is_extra_log)
+      continue;
     const std::int64_t own = *status.first_record_us - first;
-    const bool is_shifted = *status.last_record_us - last > own / 2;
+    const std::int64_t end = *status.last_record_us - last;
+    const bool is_shifted = end > own / 2;
     if (own < kLeastUs || (is_shifted && own < kBeyondClocksUs)) continue;
-    late.push_back(rank);
-    processes.push_back(status.process_id);
-    delay_us = std::min(delay_us, own);
-    since_us = std::min(since_us, *status.first_record_us);
+    LateRanks& group = is_shifted ? shifted : late;
+    group.who.push_back(rank);
+    group.delay_us = std::min(group.delay_us, own);
+    group.end_delay_us = std::min(group.end_delay_us, end);
+    group.since_us = std::min(group.since_us, *status.first_record_us);
   }
-  if (late.empty() || 2 * late.size() >= context.job.participants().size()) return;
-  Finding& finding = context.Add(FindingKind::kLateRank, FindingSeverity::kWarning);
-  context.SetRanks(finding, late);
-  finding.since_us = since_us;
-  finding.title = fmt::format("{} began to compile {}{} after most ranks", context.Who(late),
-                              late.size() == 1 ? "" : "at least ", SecondsText(delay_us));
-  finding.cause = "first record late";
-  finding.detail =
-      "Its first record is that much later than theirs; the log does not show what the "
-      "process did before.";
-  finding.query = fmt::format(
-      "SELECT rank, first_record_us, last_record_us "
-      "FROM rank_status WHERE run_id = {} AND launch = {} ORDER BY first_record_us DESC",
-      context.job.run_id(), context.job.launch());
+  AddLateRanks(context, late, false);
+  AddLateRanks(context, shifted, true);
 }
 
 // "38.4 s", "1.0 to 2.1 s"
@@ -141,6 +205,7 @@ std::string RangeOfSeconds(double least, double most) {
 
 Result<void> FindAbsentAndLateRanks(FindingContext& context) {
   RETURN_IF_ERROR(AddMissing(context));
+  RETURN_IF_ERROR(AddMissingDumps(context));
   AddLate(context);
   return {};
 }

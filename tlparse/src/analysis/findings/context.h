@@ -95,6 +95,7 @@ Result<void> FindEnds(FindingContext& context);  // FindFailures, and logs that 
 Result<void> FindStuck(FindingContext& context);  // of a job that runs
 // Whether a finding of this kind stays true however the ranks of a running job continue.
 bool IsSettledWhileRunning(FindingKind kind);
+Result<void> FindOtherJobs(FindingContext& context);
 Result<void> FindDivergences(FindingContext& context);
 Result<void> FindIssuedCollectives(FindingContext& context);  // from recorder dumps
 Result<void> FindLateAtCollectives(FindingContext& context);  // after FindIssuedCollectives

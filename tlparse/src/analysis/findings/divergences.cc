@@ -84,7 +84,11 @@ void DivergenceFinder::Run() {
   if (!context_.HasRanks()) return CompareLogs();
   TakeOutOwnThings();
   for (std::size_t i = 1; i < classes_.size(); ++i) {
-    if (HasRank(classes_[i].ranks)) Examine(classes_[i]);
+    const std::vector<RankIndex>& ranks = classes_[i].ranks;
+    const bool is_of_other_job = std::all_of(ranks.begin(), ranks.end(), [&](RankIndex rank) {
+      return job_.participants()[static_cast<std::size_t>(rank)].is_of_other_job;
+    });
+    if (HasRank(ranks) && !is_of_other_job) Examine(classes_[i]);
   }
 }
 

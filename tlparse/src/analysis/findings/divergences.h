@@ -18,6 +18,12 @@ struct Difference {
   std::vector<RankIndex> unknown;  // whose logs end before it
 };
 
+// A difference that every rank, or each of several groups of ranks, has.
+struct OwnThing {
+  std::size_t of_class = 0;  // index of the ranks that have it
+  RankAspect aspect;
+};
+
 // Another build or option: what a rank was given, not what became of it.
 bool IsOfConfiguration(const RankAspect& aspect);
 
@@ -35,7 +41,7 @@ class DivergenceFinder {
   void Examine(const RankClass& one);
   void Report(const RankClass& one, std::vector<Difference> own);
   void TakeOutOwnThings();
-  void TellOwnThings(const std::vector<RankAspect>& own);
+  void TellOwnThings(const std::vector<OwnThing>& own);
   void CompareLogs();
   bool HasRank(const std::vector<RankIndex>& participants) const;
   bool CompiledTheSame(RankIndex a, RankIndex b) const;

@@ -17,6 +17,7 @@ namespace {
 constexpr FindingFamily kFamilies[] = {
     &FindEnds,
     &FindStuck,
+    &FindOtherJobs,
     &FindDivergences,
     &FindIssuedCollectives,
     &SayBranches,  // adds to those before

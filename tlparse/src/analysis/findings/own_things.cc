@@ -50,14 +50,14 @@ void DivergenceFinder::TakeOutOwnThings() {
       return false;
     return !aspect.has_majority || (aspect.area == "compiles" && !IsOfCompiles(aspect));
   };
-  std::vector<RankAspect> own;
+  std::vector<OwnThing> own;
   bool has_parts = false;  // of a model
-  for (const RankClass& one : classes_) {
-    for (const RankAspect& aspect : one.aspects) {
+  for (std::size_t i = 0; i < classes_.size(); ++i) {
+    for (const RankAspect& aspect : classes_[i].aspects) {
       if (!is_own(aspect)) continue;
       has_parts = has_parts ||
                   ((aspect.area == "graphs" || aspect.area == "compiles") && !aspect.is_of_numbers);
-      own.push_back(aspect);
+      own.push_back({i, aspect});
     }
   }
   if (own.empty()) return;
@@ -80,15 +80,20 @@ void DivergenceFinder::TakeOutOwnThings() {
   TellOwnThings(own);
 }
 
-void DivergenceFinder::TellOwnThings(const std::vector<RankAspect>& own) {
+void DivergenceFinder::TellOwnThings(const std::vector<OwnThing>& own) {
   std::set<std::int32_t> slots;
-  std::map<Thing, std::set<std::string>> texts;
-  for (const RankAspect& aspect : own) {
-    slots.insert(aspect.slots.begin(), aspect.slots.end());
-    texts[ThingOf(aspect)].insert(GroupOf(aspect));
+  // What a class has of a thing may be several differences.
+  std::map<Thing, std::map<std::size_t, std::string>> texts;
+  for (const OwnThing& one : own) {
+    slots.insert(one.aspect.slots.begin(), one.aspect.slots.end());
+    texts[ThingOf(one.aspect)][one.of_class] += GroupOf(one.aspect) + '\n';
   }
   std::size_t groups = 0;
-  for (const auto& [thing, different] : texts) groups = std::max(groups, different.size() + 1);
+  for (const auto& [thing, by_class] : texts) {
+    std::set<std::string> different;
+    for (const auto& [of_class, text] : by_class) different.insert(text);
+    groups = std::max(groups, different.size() + 1);
+  }
   Finding& finding = context_.Add(FindingKind::kGraphDivergence, FindingSeverity::kNote);
   context_.SetRanks(finding, context_.All());
   std::vector<std::int32_t> ordered(slots.begin(), slots.end());
@@ -97,7 +102,7 @@ void DivergenceFinder::TellOwnThings(const std::vector<RankAspect>& own) {
   });
   const std::string where = context_.SetCompiles(finding, ordered);
   const std::size_t count = job_.participants().size();
-  const RankAspect& first = own.front();
+  const RankAspect& first = own.front().aspect;
   const bool is_of_inputs = first.cause == CauseKind::kInputs;
   const std::string in = where.empty() ? std::string() : (is_of_inputs ? " of " : " in ") + where;
   finding.title = groups >= count

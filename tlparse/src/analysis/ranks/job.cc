@@ -86,6 +86,8 @@ Result<void> Job::TakeParticipants(Database& database) {
     }
     participant.name = std::move(one.name);
     participant.is_extra_log = one.rank && one.log_number > 1;
+    participant.script = std::move(one.script);
+    participant.is_of_other_job = one.is_of_other_job;
     participant.log_path = std::move(one.log_path);
     for (const ParticipantProcess& process : one.processes) {
       participant_of_process_[process.id] = static_cast<RankIndex>(participants_.size());
@@ -327,7 +329,11 @@ std::vector<std::int32_t> Job::MatchSlots(const std::vector<std::int32_t>& compi
   pass([&](const JobCompile& c) {
     return when(c.function_id >= 0, {c.function_id, c.line, c.generation});
   });
-  pass([&](const JobCompile& c) { return when(true, {c.label_id, c.generation}); });
+  // Another job's compiles are no other compiles of this one.
+  pass([&](const JobCompile& c) {
+    const bool is_of_job = !participants_[static_cast<std::size_t>(c.participant)].is_of_other_job;
+    return when(is_of_job, {c.label_id, c.generation});
+  });
   return slot_of;
 }
 

@@ -27,8 +27,10 @@ using RankIndex = std::int32_t;
 // A participant: a rank, or one log of a job without ranks.
 struct JobParticipant {
   std::optional<std::int64_t> rank;
-  std::string name;           // "3", "3#2" (a further log of rank 3), "log:<stem>"
-  bool is_extra_log = false;  // not the first log of its rank in this launch
+  std::string name;              // "3", "3#2" (a further log of rank 3), "log:<stem>"
+  bool is_extra_log = false;     // not the first log of its rank in this launch
+  std::string script;            // known where a rank has several logs
+  bool is_of_other_job = false;  // ran another script than the first log of its rank
   std::string log_path;
   std::vector<std::int64_t> process_ids;
   std::string torch_version;  // empty: not in the log

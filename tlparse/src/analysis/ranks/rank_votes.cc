@@ -108,7 +108,14 @@ void CountVotes(RanksAnswer& answer) {
   const Job& job = answer.job();
   std::map<Thing, std::size_t> odd;
   std::size_t alike = 0;
+  const auto is_of_job = [&](RankIndex rank) {
+    return !job.participants()[static_cast<std::size_t>(rank)].is_of_other_job;
+  };
+  std::size_t voter_count = 0;
+  for (std::size_t i = 0; i < job.participants().size(); ++i)
+    voter_count += is_of_job(static_cast<RankIndex>(i));
   for (const RankClass& one : answer.classes) {
+    if (!is_of_job(one.ranks.front())) continue;
     if (&one == &answer.classes.front() || IsAlikeAsFarAsItGoes(answer, one))
       alike += one.ranks.size();
     std::set<Thing> own;
@@ -117,14 +124,14 @@ void CountVotes(RanksAnswer& answer) {
     }
     for (const Thing& thing : own) odd[thing] += one.ranks.size();
   }
-  answer.has_majority = 2 * alike > job.participants().size();
+  answer.has_majority = 2 * alike > voter_count;
   std::map<std::int32_t, std::size_t> voters;
   std::size_t with_order = 0;
   for (const ExecutionClass& one : answer.execution.classes) with_order += one.ranks.size();
   const auto voters_on = [&](const Thing& thing) {
     const std::int32_t slot = thing.second;
     if (thing.first == "execution") return with_order;
-    if (slot < 0) return job.participants().size();
+    if (slot < 0) return voter_count;
     const auto [found, is_new] = voters.try_emplace(slot);
     for (std::size_t i = 0; is_new && i < job.participants().size(); ++i) {
       const std::int32_t index = job.CompileOf(static_cast<RankIndex>(i), slot);
