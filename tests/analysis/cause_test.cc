@@ -124,4 +124,23 @@ TEST_CASE("values are cut between characters") {
   CHECK(Shorten("äöü", 4) == "äö…");
 }
 
+TEST_CASE("gradients that are not needed are no option") {
+  const ComponentDifference inference = Differs("fx_kwargs[is_inference]", "False", "True");
+  auto causes = FindCauses({inference}, {});
+  REQUIRE(causes.size() == 1);
+  CHECK(causes[0].kind == CauseKind::kInputs);
+  CHECK(causes[0].text ==
+        "is_inference False → True: gradients are not needed, as under torch.no_grad()");
+  // An input that requires them is why.
+  causes = FindCauses({inference, Differs("example_inputs[0]", kTensor, kOtherShape)}, {});
+  REQUIRE(causes.size() == 1);
+  CHECK(causes[0].text == "example_inputs[0]: shape [8, 16] → [9, 16]");
+  CHECK(GradientChange(causes[0]).find("is_inference") == 0);
+  // Another graph may be one without gradients, or another one.
+  causes = FindCauses({inference, Differs("gm", "a", "b")}, {});
+  REQUIRE(causes.size() == 1);
+  CHECK(causes[0].kind == CauseKind::kGraph);
+  CHECK(!GradientChange(causes[0]).empty());
+}
+
 }  // namespace tlparse

@@ -81,6 +81,18 @@ class Options(RankTest):
             "config_divergence", [1], "Rank 1 compiled with another configuration: assume_static_by_default True → False"))
 
 
+    def test_a_rank_without_anything_of_inductor_has_another_backend(self):
+        for rank in range(3):
+            ids = {"rank": rank, "frame_id": 0, "frame_compile_id": 0, "attempt": 0}
+            compile_records = self.compile(rank, 0, graph('L_x_: "f32[4]"', "l_x_ = L_x_", 'y: "f32[4]" = l_x_.add(1)'))
+            code = record({"inductor_output_code": {"filename": "/c/a.py"}, **ids}, "def call(args):\n    return args\n") if rank < 2 else ""
+            at = compile_records.rindex("V1121")
+            self.rank(rank, compile_records[:at] + code + compile_records[at:])
+        one, = self.job_findings()
+        self.assertEqual((one["kind"], one["ranks"], one["title"]), ("config_divergence", [2], "Rank 2 compiled with another configuration: backend: "
+                         "Inductor → another (the log has neither generated code nor a cache lookup)"))
+
+
 class Clocks(RankTest):
     def late(self, first, last):
         for rank in range(3):
