@@ -81,6 +81,20 @@ class Options(RankTest):
             "config_divergence", [1], "Rank 1 compiled with another configuration: assume_static_by_default True → False"))
 
 
+    def test_options_of_keys_and_of_metrics_are_one_difference(self):
+        for rank in range(3):
+            ids = {"rank": rank, "frame_id": 0, "frame_compile_id": 0, "attempt": 0}
+            option = str(rank != 2)
+            components = [f"[{'ab'[rank == 2] * 51}] inductor_config[epilogue_fusion]: {option}"]
+            lookup = record({"artifact": {"name": "fx_graph_cache_miss", "encoding": "json"}, **ids},
+                            json.dumps({"key": "f" + "ab"[rank == 2] * 51, "components": components, "cache_state": "miss"}))
+            records = self.compile(rank, 0, metrics={"dynamo_config": json.dumps({"assume_static_by_default": rank != 2})})
+            at = records.rindex("V1121")
+            self.rank(rank, records[:at] + lookup + records[at:])
+        one, = self.job_findings()
+        self.assertEqual(one["title"], "Rank 2 compiled with another configuration: epilogue_fusion True → False; assume_static_by_default True → False")
+        self.assertEqual(one["evidence"], [])
+
     def test_a_rank_without_anything_of_inductor_has_another_backend(self):
         for rank in range(3):
             ids = {"rank": rank, "frame_id": 0, "frame_compile_id": 0, "attempt": 0}

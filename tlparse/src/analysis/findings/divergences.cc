@@ -209,6 +209,26 @@ void TakeInSameBuild(Finding& finding, std::vector<Difference>& others) {
   });
 }
 
+// Options that a cache key names and options that only the metrics name are one difference.
+void TakeInOptions(Finding& finding, std::vector<Difference>& others) {
+  constexpr std::size_t kMostTitle = 400;
+  constexpr std::string_view kSides = " (from ", kColon = ": ";
+  if (finding.kind != FindingKind::kConfigDivergence || finding.suggestion.empty()) return;
+  std::erase_if(others, [&](const Difference& other) {
+    const Finding& own = other.finding;
+    const std::size_t begin = own.title.find(kColon);
+    if (own.kind != finding.kind || own.suggestion != finding.suggestion ||
+        own.ranks != finding.ranks || begin == std::string::npos ||
+        finding.title.size() + own.title.size() > kMostTitle)
+      return false;
+    const std::size_t from = begin + kColon.size();
+    const std::string options = own.title.substr(from, own.title.rfind(kSides) - from);
+    finding.title.insert(std::min(finding.title.rfind(kSides), finding.title.size()),
+                         "; " + options);
+    return true;
+  });
+}
+
 }  // namespace
 
 // Ranks of neither side whose logs end before a compile of this aspect came to its end.
@@ -257,6 +277,7 @@ void DivergenceFinder::Report(const RankClass& one, std::vector<Difference> own)
   const std::vector<RankIndex> unknown = std::move(own.front().unknown);
   own.erase(own.begin());
   TakeInSameBuild(finding, own);
+  TakeInOptions(finding, own);
   for (const Difference& other : own)
     finding.severity = std::min(finding.severity, other.finding.severity);
   const bool is_expected = finding.ranks.empty() && finding.severity == FindingSeverity::kNote;
