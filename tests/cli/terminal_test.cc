@@ -43,5 +43,15 @@ TEST_CASE("A table that is too wide wraps headings, cuts texts, and leaves colum
   }
 }
 
+TEST_CASE("A place is cut at its begin") {
+  Table table({{"place", Table::Align::kLeft, 0, true}, {"code"}});
+  table.Add({"/u/jobs/ab/größe/model.py:12", "y = relu(x)"});
+  table.Add({"(no line known: 0/0 backward)", ""});
+  const std::vector<std::string> lines = table.Lines(30);
+  REQUIRE(lines.size() == 3);
+  CHECK(lines[1] == "…röße/model.py:12  y = relu(x)");
+  CHECK(lines[2].starts_with("(no line known: …"));  // a text in brackets is no place
+}
+
 }  // namespace
 }  // namespace tlparse

@@ -204,20 +204,21 @@ std::vector<Table::Column> CostHeadings(const CostColumns& columns, std::string_
   const CostBy by = columns.by;
   std::vector<Table::Column> headings = {{"share", Align::kRight},
                                          {std::string(time), Align::kRight}};
-  const auto add = [&](std::string heading, Align align = Align::kLeft) {
-    headings.push_back({std::move(heading), align});
+  const auto add = [&](std::string heading, Align align = Align::kLeft, int expendable = 0) {
+    const bool is_place = heading == "line" || heading == "lines";
+    headings.push_back({std::move(heading), align, expendable, is_place});
   };
   if (by == CostBy::kLine || by == CostBy::kNode) add("inclusive", Align::kRight);
   if (columns.has_cpu) add("CPU time", Align::kRight);
   if (by == CostBy::kOp) add("with ops inside", Align::kRight);
   if (by == CostBy::kModule) add("with modules inside", Align::kRight);
   add("calls", Align::kRight);
-  if (by == CostBy::kKernel) add("mean", Align::kRight), add("estimated", Align::kRight);
-  if (by == CostBy::kGraph) add("device", Align::kRight), add("compile", Align::kRight);
+  if (by == CostBy::kKernel) add("mean", Align::kRight, 1), add("estimated", Align::kRight, 2);
+  if (by == CostBy::kGraph) add("device", Align::kRight, 1), add("compile", Align::kRight, 2);
   if (columns.has_launches) add("launch", Align::kRight);
   if (columns.has_ranks) add("rank", Align::kRight);
   if (columns.has_graphs) add("compile id"), add("graph");
-  if (by == CostBy::kGraph) add("key");
+  if (by == CostBy::kGraph) add("key", Align::kLeft, 3);
   if (by == CostBy::kLine) add("line"), add("code");
   if (by == CostBy::kKernel) add("kernel"), add("lines");
   if (by == CostBy::kNode) add("node");

@@ -48,7 +48,12 @@ Result<void> PrintRows(Statement& row, const RunFilter& runs) {
   }
   table.Print();
   std::puts("");
-  for (const auto& [code, text] : advice) fmt::print("{}: {}\n", Styled(code, Style::kBold), text);
+  for (const auto& [code, text] : advice) {
+    if (Terminal::Out().width > 0)
+      PrintWrapped(fmt::format("{}: {}", code, text), 0, 2, Style::kBold);
+    else
+      fmt::print("{}: {}\n", code, text);
+  }
   return {};
 }
 

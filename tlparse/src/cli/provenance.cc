@@ -60,10 +60,10 @@ Result<bool> PrintProvenance(Statement& row, const RunFilter& runs) {
                                           {"kernel"},
                                           {"measured", Table::Align::kRight},
                                           {"calls", Table::Align::kRight},
-                                          {"post-grad nodes"},
-                                          {"pre-grad nodes"},
-                                          {"source"},
-                                          {"code"}});
+                                          {"post-grad nodes", Table::Align::kLeft, 2},
+                                          {"pre-grad nodes", Table::Align::kLeft, 3},
+                                          {"source", Table::Align::kLeft, 0, true},
+                                          {"code", Table::Align::kLeft, 1}});
   std::pair<std::int64_t, std::int64_t> latest;  // kernel and graph
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, row.Step());

@@ -37,7 +37,7 @@ Result<void> PrintRecompiles(Database&, Statement& row, const RunFilter& runs) {
                                           {"function"},
                                           {"after"},
                                           {"guard that failed"},
-                                          {"where"},
+                                          {"where", Table::Align::kLeft, 0, true},
                                           {"status"}});
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, row.Step());

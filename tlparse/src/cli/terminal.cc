@@ -50,6 +50,16 @@ std::string Fit(const std::string& text, int width) {
   return result + "…";
 }
 
+// The same of the end of a place; a text in brackets is none.
+std::string FitEnd(const std::string& text, int width) {
+  int left = DisplayWidth(text);
+  if (left <= width) return text;
+  if (text.starts_with('(')) return Fit(text, width);
+  std::size_t at = 0;
+  while (at < text.size() && left > width - 1) left -= Columns(NextCodePoint(text, at));
+  return "…" + text.substr(at);
+}
+
 constexpr int kMinColumn = 8;
 constexpr int kReadableColumn = 12;  // of a text
 constexpr int kGap = 2;
@@ -161,10 +171,13 @@ std::string Table::Line(const Layout& layout, const std::vector<std::string>& ce
   std::string line;
   for (std::size_t at = 0; at < layout.columns.size(); ++at) {
     const std::string& text = cells[layout.columns[at]];
-    const std::string cell = is_cut ? Fit(text, layout.widths[at]) : text;
+    const Column& column = columns_[layout.columns[at]];
+    const std::string cell = !is_cut            ? text
+                             : column.keeps_end ? FitEnd(text, layout.widths[at])
+                                                : Fit(text, layout.widths[at]);
     const std::string padding(
         static_cast<std::size_t>(std::max(0, layout.widths[at] - DisplayWidth(cell))), ' ');
-    const bool is_right = columns_[layout.columns[at]].align == Align::kRight;
+    const bool is_right = column.align == Align::kRight;
     const bool is_last = at + 1 == layout.columns.size();
     line += is_right ? padding + cell : is_last ? cell : cell + padding;
     if (!is_last) line.append(kGap, ' ');

@@ -34,7 +34,8 @@ class Table {
   struct Column {
     std::string heading;
     Align align = Align::kLeft;
-    int expendable = 0;  // the highest is left out first; 0: never
+    int expendable = 0;      // the highest is left out first; 0: never
+    bool keeps_end = false;  // a place, "a/b.py:12": cut at its begin
   };
   explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
   // One cell for each column, of any text (it is made printable here).
