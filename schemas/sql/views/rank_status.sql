@@ -33,10 +33,14 @@ CREATE VIEW rank_status AS
       WHEN o.has_no_events AND o.start_time_us IS NOT NULL THEN o.start_time_us
       ELSE (SELECT r.local_us + o.time_shift_us FROM record_row r WHERE r.id = o.last_record_id) END AS since_us,
     o.last_record_us,
-    (SELECT count(*) FROM compile d WHERE d.process_id = o.process_id AND d.status NOT IN ('unfinished', 'failed')
-      AND CASE WHEN o.compile_id IS NULL THEN d.is_synthetic = 1 AND EXISTS (SELECT 1 FROM graph g WHERE g.compile_id = d.id)
-        ELSE d.frame_id IS NOT NULL AND d.is_synthetic = 0 AND (d.last_record_id > d.first_record_id
-          OR EXISTS (SELECT 1 FROM compilation_metric_row m WHERE m.record_id = d.first_record_id)) END) AS compiles_done,
+    CASE WHEN o.compile_id IS NULL THEN
+      (SELECT count(*) FROM compile d WHERE d.process_id = o.process_id AND d.status NOT IN ('unfinished', 'failed')
+        AND d.is_synthetic = 1 AND EXISTS (SELECT 1 FROM graph g WHERE g.compile_id = d.id))
+    ELSE
+      (SELECT count(*) FROM compile d WHERE d.process_id = o.process_id AND d.status NOT IN ('unfinished', 'failed')
+        AND d.frame_id IS NOT NULL AND d.is_synthetic = 0 AND (d.last_record_id > d.first_record_id
+          OR EXISTS (SELECT 1 FROM compilation_metric_row m WHERE m.record_id = d.first_record_id)))
+    END AS compiles_done,
     o.first_record_us, o.process_id, o.compile_id, o.log_file_id,
     EXISTS (SELECT 1 FROM chromium_event_row b JOIN text_row w ON w.id = b.name_id WHERE b.compile_id = o.compile_id AND b.phase = 66
       AND b.record_id <= o.open_record_id AND b.tid IS e.tid AND w.text IN ('entire_backward_compile', 'compile_fx.<locals>.bw_compiler')

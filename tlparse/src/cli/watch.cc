@@ -49,8 +49,8 @@ constexpr std::chrono::seconds kLeastSearch(1);       // between two looks for n
 constexpr std::chrono::milliseconds kLeastView(1500);
 constexpr std::chrono::milliseconds kLeastLines(3500);
 constexpr std::chrono::seconds kMostView(5);
-// Of the time that following itself took, so much may go into answers; and so much of the time that
-// has passed.
+// So much CPU may go into answers: this share of what following itself took, and this share of a
+// core, which where nobody looks at a screen is only for the time in which no log grew.
 constexpr double kViewShare = 0.15;
 constexpr double kIdleShare = 0.005;
 
@@ -106,6 +106,7 @@ class Watch {
   std::optional<StandardFeed> feed_;  // the directory is "-"
   std::unique_ptr<WatchPage> page_;   // --serve
   Clock::time_point began_ = Clock::now();
+  Clock::duration quiet_{};  // in which no log grew
   std::optional<Clock::time_point> searched_, looked_;
   Clock::duration search_took_{}, step_took_{};
   std::optional<std::int64_t> last_byte_us_;  // since the epoch
@@ -189,9 +190,9 @@ bool Watch::MayLook(bool has_changed) const {
   const auto now = Clock::now();
   if (now - *looked_ < (is_looked_at_ ? kLeastView : kLeastLines)) return false;
   if (!has_changed && now - *looked_ < kMostView) return false;
-  const double passed_s = std::chrono::duration<double>(now - began_).count();
-  const double allowed_s =
-      kIdleShare * passed_s + kViewShare * std::max(0.0, CpuSeconds() - view_cpu_s_);
+  const Clock::duration idle = is_looked_at_ ? now - began_ : quiet_;
+  const double allowed_s = kIdleShare * std::chrono::duration<double>(idle).count() +
+                           kViewShare * std::max(0.0, CpuSeconds() - view_cpu_s_);
   return view_cpu_s_ + latest_view_cpu_s_ <= allowed_s;
 }
 
@@ -234,12 +235,15 @@ void Watch::WaitForNextStep(Clock::time_point began, Clock::duration took) {
 
 Result<void> Watch::Follow() {
   bool has_changed = true;
+  auto latest = Clock::now();
   while (!stop_asked) {
     const auto began = Clock::now();
+    const auto since_latest = began - std::exchange(latest, began);
     RETURN_IF_ERROR(Search());
     ASSIGN_OR_RETURN(const FollowStep step, follower_->Step());
     const auto took = Clock::now() - began;
     has_changed |= step.has_changed;
+    if (!step.has_changed) quiet_ += since_latest;
     if (page_) page_->state().SetLooked(step.has_changed);
     if (MayLook(has_changed)) {
       RETURN_IF_ERROR(Look(false));

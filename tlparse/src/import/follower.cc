@@ -22,13 +22,19 @@ namespace tlparse {
 namespace {
 
 constexpr std::int64_t kMostTransactionUs = 1'500'000;
+// Of log. The pages that they change have room in SQLite's cache: none is written twice.
+constexpr std::size_t kMostTransactionBytes = 8 << 20;
 // Rows of the logs of a step are written together, until this much of them is read.
 constexpr std::size_t kMostPendingBytes = 1 << 20;
 constexpr std::size_t kMostWindows = 64;
 constexpr std::size_t kMostKeptBytes = 256 << 10;  // of a window that is used again
 // Rows that TypingStep::PauseFile writes again.
-constexpr std::array<std::string_view, 6> kReplaced = {"log_file", "process", "compile",
-                                                       "attempt",  "graph",   "cache_event_row"};
+constexpr std::array<ReplacedTable, 6> kReplaced = {{{"log_file", {"run_id", "path"}},
+                                                     {"process"},
+                                                     {"compile", {"process_id", "label"}},
+                                                     {"attempt"},
+                                                     {"graph", {"compile_id"}},
+                                                     {"cache_event_row"}}};
 
 std::int64_t NowUs() {
   return std::chrono::duration_cast<std::chrono::microseconds>(
@@ -223,7 +229,8 @@ Result<void> Follower::Read(GrowingLog& log, FollowStep& step) {
     if (!is_taken_up) typing_->TakeUp(std::move(log.state));
     is_taken_up = true;
     RETURN_IF_ERROR(TypeWindow(*window, step));
-    if (NowUs() - transaction_began_us_ > kMostTransactionUs) {
+    if (NowUs() - transaction_began_us_ > kMostTransactionUs ||
+        transaction_bytes_ >= kMostTransactionBytes) {
       RETURN_IF_ERROR(Pause(log));
       RETURN_IF_ERROR(Commit());
     }
@@ -245,6 +252,7 @@ Result<Window*> Follower::FreeWindow() {
 Result<void> Follower::TypeWindow(Window& window, FollowStep& step) {
   ++used_windows_;
   pending_bytes_ += window.bytes.size();
+  transaction_bytes_ += window.bytes.size();
   RETURN_IF_ERROR(typing_->Type(window, {}, *rows_));
   for (const LogRecord& record : window.records) {
     if (record.payload_is_new)
@@ -368,6 +376,7 @@ Result<void> Follower::BeginTransaction() {
   RETURN_IF_ERROR(database_.Execute("BEGIN IMMEDIATE"));
   is_in_transaction_ = true;
   transaction_began_us_ = NowUs();
+  transaction_bytes_ = 0;
   return {};
 }
 

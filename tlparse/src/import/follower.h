@@ -108,6 +108,7 @@ class Follower {
   std::int64_t run_id_ = 0;
   bool is_in_transaction_ = false;
   std::int64_t transaction_began_us_ = 0;
+  std::size_t transaction_bytes_ = 0;
   bool has_orphans_ = false;
   bool has_stepped_ = false;
 };

@@ -137,13 +137,15 @@ BatchWriter::~BatchWriter() = default;
 namespace {
 
 // " WHERE true ON CONFLICT(key) DO UPDATE SET …" for all columns that rows give values for.
-Result<std::string> ConflictClause(Database& database, const TableSet::Table& table) {
+Result<std::string> ConflictClause(Database& database, const TableSet::Table& table,
+                                   const ReplacedTable& replaced) {
   ASSIGN_OR_RETURN(Statement keys,
                    database.Prepare("SELECT name "
                                     "FROM pragma_table_info(?) WHERE pk > 0 ORDER BY pk"));
   keys.Bind(1, table.name);
   std::string key, set;
-  std::vector<std::string> names;
+  std::vector<std::string> names(replaced.constant_columns.begin(),
+                                 replaced.constant_columns.end());
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, keys.Step());
     if (!has_row) break;
@@ -165,18 +167,19 @@ Result<std::unique_ptr<BatchWriter>> BatchWriter::Make(Database& database, const
 }
 
 Result<std::unique_ptr<BatchWriter>> BatchWriter::MakeReplacing(
-    Database& database, const TableSet& tables, std::span<const std::string_view> replaced) {
+    Database& database, const TableSet& tables, std::span<const ReplacedTable> replaced) {
   return Make(database, tables, replaced, false);
 }
 
 Result<std::unique_ptr<BatchWriter>> BatchWriter::Make(Database& database, const TableSet& tables,
-                                                       std::span<const std::string_view> replaced,
+                                                       std::span<const ReplacedTable> replaced,
                                                        bool appends) {
   std::unique_ptr<BatchWriter> writer(new BatchWriter(database, tables));
   for (const TableSet::Table& table : tables.tables()) {
     std::string conflict;
-    if (std::find(replaced.begin(), replaced.end(), table.name) != replaced.end()) {
-      ASSIGN_OR_RETURN(conflict, ConflictClause(database, table));
+    for (const ReplacedTable& one : replaced) {
+      if (one.name != table.name) continue;
+      ASSIGN_OR_RETURN(conflict, ConflictClause(database, table, one));
     }
     if (Result<void> added = writer->AddTarget(table, conflict, appends); !added) {
       return Fail(ErrorCode::kInternal,

@@ -5,6 +5,7 @@
 // for their place.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -21,6 +22,14 @@ namespace tlparse {
 
 struct BatchSource;
 
+// A table whose rows are updated where their primary key is there already.
+struct ReplacedTable {
+  std::string_view name;
+  // Columns that always have the same value in a row, as those of its indexes: they are not set
+  // again, since SQLite writes an index anew even if the value stays the same.
+  std::array<std::string_view, 2> constant_columns = {};
+};
+
 class BatchWriter {
  public:
   // `database` has all tables of `tables`, each with the columns named there (kInternal
@@ -30,7 +39,7 @@ class BatchWriter {
   // always given. A row for a table of `replaced` updates the row that has its primary key already,
   // except for columns where it is NULL.
   static Result<std::unique_ptr<BatchWriter>> MakeReplacing(
-      Database& database, const TableSet& tables, std::span<const std::string_view> replaced);
+      Database& database, const TableSet& tables, std::span<const ReplacedTable> replaced);
   ~BatchWriter();
   BatchWriter(const BatchWriter&) = delete;
   BatchWriter& operator=(const BatchWriter&) = delete;
@@ -48,7 +57,7 @@ class BatchWriter {
   };
   BatchWriter(Database& database, const TableSet& tables);
   static Result<std::unique_ptr<BatchWriter>> Make(Database& database, const TableSet& tables,
-                                                   std::span<const std::string_view> replaced,
+                                                   std::span<const ReplacedTable> replaced,
                                                    bool appends);
   Result<void> AddTarget(const TableSet::Table& table, const std::string& conflict, bool appends);
   Result<void> Insert(Target& target, const std::vector<Cell>& cells);

@@ -47,7 +47,8 @@ Result<void> FindFailedTraces(FindingContext& context) {
       Statement rows,
       context.database.Prepare(
           "SELECT r.id, r.process_id, r.local_us + p.time_shift_us, y.content FROM failure_row f "
-          "JOIN text_row k ON k.id = f.kind_id JOIN record_row r ON r.id = f.record_id "
+          // The few failures first: not all records of the logs.
+          "JOIN text_row k ON k.id = f.kind_id CROSS JOIN record_row r ON r.id = f.record_id "
           "JOIN process p ON p.id = r.process_id LEFT JOIN compile c ON c.id = f.compile_id "
           "LEFT JOIN payload_row y ON y.id = r.payload_id WHERE k.text = 'make_fx_fail_partial' "
           "AND c.frame_id IS NULL AND NOT coalesce(c.status = 'failed', 0) AND " +
