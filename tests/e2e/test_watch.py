@@ -4,6 +4,7 @@
 import gzip
 import os
 import shutil
+import signal
 import subprocess
 import time
 import unittest
@@ -107,6 +108,122 @@ class Watch(watching.Watching):
         self.wait_for_records(self.records(fourth), path="%" + two)
         self.wait_for_records(self.records(second), path="%rank_7_%")
         self.end(process)
+        self.assert_fresh()
+
+    def test_rewritten_in_place(self):
+        """Other bytes in the middle, the same size, the same beginning and end."""
+        name, data = next(iter(self.ranks(1).items()))
+        self.append(name, data)
+        process = self.start("--db", "w.db")
+        self.wait_for_records(self.records(data))
+        place = data.find(b"\n\t", len(data) // 2) + 2
+        other = data[:place] + (b"x" if data[place:place + 1] != b"x" else b"y") + data[place + 1:]
+        with open(self.path("logs", name), "r+b") as file:
+            file.write(other)
+        self.wait_for("the damage", lambda: harness.rows(
+            self.path("w.db"), "SELECT count(*) FROM import_log WHERE code = 'payload_mismatch'") == [[1]])
+        self.end(process)
+        self.assert_fresh()
+
+    def test_truncated(self):
+        """Its rows go although nothing is written to it again."""
+        (one, first), (two, second) = self.ranks(2).items()
+        self.append(one, first)
+        self.append(two, second)
+        process = self.start("--db", "w.db")
+        self.wait_for_records(self.records(first) + self.records(second))
+        os.truncate(self.path("logs", two), 0)
+        self.wait_for_records(self.records(first))
+        self.end(process)
+        self.assert_fresh()
+
+    def test_renamed(self):
+        """A log that gets another name is no second log, and grows on; another may get its name."""
+        (one, first), (_, second) = self.ranks(2).items()
+        half = len(first) // 2
+        self.append(one, first[:half])
+        process = self.start("--db", "w.db")
+        self.wait_for("rank 0", lambda: harness.rows(self.path("w.db"), "SELECT record_count > 5 FROM log_file") == [[1]])
+        os.rename(self.path("logs", one), self.path("logs", one + ".1"))
+        self.append(one + ".1", first[half:])
+        self.wait_for_records(self.records(first), path="%.1")
+        self.assertEqual(len(harness.rows(self.path("w.db"), "SELECT path FROM log_file")), 1)
+        self.append(one, second)
+        self.wait_for_records(self.records(first) + self.records(second))
+        self.assertEqual(harness.rows(self.path("w.db"), "SELECT count(*) FROM import_log WHERE code = 'removed_file'"), [[0]])
+        self.end(process)
+        self.assert_fresh()
+
+    def test_equal_log_at_the_end(self):
+        """A log that comes when the watch is about to end, with the bytes of another."""
+        name, data = next(iter(self.ranks(1).items()))
+        self.append(name, data)
+        process = self.start("--db", "w.db")
+        self.wait_for_records(self.records(data))
+        process.send_signal(signal.SIGSTOP)
+        self.append("copy.log", data)
+        process.send_signal(signal.SIGINT)
+        self.end(process, signal.SIGCONT)
+        self.assert_fresh()
+
+    def test_unreadable(self):
+        """Logs that cannot be read, at first or from some time on: what was read of them stays, and the others are ingested."""
+        if os.geteuid() != 0 or not shutil.which("setpriv"):
+            self.skipTest("needs root, and setpriv")
+        (late, first), (two, second), (lost, third) = self.ranks(3).items()
+        for folder in (self.folder, self.path("logs")):
+            os.chmod(folder, 0o777)
+        late += ".gz"
+        self.append(late, gzip.compress(first))
+        os.chmod(self.path("logs", late), 0)
+        self.append(two, second)
+        whole = third.rfind(b"\nV", 0, len(third) // 2) + 1
+        self.append(lost, third[:whole])
+        process = self.start("--db", "w.db", prefix=("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"))
+        self.wait_for_records(self.records(second) + self.records(third[:whole]))
+        os.chmod(self.path("logs", lost), 0)
+        self.append(lost, third[whole:])
+        os.chmod(self.path("logs", late), 0o644)
+        self.wait_for_records(self.records(first), path="%" + late)
+        self.end(process)
+        self.assertEqual(harness.rows(self.path("w.db"), "SELECT record_count FROM log_file WHERE path LIKE ?", "%" + lost),
+                         [[self.records(third[:whole])]])
+        skipped = harness.rows(self.path("w.db"), "SELECT message FROM import_log WHERE code = 'skipped_file'")
+        self.assertEqual(skipped, [[f"logs/{lost}: it cannot be read: Permission denied"]])
+
+    def test_one_writer(self):
+        """While a log is followed, no other tlparse writes into the database; it says why."""
+        (one, first), (two, second) = self.ranks(2).items()
+        self.append(one, first)
+        process = self.start("--db", "w.db")
+        self.wait_for_records(self.records(first))
+        for command in (("watch", "logs", "--once"), ("logs", "--db-only")):
+            done = self.tlparse(*command, "--db", "w.db", expect=2)
+            self.assert_one_line_of_complaint(done)
+            self.assertIn("another tlparse is writing it", done.stderr)
+        self.append(two, second)
+        self.wait_for_records(self.records(first) + self.records(second))
+        self.end(process)
+        self.assert_fresh()
+
+    def test_read_at_the_end(self):
+        """A program that reads for long sees one state; if it reads at the end, the write-ahead log stays, and that is said."""
+        (one, first), (two, second) = self.ranks(2).items()
+        self.append(one, first)
+        process = self.start("--db", "w.db")
+        self.wait_for_records(self.records(first))
+        reader = harness.sqlite3.connect(self.path("w.db"), isolation_level=None)
+        self.addCleanup(reader.close)
+        reader.execute("BEGIN")
+        counts = "SELECT sum(record_count) FROM log_file"
+        self.assertEqual(reader.execute(counts).fetchone(), (self.records(first),))
+        self.append(two, second)
+        self.wait_for_records(self.records(first) + self.records(second))
+        self.end(process)
+        self.assertEqual(reader.execute(counts).fetchone(), (self.records(first),))
+        self.assertIn("until it closes it, 'w.db-wal' is a part of the database", self.output())
+        reader.execute("COMMIT")
+        reader.close()
         self.assert_fresh()
 
     def test_removed(self):

@@ -92,6 +92,15 @@ class StandardInput(watching.Watching):
         with open(self.path("logs", "secret.log"), "rb") as file:
             self.assertEqual(file.read(), data)
 
+    def test_no_standard_input(self):
+        """A descriptor that is closed is not taken for a file that is opened later."""
+        done = subprocess.run(f"'{harness.TLPARSE}' watch - --db w.db <&- >&- 2>err", shell=True, cwd=self.folder, check=False,
+                              timeout=watching.LIMIT_S)
+        self.assertEqual(done.returncode, 0)
+        with open(self.path("err"), encoding="utf-8") as file:
+            self.assertIn("no log has come", file.read())
+        self.assertEqual(harness.rows(self.path("w.db"), "PRAGMA integrity_check"), [["ok"]])
+
     def test_once(self):
         done = self.tlparse("watch", "-", "--once", "--db", "w.db", expect=2)
         self.assertIn("--until-idle", done.stderr)

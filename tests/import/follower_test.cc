@@ -47,6 +47,21 @@ TEST_CASE("Others read what each step has committed, with and without a write-ah
   CHECK_FALSE((*follower)->Holds(Log(path)));
 }
 
+TEST_CASE("A log is begun when its first bytes are there", "[follower]") {
+  Ingest ingest;
+  const std::string path = ingest.Write("a.log", std::string(kOneRecord.size(), '\0'));
+  PayloadIndex index(ingest.directory.path());
+  ReadShared shared{&index, 1, 1, nullptr};
+  GrowingLog log(Log(path), true);
+  CHECK(log.Look(0) == LogChange::kGrown);
+  CHECK_FALSE(*log.Begin(shared, true));
+  CHECK_FALSE(log.is_begun());
+  ingest.Write("a.log", kOneRecord);
+  CHECK(log.Look(1) == LogChange::kGrown);
+  CHECK(*log.Begin(shared, true));
+  CHECK(log.is_begun());
+}
+
 TEST_CASE("A smaller size that is seen for less than a second changes nothing", "[follower]") {
   Ingest ingest;
   const std::string path = ingest.Write("a.log", kOneRecord + kOtherRecord);
@@ -56,7 +71,7 @@ TEST_CASE("A smaller size that is seen for less than a second changes nothing", 
   GrowingLog log(Log(path), true);
   constexpr std::int64_t kSecond = 1'000'000;
   CHECK(log.Look(0) == LogChange::kGrown);
-  REQUIRE(log.Begin(shared));
+  REQUIRE(*log.Begin(shared, true));
   Window window;
   while (*log.Next(window, tools)) {
   }

@@ -51,6 +51,7 @@ class RawFile {
   // Whether the file may still grow.
   bool grows() const { return grows_; }
   void EndGrowth() { grows_ = false; }
+  void SetPath(const std::string& path) { name_ = path; }
   // Whether zero bytes at the present end are kept back while the file grows.
   void HoldZeros(bool holds) { holds_zeros_ = holds; }
   // An empty buffer gives its memory back.
@@ -158,6 +159,7 @@ class FileStream : public InputStream {
   std::int64_t compressed_bytes_read() const final { return file_->bytes_read(); }
   std::int64_t total_bytes() const final { return file_->total_bytes(); }
   void EndGrowth() final { file_->EndGrowth(); }
+  void SetPath(const std::string& path) final { file_->SetPath(path); }
 
  protected:
   // As Read. An error must come alone: data decoded before it is returned first.
@@ -349,13 +351,10 @@ bool IsZstdMagic(std::string_view bytes) {
           bytes.substr(1, 3) == "\x2a\x4d\x18");
 }
 
-}  // namespace
-
-namespace {
+constexpr std::size_t kMagicBytes = 4;
 
 // By the first bytes.
 Result<std::unique_ptr<InputStream>> MakeStream(std::unique_ptr<RawFile> file) {
-  constexpr std::size_t kMagicBytes = 4;
   file->HoldZeros(true);
   RETURN_IF_ERROR(file->Fill(kMagicBytes));
   const std::string_view first = file->buffered();
@@ -369,7 +368,11 @@ Result<std::unique_ptr<InputStream>> MakeStream(std::unique_ptr<RawFile> file) {
 }  // namespace
 
 Result<std::unique_ptr<InputStream>> OpenGrowingInput(const std::string& path) {
-  return MakeStream(std::make_unique<RawFile>(path));
+  auto file = std::make_unique<RawFile>(path);
+  file->HoldZeros(true);
+  RETURN_IF_ERROR(file->Fill(kMagicBytes));
+  if (file->buffered().size() < kMagicBytes) return nullptr;
+  return MakeStream(std::move(file));
 }
 
 Result<std::unique_ptr<InputStream>> OpenInput(const std::string& path) {

@@ -29,6 +29,9 @@ class InputStream {
   // For OpenGrowingInput: from now on the end of the file is the end of the input.
   virtual void EndGrowth() {}
 
+  // For OpenGrowingInput: the file has another name.
+  virtual void SetPath(const std::string& /*path*/) {}
+
   // "none", "gzip" or "zstd".
   virtual std::string_view compression() const = 0;
 };
@@ -42,7 +45,8 @@ Result<std::unique_ptr<InputStream>> OpenInput(const std::string& path);
 // continues there. The file is open only while it is read, and no large buffer is held between the
 // reads of a plain file. If another file has replaced it under its name, nothing more is read.
 // NUL bytes at the current end of a plain file are not returned yet: a network file system may show
-// a new size before the bytes.
+// a new size before the bytes. nullptr: the file cannot be opened, or lacks the first four bytes,
+// which show whether it is compressed.
 Result<std::unique_ptr<InputStream>> OpenGrowingInput(const std::string& path);
 
 }  // namespace tlparse

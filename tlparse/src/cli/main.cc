@@ -1,3 +1,5 @@
+#include <fcntl.h>
+
 #include <csignal>
 #include <cstdio>
 #include <exception>
@@ -19,9 +21,18 @@ int Run(const std::vector<std::string>& arguments) {
   return tlparse::RunIngest(arguments);
 }
 
+// A file that is opened later does not take the place of standard input or output: what is printed
+// would go into it.
+void OpenStandardDescriptors() {
+  for (int descriptor = 0; descriptor <= 2; ++descriptor) {
+    if (fcntl(descriptor, F_GETFD) < 0) (void)open("/dev/null", O_RDWR);
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
+  OpenStandardDescriptors();
   // A file-size limit (ulimit -f) is an error of the write then, with a word and nothing left
   // behind.
   std::signal(SIGXFSZ, SIG_IGN);

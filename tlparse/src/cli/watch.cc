@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cstring>
 #include <ctime>
 #include <filesystem>
 #include <utility>
@@ -277,7 +278,12 @@ Result<void> Watch::Complete() {
   if (!feed_) {
     if (Result<FoundInputs> inputs = FindInputs(options_.input); inputs) found = std::move(*inputs);
   }
-  std::erase_if(found.logs, [&](const FoundLog& log) { return follower_->Holds(log); });
+  std::erase_if(found.logs, [&](const FoundLog& log) {
+    if (follower_->Holds(log)) return true;
+    if (access(log.path.c_str(), R_OK) == 0) return false;
+    found.skipped.push_back({log.path, fmt::format("it cannot be read: {}", std::strerror(errno))});
+    return true;
+  });
   if (page_) page_->BeginEnd();
   reader_.reset();
   follower_.reset();
@@ -291,6 +297,12 @@ Result<void> Watch::Complete() {
     return {};
   }
   ASSIGN_OR_RETURN(const ImportSummary summary, ImportLogs(found.logs, found.skipped, import));
+  if (const std::string wal = database_path_ + "-wal"; access(wal.c_str(), F_OK) == 0) {
+    std::fprintf(stderr,
+                 "tlparse: another program reads the database: until it closes it, '%s' is a part "
+                 "of the database\n",
+                 Printable(wal).c_str());
+  }
   return Report(summary.run_id);
 }
 

@@ -8,7 +8,6 @@
 #include <array>
 #include <chrono>
 
-#include "base/file_hash.h"
 #include "import/launches.h"
 #include "import/replace.h"
 #include "import/router.h"
@@ -145,38 +144,6 @@ Result<void> Follower::RemoveUnfinished() {
   return paths.empty() ? Result<void>() : RemoveOrphans(database_);
 }
 
-Result<bool> Follower::IsIngested(const FoundLog& log) {
-  ASSIGN_OR_RETURN(
-      Statement known,
-      database_.Prepare("SELECT content_hash FROM log_file WHERE run_id = ? AND path = ?"));
-  known.Bind(1, run_id_);
-  known.Bind(2, std::string_view(log.path));
-  ASSIGN_OR_RETURN(const bool is_known, known.Step());
-  if (!is_known) return false;
-  const std::string known_hash(known.Text(0));
-  known.Reset();
-  ASSIGN_OR_RETURN(const std::string hash, HashFile(log.bytes_path()));
-  if (hash == known_hash) return true;
-  RETURN_IF_ERROR(BeginTransaction());
-  has_orphans_ = true;
-  RETURN_IF_ERROR(RemoveLogRows(database_, run_id_, log.path));
-  return false;
-}
-
-Result<void> Follower::Add(const FoundLog& log) {
-  const auto known = by_path_.find(log.path);
-  if (known != by_path_.end()) {
-    // It was removed, and there is a file of that name again.
-    return known->second->is_ended() && log.path != "-" ? Restart(*known->second) : Result<void>();
-  }
-  auto growing = std::make_unique<GrowingLog>(log, has_stepped_);
-  ASSIGN_OR_RETURN(const bool is_ingested, IsIngested(log));
-  if (is_ingested) growing->SetIngested();
-  by_path_.emplace(log.path, growing.get());
-  logs_.push_back(std::move(growing));
-  return {};
-}
-
 Result<FollowStep> Follower::Step() {
   FollowStep step;
   has_stepped_ = true;
@@ -190,33 +157,39 @@ Result<FollowStep> Follower::Step() {
 }
 
 Result<void> Follower::Visit(GrowingLog& log, LogChange change, FollowStep& step) {
-  switch (change) {
-    case LogChange::kNone:
-      return {};
-    case LogChange::kGone:
-      return MarkRemoved(log);
-    case LogChange::kRewritten:
-      return Restart(log);
-    case LogChange::kGrown:
-      break;
+  if (change == LogChange::kGone) return MarkRemoved(log);
+  if (change == LogChange::kRewritten) {
+    RETURN_IF_ERROR(Restart(log));
+    RETURN_IF_ERROR(RemoveRows(log));  // the file may stay empty for a while
+    change = log.Look(NowUs());
   }
-  if (!log.is_begun()) RETURN_IF_ERROR(Begin(log));
+  if (change != LogChange::kGrown) return {};
+  if (!log.is_begun()) {
+    ASSIGN_OR_RETURN(const bool is_begun, Begin(log, true));
+    if (!is_begun) return {};
+  }
   return Read(log, step);
 }
 
-Result<void> Follower::Begin(GrowingLog& log) {
+Result<void> Follower::RemoveRows(GrowingLog& log) {
+  if (!log.has_rows) return {};
   RETURN_IF_ERROR(BeginTransaction());
-  if (log.has_rows) {
-    has_orphans_ = true;
-    RETURN_IF_ERROR(WriteRows());  // of logs that may share its contents
-    RETURN_IF_ERROR(RemoveLogRows(database_, run_id_, log.found().path));
-  }
-  RETURN_IF_ERROR(log.Begin(shared_));
+  has_orphans_ = true;
+  RETURN_IF_ERROR(WriteRows());  // of logs that may share its contents
+  return RemoveLogRows(database_, run_id_, log.found().path);
+}
+
+// False: its first bytes cannot be read yet.
+Result<bool> Follower::Begin(GrowingLog& log, bool may_grow) {
+  ASSIGN_OR_RETURN(const bool is_begun, log.Begin(shared_, may_grow));
+  if (!is_begun) return false;
+  RETURN_IF_ERROR(BeginTransaction());
+  RETURN_IF_ERROR(RemoveRows(log));
   typing_->ReserveRecordIds();
   typing_->BeginFile(log.Info());
   log.state = typing_->SetAside();
   log.has_rows = true;
-  return {};
+  return true;
 }
 
 Result<void> Follower::Read(GrowingLog& log, FollowStep& step) {
@@ -324,7 +297,7 @@ Result<void> Follower::Finish() {
     if (log->is_ended() || log->is_ingested()) continue;
     if (!log->is_begun()) {
       if (access(log->found().bytes_path().c_str(), R_OK) != 0) continue;
-      RETURN_IF_ERROR(Begin(*log));
+      RETURN_IF_ERROR(Begin(*log, false));
     }
     RETURN_IF_ERROR(End(*log, {}));
     if (NowUs() - transaction_began_us_ > kMostTransactionUs) RETURN_IF_ERROR(Commit());

@@ -53,7 +53,8 @@ class Follower {
   Follower(const Follower&) = delete;  // its parts refer to one another
   Follower& operator=(const Follower&) = delete;
 
-  // Follows a log; does nothing if it is followed already, or if the run has the same bytes of it.
+  // Follows a log; does nothing if it is followed already, also under an earlier name, or if the run
+  // has the same bytes of it.
   Result<void> Add(const FoundLog& log);
   // Reads what was added to the logs since the last step, and commits, at the latest every two
   // seconds. A log that was truncated or replaced is read again; the rows of one that was removed
@@ -74,9 +75,11 @@ class Follower {
   Result<void> Prepare(bool is_new);
   Result<void> RemoveUnfinished();
   Result<bool> IsIngested(const FoundLog& log);
+  Result<bool> TakeOverRenamed(const FoundLog& log);
   Result<void> Visit(GrowingLog& log, LogChange change, FollowStep& step);
   Result<void> Read(GrowingLog& log, FollowStep& step);
-  Result<void> Begin(GrowingLog& log);
+  Result<bool> Begin(GrowingLog& log, bool may_grow);
+  Result<void> RemoveRows(GrowingLog& log);
   Result<void> Restart(GrowingLog& log);
   Result<void> MarkRemoved(GrowingLog& log);
   Result<void> End(GrowingLog& log, const std::string& removed_at);

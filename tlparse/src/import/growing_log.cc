@@ -9,12 +9,13 @@
 #include <chrono>
 
 #include "base/file_descriptor.h"
+#include "base/file_hash.h"
 
 namespace tlparse {
 
 namespace {
 
-constexpr std::size_t kTailBytes = 64;
+constexpr std::size_t kEndBytes = 64;
 // This many bytes of a file show whether it is compressed.
 constexpr std::int64_t kLeastBytes = 4;
 // A large record that is written piece by piece is read again when it has grown by a part of itself,
@@ -27,13 +28,14 @@ std::int64_t MtimeNs(const struct ::stat& status) {
   return status.st_mtim.tv_sec * std::int64_t{1'000'000'000} + status.st_mtim.tv_nsec;
 }
 
-std::string BytesBefore(const std::string& path, std::int64_t end) {
-  std::string bytes(static_cast<std::size_t>(std::min<std::int64_t>(end, kTailBytes)), '\0');
+// The first and the last of the first `end` bytes of the file; empty: it cannot be read.
+std::string EndsOf(const std::string& path, std::int64_t end) {
+  const auto size = static_cast<std::size_t>(std::min<std::int64_t>(end, kEndBytes));
+  std::string bytes(2 * size, '\0');
   const FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
-  if (!file.is_open()) return {};
-  const ssize_t count =
-      ::pread(file.get(), bytes.data(), bytes.size(), end - static_cast<off_t>(bytes.size()));
-  bytes.resize(count < 0 ? 0 : static_cast<std::size_t>(count));
+  if (!file.is_open() || ::pread(file.get(), bytes.data(), size, 0) < 0 ||
+      ::pread(file.get(), bytes.data() + size, size, end - static_cast<off_t>(size)) < 0)
+    return {};
   return bytes;
 }
 
@@ -55,7 +57,8 @@ LogChange GrowingLog::Look(std::int64_t now_us) {
     return AfterDelay(LogChange::kGone, now_us);
   }
   if (!S_ISREG(status.st_mode)) return AfterDelay(LogChange::kGone, now_us);
-  const bool is_changed = status.st_size != seen_size_ || MtimeNs(status) != seen_mtime_ns_;
+  const bool has_other_size = status.st_size != seen_size_;
+  const bool is_changed = has_other_size || MtimeNs(status) != seen_mtime_ns_;
   if (is_changed) {
     changed_at_us_ = now_us;
     if (is_seen_ && status.st_size > seen_size_) {
@@ -79,6 +82,8 @@ LogChange GrowingLog::Look(std::int64_t now_us) {
   if (status.st_size < read) return AfterDelay(LogChange::kRewritten, now_us);
   suspected_.reset();
   if (is_changed && HasOtherBytes()) return LogChange::kRewritten;
+  if (is_changed && !has_other_size && status.st_size == read && HasOtherContent())
+    return LogChange::kRewritten;
   const bool is_quiet = now_us - changed_at_us_ >= kQuietUs;
   const std::int64_t added = status.st_size - read;
   const auto held = static_cast<std::int64_t>(reader_->held_bytes());
@@ -100,14 +105,33 @@ bool GrowingLog::IsOtherFile(const struct ::stat& status) const {
          static_cast<std::uint64_t>(status.st_ino) != inode_;
 }
 
-// Rewritten with at least as many bytes, in the same file.
-bool GrowingLog::HasOtherBytes() const {
-  return !tail_.empty() &&
-         BytesBefore(found_.bytes_path(), reader_->input().compressed_bytes_read()) != tail_;
+bool GrowingLog::IsNow(const FoundLog& other) const {
+  struct ::stat status {};
+  return is_begun() && found_.file.empty() && other.file.empty() &&
+         ::stat(other.path.c_str(), &status) == 0 && !IsOtherFile(status) &&
+         (::stat(found_.path.c_str(), &status) != 0 || IsOtherFile(status));
 }
 
-void GrowingLog::NoteTail() {
-  tail_ = BytesBefore(found_.bytes_path(), reader_->input().compressed_bytes_read());
+void GrowingLog::Rename(const FoundLog& to) {
+  found_ = to;
+  suspected_.reset();
+  reader_->SetPath(to.path);
+}
+
+// Rewritten with at least as many bytes, in the same file.
+bool GrowingLog::HasOtherBytes() const {
+  const std::string ends = EndsOf(found_.bytes_path(), reader_->input().compressed_bytes_read());
+  return !ends_.empty() && !ends.empty() && ends != ends_;
+}
+
+// Of a file that was written to and has the same size, all of which was read.
+bool GrowingLog::HasOtherContent() const {
+  const Result<std::string> hash = HashFile(found_.bytes_path());
+  return hash && *hash != reader_->ContentHash();
+}
+
+void GrowingLog::NoteEnds() {
+  ends_ = EndsOf(found_.bytes_path(), reader_->input().compressed_bytes_read());
 }
 
 void GrowingLog::SetIngested() {
@@ -124,24 +148,27 @@ bool GrowingLog::IsUnchanged() const {
                           status.st_size == reader_->input().compressed_bytes_read());
 }
 
-Result<void> GrowingLog::Begin(ReadShared& shared) {
+Result<bool> GrowingLog::Begin(ReadShared& shared, bool may_grow) {
   struct ::stat status {};
   if (::stat(found_.bytes_path().c_str(), &status) == 0) {
     device_ = static_cast<std::uint64_t>(status.st_dev);
     inode_ = static_cast<std::uint64_t>(status.st_ino);
   }
-  ASSIGN_OR_RETURN(std::unique_ptr<InputStream> input, OpenGrowingInput(found_.bytes_path()));
+  const std::string& path = found_.bytes_path();
+  ASSIGN_OR_RETURN(std::unique_ptr<InputStream> input,
+                   may_grow ? OpenGrowingInput(path) : OpenInput(path));
+  if (input == nullptr) return false;
   reader_ = std::make_unique<RecordReader>(std::move(input));
   settler_.emplace(shared);
-  is_growing_ = true;
-  return {};
+  is_growing_ = may_grow;
+  return true;
 }
 
 Result<bool> GrowingLog::Next(Window& window, Tools& tools) {
   const bool has_records =
       is_growing_ ? reader_->FillWhole(window, &tools.whole) : reader_->Fill(window);
   if (!has_records) {
-    if (is_growing_) NoteTail();
+    if (is_growing_) NoteEnds();
     return false;
   }
   tools.verifier.Verify(window);
@@ -157,7 +184,7 @@ void GrowingLog::EndGrowth() {
 void GrowingLog::Restart() {
   reader_.reset();
   state.reset();
-  tail_.clear();
+  ends_.clear();
   is_ended_ = false;
   seen_size_ = 0;
   suspected_.reset();

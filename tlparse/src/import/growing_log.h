@@ -51,14 +51,18 @@ class GrowingLog {
   // looks a second apart show it: a network file system may show sizes late. The same holds for a
   // file that was removed.
   LogChange Look(std::int64_t now_us);
+  // Whether the file that was begun has the name `other`, and not its own any more.
+  bool IsNow(const FoundLog& other) const;
+  void Rename(const FoundLog& to);
   // What reading needs in addition to the file; shared by all logs.
   struct Tools {
     ReadShared& shared;
     WindowVerifier verifier{shared};
     EnvelopeParser whole{shared.is_record_key};
   };
-  // Opens the file. Before the first Next.
-  Result<void> Begin(ReadShared& shared);
+  // Opens the file, before the first Next; `may_grow`: as long as EndGrowth was not called. False:
+  // its first bytes cannot be read yet.
+  Result<bool> Begin(ReadShared& shared, bool may_grow);
   // The next complete records; false: none yet.
   Result<bool> Next(Window& window, Tools& tools);
   // From now on Next treats the file as complete.
@@ -82,7 +86,8 @@ class GrowingLog {
   static constexpr std::int64_t kSettleUs = 1'000'000;
   bool IsOtherFile(const struct ::stat& status) const;
   bool HasOtherBytes() const;
-  void NoteTail();
+  bool HasOtherContent() const;
+  void NoteEnds();
   LogChange AfterDelay(LogChange change, std::int64_t now_us);
 
   FoundLog found_;
@@ -102,7 +107,7 @@ class GrowingLog {
   std::int64_t changed_at_us_ = 0;  // when a look showed another size
   std::optional<LogChange> suspected_;
   std::int64_t suspected_at_us_ = 0;
-  std::string tail_;  // the last bytes that were read of the file
+  std::string ends_;  // the first and the last bytes of what was read of the file
 };
 
 }  // namespace tlparse

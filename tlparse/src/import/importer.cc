@@ -80,8 +80,10 @@ class Load {
       if (run_exists && log.path == "-")
         RETURN_IF_ERROR(RemoveLog(database_, summary_.run_id, log.path));
       if (run_exists && log.path != "-") {
-        ASSIGN_OR_RETURN(const bool is_unchanged,
-                         ReplaceChangedLog(database_, summary_.run_id, log.path));
+        // A watch has the rows of each log that is there, as an ingest of all of them.
+        ASSIGN_OR_RETURN(
+            const bool is_unchanged,
+            ReplaceChangedLog(database_, summary_.run_id, log.path, !options_.ends_watch));
         if (is_unchanged) {
           ++summary_.unchanged_count;
           continue;

@@ -103,7 +103,8 @@ Result<void> SettleContents(Database& database, const std::string& range) {
 
 }  // namespace
 
-Result<bool> ReplaceChangedLog(Database& database, std::int64_t run_id, const std::string& path) {
+Result<bool> ReplaceChangedLog(Database& database, std::int64_t run_id, const std::string& path,
+                               bool may_be_renamed) {
   ASSIGN_OR_RETURN(Statement any,
                    database.Prepare("SELECT count(*) FROM log_file WHERE run_id = ?"));
   any.Bind(1, run_id);
@@ -113,11 +114,13 @@ Result<bool> ReplaceChangedLog(Database& database, std::int64_t run_id, const st
   ASSIGN_OR_RETURN(const std::string hash, HashFile(path));
   ASSIGN_OR_RETURN(
       Statement same,
-      database.Prepare("SELECT 1 FROM log_file "
-                       "WHERE run_id = ? AND content_hash = ? AND (path = ? OR size_bytes > 0)"));
+      database.Prepare(
+          "SELECT 1 FROM log_file "
+          "WHERE run_id = ? AND content_hash = ? AND (path = ? OR ? AND size_bytes > 0)"));
   same.Bind(1, run_id);
   same.Bind(2, std::string_view(hash));
   same.Bind(3, std::string_view(path));
+  same.Bind(4, std::int64_t{may_be_renamed});
   ASSIGN_OR_RETURN(const bool is_same, same.Step());
   if (is_same) return true;
   RETURN_IF_ERROR(RemoveLog(database, run_id, path));

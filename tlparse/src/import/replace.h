@@ -10,10 +10,11 @@
 
 namespace tlparse {
 
-// True: the run has a log with this file's bytes (under any path); nothing is to be done. False: it
-// has not; the rows of an earlier state of the log under this path were removed. Reads the file
-// once to compare it.
-Result<bool> ReplaceChangedLog(Database& database, std::int64_t run_id, const std::string& path);
+// True: the run has a log with this file's bytes under this path, or if it `may_be_renamed`, under
+// any; nothing is to be done. False: it has not; the rows of an earlier state of the log under this
+// path were removed. Reads the file once to compare it.
+Result<bool> ReplaceChangedLog(Database& database, std::int64_t run_id, const std::string& path,
+                               bool may_be_renamed);
 
 // Removes every row of the log under this path, if the run has one. Derived content that other logs
 // share stays, and names one of their records.

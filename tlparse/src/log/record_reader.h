@@ -36,6 +36,8 @@ class RecordReader {
   // complete: its payload has the claimed MD5, or it claims none. False: nothing more yet. The
   // records do not depend on how the calls divide the file, unless is_odd().
   bool FillWhole(Window& window, EnvelopeParser* whole);
+  // The file, which may grow, has another name.
+  void SetPath(const std::string& path) { input_->SetPath(path); }
   // The file will not grow: from now on Fill reads the rest.
   void EndGrowth() { input_->EndGrowth(); }
   // Payload lines followed a record that was taken for complete: the file should be read again.

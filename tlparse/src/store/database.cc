@@ -1,10 +1,13 @@
 #include "store/database.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstring>
 
+#include "base/file_lock.h"
 #include "store/schema.h"
 #include "store/write_behind.h"
 
@@ -132,6 +135,16 @@ constexpr char kReadPragmas[] =
     "PRAGMA query_only = ON; PRAGMA cache_size = -65536; PRAGMA temp_store = MEMORY;"
     "PRAGMA mmap_size = 2147418112;";
 
+// One process at a time adds to a database: each gives out the ids that follow the last.
+Result<FileDescriptor> LockForAppending(const std::string& path) {
+  FileDescriptor file(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
+  if (file.is_open() && !LockBytes(file.get(), 1) && (errno == EAGAIN || errno == EACCES)) {
+    return Fail(ErrorCode::kIo,
+                fmt::format("cannot write the database '{}': another tlparse is writing it", path));
+  }
+  return file;
+}
+
 }  // namespace
 
 Database::Database(sqlite3* connection, std::string path)
@@ -153,10 +166,15 @@ Result<Database> Database::Open(const std::string& path, Mode mode) {
                             access(path.c_str(), F_OK) != 0 ? "there is no such file"
                                                             : "it is not readable"));
   }
+  FileDescriptor lock;
+  if (mode == Mode::kAppend) {
+    ASSIGN_OR_RETURN(lock, LockForAppending(path));
+  }
   sqlite3* connection = nullptr;
   const int code = sqlite3_open_v2(path.c_str(), &connection, flags,
                                    mode == Mode::kBulkLoad ? WriteBehindVfs() : nullptr);
   Database database(connection, path);
+  database.lock_ = std::move(lock);
   if (code == SQLITE_CANTOPEN && mode == Mode::kBulkLoad) {
     return Fail(ErrorCode::kIo, fmt::format("cannot write the database '{}': {}", path,
                                             std::strerror(sqlite3_system_errno(connection))));

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "base/file_descriptor.h"
 #include "base/result.h"
 
 namespace tlparse {
@@ -84,7 +85,7 @@ class Database {
                 // otherwise)
     kBulkLoad,  // new file, no journal: the caller renames it when done
     kAppend,    // existing tlparse database, rollback journal: a killed process leaves the old
-                // content
+                // content; kIo if another process has it open in this mode
   };
   static Result<Database> Open(const std::string& path, Mode mode);
 
@@ -122,6 +123,7 @@ class Database {
   Error LastError(std::string_view doing) const;
   Result<sqlite3_stmt*> Compile(std::string_view sql);
 
+  FileDescriptor lock_;  // kAppend; closed after the connection
   std::unique_ptr<sqlite3, Closer> connection_;
   std::string path_;
   std::unique_ptr<StatementPool> pool_;

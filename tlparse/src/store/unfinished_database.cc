@@ -16,20 +16,11 @@
 #include <vector>
 
 #include "base/durable_rename.h"
+#include "base/file_lock.h"
 
 namespace tlparse {
 
 namespace {
-
-// A lock of the open file description (F_OFD_SETLK) on the first byte: it does not conflict with the
-// locks of the process that SQLite takes on bytes from 2^30 on.
-bool LockBytes(int descriptor, off_t length) {
-  struct flock lock {};
-  lock.l_type = F_WRLCK;
-  lock.l_whence = SEEK_SET;
-  lock.l_len = length;  // 0: all bytes
-  return ::fcntl(descriptor, F_OFD_SETLK, &lock) == 0;
-}
 
 bool IsStillNamed(int descriptor, const std::string& name) {
   struct stat opened {

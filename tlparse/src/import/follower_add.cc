@@ -1,0 +1,85 @@
+// Which logs a Follower follows: new ones, those that the run has already, and those that got
+// another name.
+#include <algorithm>
+#include <utility>
+
+#include "base/file_hash.h"
+#include "import/follower.h"
+#include "import/replace.h"
+
+namespace tlparse {
+
+Result<bool> Follower::IsIngested(const FoundLog& log) {
+  ASSIGN_OR_RETURN(
+      Statement known,
+      database_.Prepare("SELECT content_hash FROM log_file WHERE run_id = ? AND path = ?"));
+  known.Bind(1, run_id_);
+  known.Bind(2, std::string_view(log.path));
+  ASSIGN_OR_RETURN(const bool is_known, known.Step());
+  if (!is_known) return false;
+  const std::string known_hash(known.Text(0));
+  known.Reset();
+  ASSIGN_OR_RETURN(const std::string hash, HashFile(log.bytes_path()));
+  if (hash == known_hash) return true;
+  RETURN_IF_ERROR(BeginTransaction());
+  has_orphans_ = true;
+  RETURN_IF_ERROR(RemoveLogRows(database_, run_id_, log.path));
+  return false;
+}
+
+Result<void> Follower::Add(const FoundLog& log) {
+  const auto known = by_path_.find(log.path);
+  if (known != by_path_.end()) {
+    // It was removed, and there is a file of that name again.
+    return known->second->is_ended() && log.path != "-" ? Restart(*known->second) : Result<void>();
+  }
+  ASSIGN_OR_RETURN(const bool is_renamed, TakeOverRenamed(log));
+  if (is_renamed) return {};
+  auto growing = std::make_unique<GrowingLog>(log, has_stepped_);
+  ASSIGN_OR_RETURN(const bool is_ingested, IsIngested(log));
+  if (is_ingested) growing->SetIngested();
+  by_path_.emplace(log.path, growing.get());
+  logs_.push_back(std::move(growing));
+  return {};
+}
+
+namespace {
+
+// Whether each process of the log has a rank by its records, whatever the name of the file says.
+bool HasRanks(const LogState& log) {
+  const auto& processes = log.processes.processes();
+  return std::all_of(processes.begin(), processes.end(),
+                     [](const auto& process) { return process->state.rank.has_value(); });
+}
+
+}  // namespace
+
+// A log that was rotated keeps its rows under its new name. If the names give other ranks, it is
+// read again.
+Result<bool> Follower::TakeOverRenamed(const FoundLog& log) {
+  const auto renamed = std::find_if(logs_.begin(), logs_.end(), [&](const auto& one) {
+    return !one->is_ended() && one->IsNow(log) &&
+           (one->found().rank == log.rank || HasRanks(*one->state));
+  });
+  if (renamed == logs_.end()) return false;
+  GrowingLog& known = **renamed;
+  RETURN_IF_ERROR(BeginTransaction());
+  has_orphans_ = true;
+  RETURN_IF_ERROR(RemoveLogRows(database_, run_id_, log.path));  // of one that was removed
+  ASSIGN_OR_RETURN(
+      Statement* const rename,
+      database_.PrepareKept("UPDATE log_file SET path = ?, name_rank = ? WHERE id = ?"));
+  FileInfo& file = known.state->file;
+  file.path = log.path;
+  file.name_rank = log.rank;
+  rename->Bind(1, std::string_view(file.path));
+  rename->Bind(2, file.name_rank);
+  rename->Bind(3, known.state->id);
+  RETURN_IF_ERROR(rename->Run());
+  by_path_.erase(known.found().path);
+  by_path_.emplace(log.path, &known);
+  known.Rename(log);
+  return true;
+}
+
+}  // namespace tlparse
