@@ -165,7 +165,7 @@ TEST_CASE("aoti: ops that the package calls are in it, those of branches too", "
   const auto records = trace.records();
   const std::string package = PayloadsOf(records, "libtrace_package");
   INFO(package);
-  CHECK(CountOf(package, "acme::twice") + CountOf(package, "acme.twice") == 3);
+  CHECK(CountOf(package, "\"op\": \"acme::twice\"") == 3);
   for (const char* index : {"0", "1", "2"})
     CHECK(CountOf(package, "{\"index\": " + std::string(index) + ", ") == 1);
 #if LIBTRACE_TORCH >= 208
