@@ -11,8 +11,5 @@ namespace detail LIBTRACE_EXPORT {
 uint32_t ProcessId() noexcept;
 uint32_t ThreadId() noexcept;
 
-// In a forked child, whose only thread calls it.
-void ResetIdsInChild() noexcept;
-
 }  // namespace LIBTRACE_EXPORT
 }  // namespace libtrace

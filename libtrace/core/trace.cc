@@ -57,7 +57,6 @@ void BeforeFork() { PrepareClockForFork(); }
 // stays as it was: a child forked while another thread resolved it resolves it again.
 void AfterForkInChild() {
   RestoreClockInChild();
-  ResetIdsInChild();
   new (&g_mutex) std::mutex;
   t_is_busy = false;
   t_is_switching = false;

@@ -165,10 +165,12 @@ TEST_CASE("aoti: ops that the package calls are in it, those of branches too", "
   const auto records = trace.records();
   const std::string package = PayloadsOf(records, "libtrace_package");
   INFO(package);
+#if LIBTRACE_TORCH < 208  // PyTorch 2.6 lists the ops of the outer graph only
+  CHECK(CountOf(package, "\"op\": \"acme::twice\"") == 1);
+#else
   CHECK(CountOf(package, "\"op\": \"acme::twice\"") == 3);
   for (const char* index : {"0", "1", "2"})
     CHECK(CountOf(package, "{\"index\": " + std::string(index) + ", ") == 1);
-#if LIBTRACE_TORCH >= 208
   CHECK(Contains(package, "\"name\": \"true_graph_0_buf0\""));
   CHECK(Contains(package, "\"name\": \"false_graph_0_buf0\""));
   const std::string mappings = PayloadsOf(records, "inductor_provenance_tracking_node_mappings");
