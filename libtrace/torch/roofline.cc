@@ -10,9 +10,11 @@
 #include <atomic>
 #include <chrono>
 #include <exception>
+#include <system_error>
 #include <thread>
 
 #include "core/errno_scope.h"
+#include "core/signal_guard.h"
 #include "core/thread_id.h"
 #include "libtrace/torch/cost_model.h"
 
@@ -76,6 +78,28 @@ Roofline Measure(const c10::Device& device) {
   return roofline;
 }
 
+// On a thread of its own. In a forked child the threads that OpenMP made for a thread of the parent's
+// are gone, and an op of that thread would wait for them; a new thread gets new ones.
+Roofline MeasureCpu() {
+  Roofline roofline;
+  std::exception_ptr failure;
+  const auto measure = [&] {
+    try {
+      roofline = Measure(c10::Device(c10::kCPU));
+    } catch (...) {
+      failure = std::current_exception();
+    }
+  };
+  try {
+    const detail::AllSignalsBlocked blocked;
+    std::thread(measure).join();
+  } catch (const std::system_error&) {  // the process may not have another thread
+    measure();
+  }
+  if (failure) std::rethrow_exception(failure);
+  return roofline;
+}
+
 // One measurement of a kind of device. No static object is made under a guard, and no lock is taken:
 // a child that is forked while another thread measures measures for itself.
 struct Measurement {
@@ -86,7 +110,8 @@ constinit Measurement cpu, cuda;
 constinit std::atomic<bool> is_cuda_unusable{false};
 
 // Throws what libtorch throws; the next call then tries again.
-const Roofline& ResultOf(Measurement& measurement, c10::DeviceType kind) {
+template <class Run>
+const Roofline& ResultOf(Measurement& measurement, Run&& measure) {
   const uint32_t process = detail::ProcessId();
   for (;;) {
     if (const Roofline* const known = measurement.result.load()) return *known;
@@ -98,8 +123,7 @@ const Roofline& ResultOf(Measurement& measurement, c10::DeviceType kind) {
     }
   }
   try {
-    if (measurement.result.load() == nullptr)
-      measurement.result.store(new Roofline(Measure(c10::Device(kind))));
+    if (measurement.result.load() == nullptr) measurement.result.store(new Roofline(measure()));
   } catch (...) {
     measurement.measuring_process.store(0);
     throw;
@@ -112,7 +136,7 @@ const Roofline& ResultOf(Measurement& measurement, c10::DeviceType kind) {
 
 const Roofline& MeasuredRoofline() {
   const detail::ErrnoScope keeps_errno;
-  return ResultOf(cpu, c10::kCPU);
+  return ResultOf(cpu, MeasureCpu);
 }
 
 const Roofline* MeasuredRoofline(std::string_view device) {
@@ -122,7 +146,7 @@ const Roofline* MeasuredRoofline(std::string_view device) {
   if (is_cuda_unusable) return nullptr;
   const detail::ErrnoScope keeps_errno;
   try {
-    return &ResultOf(cuda, c10::kCUDA);
+    return &ResultOf(cuda, [] { return Measure(c10::Device(c10::kCUDA)); });
   } catch (const std::exception&) {  // a libtorch without CUDA, or no memory left on the GPU
     is_cuda_unusable = true;
     return nullptr;

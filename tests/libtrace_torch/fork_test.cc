@@ -97,6 +97,8 @@ TEST_CASE("fork: a child loads the model that a thread of its parent is loading"
 int ForkWhileMeasuring(std::chrono::milliseconds delay) {
   // The first ops of a process and of a thread take locks of libtorch's.
   const auto warm_up = [] { at::mm(at::ones({4, 4}), at::ones({4, 4})).add(1).clone(); };
+  // Threads of OpenMP's, which the child does not have.
+  at::ones({4 << 20}).add(1);
   std::atomic<bool> is_begun{false}, is_done{false};
   warm_up();
   std::thread measuring([&] {
