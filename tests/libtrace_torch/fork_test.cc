@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstdlib>
 #include <thread>
 #include <vector>
 
@@ -128,6 +129,7 @@ TEST_CASE("fork: a child measures the roofline that a thread of its parent was m
   // In a program of its own, in which no other test has measured.
   const pid_t program = fork();
   if (program == 0) {
+    setenv("OMP_NUM_THREADS", "2", 1);
     execl("/proc/self/exe", "libtrace_torch_test", "[.measuring]", nullptr);
     _exit(9);
   }
