@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "fleet/push_log.h"
 #include "fleet/server_tables.h"
 #include "fleet/sql_quote.h"
@@ -12,27 +14,30 @@ namespace {
 using Kind = FleetColumnOfAnswer::Kind;
 
 // Codes of functions with the version of torch of the processes that generated them: a row for each
-// run, or for each process of a load with several versions.
+// run, or for each process of a load with several versions. Job, day and run follow from the load:
+// joined afterwards, they need not be grouped by, which takes most of the time.
 std::string CodesByVersion(const FleetReader& reader, const std::string& live) {
-  const std::string versions = fmt::format(
-      "SELECT load_id, min(v) AS torch_version, uniqExact(v) AS n "
-      "FROM (SELECT load_id, ifNull(torch_version, '') AS v FROM {} WHERE {}) AS q "
-      "GROUP BY load_id",
+  const std::string loads = fmt::format(
+      "SELECT load_id, job, day, run_id, min(v) AS torch_version, uniqExact(v) AS versions "
+      "FROM (SELECT job, day, run_id, load_id, ifNull(torch_version, '') AS v FROM {} WHERE {}) "
+      "AS q GROUP BY job, day, run_id, load_id",
       reader.From("process"), live);
+  // PREWHERE: other columns are read only where such loads are, which are few.
+  const std::string of_several = fmt::format(
+      "PREWHERE load_id GLOBAL IN (SELECT load_id FROM ({}) AS l WHERE versions > 1) WHERE {}",
+      loads, live);
   return fmt::format(
       "SELECT job, function, label, direction, torch_version, day, run_id, content_hash "
-      "FROM (SELECT job, function, label, direction, day, run_id, load_id, content_hash "
-      "FROM {0} WHERE {2} "
-      "GROUP BY job, function, label, direction, day, run_id, load_id, content_hash) AS u "
-      "ALL INNER JOIN (SELECT load_id, torch_version FROM ({3}) AS l WHERE n = 1) AS p "
-      "USING load_id "
+      "FROM (SELECT function, label, direction, load_id, content_hash FROM {0} WHERE {2} "
+      "GROUP BY function, label, direction, load_id, content_hash) AS u "
+      "ALL INNER JOIN (SELECT load_id, job, day, run_id, torch_version FROM ({3}) AS l "
+      "WHERE versions = 1) AS p USING load_id "
       "UNION ALL SELECT job, function, label, direction, torch_version, day, run_id, content_hash "
-      "FROM (SELECT job, function, label, direction, day, run_id, load_id, process_id, "
-      "content_hash "
-      "FROM {0} WHERE {2} AND load_id GLOBAL IN (SELECT load_id FROM ({3}) AS l WHERE n > 1)) AS u "
-      "ALL INNER JOIN (SELECT load_id, id AS process_id, ifNull(torch_version, '') "
-      "AS torch_version FROM {1} WHERE {2}) AS p USING load_id, process_id",
-      reader.From("output_code"), reader.From("process"), live, versions);
+      "FROM (SELECT function, label, direction, load_id, process_id, content_hash FROM {0} {4} "
+      "GROUP BY function, label, direction, load_id, process_id, content_hash) AS u "
+      "ALL INNER JOIN (SELECT load_id, id AS process_id, job, day, run_id, "
+      "ifNull(torch_version, '') AS torch_version FROM {1} {4}) AS p USING load_id, process_id",
+      reader.From("output_code"), reader.From("process"), live, loads, of_several);
 }
 
 }  // namespace
@@ -216,7 +221,7 @@ Result<FleetAnswer> FleetKernel(FleetReader& reader, const FleetQuestion& questi
                   "WHERE name = {}) GROUP BY job, day, run_id ORDER BY d DESC, job, run LIMIT {}",
                   reader.From("graph"), reader.Live(question), reader.From("kernel"), name,
                   question.limit)));
-  // The innermost frame of each stack.
+  // The innermost frame of each stack, in the code of these runs.
   RETURN_IF_ERROR(reader.ReadInto(
       answer, "lines", {{"file"}, {"line", Kind::kInt}, {"function"}, {"code"}},
       fmt::format("SELECT DISTINCT file, line, function, code "
@@ -225,10 +230,14 @@ Result<FleetAnswer> FleetKernel(FleetReader& reader, const FleetQuestion& questi
                   "frame_ordinal) AS function, argMax(ifNull(code, ''), frame_ordinal) AS code "
                   "FROM (SELECT * "
                   "FROM {0} WHERE (content_hash, content_version, kernel_id) GLOBAL IN ("
-                  "SELECT content_hash, content_version, id FROM {1} WHERE name = {2})) AS s "
+                  "SELECT content_hash, content_version, id FROM {1} WHERE name = {2} "
+                  "AND content_hash GLOBAL IN (SELECT provenance_content_hash FROM {4} WHERE {5} "
+                  "AND provenance_content_hash GLOBAL IN (SELECT content_hash FROM {1} "
+                  "WHERE name = {2})))) AS s "
                   "GROUP BY content_hash, content_version, kernel_id, stack_ordinal) AS q "
                   "ORDER BY file, line, function, code LIMIT {3}",
-                  reader.From("kernel_source"), reader.From("kernel"), name, question.limit)));
+                  reader.From("kernel_source"), reader.From("kernel"), name, question.limit,
+                  reader.From("graph"), reader.Live(question))));
   return answer;
 }
 
@@ -264,6 +273,9 @@ Result<FleetAnswer> FleetCode(FleetReader& reader, const FleetQuestion& question
           "firsts AS first "
           "ORDER BY job, function, label, direction, version LIMIT {1}",
           CodesByVersion(reader, reader.Live(question)), question.limit)));
+  const auto& rows = answer.sections.back().rows;
+  if (std::any_of(rows.begin(), rows.end(), [](const auto& row) { return row[4] == ""; }))
+    answer.notes.emplace_back("no torch_version: the logs do not have it");
   answer.notes.emplace_back(
       "content_hash: of the code without addresses, paths and handles; 'tlparse diff' of two "
       "pulled runs shows the lines");
