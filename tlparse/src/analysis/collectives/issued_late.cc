@@ -127,9 +127,10 @@ std::pair<const IssuedGroup*, const IssuedCollective*> Previous(const IssuedJob&
 }
 
 // "its log has records of that time for the compiles 0/1, 0/2"; empty: the times of its records are
-// not known.
+// not known, or that time is too short.
 Result<std::string> LogNote(Database& database, std::int64_t process_id, std::int64_t from_us,
                             std::int64_t to_us, bool& has_compiled) {
+  if (to_us - from_us < kShortestTimeUs) return std::string();
   ASSIGN_OR_RETURN(const std::int64_t has_times,
                    database.QueryInt(fmt::format(
                        "SELECT time_shift_us IS NOT NULL FROM process WHERE id = {}", process_id)));
