@@ -1,7 +1,6 @@
 // What changed between two runs, from the servers' tables.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,10 +10,6 @@
 #include "store/hash128.h"
 
 namespace tlparse {
-
-// The run at which a series of medians changed permanently: by at least a tenth, comparing up to
-// five runs on each side. Nothing: none. The index is that of the first run after the change.
-std::optional<std::size_t> FindJump(const std::vector<double>& medians);
 
 // An empty section for AddChanges.
 FleetSection ChangesSection();

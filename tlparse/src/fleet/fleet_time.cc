@@ -2,13 +2,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstdlib>
 #include <map>
 
-#include "analysis/ranks/cause.h"
 #include "fleet/fleet_answer.h"
 #include "fleet/fleet_changes.h"
+#include "fleet/fleet_jumps.h"
 #include "fleet/sql_quote.h"
 
 namespace tlparse {
@@ -20,12 +19,6 @@ struct RunTime {
   std::string job, day, run_id;
   double median_us = 0;
 };
-
-double Median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  const std::size_t middle = values.size() / 2;
-  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
-}
 
 Result<FleetAnswer> SlowestFunctions(FleetReader& reader, const FleetQuestion& question) {
   FleetAnswer answer;
@@ -50,36 +43,6 @@ Result<FleetAnswer> SlowestFunctions(FleetReader& reader, const FleetQuestion& q
 
 std::string Seconds(double us) { return fmt::format("{:.3g} s", us / 1e6); }
 
-}  // namespace
-
-std::optional<std::size_t> FindJump(const std::vector<double>& medians) {
-  constexpr std::size_t kWindow = 5;
-  constexpr double kLeastRatio = 1.1;
-  std::optional<std::size_t> best;
-  double best_score = 0;
-  for (std::size_t k = 1; k < medians.size(); ++k) {
-    const std::size_t before = std::min(kWindow, k);
-    const std::size_t after = std::min(kWindow, medians.size() - k);
-    const std::vector<double> left(medians.begin() + static_cast<std::ptrdiff_t>(k - before),
-                                   medians.begin() + static_cast<std::ptrdiff_t>(k));
-    const std::vector<double> right(medians.begin() + static_cast<std::ptrdiff_t>(k),
-                                    medians.begin() + static_cast<std::ptrdiff_t>(k + after));
-    double score = 0;
-    for (const double value : right) score += std::log(value) / static_cast<double>(after);
-    for (const double value : left) score -= std::log(value) / static_cast<double>(before);
-    const double ratio = Median(right) / Median(left);
-    // One run alone on a side may be an outlier, but it may be all there is.
-    if (std::max(ratio, 1 / ratio) < kLeastRatio) continue;
-    if (std::abs(score) > best_score) {
-      best_score = std::abs(score);
-      best = k;
-    }
-  }
-  return best;
-}
-
-namespace {
-
 Result<FleetSection> ReadRunTimes(FleetReader& reader, const FleetQuestion& question) {
   return reader.Read(
       "runs",
@@ -97,6 +60,66 @@ Result<FleetSection> ReadRunTimes(FleetReader& reader, const FleetQuestion& ques
                   reader.From("compile"), reader.Live(question), QuoteText(question.function)));
 }
 
+FleetSection JumpsSection() {
+  return {"jumps",
+          {{"job"},
+           {"day"},
+           {"run_id"},
+           {"run_before"},
+           {"ratio", Kind::kReal},
+           {"before_us", Kind::kInt},
+           {"after_us", Kind::kInt},
+           {"first_day"},
+           {"last_day"}},
+          {}};
+}
+
+// "2026-09-21: layer_3 of job nightly went from 2.3 s to 3.2 s in run …"
+std::string Sentence(const std::string& function, const std::vector<RunTime>& times,
+                     const Jump& jump) {
+  const RunTime& before = times[jump.first - 1];
+  const RunTime& last = times[jump.last];
+  const std::string change = fmt::format(
+      "{} of job {} went from {} to {} (medians of {} and {} runs)", function, last.job,
+      Seconds(jump.before), Seconds(jump.after), std::min(kJumpWindow, jump.at - jump.begin),
+      std::min(kJumpWindow, jump.end - jump.at));
+  if (jump.first < jump.last)
+    return fmt::format(
+        "{} to {}: {}. The runs differ too much to tell in which of {} of them, from run {} to {}",
+        times[jump.first].day, last.day, change, jump.last - jump.first + 1,
+        times[jump.first].run_id, last.run_id);
+  const std::string gap = ParseDay(last.day) - ParseDay(before.day) > 1
+                              ? "; the run before it is of " + before.day
+                              : "";
+  return fmt::format("{}: {} in run {}{}", last.day, change, last.run_id, gap);
+}
+
+// The runs of one job.
+Result<void> AddJumps(FleetReader& reader, const FleetQuestion& question,
+                      const std::vector<RunTime>& times, FleetSection& jumps, FleetSection& changes,
+                      FleetAnswer& answer) {
+  std::vector<double> medians;
+  for (const RunTime& time : times) medians.push_back(time.median_us);
+  for (const Jump& jump : FindJumps(medians)) {
+    const RunTime& at = times[jump.at];
+    const RunTime& before = times[jump.first - 1];
+    const RunTime& last = times[jump.last];
+    jumps.rows.push_back({at.job, at.day, at.run_id, before.run_id,
+                          fmt::format("{:.3f}", jump.after / jump.before),
+                          fmt::format("{:.0f}", jump.before), fmt::format("{:.0f}", jump.after),
+                          times[jump.first].day, last.day});
+    answer.notes.push_back(Sentence(question.function, times, jump));
+    ASSIGN_OR_RETURN(const std::size_t count,
+                     AddChanges(reader, before.run_id, last.run_id, question.function, changes));
+    if (count == 0)
+      answer.notes.push_back(fmt::format(
+          "nothing that was pushed differs between runs {} and {}: neither components of "
+          "cache keys, versions nor code",
+          before.run_id, last.run_id));
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<FleetAnswer> FleetTime(FleetReader& reader, const FleetQuestion& question) {
@@ -110,38 +133,10 @@ Result<FleetAnswer> FleetTime(FleetReader& reader, const FleetQuestion& question
         {*row[0], *row[1], *row[2], std::strtod(row[4].value_or("0").c_str(), nullptr)});
   }
   answer.sections.push_back(std::move(runs));
-  FleetSection jumps{"jumps",
-                     {{"job"},
-                      {"day"},
-                      {"run_id"},
-                      {"run_before"},
-                      {"ratio", Kind::kReal},
-                      {"before_us", Kind::kInt},
-                      {"after_us", Kind::kInt}},
-                     {}};
+  FleetSection jumps = JumpsSection();
   FleetSection changes = ChangesSection();
-  for (const auto& [job, times] : of_job) {
-    std::vector<double> medians;
-    for (const RunTime& time : times) medians.push_back(time.median_us);
-    const std::optional<std::size_t> jump = FindJump(medians);
-    if (!jump) continue;
-    const RunTime& before = times[*jump - 1];
-    const RunTime& after = times[*jump];
-    jumps.rows.push_back({job, after.day, after.run_id, before.run_id,
-                          fmt::format("{:.3f}", after.median_us / before.median_us),
-                          fmt::format("{:.0f}", before.median_us),
-                          fmt::format("{:.0f}", after.median_us)});
-    answer.notes.push_back(fmt::format("{}: {} of job {} went from {} to {} in run {}", after.day,
-                                       question.function, job, Seconds(before.median_us),
-                                       Seconds(after.median_us), after.run_id));
-    ASSIGN_OR_RETURN(const std::size_t count,
-                     AddChanges(reader, before.run_id, after.run_id, question.function, changes));
-    if (count == 0)
-      answer.notes.push_back(fmt::format(
-          "nothing that was pushed differs between runs {} and {}: neither components of "
-          "cache keys, versions nor code",
-          before.run_id, after.run_id));
-  }
+  for (const auto& [job, times] : of_job)
+    RETURN_IF_ERROR(AddJumps(reader, question, times, jumps, changes, answer));
   answer.sections.push_back(std::move(jumps));
   answer.sections.push_back(std::move(changes));
   return answer;
