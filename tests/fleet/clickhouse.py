@@ -82,10 +82,11 @@ class Server(Queries):
         with open(f"{folder}/users.xml", "w", encoding="utf-8") as file:
             file.write(f"""<yandex>
  <profiles><default><max_memory_usage>4000000000</max_memory_usage><max_threads>2</max_threads></default>
+  <pusher><allow_ddl>0</allow_ddl></pusher>
   <readonly><readonly>2</readonly></readonly></profiles>
  <users>
   <default><password></password><networks><ip>127.0.0.1</ip></networks><profile>default</profile><quota>default</quota></default>
-  <writer><password_sha256_hex>{password}</password_sha256_hex><networks><ip>127.0.0.1</ip></networks><profile>default</profile><quota>default</quota></writer>
+  <writer><password_sha256_hex>{password}</password_sha256_hex><networks><ip>127.0.0.1</ip></networks><profile>pusher</profile><quota>default</quota></writer>
   <reader><password_sha256_hex>{password}</password_sha256_hex><networks><ip>127.0.0.1</ip></networks><profile>readonly</profile><quota>default</quota></reader>
  </users>
  <quotas><default/></quotas>
@@ -121,8 +122,9 @@ class Server(Queries):
             except subprocess.TimeoutExpired:
                 self.kill()
 
-    def query(self, sql, database="tlparse"):
-        request = urllib.request.Request(f"{self.url}/?database={database}", data=sql.encode())
+    def query(self, sql, database="tlparse", user="default", password=""):
+        request = urllib.request.Request(f"{self.url}/?database={database}", data=sql.encode(),
+                                         headers={"X-ClickHouse-User": user, "X-ClickHouse-Key": password})
         try:
             return urllib.request.urlopen(request, timeout=120).read().decode()
         except urllib.error.HTTPError as error:

@@ -5,6 +5,7 @@ import http.server
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -228,6 +229,30 @@ class Pull(EndToEnd):
                 self.assertNotIn("\x1b", done.stderr)
                 self.assertLess(len(done.stderr), 1500)
         self.assertFalse(os.path.exists(self.path("y.db")))
+
+    def test_headers_without_end(self):
+        def answer(connection):
+            try:
+                connection.recv(65536)
+                connection.sendall(b"HTTP/1.1 200 OK\r\n")
+                while True:
+                    connection.sendall((b"X-Header: " + b"x" * 4000 + b"\r\n") * 16)
+            except OSError:
+                connection.close()
+
+        def serve(listening):
+            while True:
+                try:
+                    threading.Thread(target=answer, args=(listening.accept()[0],), daemon=True).start()
+                except OSError:
+                    return
+        listening = socket.create_server(("127.0.0.1", 0))
+        self.addCleanup(listening.close)
+        threading.Thread(target=serve, args=(listening,), daemon=True).start()
+        done = subprocess.run([TLPARSE, "pull", "--url", f"http://127.0.0.1:{listening.getsockname()[1]}", "--job", "x", "--latest", "-o",
+                               self.path("x.db"), "--timeout", "1"], capture_output=True, text=True, timeout=60, check=False)
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertIn("the connection was closed", done.stderr)
 
 
 if __name__ == "__main__":

@@ -2,7 +2,10 @@
 """tlparse push to real servers: all or nothing is visible, and a repeated push changes nothing."""
 
 import os
+import signal
+import subprocess
 import sys
+import time
 import unittest
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -10,7 +13,7 @@ sys.path.insert(0, os.path.join(ROOT, "tests", "e2e"))
 sys.path.insert(0, os.path.join(ROOT, "tests", "fleet"))
 
 import clickhouse  # noqa: E402
-from harness import EndToEnd, bundled  # noqa: E402
+from harness import TLPARSE, EndToEnd, bundled  # noqa: E402
 
 
 class Push(EndToEnd):
@@ -45,8 +48,10 @@ class Push(EndToEnd):
         database = self.ingest(bundled("simple"))
         self.tlparse("push", database, "--url", self.url)
         before = self.server.count("compile")
-        done = self.tlparse("push", database, "--url", self.url)
+        done = self.tlparse("push", database, "--url", self.url, "--job", "another", "--day", "2020-01-01")
         self.assertIn("already there", done.stdout)
+        self.assertNotIn("another", done.stdout)  # it is there as what it was pushed as
+        self.assertNotIn("2020-01-01", done.stdout)
         self.assertEqual((self.server.count("push"), self.server.count("compile")), (1, before))
 
     def test_a_database_that_grew_replaces_its_earlier_push(self):
@@ -74,6 +79,8 @@ class Push(EndToEnd):
         self.server.query("DROP TABLE graph_break")
         done = self.tlparse("push", database, "--url", self.url, expect=1)
         self.assertIn("lacks the table graph_break", done.stderr)
+        done = self.tlparse("fleet", "breaks", "--url", self.url, expect=1)
+        self.assertIn("'tlparse fleet init' makes what", done.stderr)
         self.tlparse("fleet", "init", "--url", self.url)
         self.tlparse("push", database, "--url", self.url)
 
@@ -93,6 +100,21 @@ class Push(EndToEnd):
         self.assertEqual(self.server.count("record", "envelope != '{}'"), 0)
         self.assertEqual(self.server.count("text"), 0)
         self.assertGreater(self.server.count("payload"), 0)
+
+    def test_an_interrupted_push_leaves_no_files(self):
+        """Logs are ingested into a temporary database first."""
+        folder = self.path("tmp")
+        os.makedirs(folder)
+        logs = os.path.dirname(bundled("train_order"))
+        interrupted = 0
+        for wait_s in (0.02, 0.05, 0.1, 0.2):
+            process = subprocess.Popen([TLPARSE, "push", logs, "--url", self.url, "--job", "stopped"], env={**os.environ, "TMPDIR": folder},
+                                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            time.sleep(wait_s)
+            process.send_signal(signal.SIGINT)
+            interrupted += process.wait(60) == -signal.SIGINT
+            self.assertEqual(os.listdir(folder), [])
+        self.assertGreater(interrupted, 0)
 
     def test_ranks_of_a_run(self):
         database = self.ingest(os.path.dirname(bundled("train_order")))

@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 import unittest
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -77,6 +78,30 @@ class Servers(EndToEnd):
         done = self.push(url=self.urls[0].replace("//", "//writer:secret@"), expect=2)
         self.assertNotIn("secret", done.stderr)
         self.assertEqual(self.tlparse("fleet", "jobs", "--url", "http://192.0.2.1:8123", expect=2).stdout, "")
+
+    def test_what_the_documented_accounts_may_not(self):
+        self.push(*self.credentials("writer"))
+        run = self.servers[0].query("SELECT toString(run_id) FROM push").strip()
+        changes = ("DROP TABLE push", "TRUNCATE TABLE push", "ALTER TABLE push DELETE WHERE 1", "CREATE TABLE x (a Int8) ENGINE = Memory",
+                   "DROP DATABASE tlparse")
+        for user, statements in (("writer", changes), ("reader", (*changes, "INSERT INTO push (job) VALUES ('x')"))):
+            for sql in statements:
+                with self.assertRaisesRegex(RuntimeError, "Code: (392|164)", msg=sql):
+                    self.servers[0].query(sql, user=user, password="secret")
+        self.assertEqual(self.pushes(), [1, 0])
+        delete = ["fleet", "delete", "--url", self.urls[0], "--run-id", run]
+        self.tlparse(*delete, *self.credentials("reader"), expect=1)
+        self.assertEqual(self.pushes(), [1, 0])
+        # An account that may INSERT can withdraw a run; its rows wait for an administrator.
+        done = self.tlparse(*delete, *self.credentials("writer"), expect=1)
+        self.assertIn("no longer visible, but its rows are still there", done.stderr)
+        self.assertGreater(self.servers[0].count("compile"), 0)
+        self.tlparse("fleet", "gc", "--url", self.urls[0], "--min-age-hours", "-1")
+        for _ in range(100):  # the server deletes in the background
+            if self.servers[0].count("compile") == 0:
+                break
+            time.sleep(0.1)
+        self.assertEqual(self.servers[0].count("compile"), 0)
 
     def test_certificates_are_verified(self):
         if self.https is None:

@@ -14,12 +14,15 @@ namespace {
 constexpr std::array kSignals = {SIGHUP, SIGINT, SIGTERM};
 
 // Read by the handler, which may do little: no locks, no memory.
-std::array<std::atomic<const char*>, 4> paths{};
+std::array<std::atomic<const char*>, 8> paths{};
 static_assert(std::atomic<const char*>::is_always_lock_free);
 
 void RemoveAndDie(int signal) {
-  for (const std::atomic<const char*>& path : paths) {
-    if (const char* name = path.load(); name != nullptr) unlink(name);
+  // Directories last, when their files are gone. Each call fails for what is of the other sort.
+  for (int (*const remove)(const char*) : {unlink, rmdir}) {
+    for (const std::atomic<const char*>& path : paths) {
+      if (const char* name = path.load(); name != nullptr) remove(name);
+    }
   }
   // The handler is reset (SA_RESETHAND), so this is the end, with the status of the signal.
   raise(signal);

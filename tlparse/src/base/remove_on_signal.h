@@ -1,4 +1,4 @@
-// Deletes a temporary file when the process is ended by Ctrl+C, SIGTERM or SIGHUP.
+// Deletes a temporary file or directory when the process is ended by Ctrl+C, SIGTERM or SIGHUP.
 #pragma once
 
 #include <cstddef>
@@ -6,9 +6,9 @@
 
 namespace tlparse {
 
-// While an object exists, one of these signals deletes the file `path`, if there is one, before the
-// process ends by it. A signal that is ignored (nohup) stays ignored. Works for a few files at a
-// time; a file beyond that limit is not deleted.
+// While an object exists, one of these signals deletes `path`, a file or a directory that holds
+// nothing but such files, before the process ends by it. A signal that is ignored (nohup) stays
+// ignored. Works for a few paths at a time; one beyond that limit is not deleted.
 class RemoveOnSignal {
  public:
   explicit RemoveOnSignal(std::string path);

@@ -8,6 +8,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "base/remove_on_signal.h"
 #include "cli/command.h"
 #include "import/importer.h"
 #include "log/find_logs.h"
@@ -46,6 +47,7 @@ Result<AnswerInput> Ingest(const std::vector<std::string>& names) {
   if (mkdtemp(path.data()) == nullptr)
     return Fail(ErrorCode::kIo,
                 fmt::format("cannot make a temporary directory like '{}'; set TMPDIR", path));
+  const RemoveOnSignal remove(path);
   ImportOptions options;
   options.database_path = path + "/trace.db";
   options.run_name = names.front();

@@ -53,6 +53,13 @@ int RunInit(Given given) {
     if (!summary) return ReportFleetError(summary.error());
     std::printf("%s: %zu tables, %zu made, %zu columns added\n", Printable(server.url).c_str(),
                 summary->table_count, summary->made_tables.size(), summary->added_columns.size());
+    if (options.retention_days == 0) continue;
+    if (!summary->has_retention) {
+      std::printf("  it cannot delete old rows itself: run 'tlparse fleet gc --older-than %dd'\n",
+                  options.retention_days);
+    } else if (summary->made_tables.size() < summary->table_count) {
+      std::puts("  --retention is that of the tables made now; the others keep theirs");
+    }
   }
   return kExitDone;
 }
@@ -79,8 +86,8 @@ int RunDelete(Given given) {
     }
     if (!removed) return ReportFleetError(removed.error());
     was_there = true;
-    std::printf("%s: %zu loads of run %s removed\n", Printable(server.url).c_str(),
-                removed->loads.size(), run_id.c_str());
+    std::printf("%s: %zu load%s of run %s removed\n", Printable(server.url).c_str(),
+                removed->loads.size(), removed->loads.size() == 1 ? "" : "s", run_id.c_str());
   }
   return was_there ? kExitDone : ReportFleetError(*not_found);
 }

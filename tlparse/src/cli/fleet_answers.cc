@@ -59,19 +59,20 @@ bool IsShown(const FleetColumnOfAnswer& column) { return column.name != "start_u
 std::string CellText(const FleetColumnOfAnswer& column, const std::optional<std::string>& value) {
   if (!value) return {};
   if (column.kind == Kind::kBool) return *value == "0" ? "" : "yes";
-  const std::string& name = column.name;
-  const bool is_us = name.size() > 3 && name.substr(name.size() - 3) == "_us";
-  return is_us ? HumanDuration(std::strtod(value->c_str(), nullptr) / 1e6) : *value;
+  return column.name.ends_with("_us") ? HumanDuration(std::strtod(value->c_str(), nullptr) / 1e6)
+                                      : *value;
 }
 
-std::string Spaced(std::string name) {
+// A duration is printed with its unit.
+std::string Heading(std::string name) {
+  if (name.ends_with("_us")) name.resize(name.size() - 3);
   std::replace(name.begin(), name.end(), '_', ' ');
   return name;
 }
 
-void Print(const FleetAnswer& answer) {
+void Print(const FleetAnswer& answer, std::int64_t limit) {
   for (const FleetSection& section : answer.sections) {
-    std::printf("%s\n", Styled(Spaced(section.name), Style::kBold).c_str());
+    std::printf("%s\n", Styled(Heading(section.name), Style::kBold).c_str());
     if (section.rows.empty()) {
       std::puts("  none");
       continue;
@@ -79,8 +80,9 @@ void Print(const FleetAnswer& answer) {
     std::vector<Table::Column> columns;
     for (const FleetColumnOfAnswer& column : section.columns)
       if (IsShown(column))
-        columns.push_back({Spaced(column.name), column.kind == Kind::kText ? Table::Align::kLeft
-                                                                           : Table::Align::kRight});
+        columns.push_back({Heading(column.name), column.kind == Kind::kText
+                                                     ? Table::Align::kLeft
+                                                     : Table::Align::kRight});
     Table table(columns);
     for (const auto& row : section.rows) {
       std::vector<std::string> cells;
@@ -89,6 +91,8 @@ void Print(const FleetAnswer& answer) {
       table.Add(std::move(cells));
     }
     table.Print();
+    if (static_cast<std::int64_t>(section.rows.size()) == limit)
+      std::printf("  (at most %zu rows: --limit)\n", section.rows.size());
   }
   for (const std::string& note : answer.notes) std::printf("%s\n", Printable(note).c_str());
 }
@@ -160,7 +164,7 @@ int RunFleetAnswer(const std::string& name, std::span<const std::string> given) 
   if (json) {
     PrintJson(ToJson(*answer));
   } else {
-    Print(*answer);
+    Print(*answer, question.limit);
   }
   return kExitDone;
 }

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdlib>
 #include <set>
 
@@ -14,12 +13,6 @@
 
 namespace tlparse {
 namespace {
-
-std::int64_t NowS() {
-  return std::chrono::duration_cast<std::chrono::seconds>(
-             std::chrono::system_clock::now().time_since_epoch())
-      .count();
-}
 
 // When a push began that chose this id (see push.cc).
 std::int64_t LoadBeganS(std::uint64_t load) { return static_cast<std::int64_t>(load >> 36) * 16; }
@@ -138,23 +131,32 @@ Result<RemovedLoads> DeleteRun(ClickHouseClient& client, const std::string& run_
   }
   // All are withdrawn, so that none that was replaced comes back meanwhile.
   std::set<std::uint64_t> hidden;
-  for (PushRow row : rows) {
+  std::vector<PushRow> withdrawn;
+  for (const PushRow& row : rows) {
     if (!hidden.insert(row.load_id).second) continue;
-    row.state = PushRow::kWithdrawn;
-    row.version = version + 1;
-    RETURN_IF_ERROR(WritePushRow(client, row));
+    withdrawn.push_back(row);
+    withdrawn.back().state = PushRow::kWithdrawn;
+    withdrawn.back().version = version + 1;
   }
+  RETURN_IF_ERROR(WritePushRows(client, withdrawn));
   removed.loads.assign(loads.begin(), loads.end());
-  ASSIGN_OR_RETURN(removed.table_count, DeleteLoads(client, removed.loads));
+  const Result<std::size_t> deleted = DeleteLoads(client, removed.loads);
+  if (!deleted)
+    return Fail(deleted.error().code,
+                fmt::format("the run is no longer visible, but its rows are still there "
+                            "('tlparse fleet gc' removes them): {}",
+                            deleted.error().message));
+  removed.table_count = *deleted;
   return removed;
 }
 
 Result<GcSummary> CollectGarbage(ClickHouseClient& client, const GcOptions& options) {
   GcSummary summary;
-  const std::int64_t before_s = NowS() - options.min_age_s;
+  ASSIGN_OR_RETURN(const std::int64_t now_s, ServerNowS(client));
+  const std::int64_t before_s = now_s - options.min_age_s;
   ASSIGN_OR_RETURN(summary.unfinished.loads, UnfinishedLoads(client, before_s));
   ASSIGN_OR_RETURN(summary.dead.loads, DeadLoads(client, before_s));
-  if (options.older_than_days > 0) summary.before_day = NowS() / 86'400 - options.older_than_days;
+  if (options.older_than_days > 0) summary.before_day = now_s / 86'400 - options.older_than_days;
   if (options.dry_run) return summary;
   ASSIGN_OR_RETURN(summary.unfinished.table_count, DeleteLoads(client, summary.unfinished.loads));
   ASSIGN_OR_RETURN(summary.dead.table_count, DeleteLoads(client, summary.dead.loads));

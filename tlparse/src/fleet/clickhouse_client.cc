@@ -9,6 +9,7 @@
 #include <random>
 #include <thread>
 
+#include "fleet/header_guard.h"
 #include "fleet/sql_quote.h"
 
 namespace tlparse {
@@ -76,11 +77,19 @@ std::string UrlEncoded(std::string_view text) {
 std::string TextOf(httplib::Error error) {
   switch (error) {
     case httplib::Error::SSLServerVerification:
-      return "the server's certificate is not trusted (--ca FILE names another authority)";
+      return "the server's certificate is not trusted, or names another host (--ca FILE names "
+             "another authority)";
     case httplib::Error::SSLLoadingCerts:
       return "the authorities' certificates cannot be read";
     case httplib::Error::Connection:
       return "no connection";
+    case httplib::Error::ConnectionTimeout:
+      return "no connection in time";
+    case httplib::Error::Read:
+    case httplib::Error::Write:
+      return "the connection was closed or took too long";
+    case httplib::Error::SSLConnection:
+      return "no TLS connection (is it a port for http?)";
     default:
       return httplib::to_string(error);
   }
@@ -186,6 +195,7 @@ struct ClickHouseClient::Connection {
     http.set_keep_alive(true);
     http.set_tcp_nodelay(true);  // else each small request waits 40 ms
     http.set_follow_location(false);
+    http.set_socket_options([this](socket_t socket) { guard.SetSocket(socket); });
     http.set_decompress(true);
     http.enable_server_certificate_verification(true);
     if (!options.ca_file.empty()) http.set_ca_cert_path(options.ca_file);
@@ -206,6 +216,7 @@ struct ClickHouseClient::Connection {
     std::string error_text;
     request.response_handler = [&](const httplib::Response& response) {
       status = response.status;
+      guard.End();
       return true;
     };
     bool is_ended = false;
@@ -218,7 +229,9 @@ struct ClickHouseClient::Connection {
       is_ended = !receive({data, size});
       return !is_ended;
     };
+    guard.Begin();
     const httplib::Result result = http.send(request);
+    guard.End();
     if (is_ended) return tl::unexpected(ClickHouseError{0, 200, "the answer was too long"});
     if (!result && status == 0) {
       const bool is_final = result.error() == httplib::Error::SSLServerVerification ||
@@ -252,6 +265,7 @@ struct ClickHouseClient::Connection {
   }
 
   ClickHouseOptions options;
+  HeaderGuard guard;
   httplib::Client http;
   std::mt19937_64 random;
 };
@@ -282,7 +296,11 @@ const std::string& ClickHouseClient::url() const { return connection_->options.u
 Error ClickHouseClient::ToError(const ClickHouseError& error) const {
   if (error.status == 0)
     return {ErrorCode::kIo, fmt::format("the server does not answer: {}", error.message)};
-  return {ErrorCode::kRefused, fmt::format("{} refuses: {}", url(), error.message)};
+  // No such column, identifier, table or database.
+  const bool lacks = error.code == 16 || error.code == 47 || error.code == 60 || error.code == 81;
+  return {ErrorCode::kRefused,
+          fmt::format("{} refuses: {}{}", url(), error.message,
+                      lacks ? "; 'tlparse fleet init' makes what an earlier tlparse did not" : "")};
 }
 
 bool ClickHouseClient::WaitToRetry(int attempt, std::chrono::steady_clock::time_point began) {

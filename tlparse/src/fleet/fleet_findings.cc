@@ -142,8 +142,9 @@ class FindingsReader {
     RETURN_IF_ERROR(ReadStored());
     RETURN_IF_ERROR(DeriveMissing());
     answer_.sections.push_back(Summarize());
-    answer_.notes.push_back(fmt::format(
-        "{} runs; new: the latest run of a job has it, no earlier run since then", runs_.size()));
+    answer_.notes.push_back(
+        fmt::format("{} run{}; new: the latest run of a job has it, no earlier run since then",
+                    runs_.size(), runs_.size() == 1 ? "" : "s"));
     return std::move(answer_);
   }
 

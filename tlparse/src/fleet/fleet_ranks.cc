@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <map>
 #include <set>
 #include <tuple>
@@ -236,9 +237,14 @@ Result<FleetAnswer> FleetRanks(FleetReader& reader, const FleetQuestion& questio
   const bool is_alike =
       std::all_of(answer.sections.begin() + 1, answer.sections.begin() + 4,
                   [](const FleetSection& section) { return section.rows.empty(); });
-  if (is_alike)
+  const std::int64_t ranks =
+      std::strtoll(answer.sections[0].rows[0][5].value_or("0").c_str(), nullptr, 10);
+  if (ranks < 2) {
+    answer.notes.emplace_back("fewer than two ranks have logs: there is nothing to compare");
+  } else if (is_alike) {
     answer.notes.emplace_back("compiles, lookups and collectives are alike on all ranks");
-  answer.notes.emplace_back("'tlparse pull' and 'tlparse ranks' tell the whole story of one run");
+  }
+  answer.notes.emplace_back("'tlparse ranks' prints more about the run when it was pulled");
   return answer;
 }
 

@@ -62,11 +62,14 @@ Result<FoundRun> FindRun(const PullOptions& options) {
     if (found && (!best || age(*best) < age(*found))) best = std::move(found);
   }
   if (best) return std::move(*best);
+  std::string where;
+  for (const ClickHouseOptions& server : options.servers)
+    where += (where.empty() ? " at " : ", ") + server.url;
   if (!options.run_id.empty())
-    return Fail(ErrorCode::kNotFound, fmt::format("there is no run {}", options.run_id));
+    return Fail(ErrorCode::kNotFound, fmt::format("there is no run {}{}", options.run_id, where));
   return Fail(ErrorCode::kNotFound,
-              fmt::format("there is no run of job '{}'{}", options.job,
-                          options.day >= 0 ? " on " + DayText(options.day) : ""));
+              fmt::format("there is no run of job '{}'{}{}", options.job,
+                          options.day >= 0 ? " on " + DayText(options.day) : "", where));
 }
 
 class Puller {

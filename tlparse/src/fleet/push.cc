@@ -7,6 +7,7 @@
 #include <array>
 #include <chrono>
 #include <random>
+#include <span>
 #include <thread>
 
 #include "base/version.h"
@@ -40,8 +41,8 @@ std::int64_t NowNs() {
 
 // The upper 28 bits are the time in units of 16 s since 1970, so that `fleet gc` can tell the rows of a
 // killed client from those that are being written; the other bits are random.
-std::uint64_t NewLoadId() {
-  const auto units = static_cast<std::uint64_t>(NowNs() / 16'000'000'000);
+std::uint64_t NewLoadId(std::int64_t now_s) {
+  const auto units = static_cast<std::uint64_t>(now_s / 16);
   return units << 36 | (Random64() >> 28);
 }
 
@@ -76,7 +77,11 @@ class Pusher {
     // A request that arrived in part leaves rows that only another load can tell from the new ones.
     constexpr int kMostLoads = 3;
     for (int load = 1;; ++load) {
-      row_.load_id = NewLoadId();
+      std::int64_t now_s = NowNs() / 1'000'000'000;
+      if (client_ != nullptr) {
+        ASSIGN_OR_RETURN(now_s, ServerNowS(*client_));
+      }
+      row_.load_id = NewLoadId(now_s);
       needs_new_load_ = false;
       const Result<void> written = WriteLoad();
       if (written) break;
@@ -86,7 +91,7 @@ class Pusher {
     if (client_ == nullptr) return summary_;
     row_.version = static_cast<std::uint64_t>(NowNs());
     row_.pushed_us = NowNs() / 1000;
-    RETURN_IF_ERROR(WritePushRow(*client_, row_));
+    RETURN_IF_ERROR(WritePushRows(*client_, std::span(&row_, 1)));
     RETURN_IF_ERROR(ResolveRace());
     return summary_;
   }
@@ -99,6 +104,11 @@ class Pusher {
     ASSIGN_OR_RETURN(const std::vector<PushRow> rows, ReadPushRows(*client_, OfRun()));
     const std::vector<PushRow> live = LiveLoads(rows);
     const Overlap overlap = CompareLogs(row_, live);
+    // All loads of a run have one job and day: rows of a run lie together.
+    if (!live.empty()) {
+      summary_.job = row_.job = live.front().job;
+      summary_.day = row_.day = live.front().day;
+    }
     if (overlap.is_there) {
       summary_.was_there = true;
       return false;
@@ -106,13 +116,6 @@ class Pusher {
     if (!overlap.conflict.empty()) return Fail(ErrorCode::kUsage, overlap.conflict);
     row_.replaces = overlap.replaced;
     summary_.replaced_loads = overlap.replaced.size();
-    // All loads of a run have one job and day: rows of a run lie together.
-    if (!live.empty()) {
-      row_.job = live.front().job;
-      row_.day = live.front().day;
-      summary_.job = row_.job;
-      summary_.day = row_.day;
-    }
     return true;
   }
 
@@ -232,7 +235,7 @@ class Pusher {
       PushRow last = is_mine_last ? row_ : other;
       last.state = PushRow::kWithdrawn;
       last.version = std::max(row_.version, other.version) + 1;
-      RETURN_IF_ERROR(WritePushRow(*client_, last));
+      RETURN_IF_ERROR(WritePushRows(*client_, std::span(&last, 1)));
       if (is_mine_last) {
         summary_.was_withdrawn = true;
         return {};

@@ -120,10 +120,10 @@ std::vector<PushRow> LiveLoads(const std::vector<PushRow>& rows) {
   return live;
 }
 
-Result<void> WritePushRow(ClickHouseClient& client, const PushRow& row) {
+Result<void> WritePushRows(ClickHouseClient& client, std::span<const PushRow> rows) {
   std::string bytes;
   RowBinaryWriter writer(bytes);
-  Visit(Writing{writer}, row);
+  for (const PushRow& row : rows) Visit(Writing{writer}, row);
   GzipBody body;
   body.Append(bytes);
   const std::string gzip = body.Take();
@@ -139,7 +139,7 @@ Result<void> WritePushRow(ClickHouseClient& client, const PushRow& row) {
     ASSIGN_OR_RETURN(const std::string there,
                      client.Query(fmt::format("SELECT count() FROM push WHERE load_id = {} "
                                               "AND version = {} FORMAT TabSeparated",
-                                              row.load_id, row.version)));
+                                              rows.back().load_id, rows.back().version)));
     if (there != "0\n") return {};
   }
 }

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -50,8 +51,8 @@ struct PushRow {
 Result<std::vector<PushRow>> ReadPushRows(ClickHouseClient& client, const std::string& condition);
 // The latest row of each live load, by load.
 std::vector<PushRow> LiveLoads(const std::vector<PushRow>& rows);
-// Writes the row. It is written once even if the request is repeated.
-Result<void> WritePushRow(ClickHouseClient& client, const PushRow& row);
+// Writes the rows, of one run, all or none. They are written once even if the request is repeated.
+Result<void> WritePushRows(ClickHouseClient& client, std::span<const PushRow> rows);
 
 // "SELECT load_id …" of all live loads, for IN (…). `where` narrows the rows of `push` to runs or
 // jobs, never to single loads. `table`: push, or push_all.

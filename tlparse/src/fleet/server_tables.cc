@@ -110,6 +110,7 @@ Result<InitSummary> InitServer(const ClickHouseOptions& client_options,
   ASSIGN_OR_RETURN(const ColumnsOfTable there, ReadColumns(client));
   InitSummary summary;
   summary.table_count = tables.size();
+  summary.has_retention = features.HasCodecs();
   for (const TableDefinition& table : tables) {
     const auto known = there.find(table.name);
     if (known == there.end()) {
@@ -164,6 +165,15 @@ Result<void> CheckServerTables(ClickHouseClient& client, const FleetSchema& sche
                       client.url(), missing));
   }
   return {};
+}
+
+Result<std::int64_t> ServerNowS(ClickHouseClient& client) {
+  ASSIGN_OR_RETURN(const std::string answer,
+                   client.Query("SELECT toUnixTimestamp(now()) FORMAT TabSeparated"));
+  const std::int64_t now_s = std::strtoll(answer.c_str(), nullptr, 10);
+  if (now_s <= 0)
+    return Fail(ErrorCode::kRefused, client.url() + " answered no time: " + ExceptionText(answer));
+  return now_s;
 }
 
 Result<bool> HasDistributedTables(ClickHouseClient& client) {

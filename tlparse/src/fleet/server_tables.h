@@ -24,6 +24,7 @@ struct InitSummary {
   std::vector<std::string> made_tables;
   std::vector<std::string> added_columns;  // "table.column"
   std::size_t table_count = 0;
+  bool has_retention = false;  // the server can delete old rows itself
 };
 // Creates the database and the tables that are missing, and adds missing columns; changes nothing
 // else, so it may be repeated. `options.database` of the client need not exist yet.
@@ -34,6 +35,9 @@ Result<void> CheckServerTables(ClickHouseClient& client, const FleetSchema& sche
 
 // Whether answers must use the tables "<name>_all" (all shards).
 Result<bool> HasDistributedTables(ClickHouseClient& client);
+
+// The server's clock, seconds since 1970: clocks of hosts may be wrong.
+Result<std::int64_t> ServerNowS(ClickHouseClient& client);
 
 // Lines of an answer in TabSeparated, unescaped. Invalid rows are an error.
 Result<std::vector<std::vector<std::string>>> ParseTabSeparated(std::string_view answer,

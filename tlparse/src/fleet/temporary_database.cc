@@ -14,7 +14,10 @@ Result<std::unique_ptr<TemporaryDatabase>> TemporaryDatabase::Make() {
 }
 
 TemporaryDatabase::TemporaryDatabase(std::string folder)
-    : folder_(std::move(folder)), path_(folder_ + "/trace.db"), remove_(path_) {}
+    : folder_(std::move(folder)),
+      path_(folder_ + "/trace.db"),
+      remove_folder_(folder_),
+      remove_(path_) {}
 
 TemporaryDatabase::~TemporaryDatabase() {
   std::error_code error;

@@ -10,7 +10,7 @@
 namespace tlparse {
 
 // The path of a database in a directory of its own, which only this user can read. Both are removed
-// by the destructor; a signal that ends the process removes the database.
+// by the destructor, and by a signal that ends the process.
 class TemporaryDatabase {
  public:
   static Result<std::unique_ptr<TemporaryDatabase>> Make();
@@ -23,7 +23,7 @@ class TemporaryDatabase {
 
  private:
   std::string folder_, path_;
-  RemoveOnSignal remove_;
+  RemoveOnSignal remove_folder_, remove_;
 };
 
 }  // namespace tlparse
