@@ -116,6 +116,19 @@ class Push(EndToEnd):
             self.assertEqual(os.listdir(folder), [])
         self.assertGreater(interrupted, 0)
 
+    def test_old_runs_are_removed_by_days_only(self):
+        database = self.ingest(bundled("simple"))
+        self.tlparse("push", database, "--url", self.url, "--day", "2026-01-01")
+        for days in ("5m", "5w", "1y", "0", "-3d", "d", "4 d", "99999999999d"):
+            done = self.tlparse("fleet", "gc", "--url", self.url, "--older-than", days, expect=2)
+            self.assertIn("--older-than", done.stderr)
+            self.tlparse("fleet", "init", "--url", self.url, "--retention", days, expect=2)
+        self.assertEqual(self.server.count("push"), 1)
+        done = self.tlparse("fleet", "init", "--url", self.url, "--retention", "400d")
+        self.assertIn("tlparse fleet gc --older-than 400d", done.stdout)  # this server has no TTL
+        self.tlparse("fleet", "gc", "--url", self.url, "--older-than", "5d")
+        self.assertEqual(self.server.count("push"), 0)
+
     def test_ranks_of_a_run(self):
         database = self.ingest(os.path.dirname(bundled("train_order")))
         self.tlparse("push", database, "--url", self.url, "--ranks", "1")

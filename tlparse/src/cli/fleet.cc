@@ -1,6 +1,8 @@
 // tlparse fleet <what>: questions over all runs that were pushed, and the care of their tables.
 #include <fmt/format.h>
 
+#include <charconv>
+
 #include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/fleet_answers.h"
@@ -14,6 +16,14 @@ namespace tlparse {
 namespace {
 
 using Given = std::span<const std::string>;
+
+// 400d or 400; 0: anything else. A number of weeks or months must not be read as days.
+int ParseDays(std::string_view text) {
+  if (text.ends_with('d')) text.remove_suffix(1);
+  int days = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), days);
+  return error == std::errc() && end == text.data() + text.size() ? days : 0;
+}
 
 int RunInit(Given given) {
   Arguments app(
@@ -32,8 +42,7 @@ int RunInit(Given given) {
   app.Flag("--print", print, "print the statements for a modern server, send nothing");
   if (const std::optional<int> code = app.Parse(given)) return *code;
   if (!retention.empty()) {
-    if (retention.back() == 'd') retention.pop_back();
-    options.retention_days = std::atoi(retention.c_str());
+    options.retention_days = ParseDays(retention);
     if (options.retention_days <= 0)
       return ReportError({ErrorCode::kUsage, "--retention is a number of days, like 400d"});
   }
@@ -108,8 +117,7 @@ int RunGc(Given given) {
   if (const std::optional<int> code = app.Parse(given)) return *code;
   options.min_age_s = std::int64_t{min_age_hours} * 3600;
   if (!older_than.empty()) {
-    if (older_than.back() == 'd') older_than.pop_back();
-    options.older_than_days = std::atoi(older_than.c_str());
+    options.older_than_days = ParseDays(older_than);
     if (options.older_than_days <= 0 || min_age_hours < 0)
       return ReportError({ErrorCode::kUsage, "--older-than is a number of days, like 400d"});
   }
