@@ -145,7 +145,7 @@ class RoundTrip(unittest.TestCase):
         self.check("SELECT name, phase, count(*) FROM chromium_event GROUP BY 1, 2 ORDER BY 1",
                    ("after_loss", "i", 1), ("automatic_dynamic", "i", 1), ("in_child", "i", 1),
                    ("libtrace_compile", "X", 2), ("libtrace_graph_cache_miss", "i", 2),
-                   ("libtrace_model_cache_miss", "i", 1), ("libtrace_off_cache_disabled", "i", 1))
+                   ("libtrace_model_cache_miss", "i", 1), ("libtrace_nested_cache_miss", "i", 2), ("libtrace_off_cache_disabled", "i", 1))
         self.check("SELECT DISTINCT rank FROM process", (3,))
 
 
