@@ -226,6 +226,30 @@ class Watch(watching.Watching):
         reader.close()
         self.assert_fresh()
 
+    def test_ended_before_its_first_step(self):
+        """What is there by then is ingested."""
+        for name, data in self.ranks(2).items():
+            self.append(name, data)
+        for delay_s in (0.005, 0.01, 0.02, 0.04):
+            process = self.start("--db", "w.db")
+            time.sleep(delay_s)
+            process.send_signal(signal.SIGINT)
+            if process.wait(watching.LIMIT_S) == 0:  # not before it takes the signal
+                self.assert_fresh()
+            for name in os.listdir(self.folder):
+                if name.startswith("w.db"):
+                    os.remove(self.path(name))
+
+    def test_database_removed(self):
+        name, data = next(iter(self.ranks(1).items()))
+        self.append(name, data)
+        process = self.start("--db", "w.db")
+        self.wait_for_records(self.records(data))
+        os.remove(self.path("w.db"))
+        process.send_signal(signal.SIGINT)
+        self.assertEqual(process.wait(watching.LIMIT_S), 2)
+        self.assertIn("'w.db' was removed while it was written", self.output())
+
     def test_removed(self):
         (one, first), (two, second) = self.ranks(2).items()
         self.append(one, first)

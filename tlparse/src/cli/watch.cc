@@ -292,7 +292,11 @@ Result<void> Watch::Complete() {
   import.run_name = run_;
   import.append = import.ends_watch = true;
   import.runtime_inputs = found.runtime;
-  if (!has_rows && found.runtime.empty()) {
+  if (access(database_path_.c_str(), F_OK) != 0) {
+    return Fail(ErrorCode::kIo,
+                fmt::format("the database '{}' was removed while it was written", database_path_));
+  }
+  if (!has_rows && found.logs.empty() && found.runtime.empty()) {
     std::fputs("tlparse: no log has come\n", stderr);
     return {};
   }
