@@ -12,6 +12,7 @@
 #include "libtrace/scope.h"
 #include "tests/catch2.h"
 #include "tests/libtrace/log_text.h"
+#include "tests/libtrace/sanitizer.h"
 
 namespace libtrace {
 namespace {
@@ -63,6 +64,7 @@ TEST_CASE("A compile that another thread ends is written, and the first thread g
           "[c_api]") {
   MemoryTrace trace;
   std::thread([&] {
+    [[maybe_unused]] const testing::MayLeak may_leak;  // as libtrace.h says
     libtrace_compile* const compile = Begin("elsewhere");
     std::thread([compile] { libtrace_compile_end(compile); }).join();
     libtrace_instant(nullptr, "later", nullptr);
@@ -78,6 +80,7 @@ TEST_CASE("A compile that another thread ends is written, and the first thread g
 TEST_CASE("A context or stack that another thread ends stays valid for the first one", "[c_api]") {
   MemoryTrace trace;
   std::thread([&] {
+    [[maybe_unused]] const testing::MayLeak may_leak;
     libtrace_compile* const compile = Begin("f");
     libtrace_context* const context = libtrace_context_take();
     const libtrace_frame frame{sizeof frame, "m.c", "f", 1, nullptr};

@@ -19,7 +19,7 @@
 namespace libtrace::detail {
 namespace {
 
-Status Failed(std::string_view what, const std::string& path, int error) {
+Status Failed(std::string_view what, std::string_view path, int error) {
   std::string message(what);
   return Status::Error(message.append(" ").append(path).append(": ").append(std::strerror(error)));
 }

@@ -81,9 +81,10 @@ Status RespConnection::ConnectUnix(const std::string& path) {
     return Status::Error("cannot connect to Redis: the path of the socket is too long");
   std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
   fd_ = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  if (fd_ < 0 || connect(fd_, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0)
-    return Failed("cannot connect to Redis at " + path, errno);
-  return {};
+  if (fd_ >= 0 && connect(fd_, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0)
+    return {};
+  const int error = errno;  // before the text is made, which may change it
+  return Failed("cannot connect to Redis at " + path, error);
 }
 
 Status RespConnection::ConnectTcp(const std::string& host, int port) {

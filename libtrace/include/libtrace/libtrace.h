@@ -145,7 +145,8 @@ void libtrace_compile_restart(libtrace_compile* compile, const char* reason);
 void libtrace_compile_fail(libtrace_compile* compile, const char* type, const char* reason);
 void libtrace_compile_end(libtrace_compile* compile);
 
-/* The compile that this thread is in, to be entered on another thread; NULL on failure. */
+/* The compile that this thread is in, to be entered on another thread; NULL on failure. While it is
+ * entered, enter, leave and free do nothing on any other thread. */
 typedef struct libtrace_context libtrace_context;
 libtrace_context* libtrace_context_take(void);
 void libtrace_context_enter(libtrace_context* context); /* at most once at a time */
@@ -162,7 +163,8 @@ void libtrace_span_end(libtrace_span* span);
 
 /* ---- Frames of the caller's own (since version 2) ----
  * Until its end, records that this thread emits outside a compile carry these frames instead of
- * their call site. Begin and end on one thread, inner ones first. */
+ * their call site. Begin and end on one thread, inner ones first; an end on another thread does
+ * nothing. */
 
 typedef struct libtrace_stack libtrace_stack;
 libtrace_stack* libtrace_stack_begin(const libtrace_frame* frames, size_t frame_count);
