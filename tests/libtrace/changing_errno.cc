@@ -4,6 +4,10 @@
 #include <cstdlib>
 #include <new>
 
+#include "tests/libtrace/sanitizer.h"
+
+#ifndef LIBTRACE_TEST_THREAD_SANITIZER  // which has operators of its own
+
 void* operator new(size_t size_bytes) {
   void* const memory = std::malloc(size_bytes == 0 ? 1 : size_bytes);
   if (memory == nullptr) throw std::bad_alloc();
@@ -17,3 +21,5 @@ void* operator new(size_t size_bytes, const std::nothrow_t&) noexcept {
 void operator delete(void* memory) noexcept { std::free(memory); }
 void operator delete(void* memory, size_t) noexcept { std::free(memory); }
 void operator delete(void* memory, const std::nothrow_t&) noexcept { std::free(memory); }
+
+#endif

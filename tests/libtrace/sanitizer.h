@@ -5,6 +5,9 @@
 #if __has_feature(thread_sanitizer) || __has_feature(address_sanitizer)
 #define LIBTRACE_TEST_SANITIZER
 #endif
+#if __has_feature(thread_sanitizer)
+#define LIBTRACE_TEST_THREAD_SANITIZER
+#endif
 #if __has_feature(address_sanitizer)
 #define LIBTRACE_TEST_LEAKS
 #include <sanitizer/lsan_interface.h>

@@ -30,7 +30,7 @@ Result<NsysExport> NsysExport::OpenBytes(unsigned char* data, std::size_t size) 
   NsysExport opened(handle);
   if (code == SQLITE_OK) {
     // The mark of a write-ahead log, which has no place in memory.
-    for (const std::size_t at : {18, 19}) {
+    for (const std::size_t at : {std::size_t{18}, std::size_t{19}}) {
       if (size > at && data[at] == 2) data[at] = 1;
     }
     const auto bytes = static_cast<sqlite3_int64>(size);
