@@ -127,7 +127,7 @@ Sides FindSides(const FindingContext& context, const Finding& finding) {
   }
   if (sides.odd.empty()) return sides;
   if (sides.other != nullptr) {
-    sides.odd.resize(1);
+    sides.odd.erase(sides.odd.begin() + 1, sides.odd.end());
   } else {
     sides.other = sides.odd.front();
     sides.odd.erase(sides.odd.begin());
