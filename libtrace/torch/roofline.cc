@@ -78,8 +78,8 @@ Roofline Measure(const c10::Device& device) {
   return roofline;
 }
 
-// On a thread of its own. In a forked child the threads that OpenMP made for a thread of the parent's
-// are gone, and an op of that thread would wait for them; a new thread gets new ones.
+// Measures on a new thread, for which OpenMP starts new worker threads. A forked child has no worker
+// threads of its parent, and an op on the thread that called fork would wait for them.
 Roofline MeasureCpu() {
   Roofline roofline;
   std::exception_ptr failure;

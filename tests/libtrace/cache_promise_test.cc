@@ -149,11 +149,11 @@ TEST_CASE("Claims that are links to one file are nobody's", "[local_store]") {
   CHECK(std::chrono::steady_clock::now() - begin < 10s);
 }
 
-// AddressSanitizer's allocator has locks that a thread of the parent may hold at the fork.
+// A child hangs in AddressSanitizer's allocator if another thread held its lock at the fork.
 #ifndef LIBTRACE_TEST_SANITIZER
 TEST_CASE("Children that are forked in another thread's first lookup do not hang", "[fork]") {
   const TemporaryDirectory directory;
-  // A process of its own each time, in which nothing was looked up before.
+  // Runs in a new process each time: only the first lookup of a process is tested.
   const auto fork_after = [&](int spin_count, const std::string& folder) {
     CompileCache cache({.layer = "f", .directory = folder});
     const auto look_up = [&cache](const char* prefix) {

@@ -6,7 +6,7 @@
 
 #include "tests/libtrace/sanitizer.h"
 
-#ifndef LIBTRACE_TEST_THREAD_SANITIZER  // which has operators of its own
+#ifndef LIBTRACE_TEST_THREAD_SANITIZER  // ThreadSanitizer defines these operators itself
 
 void* operator new(size_t size_bytes) {
   void* const memory = std::malloc(size_bytes == 0 ? 1 : size_bytes);

@@ -34,7 +34,7 @@ TEST_CASE("A compile that ends before an inner one leaves the inner one be", "[c
   CHECK(CurrentContext().compile_id == inner_id);
   libtrace_compile_end(inner);
   CHECK(CurrentContext().compile_id.empty());
-  // The end of each has the ids of its own.
+  // The metrics of the outer compile carry its own id.
   const auto metrics = FindRecord(trace.records(), "\"co_name\": \"outer\"");
   REQUIRE(metrics);
   CHECK(metrics->Has("\"frame_id\": " + std::to_string(*outer_id.frame_id) + ","));

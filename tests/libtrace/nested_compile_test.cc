@@ -41,7 +41,9 @@ TEST_CASE("A nested lookup waits for a process that does not wait for it", "[sha
     const CacheResult nested = cache.GetOrCompile({keys[1], {}}, {}, testing::FailToCompile);
     return testing::Output(nested.entry.artifact);
   });
-  waitpid(child, nullptr, 0);
+  int status = 0;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  CHECK(status == 0);
   CHECK(result.entry.artifact == "of the other process");
   close(begun[0]);
   close(begun[1]);

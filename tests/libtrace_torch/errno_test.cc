@@ -21,7 +21,7 @@ namespace {
 using testing::MemoryTrace;
 using testing::TemporaryDirectory;
 
-// Leaves an errno of its own.
+// Its allreduce changes errno.
 class FailingBackend final : public CollectiveBackend {
  public:
   FailingBackend() : CollectiveBackend(0, 1) {}

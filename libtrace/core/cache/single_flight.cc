@@ -121,7 +121,7 @@ FlightPlan::Joined FlightPlan::Join() {
     auto until = deadline_;
     if (!is_in_order_) until = std::min(until, Clock::now() + waits_.max_nested_wait);
     is_done = flights.is_changed.wait_until(lock, until, is_free);
-    // A compile of this process that waits for none goes on, however long it takes.
+    // max_nested_wait limits only the wait for a compile that itself waits for another process.
     may_wait = until != deadline_ && !flights.WaitsForProcess(name_);
     if (until == deadline_) gave_up_ = GaveUp::kAfterMaxWait;
   }

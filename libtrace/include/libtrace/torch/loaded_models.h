@@ -6,8 +6,9 @@
 //
 // A request that finds its model here reads no store and no archive. It emits a hit of the cache's
 // layer with `answered_by` memory, and `libtrace_model_load` with the state memory_hit. Two threads
-// that ask for the same model at once get one: the second waits for the first, unless that waits for
-// it (loads that need each other's models): it then loads a model of its own, which is not kept.
+// that ask for the same model at once get one: the second waits for the first. If the first is itself
+// waiting for a model that the second is loading, the second does not wait: it loads another copy,
+// which is not kept.
 // Thread-safe. A forked child begins without models.
 #pragma once
 
