@@ -3,10 +3,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "libtrace/cache/compile_cache.h"
 #include "libtrace/compile.h"
@@ -63,9 +65,10 @@ TEST_CASE("Of eight processes that start together one compiles", "[redis]") {
   for (int rank = 0; rank < 8; ++rank)
     children.push_back(
         Compiler(server.options(), traces.string(), rank, std::chrono::milliseconds(300)));
-  int compiled = 0;
-  for (const pid_t child : children) compiled += StatusOf(child) == 0;
-  CHECK(compiled == 1);
+  std::vector<int> statuses;
+  for (const pid_t child : children) statuses.push_back(StatusOf(child));
+  std::sort(statuses.begin(), statuses.end());
+  CHECK(statuses == std::vector<int>{0, 1, 1, 1, 1, 1, 1, 1});
   const std::string name = "libtrace:" + KeyOf("x").text;
   CHECK(server.Ask("hlen " + name) == "1\n");
 }
@@ -74,7 +77,7 @@ TEST_CASE("A waiting process takes over from one that was killed", "[redis]") {
   if (!HasProgram()) return;
   RedisServer server;
   RedisOptions options = server.options();
-  options.claim_lease = std::chrono::milliseconds(600);
+  options.claim_lease = std::chrono::seconds(2);
   // The test's own directory, so that the logs can be looked at: see docs/measurements.
   const TemporaryDirectory temporary;
   const char* kept = getenv("LIBTRACE_RACE_TRACES");
@@ -86,7 +89,7 @@ TEST_CASE("A waiting process takes over from one that was killed", "[redis]") {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   const pid_t second = Compiler(options, traces, 1, std::chrono::milliseconds(100));
   // Its lease is renewed for as long as it lives.
-  std::this_thread::sleep_for(std::chrono::milliseconds(1500));
+  std::this_thread::sleep_for(std::chrono::seconds(5));
   int status = 0;
   CHECK(waitpid(second, &status, WNOHANG) == 0);
   REQUIRE(kill(first, SIGKILL) == 0);

@@ -88,7 +88,7 @@ class RoundTrip(unittest.TestCase):
                    ("libtrace_graph_bundled", "hit", 1), ("libtrace_model", "guard_miss", 1),
                    ("libtrace_model", "hit", 1), ("libtrace_model", "miss", 1), ("libtrace_model", "remote_error", 1),
                    ("libtrace_nested", "miss", 2), ("libtrace_off", "disabled", 1))
-        self.check("SELECT count(*) FROM payload WHERE content LIKE '%\"wait_given_up\": \"nested\"%'", (1,))
+        self.check("SELECT layer, state, wait_given_up FROM cache_event WHERE wait_given_up IS NOT NULL", ("libtrace_nested", "miss", "nested"))
         self.check("SELECT remote_error LIKE 'cannot connect to Redis at %' FROM cache_event WHERE remote_error IS NOT NULL", (1,))
         self.check("SELECT bypass_reason FROM cache_event WHERE state = 'bypass'", ("weights are not constant",))
         self.check("SELECT DISTINCT k.name, k.value FROM cache_component k JOIN cache_event e ON e.key = k.key"

@@ -45,19 +45,24 @@ class SharedCaches(unittest.TestCase):
         self.assertEqual(kinds["stopped_first"], [0])
         self.assertRegex(found, r"Most of the difference in 0/0 \w+ \([0-9.]+ s more\): [0-9.]+ s of waiting for another process to compile the key of acme_kernel")
 
-    def test_a_store_that_does_not_answer(self):
+    def cache_job(self, changed, count):
+        """Logs of `count` ranks that hit one key; the event of the last one has these members as well."""
         logs = self.folder / "logs"
         logs.mkdir()
-        for rank in range(3):
+        for rank in range(count):
             info = {"cache_status_detailed": "hit", "key": "k" * 52, "components": [], "cache_event_time": 1, "cache_state": "hit"}
-            if rank == 2:
-                info.update(cache_status_detailed="remote_error", cache_state="miss", remote_error="Redis closed the connection")
+            if rank == count - 1:
+                info.update(changed)
             name = "acme_cache_" + info["cache_state"]
             (logs / f"dedicated_log_torch_trace_rank_{rank}_aaaaaaaa.log").write_text(
                 RECORD.format(second=1, rank=rank, kind="dynamo_start", value='{"stack": []}', rest="")
                 + RECORD.format(second=2, rank=rank, kind="artifact", value=json.dumps({"name": name, "encoding": "json"}), rest=', "has_payload": "0"')
                 + "\t" + json.dumps(info) + "\n")
-        database = self.ingest(logs)
+        return self.ingest(logs)
+
+    def test_a_store_that_does_not_answer(self):
+        database = self.cache_job({"cache_status_detailed": "remote_error", "cache_state": "miss",
+                                   "remote_error": "Redis closed the connection"}, 3)
         cache = json.loads(answer("cache", "--json", database)[1])
         self.assertEqual([(one["cause"], one["text"], one["ranks"]["ranks"]) for one in cache["findings"]],
                          [("remote_error", "Redis closed the connection", "2")])
@@ -67,6 +72,13 @@ class SharedCaches(unittest.TestCase):
         self.assertEqual([(one["kind"], one["ranks"], one["cause"]) for one in findings],
                          [("remote_cache_error", [2], "Redis closed the connection")])
         self.assertEqual(answer("check", database, "--max-cache-misses", "0")[0], 1)
+
+    def test_a_wait_that_was_given_up(self):
+        database = self.cache_job({"cache_status_detailed": "full_miss", "cache_state": "miss", "waited_ns": 10_000_000_000,
+                                   "wait_given_up": "nested"}, 2)
+        self.assertEqual(json.loads(answer("cache", "--json", database)[1])["economics"][0]["waits_given_up"], 1)
+        self.assertIn("acme: 1 lookup compiled a key although another thread or process was compiling it",
+                      " ".join(answer("cache", database)[1].split()))
 
 
 if __name__ == "__main__":

@@ -33,7 +33,8 @@ CREATE TABLE cache_event_row (
   guard_expression_id INTEGER REFERENCES text_row(id), -- the guard that failed, on a guard miss
   bypass_reason_id INTEGER REFERENCES text_row(id),
   remote_error_id INTEGER REFERENCES text_row(id),     -- libtrace: error of a remote store that gave no usable answer
-  waited_ns INTEGER                                    -- libtrace: time waited for another compile of the key
+  waited_ns INTEGER,                                   -- libtrace: time waited for another compile of the key
+  wait_given_up_id INTEGER REFERENCES text_row(id)     -- libtrace: why it was compiled nevertheless: max_wait, nested
 ) STRICT;
 
 CREATE VIEW cache_event AS
@@ -44,14 +45,14 @@ CREATE VIEW cache_event AS
     (SELECT name FROM components_state WHERE id = e.components_state) AS components_state,
     e.parent_event_id, e.time_saved_ns, e.time_taken_ns, b.text AS bypass_reason, d.text AS status_detailed,
     ge.text AS guard_expression, e.event_time_ns, e.component_set_id, r.process_id, s.device_index, re.text AS remote_error,
-    e.waited_ns
+    e.waited_ns, wg.text AS wait_given_up
   FROM cache_event_row e
   JOIN record_row r ON r.id = e.record_id
   JOIN process p ON p.id = r.process_id AND e.record_id BETWEEN p.first_record_id AND p.last_record_id
   LEFT JOIN graph g ON g.id = e.graph_id
   LEFT JOIN text_row l ON l.id = e.layer_id LEFT JOIN cache_key_row k ON k.id = e.key_id LEFT JOIN text_row b ON b.id = e.bypass_reason_id
   LEFT JOIN text_row d ON d.id = e.detail_id LEFT JOIN text_row ge ON ge.id = e.guard_expression_id
-  LEFT JOIN text_row re ON re.id = e.remote_error_id
+  LEFT JOIN text_row re ON re.id = e.remote_error_id LEFT JOIN text_row wg ON wg.id = e.wait_given_up_id
   LEFT JOIN cache_key_set_row s ON s.key_id = e.key_id AND s.component_set_id = e.component_set_id;
 
 -- One distinct component: name and hash. `value` is the text of the first one seen: a key is made of hashes, texts may hold

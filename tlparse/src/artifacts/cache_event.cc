@@ -104,7 +104,8 @@ void CacheEvents::Write(const CacheEvent& event, IngestContext& context) {
                                    .guard_expression_id = info.guard_expression_id,
                                    .bypass_reason_id = info.bypass_reason_id,
                                    .remote_error_id = info.remote_error_id,
-                                   .waited_ns = info.waited_ns});
+                                   .waited_ns = info.waited_ns,
+                                   .wait_given_up_id = info.wait_given_up_id});
 }
 
 void CacheEvents::ReadComponents(const JsonMembers& members, CacheInfo& info,
@@ -171,6 +172,7 @@ CacheInfo CacheEvents::ReadInfo(const CacheEventName& name, const simdjson::dom:
   info.detail_id = context.OptionalText(detail.value_or(""));
   info.remote_error_id = context.OptionalText(members.String("remote_error").value_or(""));
   info.waited_ns = members.Int("waited_ns");
+  info.wait_given_up_id = context.OptionalText(members.String("wait_given_up").value_or(""));
   if (!name.state && state.empty())
     context.Log(ImportCode::kAssumedState, "no cache_state: the lookup is taken for a miss");
   info.key = members.String("key").value_or("");

@@ -55,6 +55,12 @@ void PrintEconomics(const CacheAnswer& answer) {
     }
   }
   for (const CacheEconomics& sums : answer.economics) {
+    if (sums.waits_given_up > 0)
+      PrintWrapped(
+          fmt::format("{}: {} compiled a key although another thread or process was "
+                      "compiling it",
+                      sums.layer, Count(static_cast<std::size_t>(sums.waits_given_up), "lookup")),
+          0, 2);
     for (const CacheEconomics::Reason& reason : sums.bypass_reasons) {
       const std::string text = Shorten(reason.text, 200);
       PrintWrapped(fmt::format("{} bypassed {}×: {}", sums.layer, reason.count, text), 0, 2);
@@ -84,6 +90,8 @@ void WriteEconomics(JsonWriter& json, const CacheEconomics& sums) {
       .OptionalInt(sums.time_taken_ns)
       .Key("waited_ns")
       .Int(sums.waited_ns)
+      .Key("waits_given_up")
+      .Int(sums.waits_given_up)
       .Key("within")
       .BeginArray();
   for (const auto& [outer, within] : sums.within) {

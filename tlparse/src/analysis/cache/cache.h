@@ -82,6 +82,7 @@ struct CacheEconomics {
   std::optional<std::int64_t> time_saved_ns;  // by hits; nothing: not in the log
   std::optional<std::int64_t> time_taken_ns;  // by misses; nothing: not in the log
   std::int64_t waited_ns = 0;                 // for another compile of the same key
+  std::int64_t waits_given_up = 0;            // lookups that compiled the key as well
   // The part of these times that is of lookups inside another layer's lookup, whose time includes
   // the same work.
   struct Within {

@@ -48,6 +48,7 @@ Result<std::vector<CacheEconomics>> SumEconomics(Database& database, const Looku
     if (lookup.time_taken_ns != 0)
       sums.time_taken_ns = sums.time_taken_ns.value_or(0) + lookup.time_taken_ns;
     sums.waited_ns += lookup.waited_ns;
+    if (lookup.has_given_up_waiting) ++sums.waits_given_up;
   }
   std::vector<CacheEconomics> result;
   for (auto& [layer, sums] : by_layer) {

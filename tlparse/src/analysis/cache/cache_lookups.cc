@@ -50,9 +50,10 @@ JobLookup ReadLookup(const Statement& rows, const SetsOfKey& sets) {
   lookup.event_time_ns = rows.Int(11);
   lookup.remote_error_id = rows.Int(12);
   lookup.waited_ns = rows.Int(13);
-  lookup.outer_layer_id = rows.Int(14);
-  lookup.outer_saved_ns = rows.Int(15);
-  lookup.outer_taken_ns = rows.Int(16);
+  lookup.has_given_up_waiting = !rows.IsNull(14);
+  lookup.outer_layer_id = rows.Int(15);
+  lookup.outer_saved_ns = rows.Int(16);
+  lookup.outer_taken_ns = rows.Int(17);
   return lookup;
 }
 
@@ -71,7 +72,8 @@ Result<LookupIndex> LookupIndex::Load(Database& database, const Job& job, const 
           "SELECT e.id, e.compile_id, "
           "e.graph_id, e.layer_id, e.state, e.key_id, e.component_set_id, e.guard_expression_id, "
           "e.bypass_reason_id, e.time_saved_ns, e.time_taken_ns, e.event_time_ns, "
-          "e.remote_error_id, e.waited_ns, o.layer_id, o.time_saved_ns, o.time_taken_ns "
+          "e.remote_error_id, e.waited_ns, e.wait_given_up_id, o.layer_id, o.time_saved_ns, "
+          "o.time_taken_ns "
           "FROM cache_event_row e LEFT JOIN cache_event_row o ON o.id = e.parent_event_id WHERE " +
           job.InWholeRecords("e.record_id") + " ORDER BY e.record_id"));
   while (true) {

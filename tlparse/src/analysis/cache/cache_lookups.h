@@ -20,12 +20,13 @@ struct JobLookup {
   std::int64_t id = 0;
   std::int64_t key_id = 0;  // cache_key_row.id; 0: no key
   KeySet set;  // components of the lookup, else of another lookup with this key; set_id 0: unknown
-  std::int64_t guard_id = 0;         // text id of the guard that failed; 0: none
-  std::int64_t bypass_id = 0;        // text id of the reason; 0: none
-  std::int64_t remote_error_id = 0;  // text id of a remote store's error; 0: none
-  std::int64_t waited_ns = 0;        // for another one that compiled the key
-  std::int64_t time_saved_ns = 0;    // 0: unknown
-  std::int64_t time_taken_ns = 0;    // 0: unknown
+  std::int64_t guard_id = 0;          // text id of the guard that failed; 0: none
+  std::int64_t bypass_id = 0;         // text id of the reason; 0: none
+  std::int64_t remote_error_id = 0;   // text id of a remote store's error; 0: none
+  std::int64_t waited_ns = 0;         // for another one that compiled the key
+  bool has_given_up_waiting = false;  // and compiled it as well
+  std::int64_t time_saved_ns = 0;     // 0: unknown
+  std::int64_t time_taken_ns = 0;     // 0: unknown
   // Of the lookup that this one is a part of; 0: of none, and unknown.
   std::int64_t outer_layer_id = 0;
   std::int64_t outer_saved_ns = 0, outer_taken_ns = 0;

@@ -59,6 +59,7 @@ struct CacheInfo {
   std::optional<TextId> bypass_reason_id;
   std::optional<TextId> remote_error_id;
   std::optional<std::int64_t> waited_ns;
+  std::optional<TextId> wait_given_up_id;
 };
 
 // An unfinished row of cache_event_row.
