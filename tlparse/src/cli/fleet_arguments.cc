@@ -20,7 +20,11 @@ void FleetArguments::AddTo(Arguments& app) {
       "TLPARSE_CLICKHOUSE_USER and TLPARSE_CLICKHOUSE_PASSWORD, else 'default' without password)");
   app.Add("--ca", ca_file, "file of the authority that signed the server's certificate (PEM)");
   app.Flag("--insecure", is_insecure, "plain http to another machine: others can read everything");
-  app.Add("--timeout", timeout_s, "seconds to retry while a server is busy or not reachable")
+  app.Add(
+         "--timeout", timeout_s,
+         "seconds to wait for a server that is silent, busy or not reachable; a query that it says "
+         "it works on is not ended")
+      .Between(1, 86'400)
       .ShowDefault();
 }
 

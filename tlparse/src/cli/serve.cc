@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <atomic>
 #include <csignal>
 #include <cstdio>
 #include <thread>
@@ -31,7 +32,7 @@ Result<std::string> FindDatabase(const std::string& path) {
 }
 
 // Serves until Ctrl+C (or SIGTERM). The signals are blocked in every thread and awaited in one: a
-// handler could not stop a server.
+// handler could not stop a server. A second one does not wait for answers that are being made.
 template <typename Server>
 Result<void> RunUntilSignal(Server& server) {
   sigset_t signals;
@@ -39,13 +40,20 @@ Result<void> RunUntilSignal(Server& server) {
   sigaddset(&signals, SIGINT);
   sigaddset(&signals, SIGTERM);
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  std::atomic<bool> has_ended = false;
   ASSIGN_OR_RETURN(std::thread waiter, StartThread([&] {
                      int signal = 0;
                      sigwait(&signals, &signal);
+                     if (has_ended) return;
                      server.Stop();
+                     sigwait(&signals, &signal);
+                     if (has_ended) return;
+                     pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
+                     raise(signal);
                    }));
   server.Run();
-  pthread_kill(waiter.native_handle(), SIGTERM);  // if Run ended by itself
+  has_ended = true;
+  pthread_kill(waiter.native_handle(), SIGTERM);
   waiter.join();
   return {};
 }

@@ -4,12 +4,14 @@
 #include <httplib.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 #include <random>
 #include <thread>
 
-#include "fleet/header_guard.h"
+#include "fleet/no_pipe_signal.h"
+#include "fleet/request_limit.h"
 #include "fleet/sql_quote.h"
 
 namespace tlparse {
@@ -18,8 +20,10 @@ namespace {
 // Of an answer that is kept whole: far more than any question here has, far less than would hurt.
 constexpr std::size_t kMostAnswerBytes = std::size_t{256} << 20;
 constexpr std::size_t kMostErrorBytes = 65536;
-constexpr time_t kConnectSeconds = 10;
-constexpr time_t kReadSeconds = 300;
+constexpr std::chrono::seconds kLongestConnect{10};  // then the next attempt
+// RequestLimit ends a request before: what happens at one time must not happen twice.
+constexpr std::chrono::hours kNoLimit{24};
+constexpr std::chrono::milliseconds kLeastPatience{1000};  // for the last attempt
 
 struct Place {
   bool is_https = false;
@@ -127,81 +131,33 @@ Result<void> ReadCredentials(const std::string& file, ClickHouseOptions& options
   return {};
 }
 
-Retry RetryOf(int code, int status) {
-  switch (code) {
-    case 159:  // TIMEOUT_EXCEEDED
-    case 202:  // TOO_MANY_SIMULTANEOUS_QUERIES
-    case 209:  // SOCKET_TIMEOUT
-    case 210:  // NETWORK_ERROR
-    case 241:  // MEMORY_LIMIT_EXCEEDED
-    case 242:  // TABLE_IS_READ_ONLY, while a replica starts
-    case 252:  // TOO_MANY_PARTS
-    case 319:  // UNKNOWN_STATUS_OF_INSERT
-    case 364:  // too many requests of one user
-      return Retry::kLater;
-    case 0:
-      break;
-    default:  // a negative one: the certificate is not trusted
-      return Retry::kNever;
-  }
-  return status == 0 || status == 408 || status == 425 || status == 429 || status >= 502
-             ? Retry::kLater
-             : Retry::kNever;
-}
-
-int ExceptionCode(std::string_view answer) {
-  const std::size_t place = answer.find("Code: ");
-  if (place == std::string_view::npos) return 0;
-  int code = 0;
-  for (std::size_t i = place + 6; i < answer.size() && answer[i] >= '0' && answer[i] <= '9'; ++i) {
-    code = code * 10 + (answer[i] - '0');
-    if (code > 1'000'000) return 0;
-  }
-  return code;
-}
-
-std::string ExceptionText(std::string_view answer) {
-  std::string text(answer.substr(0, 4000));
-  // "Code: 60, e.displayText() = DB::Exception: Table … doesn't exist., e.what() = DB::Exception"
-  if (const std::size_t what = text.find(", e.what()"); what != std::string::npos)
-    text.resize(what);
-  if (const std::size_t display = text.find("e.displayText() = DB::Exception: ");
-      display != std::string::npos) {
-    text.erase(display, std::string_view("e.displayText() = DB::Exception: ").size());
-  }
-  for (char& c : text)
-    if (static_cast<unsigned char>(c) < 0x20) c = ' ';
-  while (!text.empty() && text.back() == ' ') text.pop_back();
-  if (text.size() > 400) {
-    text.resize(400);
-    while (!text.empty() && (static_cast<unsigned char>(text.back()) & 0xC0) == 0x80)
-      text.pop_back();
-    text += "…";
-  }
-  return text;
-}
-
-std::chrono::milliseconds Backoff(int attempt, double random) {
-  const double most =
-      std::min(20'000.0, 200.0 * static_cast<double>(1U << std::min(attempt - 1, 10)));
-  return std::chrono::milliseconds(static_cast<std::int64_t>(most * (0.1 + 0.9 * random)));
-}
-
 struct ClickHouseClient::Connection {
-  explicit Connection(const ClickHouseOptions& given) : options(given), http(given.url) {
-    http.set_connection_timeout(kConnectSeconds);
-    http.set_read_timeout(kReadSeconds);
-    http.set_write_timeout(kReadSeconds);
+  enum class Purpose { kRequests, kAsking };
+
+  explicit Connection(const ClickHouseOptions& given, Purpose purpose = Purpose::kRequests)
+      : options(given),
+        limit(purpose == Purpose::kAsking
+                  ? RequestLimit::IsWorking()
+                  : [this](const std::string& id) { return IsWorkingOn(id); }),
+        http(given.url) {
+    http.set_read_timeout(kNoLimit);
+    http.set_write_timeout(kNoLimit);
     http.set_keep_alive(true);
     http.set_tcp_nodelay(true);  // else each small request waits 40 ms
     http.set_follow_location(false);
-    http.set_socket_options([this](socket_t socket) { guard.SetSocket(socket); });
+    http.set_socket_options([this](socket_t socket) { limit.SetSocket(socket); });
     http.set_decompress(true);
     http.enable_server_certificate_verification(true);
     if (!options.ca_file.empty()) http.set_ca_cert_path(options.ca_file);
     std::random_device device;
     random.seed(static_cast<std::uint64_t>(device()) << 32 | device());
   }
+  ~Connection() {
+    const NoPipeSignal no_signal;
+    http.stop();
+  }
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
 
   httplib::Headers Headers() const {
     httplib::Headers headers{{"X-ClickHouse-User", options.user}, {"Accept-Encoding", "gzip"}};
@@ -209,39 +165,71 @@ struct ClickHouseClient::Connection {
     return headers;
   }
 
-  // `receive` gets the body of an answer with status 200; that of others becomes the error.
+  // Whether the server works on the request. Not known is no.
+  bool IsWorkingOn(const std::string& id) {
+    if (!asking) {
+      ClickHouseOptions short_options = options;
+      short_options.patience = std::clamp<std::chrono::milliseconds>(
+          options.patience / 4, std::chrono::milliseconds(250), std::chrono::seconds(5));
+      asking = std::make_unique<Connection>(short_options, Purpose::kAsking);
+    }
+    std::string answer;
+    const ServerResult<void> sent = asking->Post(
+        fmt::format("SELECT count() FROM system.processes WHERE query_id = {} FORMAT TabSeparated",
+                    QuoteText(id)),
+        [&](std::string_view piece) {
+          answer += piece;
+          return answer.size() < 100;
+        },
+        true, asking->options.patience);
+    return sent && answer.size() == 2 && answer[0] >= '1' && answer[0] <= '9';
+  }
+
+  std::string NewRequestId() { return fmt::format("tlparse-{:016x}{:016x}", random(), random()); }
+
+  std::chrono::milliseconds Left(std::chrono::steady_clock::time_point began) const {
+    const auto used = std::chrono::duration_cast<std::chrono::milliseconds>(
+        std::chrono::steady_clock::now() - began);
+    return std::max(kLeastPatience, options.patience - used);
+  }
+
+  // `receive` gets the body of an answer with status 200; that of others becomes the error. The
+  // server may be silent for `silence`.
   ServerResult<void> Send(httplib::Request request,
-                          const std::function<bool(std::string_view)>& receive) {
+                          const std::function<bool(std::string_view)>& receive,
+                          std::chrono::milliseconds silence) {
     int status = 0;
     std::string error_text;
     request.response_handler = [&](const httplib::Response& response) {
       status = response.status;
-      guard.End();
+      limit.HeadersCame();
       return true;
     };
     bool is_ended = false;
     request.content_receiver = [&](const char* data, std::size_t size, std::uint64_t,
                                    std::uint64_t) {
-      if (status != 200) {
+      limit.PieceCame();
+      if (status == 200) {
+        is_ended = !receive({data, size});
+      } else {
         error_text.append(data, std::min(size, kMostErrorBytes - error_text.size()));
-        return error_text.size() < kMostErrorBytes;
       }
-      is_ended = !receive({data, size});
-      return !is_ended;
+      limit.WaitForPiece();
+      return !is_ended && error_text.size() < kMostErrorBytes;
     };
-    guard.Begin();
+    const NoPipeSignal no_signal;
+    const std::string id = NewRequestId();
+    request.path += "&query_id=" + id;
+    // RequestLimit ends it first if the silence is shorter.
+    http.set_connection_timeout(
+        std::min<std::chrono::milliseconds>(kLongestConnect, silence + std::chrono::seconds(1)));
+    if (const Result<void> begun = limit.Begin(silence, id); !begun)
+      return tl::unexpected(ClickHouseError{0, 0, begun.error().message});
     const httplib::Result result = http.send(request);
-    guard.End();
+    const RequestLimit::Ended ended = limit.End();
     if (is_ended) return tl::unexpected(ClickHouseError{0, 200, "the answer was too long"});
-    if (!result && status == 0) {
-      const bool is_final = result.error() == httplib::Error::SSLServerVerification ||
-                            result.error() == httplib::Error::SSLLoadingCerts;
-      return tl::unexpected(ClickHouseError{
-          is_final ? -1 : 0, 0, fmt::format("{}: {}", options.url, TextOf(result.error()))});
-    }
-    if (!result && status == 200)
-      return tl::unexpected(
-          ClickHouseError{0, 0, fmt::format("{}: the connection ended early", options.url)});
+    if (!result && (status == 0 || status == 200))
+      return tl::unexpected(FailureOf(result.error(), status, ended, silence));
     if (status != 200) {
       const int code = ExceptionCode(error_text);
       std::string text = ExceptionText(error_text);
@@ -251,8 +239,23 @@ struct ClickHouseClient::Connection {
     return {};
   }
 
+  // Of a request that was not answered, or not in full.
+  ClickHouseError FailureOf(httplib::Error error, int status, RequestLimit::Ended ended,
+                            std::chrono::milliseconds silence) const {
+    const bool is_final =
+        error == httplib::Error::SSLServerVerification || error == httplib::Error::SSLLoadingCerts;
+    std::string text = status == 0 ? TextOf(error) : "the connection ended early";
+    if (ended == RequestLimit::Ended::kHeaders) text = "it sends headers without end";
+    if (ended == RequestLimit::Ended::kSilent)
+      text = fmt::format("{} within {:.3g} s (--timeout)",
+                         status == 0 ? "no answer" : "no more of the answer",
+                         std::chrono::duration<double>(silence).count());
+    return {is_final ? -1 : 0, 0, fmt::format("{}: {}", options.url, text)};
+  }
+
   ServerResult<void> Post(std::string_view sql,
-                          const std::function<bool(std::string_view)>& receive, bool wait) {
+                          const std::function<bool(std::string_view)>& receive, bool wait,
+                          std::chrono::milliseconds silence) {
     httplib::Request request;
     request.method = "POST";
     request.path = "/?enable_http_compression=1&database=" + UrlEncoded(options.database);
@@ -261,13 +264,14 @@ struct ClickHouseClient::Connection {
     request.headers = Headers();
     request.set_header("Content-Type", "text/plain");
     request.body = std::string(sql);
-    return Send(std::move(request), receive);
+    return Send(std::move(request), receive, silence);
   }
 
   ClickHouseOptions options;
-  HeaderGuard guard;
-  httplib::Client http;
   std::mt19937_64 random;
+  std::unique_ptr<Connection> asking;  // used by the thread of `limit` alone
+  RequestLimit limit;
+  httplib::Client http;
 };
 
 ClickHouseClient::ClickHouseClient(std::unique_ptr<Connection> connection)
@@ -311,7 +315,8 @@ bool ClickHouseClient::WaitToRetry(int attempt, std::chrono::steady_clock::time_
   return true;
 }
 
-ServerResult<std::string> ClickHouseClient::TryQuery(std::string_view sql) {
+ServerResult<std::string> ClickHouseClient::TryQuery(std::string_view sql,
+                                                     std::chrono::steady_clock::time_point began) {
   std::string answer;
   const ServerResult<void> sent = connection_->Post(
       sql,
@@ -319,7 +324,7 @@ ServerResult<std::string> ClickHouseClient::TryQuery(std::string_view sql) {
         answer += piece;
         return answer.size() <= kMostAnswerBytes;
       },
-      true);
+      true, connection_->Left(began));
   if (!sent) return tl::unexpected(sent.error());
   return answer;
 }
@@ -327,7 +332,7 @@ ServerResult<std::string> ClickHouseClient::TryQuery(std::string_view sql) {
 Result<std::string> ClickHouseClient::Query(std::string_view sql) {
   const auto began = std::chrono::steady_clock::now();
   for (int attempt = 1;; ++attempt) {
-    ServerResult<std::string> answer = TryQuery(sql);
+    ServerResult<std::string> answer = TryQuery(sql, began);
     if (answer) return std::move(*answer);
     if (RetryOf(answer.error().code, answer.error().status) == Retry::kNever ||
         !WaitToRetry(attempt, began)) {
@@ -338,12 +343,14 @@ Result<std::string> ClickHouseClient::Query(std::string_view sql) {
 
 Result<void> ClickHouseClient::Stream(std::string_view sql,
                                       const std::function<bool(std::string_view)>& receive) {
-  const ServerResult<void> sent = connection_->Post(sql, receive, false);
+  const ServerResult<void> sent =
+      connection_->Post(sql, receive, false, connection_->options.patience);
   if (!sent) return tl::unexpected<Error>(ToError(sent.error()));
   return {};
 }
 
-ServerResult<void> ClickHouseClient::TryInsert(const std::string& sql, const std::string& gzip) {
+ServerResult<void> ClickHouseClient::TryInsert(const std::string& sql, const std::string& gzip,
+                                               std::chrono::steady_clock::time_point began) {
   httplib::Request request;
   request.method = "POST";
   request.path =
@@ -352,7 +359,8 @@ ServerResult<void> ClickHouseClient::TryInsert(const std::string& sql, const std
   request.set_header("Content-Type", "application/octet-stream");
   request.set_header("Content-Encoding", "gzip");
   request.body = gzip;
-  return connection_->Send(std::move(request), [](std::string_view) { return true; });
+  return connection_->Send(
+      std::move(request), [](std::string_view) { return true; }, connection_->Left(began));
 }
 
 }  // namespace tlparse

@@ -14,6 +14,7 @@
 #include <string_view>
 
 #include "base/result.h"
+#include "fleet/server_error.h"
 
 namespace tlparse {
 
@@ -24,36 +25,15 @@ struct ClickHouseOptions {
   bool allow_insecure = false;  // plain http beyond this machine
   std::string user = "default";
   std::string password;
-  std::chrono::milliseconds patience{600'000};  // for all attempts of one request together
+  // For all attempts of one request together, as long as the server is silent, busy or not reached.
+  // Time in which it says that it works on the request does not count.
+  std::chrono::milliseconds patience{600'000};
 };
 
 // User and password: from `file` (lines "user=…", "password=…"; only its owner may read it: mode
 // 0600), else from TLPARSE_CLICKHOUSE_USER and TLPARSE_CLICKHOUSE_PASSWORD, else "default" without
 // a password. kNotFound, kIo, kRefused: the file is missing, unreadable, or readable by others.
 Result<void> ReadCredentials(const std::string& file, ClickHouseOptions& options);
-
-// Whether a failed request should be repeated.
-enum class Retry {
-  kNever,  // the same request would fail again
-  kLater,  // the server is busy or was not reached
-};
-// By ClickHouse's error code (0: none) and HTTP's status (0: no answer).
-Retry RetryOf(int code, int status);
-// The number of "Code: 252, e.displayText() = …"; 0 if there is none.
-int ExceptionCode(std::string_view answer);
-// The message for a person: one line, at most 400 bytes.
-std::string ExceptionText(std::string_view answer);
-// How long to wait before attempt number `attempt` (1: the second): a random time up to 0.2 s,
-// 0.4 s, … 20 s. `random` is uniform in [0, 1).
-std::chrono::milliseconds Backoff(int attempt, double random);
-
-struct ClickHouseError {
-  int code = 0;    // of ClickHouse; 0: unknown
-  int status = 0;  // of HTTP; 0: no answer
-  std::string message;
-};
-template <typename T>
-using ServerResult = tl::expected<T, ClickHouseError>;
 
 // Not thread-safe; one connection, opened when needed and kept.
 class ClickHouseClient {
@@ -71,10 +51,10 @@ class ClickHouseClient {
   // stop (kIo). The error of a query that fails after its first row is text within the answer: the
   // caller must check the data.
   Result<void> Stream(std::string_view sql, const std::function<bool(std::string_view)>& receive);
-  // One attempt of an INSERT with a gzip body. The same body may be sent again.
-  ServerResult<void> TryInsert(const std::string& sql, const std::string& gzip);
-  // One attempt of a statement.
-  ServerResult<std::string> TryQuery(std::string_view sql);
+  // One attempt of an INSERT with a gzip body, the first of which began at `began`. The same body may
+  // be sent again.
+  ServerResult<void> TryInsert(const std::string& sql, const std::string& gzip,
+                               std::chrono::steady_clock::time_point began);
 
   // Waits before another attempt; false: `patience` is used up. `attempt` counts from 1.
   bool WaitToRetry(int attempt, std::chrono::steady_clock::time_point began);
@@ -86,6 +66,9 @@ class ClickHouseClient {
  private:
   struct Connection;
   explicit ClickHouseClient(std::unique_ptr<Connection> connection);
+  // One attempt of a statement.
+  ServerResult<std::string> TryQuery(std::string_view sql,
+                                     std::chrono::steady_clock::time_point began);
   std::unique_ptr<Connection> connection_;
 };
 

@@ -130,7 +130,7 @@ Result<void> WritePushRows(ClickHouseClient& client, std::span<const PushRow> ro
   const std::string sql = fmt::format("INSERT INTO push ({}) FORMAT RowBinary", kColumns);
   const auto began = std::chrono::steady_clock::now();
   for (int attempt = 1;; ++attempt) {
-    const ServerResult<void> sent = client.TryInsert(sql, gzip);
+    const ServerResult<void> sent = client.TryInsert(sql, gzip, began);
     if (sent) return {};
     if (RetryOf(sent.error().code, sent.error().status) == Retry::kNever ||
         !client.WaitToRetry(attempt, began))

@@ -42,7 +42,7 @@ Result<void> TableInsert::Send() {
   ++counters_.requests;
   const auto began = std::chrono::steady_clock::now();
   for (int attempt = 1; client_ != nullptr; ++attempt) {
-    const ServerResult<void> sent = client_->TryInsert(sql_, gzip);
+    const ServerResult<void> sent = client_->TryInsert(sql_, gzip, began);
     if (sent) break;
     if (RetryOf(sent.error().code, sent.error().status) == Retry::kNever ||
         !client_->WaitToRetry(attempt, began))
