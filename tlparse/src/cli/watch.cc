@@ -22,6 +22,7 @@
 #include "cli/terminal.h"
 #include "cli/watch_options.h"
 #include "cli/watch_page.h"
+#include "cli/watch_rhythm.h"
 #include "cli/watch_view.h"
 #include "import/follower.h"
 #include "import/importer.h"
@@ -36,24 +37,10 @@ namespace tlparse {
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using Clock = WatchRhythm::Clock;
 
-// What is written is in the database after this time at most. A step finds what was written before
-// it began, so the next one ends before this time has passed.
-constexpr std::chrono::milliseconds kMostAge(2000);
-constexpr std::chrono::milliseconds kAgeMargin(150);
-// Each step costs CPU even if little was written: they are as far apart as that allows.
-constexpr std::chrono::milliseconds kLeastPause(20);
 constexpr std::chrono::milliseconds kFeedStep(1000);  // of standard input
 constexpr std::chrono::seconds kLeastSearch(1);       // between two looks for new files
-// Between two reads of the database: for a screen, and for lines.
-constexpr std::chrono::milliseconds kLeastView(1500);
-constexpr std::chrono::milliseconds kLeastLines(3500);
-constexpr std::chrono::seconds kMostView(5);
-// So much CPU may go into answers: this share of what following itself took, and this share of a
-// core, which where nobody looks at a screen is only for the time in which no log grew.
-constexpr double kViewShare = 0.15;
-constexpr double kIdleShare = 0.005;
 
 std::atomic<bool> stop_asked = false;
 void AskToStop(int) { stop_asked = true; }
@@ -75,8 +62,8 @@ class Watch {
   explicit Watch(const WatchOptions& options)
       : options_(options),
         run_(options.run.value_or(options.input == "-" ? "stdin" : options.input)),
-        is_looked_at_(Terminal::Out().is_terminal || options.json || options.serve ||
-                      !options.alerts.empty()),
+        rhythm_(Terminal::Out().is_terminal || options.json || options.serve ||
+                !options.alerts.empty()),
         view_({run_, options.world_size, options.json}, options.alerts, options.command) {}
 
   Result<int> Run();
@@ -87,31 +74,25 @@ class Watch {
   Result<void> Search();
   Result<void> Follow();
   Result<void> Look(bool is_last);
-  bool MayLook(bool has_changed) const;
   LiveJob Live() const;
   bool IsIdle() const;
-  void WaitForNextStep(Clock::time_point began, Clock::duration took);
+  void WaitForNextStep();
   Result<void> Complete();
   Result<void> Report(std::int64_t run_id);
   Result<int> Judge();
 
   const WatchOptions& options_;
   std::string run_;
-  bool is_looked_at_;
+  WatchRhythm rhythm_;
   WatchView view_;
   std::string database_path_;
   std::optional<Directory> directory_;
   std::unique_ptr<Follower> follower_;
-  std::optional<Database> reader_;
   FileEvents events_;
   std::optional<StandardFeed> feed_;  // the directory is "-"
   std::unique_ptr<WatchPage> page_;   // --serve
-  Clock::time_point began_ = Clock::now();
-  Clock::duration quiet_{};  // in which no log grew
-  std::optional<Clock::time_point> searched_, looked_;
-  Clock::duration search_took_{}, step_took_{};
-  std::optional<std::int64_t> last_byte_us_;  // since the epoch
-  double view_cpu_s_ = 0, latest_view_cpu_s_ = 0;
+  std::optional<Clock::time_point> searched_;
+  Clock::duration search_took_{};
   bool was_stopped_ = false;
   std::string why_ended_;
 };
@@ -184,32 +165,19 @@ LiveJob Watch::Live() const {
   return live;
 }
 
-// Answers cost what the database is large, not what was added: they wait until their share of the
-// time is there.
-bool Watch::MayLook(bool has_changed) const {
-  if (!looked_) return true;
-  const auto now = Clock::now();
-  if (now - *looked_ < (is_looked_at_ ? kLeastView : kLeastLines)) return false;
-  if (!has_changed && now - *looked_ < kMostView) return false;
-  const Clock::duration idle = is_looked_at_ ? now - began_ : quiet_;
-  const double allowed_s = kIdleShare * std::chrono::duration<double>(idle).count() +
-                           kViewShare * std::max(0.0, CpuSeconds() - view_cpu_s_);
-  return view_cpu_s_ + latest_view_cpu_s_ <= allowed_s;
-}
-
 Result<void> Watch::Look(bool is_last) {
-  const double cpu_s = CpuSeconds();
-  if (!reader_) {
-    ASSIGN_OR_RETURN(reader_, Database::Open(database_path_, Database::Mode::kReadOnly));
-    reader_->KeepStatements();
+  const double began_s = CpuSeconds();
+  Database& database = follower_->database();
+  RETURN_IF_ERROR(view_.Look(database, Live()));
+  const double read_s = CpuSeconds();
+  if (view_.HasRows() &&
+      (is_last || rhythm_.AreFindingsDue(view_.HasTurned(), view_.MayBeStuck()))) {
+    RETURN_IF_ERROR(view_.Find(database));
+    rhythm_.NoteFindings(CpuSeconds() - read_s);
   }
-  const LiveJob live = Live();
-  RETURN_IF_ERROR(view_.Look(*reader_, live));
   if (page_) view_.Publish(page_->state());
   view_.Show(is_last);
-  looked_ = Clock::now();
-  latest_view_cpu_s_ = CpuSeconds() - cpu_s;
-  view_cpu_s_ += latest_view_cpu_s_;
+  rhythm_.NoteView(read_s - began_s);
   return {};
 }
 
@@ -223,11 +191,8 @@ bool Watch::IsIdle() const {
                      [&](const auto& log) { return log.second.quiet_us >= idle_us; });
 }
 
-// `took`: the step that began then.
-void Watch::WaitForNextStep(Clock::time_point began, Clock::duration took) {
-  const auto longest = std::max(took, std::exchange(step_took_, took));
-  const auto next = std::max<Clock::time_point>(Clock::now() + kLeastPause,
-                                                began + kMostAge - kAgeMargin - longest * 5 / 4);
+void Watch::WaitForNextStep() {
+  const auto next = rhythm_.NextStep();
   events_.Wait(std::chrono::ceil<std::chrono::milliseconds>(next - Clock::now()));
   // What is written at once is read at once.
   const auto rest = std::chrono::ceil<std::chrono::microseconds>(next - Clock::now());
@@ -235,21 +200,13 @@ void Watch::WaitForNextStep(Clock::time_point began, Clock::duration took) {
 }
 
 Result<void> Watch::Follow() {
-  bool has_changed = true;
-  auto latest = Clock::now();
   while (!stop_asked) {
     const auto began = Clock::now();
-    const auto since_latest = began - std::exchange(latest, began);
     RETURN_IF_ERROR(Search());
     ASSIGN_OR_RETURN(const FollowStep step, follower_->Step());
-    const auto took = Clock::now() - began;
-    has_changed |= step.has_changed;
-    if (!step.has_changed) quiet_ += since_latest;
+    rhythm_.NoteStep(began, step.has_changed);
     if (page_) page_->state().SetLooked(step.has_changed);
-    if (MayLook(has_changed)) {
-      RETURN_IF_ERROR(Look(false));
-      has_changed = false;
-    }
+    if (rhythm_.IsViewDue()) RETURN_IF_ERROR(Look(false));
     if (IsIdle()) {
       why_ended_ = fmt::format("no log has grown for {} s", *options_.until_idle_s);
       return {};
@@ -262,7 +219,7 @@ Result<void> Watch::Follow() {
       why_ended_ = "standard input has ended";
       return {};
     }
-    WaitForNextStep(began, took);
+    WaitForNextStep();
   }
   was_stopped_ = true;
   why_ended_ = "tlparse was asked to stop";
@@ -285,7 +242,6 @@ Result<void> Watch::Complete() {
     return true;
   });
   if (page_) page_->BeginEnd();
-  reader_.reset();
   follower_.reset();
   ImportOptions import;
   import.database_path = database_path_;

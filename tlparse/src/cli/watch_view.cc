@@ -63,16 +63,41 @@ Result<void> WatchView::Look(Database& database, const LiveJob& live) {
   if (processes == 0) return {};
   ASSIGN_OR_RETURN(status_, AnalyzeStatus(database, status_options));
   RETURN_IF_ERROR(LoadCache(database));
-  FindingsOptions findings_options;
-  findings_options.run = options_.run;
-  findings_options.world_size = options_.world_size;
   is_running_ = IsRunning(status_, live_);
-  ASSIGN_OR_RETURN(std::vector<Finding> findings,
-                   is_running_ ? FindLiveFindings(database, findings_options, live_)
-                               : FindFindings(database, findings_options));
+  RunAlerts();
+  return {};
+}
+
+Result<void> WatchView::Find(Database& database) {
+  found_running_ = is_running_;
+  found_failed_ = FailedCount();
+  FindingsOptions options;
+  options.run = options_.run;
+  options.world_size = options_.world_size;
+  ASSIGN_OR_RETURN(std::vector<Finding> findings, is_running_
+                                                      ? FindLiveFindings(database, options, live_)
+                                                      : FindFindings(database, options));
   Compare(std::move(findings));
   RunAlerts();
   return {};
+}
+
+std::ptrdiff_t WatchView::FailedCount() const {
+  return std::count_if(status_.rows.begin(), status_.rows.end(),
+                       [](const ProcessStatus& row) { return row.state == RankState::kFailed; });
+}
+
+bool WatchView::HasTurned() const {
+  return is_running_ != found_running_ || FailedCount() != found_failed_;
+}
+
+bool WatchView::MayBeStuck() const {
+  return is_running_ &&
+         std::any_of(status_.rows.begin(), status_.rows.end(), [&](const ProcessStatus& row) {
+           const auto log = live_.logs.find(row.log_path);
+           return row.state == RankState::kCompiling && log != live_.logs.end() &&
+                  log->second.quiet_us >= kLeastStuckUs && !log->second.is_removed;
+         });
 }
 
 // New findings, and findings that are no longer there.

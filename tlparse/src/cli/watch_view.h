@@ -29,8 +29,15 @@ class WatchView {
  public:
   WatchView(WatchViewOptions options, std::vector<WatchAlert> alerts, std::string command);
 
-  // Reads the current state of the job from the database.
+  // Reads the state of the ranks from the database.
   Result<void> Look(Database& database, const LiveJob& live);
+  bool HasRows() const { return !status_.rows.empty(); }
+  // Makes the findings, after Look has read rows.
+  Result<void> Find(Database& database);
+  // Whether, since the findings were made, a compile has failed, or the job has ended or runs again.
+  bool HasTurned() const;
+  // Whether findings may change although no rows are added: a rank is quiet inside a compile.
+  bool MayBeStuck() const;
   // Prints the changes since the last call as lines; on a terminal redraws the screen.
   void Show(bool is_last);
   // Hands the current state to the page.
@@ -49,6 +56,7 @@ class WatchView {
     std::set<std::size_t> alerted;  // indexes of alerts_
   };
   Result<void> LoadCache(Database& database);
+  std::ptrdiff_t FailedCount() const;
   void Compare(std::vector<Finding> findings);
   void RunAlerts();
   struct Class;
@@ -66,6 +74,8 @@ class WatchView {
   StatusAnswer status_;
   LiveJob live_;
   bool is_running_ = true;
+  bool found_running_ = true;  // is_running_ and FailedCount when the findings were made
+  std::ptrdiff_t found_failed_ = 0;
   std::map<std::int64_t, Cache> cache_;        // by process
   std::map<std::string, Standing> standing_;   // findings by id
   std::vector<std::string> order_;             // their ids, the most urgent first

@@ -92,6 +92,7 @@ Result<std::unique_ptr<Follower>> Follower::Open(const FollowOptions& options) {
   ASSIGN_OR_RETURN(const std::int64_t runs, database.QueryInt("SELECT count(*) FROM run"));
   std::unique_ptr<Follower> follower(new Follower(std::move(database), options));
   RETURN_IF_ERROR(follower->Prepare(runs == 0));
+  follower->database_.KeepStatements();
   return follower;
 }
 

@@ -68,6 +68,8 @@ class Follower {
   bool Holds(const FoundLog& log) const;
 
   std::int64_t run_id() const { return run_id_; }
+  // For answers between two steps. Statements are kept.
+  Database& database() { return database_; }
   std::vector<LogGrowth> Growth() const;
 
  private:

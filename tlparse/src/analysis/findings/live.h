@@ -24,6 +24,8 @@ struct LiveJob {
 
 // A launch counts as ended if no log of it has grown for this long.
 inline constexpr std::int64_t kLongSilenceUs = std::int64_t{3600} * 1'000'000;
+// No rank whose log has grown since then is stuck.
+inline constexpr std::int64_t kLeastStuckUs = 2'500'000;
 // Whether a log of the launch has grown recently. For a log that has not grown while it was
 // watched, its last record counts as well as its file's time, because a copied file has a new time.
 bool IsRunning(const StatusAnswer& launch, const LiveJob& live);

@@ -137,7 +137,7 @@ Result<void> FindStuck(FindingContext& context) {
         !status.last_record_us)
       continue;
     const auto log = live->logs.find(status.log_path);
-    if (log == live->logs.end() || log->second.quiet_us < kMarginUs / 2) continue;
+    if (log == live->logs.end() || log->second.quiet_us < kLeastStuckUs) continue;
     if (log->second.is_removed) continue;  // what the rank writes now is not seen
     one.quiet_us = log->second.quiet_us;
     const std::int64_t last_us = *status.last_record_us;
