@@ -12,7 +12,7 @@ import xml.etree.ElementTree
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import answers  # noqa: E402
-from answers import LOGS, AnswerTest, ask, run  # noqa: E402
+from answers import LOGS, AnswerTest, another_process, ask, run  # noqa: E402
 
 
 class Ranks(AnswerTest):
@@ -74,10 +74,9 @@ class Ranks(AnswerTest):
         answer = ask("ranks", database)
         self.assertEqual(answer["missing_ranks"], {"count": 2, "ranks": "1,2"})
         self.assertEqual(ask("ranks", database, "--world-size", "6")["missing_ranks"]["ranks"], "1,2,4,5")
-        copy = os.path.join(self.scratch, "again_rank_0_x.log.gz")
-        with open(logs[0], "rb") as source, open(copy, "wb") as target:
-            target.write(source.read())
-        answer = ask("ranks", self.ingest(logs[0], logs[3], copy, name="twice"))
+        further = os.path.join(self.scratch, "again_rank_0_x.log")
+        another_process(logs[0], further)
+        answer = ask("ranks", self.ingest(logs[0], logs[3], further, name="twice"))
         self.assertEqual(answer["extra_logs"]["count"], 1)
         self.assertEqual(answer["participants"], 3)
 

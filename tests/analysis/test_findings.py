@@ -36,7 +36,7 @@ PLANTED = {
     "traces/2.14.1/ddp_optimizer": None,
     "traces/2.14.1/diverge_config": ("config_divergence", [2], r"max_fusion_size 64 → 13"),
     "traces/2.14.1/diverge_order": ("collective_divergence", [2], r"in 0/0 block .*all_reduce_\(.* → all_gather_into_tensor"),
-    "traces/2.14.1/diverge_shape": ("extra_compile", [2], r"1/1 <lambda>, recompiled because .*size mismatch at index 0"),
+    "traces/2.14.1/diverge_shape": ("extra_compile", [2], r"^Only rank 2 recompiled <lambda>: 1/1 after 1/0: .*size mismatch at index 0"),
     "traces/2.14.1/fcol_4": None,
     "traces/2.14.1/fcol_4_provenance": None,
     "traces/2.14.1/fsdp2": None,

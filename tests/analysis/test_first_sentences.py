@@ -180,8 +180,44 @@ class TwoJobs(RankTest):
                          ("note", "The logs are of 2 programs that ran at the same time: rank 0#2 ran eval.py, ranks 0-2 ran train.py"))
 
     def test_a_further_log_of_the_same_script_is_no_other_job(self):
+        for number, suffix in enumerate(("abcdefgh", "ijklmnop")):
+            self.rank(0, self.compile(0, 0, time=f"08:30:01.00000{number}"), suffix=suffix)
+        self.assertNotIn("several_jobs", {one["kind"] for one in self.job_findings()})
+
+    def test_two_jobs_of_one_script_are_said_and_not_compared(self):
+        for number in range(2):
+            node = "add" if number else "mul"
+            for rank in range(2):
+                # The first in order of names is rank 0 of one job and rank 1 of the other.
+                self.rank(rank, self.compile(rank, 0, graph('L_x_: "f32[4]"', "l_x_ = L_x_", f'y: "f32[4]" = l_x_.{node}(1)'), time=f"08:30:0{number + 1}.00000{rank}"),
+                          self.compile(rank, 1, function="last", time="08:30:09.000000"), suffix="abcdefgh"[number ^ rank:] + "abcdefgh"[:number ^ rank])
+        one, = self.job_findings()
+        self.assertEqual((one["kind"], one["severity"]), ("several_jobs", "warning"))
+        self.assertEqual(one["title"], "Ranks 0,1 have two logs each of the same time, of processes that ran m.py: as of two jobs that write into one folder")
+        self.assertIn("ranks 0,1 are of one job, ranks 0#2,1#2 of the other", one["detail"])
+        run("sql", self.database, one["query"])
+
+
+class Copies(RankTest):
+    def test_a_copy_is_no_further_log_of_its_rank(self):
+        failed = {"fail_type": "ValueError", "fail_reason": "bad"}
         for suffix in ("abcdefgh", "ijklmnop"):
-            self.rank(0, self.compile(0, 0), suffix=suffix)
+            self.rank(0, self.compile(0, 0), self.compile(0, 1, function="g"), suffix=suffix)
+            # Of rank 1 the second one was copied before the log was complete.
+            later = [self.compile(1, 1, function="g", metrics=failed)] if suffix[0] == "i" else []
+            self.rank(1, self.compile(1, 0), *later, suffix=suffix)
+        first, second = self.job_findings()
+        self.assertEqual((first["title"], first["ranks"]), ("Rank 1 failed to compile 1/0 g: ValueError: bad", [1]))
+        self.assertEqual((second["kind"], second["severity"], second["ranks"]), ("several_jobs", "note", [0, 1]))
+        self.assertEqual(second["title"], "2 logs are copies of another one: dedicated_log_torch_trace_rank_0_ijklmnop.log has the same bytes as "
+                                          "dedicated_log_torch_trace_rank_0_abcdefgh.log, and 1 more")
+        self.assertIn("The longer one is taken", second["detail"])
+        self.assertEqual([row["rank"] for row in ask("status", self.database)["rows"]], [0, 1])
+        run("sql", self.database, second["query"])
+
+    def test_a_log_that_only_begins_at_the_same_time_is_no_copy(self):
+        self.rank(0, self.compile(0, 0))
+        self.rank(0, self.compile(0, 0, function="other"), suffix="ijklmnop")
         self.assertNotIn("several_jobs", {one["kind"] for one in self.job_findings()})
 
 

@@ -172,8 +172,8 @@ class TwoRanks(SentenceTest):
         job = GuardsThatFailed.job_of(self, GuardsThatFailed.REASONS[:1], name="job", ranks=(0,))
         GuardsThatFailed.job_of(self, GuardsThatFailed.REASONS[:2], name="job", ranks=(1,))
         found = [one for one in self.findings(self.ingest(job, name="job")) if one["kind"] != "missing_rank"]
-        self.assertEqual([one["title"] for one in found], ["Rank 1 compiled 0/1 f, rank 0 did not; it was recompiled because "
-                                                           "0/0: tensor 'x' size mismatch at index 0. expected 8, actual 16"])
+        self.assertEqual([one["title"] for one in found], ["Rank 1 recompiled f: 0/1 after 0/0: tensor 'x' size mismatch "
+                                                           "at index 0. expected 8, actual 16; rank 0 did not"])
         self.assertEqual(found[0]["evidence"], [])
         self.assertIn("mark_dynamic(x, 0)", found[0]["try"])
 

@@ -235,10 +235,10 @@ class RanksAnswer(SentenceTest):
 
     def test_logs_are_not_called_ranks(self):
         ids = {"frame_id": 0, "frame_compile_id": 0, "attempt": 0}
-        def compiled(function, frame):
+        def compiled(function, frame, time="08:30:01.000000"):
             own = {**ids, "frame_id": frame}
-            return record({"dynamo_start": {"stack": []}, **own}) + record({"compilation_metrics": {"co_name": function, "co_filename": "/u/m.py"}, **own})
-        database = self.ingest(self.log("a.log", compiled("f", 0)), self.log("b.log", compiled("f", 0), compiled("g", 1)))
+            return record({"dynamo_start": {"stack": []}, **own}, time=time) + record({"compilation_metrics": {"co_name": function, "co_filename": "/u/m.py"}, **own})
+        database = self.ingest(self.log("a.log", compiled("f", 0)), self.log("b.log", compiled("f", 0, time="08:30:00.000000"), compiled("g", 1)))
         text = " ".join(run("ranks", database).split())
         self.assertIn("log:a (1 log; there is no majority, the others are compared with this one)", text)
         self.assertIn("log:b (1 log)", text)

@@ -165,6 +165,25 @@ class Sides(RecorderTest):
         finding, = [one for one in self.answer("findings", database)["findings"] if one["kind"] == "missing_rank"]
         self.assertEqual(("No recorder dump from rank 3; ranks 0-2 have one", [3], "warning"), (finding["title"], finding["ranks"], finding["severity"]))
 
+    def test_a_dump_that_ends_before_a_call_is_named_beside_one_that_is_missing(self):
+        """Rank 3 uses another group and aborts; rank 1, which waited for it, does not reach the next call of its other group."""
+        def change(rank, dump):
+            tp = of_group(dump, "2" if rank < 2 else "3")
+            dump["entries"] = [tp[0]] + ([tp[1]] if rank != 1 else [])
+            if rank == 1:
+                alone = dict(tp[0], process_group=("5", "dp"), collective_seq_id=1, time_created_ns=tp[0]["time_created_ns"] + 1000)
+                dump["entries"].append(alone)
+        self.planted(change, ranks=3, logs=False)
+        folder, = glob.glob(self.path("planted*[0-9]"))
+        for rank in range(4):
+            with open(os.path.join(folder, f"dedicated_log_torch_trace_rank_{rank}_abcdefgh.log"), "w", encoding="utf-8") as file:
+                file.write('V1122 20:46:23.000000 %d torch/_dynamo/convert_frame.py:1] {"dynamo_start": {"stack": []}, "rank": %d, "frame_id": 0, '
+                           '"frame_compile_id": 0, "attempt": 0}\n' % (4000 + rank, rank))
+        found = self.answer("findings", self.ingest(folder, name="logs.db"))["findings"]
+        finding, = [one for one in found if one["kind"] == "missing_rank"]
+        self.assertRegex(finding["title"], r"^No recorder dump from rank 3; ranks 0-2 have one, and that of rank 1 ends before all_gather #2 of group tp \(2\), which rank 0 issued$")
+        self.assertRegex(finding["detail"], r"The last call of rank 1 in any group is #1 all_reduce .* of group dp \(5\), which no other dump has: rank 3 may be a member of that group")
+
 
 class MixedForms(RecorderTest):
     """Ranks 0 and 1 have pickles, 2 and 3 JSON, which has no frames."""

@@ -8,8 +8,7 @@
 #include <tuple>
 #include <utility>
 
-#include "artifacts/common/text/python_traceback.h"
-#include "base/ascii.h"
+#include "analysis/concurrent_logs.h"
 
 namespace tlparse {
 namespace {
@@ -23,6 +22,7 @@ struct LogProcess {
 
 struct Log {
   std::string path;
+  std::string content_hash;
   std::int64_t first_record_id = 0;
   std::int64_t last_record_id = -1;
   std::optional<std::int64_t> name_rank;
@@ -31,14 +31,15 @@ struct Log {
 
 Result<std::vector<Log>> ReadLogs(Database& database, std::int64_t run_id) {
   ASSIGN_OR_RETURN(Statement files,
-                   database.Prepare("SELECT id, path, first_record_id, last_record_id, name_rank "
-                                    "FROM log_file WHERE run_id = ? ORDER BY id"));
+                   database.Prepare("SELECT id, path, first_record_id, last_record_id, name_rank, "
+                                    "content_hash FROM log_file WHERE run_id = ? ORDER BY id"));
   files.Bind(1, run_id);
   std::map<std::int64_t, Log> logs;
   while (true) {
     ASSIGN_OR_RETURN(const bool has_file, files.Step());
     if (!has_file) break;
     logs[files.Int(0)] = {std::string(files.Text(1)),
+                          std::string(files.Text(5)),
                           files.OptionalInt(2).value_or(0),
                           files.OptionalInt(3).value_or(-1),
                           files.OptionalInt(4),
@@ -48,7 +49,8 @@ Result<std::vector<Log>> ReadLogs(Database& database, std::int64_t run_id) {
       Statement rows,
       database.Prepare("SELECT p.log_file_id, p.id, p.pid, "
                        "p.rank, p.rank_source = 'record', p.time_shift_us, p.first_record_id, "
-                       "p.last_record_id, p.torch_version, p.python_version, n.ordinal "
+                       "p.last_record_id, p.torch_version, p.python_version, n.ordinal, "
+                       "p.first_record_us "
                        "FROM process p JOIN log_file f ON f.id = p.log_file_id "
                        "LEFT JOIN launch n ON n.id = p.launch_id "
                        "WHERE f.run_id = ? AND p.id NOT IN (" +
@@ -59,7 +61,8 @@ Result<std::vector<Log>> ReadLogs(Database& database, std::int64_t run_id) {
     if (!has_row) break;
     logs[rows.Int(0)].processes.push_back(
         {{rows.Int(1), rows.Int(2), rows.OptionalInt(5), rows.Int(6), rows.Int(7),
-          rows.OptionalText(8).value_or(""), rows.OptionalText(9).value_or("")},
+          rows.OptionalText(8).value_or(""), rows.OptionalText(9).value_or(""),
+          rows.OptionalInt(11)},
          rows.OptionalInt(3),
          rows.Int(4) != 0,
          rows.OptionalInt(10)});
@@ -90,6 +93,7 @@ std::vector<RunParticipant> Split(const Log& log) {
   for (auto& [rank, participant] : by_rank) {
     participant.rank = rank;
     participant.log_path = log.path;
+    participant.content_hash = log.content_hash;
     participant.first_record_id = log.first_record_id;
     participant.last_record_id = log.last_record_id;
     participant.whole_log = whole_log;
@@ -143,68 +147,6 @@ std::vector<std::string> DistinctFolders(const std::vector<std::string_view>& pa
   const std::set<std::string> distinct(names.begin(), names.end());
   if (distinct.size() < names.size() || distinct.contains("")) names.clear();
   return names;
-}
-
-bool IsPlainFileName(std::string_view name) {
-  constexpr std::size_t kMost = 64;
-  return !name.empty() && name.size() <= kMost && std::all_of(name.begin(), name.end(), [](char c) {
-    return IsWordCharacter(c) || c == '.' || c == '-';
-  });
-}
-
-// The file of the user's outermost frame where the process began its first compile; empty: no compile
-// of the log has such a stack.
-Result<std::string> ScriptOf(Database& database, std::int64_t process_id) {
-  ASSIGN_OR_RETURN(
-      Statement* const frames,
-      database.PrepareKept(
-          "WITH RECURSIVE frame(id, depth) AS (SELECT (SELECT stack_id FROM compile "
-          "WHERE process_id = ? AND stack_id IS NOT NULL ORDER BY +id LIMIT 1), 0 UNION ALL "
-          "SELECT s.parent_id, f.depth + 1 FROM frame f JOIN stack_frame s ON s.id = f.id) "
-          "SELECT s.file FROM frame f JOIN stack_frame s ON s.id = f.id ORDER BY f.depth DESC"));
-  frames->Bind(1, process_id);
-  std::string script;
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, frames->Step());
-    if (!has_row) return script;
-    const std::string_view file = frames->Text(0);
-    if (!script.empty() || !IsUserFile(file)) continue;
-    const std::string_view name = file.substr(file.find_last_of("/\\") + 1);
-    if (IsPlainFileName(name)) script = name;
-  }
-}
-
-// Of two jobs that wrote into one folder at the same time, that of most ranks, or the first, is the
-// job of the launch: its logs come before others of their ranks. `begin` to `end`: one launch, by
-// rank.
-Result<void> SeparateJobs(Database& database, std::vector<RunParticipant>::iterator begin,
-                          std::vector<RunParticipant>::iterator end) {
-  const auto same_rank = [](const RunParticipant& a, const RunParticipant& b) {
-    return a.rank && a.rank == b.rank;
-  };
-  if (std::adjacent_find(begin, end, same_rank) == end) return {};
-  std::map<std::string, std::size_t> counts;
-  std::string main;
-  for (auto one = begin; one != end; ++one) {
-    if (!one->rank || one->processes.empty()) continue;
-    ASSIGN_OR_RETURN(one->script, ScriptOf(database, one->processes.front().id));
-    if (one->script.empty()) continue;
-    ++counts[one->script];
-    if (main.empty()) main = one->script;
-  }
-  for (const auto& [script, count] : counts) {
-    if (count > counts[main]) main = script;
-  }
-  const auto is_other = [&](const RunParticipant& one) {
-    return !one.script.empty() && one.script != main;
-  };
-  std::stable_sort(begin, end, [&](const RunParticipant& a, const RunParticipant& b) {
-    return std::tuple(!a.rank, a.rank, is_other(a)) < std::tuple(!b.rank, b.rank, is_other(b));
-  });
-  for (auto one = begin; one != end; ++one) {
-    one->is_of_other_job = one != begin && is_other(*one) && same_rank(*(one - 1), *one);
-  }
-  return {};
 }
 
 Result<void> SetStems(Database& database, std::vector<RunParticipant>& participants) {
@@ -271,6 +213,7 @@ Result<std::vector<RunParticipant>> LoadParticipants(Database& database, std::in
     const auto end = std::find_if(begin, participants.end(), [&](const RunParticipant& one) {
       return one.launch != begin->launch;
     });
+    RETURN_IF_ERROR(MarkCopies(database, begin, end));
     RETURN_IF_ERROR(SeparateJobs(database, begin, end));
     begin = end;
   }

@@ -27,6 +27,7 @@ struct ParticipantProcess {
   std::int64_t last_record_id = 0;
   std::string torch_version;  // empty: the log does not say
   std::string python_version;
+  std::optional<std::int64_t> first_record_us;  // nothing: uncalibrated
 };
 
 // One log, or one rank of a log that holds several.
@@ -37,8 +38,14 @@ struct RunParticipant {
   int log_number = 1;
   // Where a rank has several logs in this launch: the script that the process ran; else empty.
   std::string script;
-  // Another script than most ranks of the launch ran, and not the first log of its rank.
+  // Another script than most ranks of the launch ran, or the same one, which most ranks ran twice;
+  // and not the first log of its rank.
   bool is_of_other_job = false;
+  bool is_of_second_job = false;  // of the same script
+  bool is_job_clear = true;       // which of a rank's two logs is of which job is known
+  // The path of the log of the same process that this one is a copy of; empty: it is none.
+  std::string copy_of;
+  bool is_whole_copy = false;  // the same bytes; else it ends earlier
   // Unique within a launch: "3", "3#2" (a further log of rank 3), "log:<stem>".
   std::string name;
   // Of the log: its file's name without the usual endings. PyTorch ends the names of logs without a
@@ -47,6 +54,7 @@ struct RunParticipant {
   std::string stem;
   bool rank_in_records = false;  // the rank was read from records, not from the file's name
   std::string log_path;
+  std::string content_hash;          // of the whole file
   std::int64_t first_record_id = 0;  // inclusive; 0 and -1: no records
   std::int64_t last_record_id = -1;
   bool whole_log = true;  // else only records of `processes`
@@ -55,9 +63,9 @@ struct RunParticipant {
   const ParticipantProcess* Process(std::int64_t id) const;
 };
 
-// The participants of a run, by launch, then by rank (without rank last), then by file; the logs of a
-// rank that ran the script of most ranks first. A file with
-// at most one rank is one participant, forked children without a rank included.
+// The participants of a run, by launch, then by rank (without rank last), then by file; of the logs of a
+// rank those that ran the script of most ranks first, copies last. A file with at most one rank is one
+// participant, forked children without a rank included.
 Result<std::vector<RunParticipant>> LoadParticipants(Database& database, std::int64_t run_id);
 
 struct Launch {

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <map>
+#include <set>
 
 #include "analysis/participants.h"
 
@@ -36,6 +37,28 @@ Result<std::map<std::int64_t, std::int64_t>> ReadableBytes(Database& database,
   }
 }
 
+// Without the name and the readable bytes.
+ProcessStatus RowOf(const Statement& rows) {
+  ProcessStatus row;
+  row.launch = rows.Int(0);
+  row.rank = rows.OptionalInt(1);
+  row.pid = rows.Int(2);
+  row.state = StateOf(rows.Text(3));
+  row.compile = rows.Text(4);
+  row.function = rows.Text(5);
+  row.phase = rows.Text(6);
+  row.since_us = rows.OptionalInt(7);
+  row.first_record_us = rows.OptionalInt(8);
+  row.last_record_us = rows.OptionalInt(9);
+  row.compiles_done = rows.Int(10);
+  row.process_id = rows.Int(11);
+  row.compile_id = rows.Int(12);
+  row.log_path = rows.Text(13);
+  row.is_backward = rows.Int(15) != 0;
+  row.open_record_id = rows.OptionalInt(16).value_or(0);
+  return row;
+}
+
 }  // namespace
 
 std::string_view Name(RankState state) { return kNames[static_cast<std::size_t>(state)]; }
@@ -57,9 +80,13 @@ Result<StatusAnswer> AnalyzeStatus(Database& database, const StatusOptions& opti
   ASSIGN_OR_RETURN(const std::vector<RunParticipant> participants,
                    LoadParticipants(database, run_id));
   std::map<std::int64_t, std::string> names;
+  std::set<std::int64_t> copies;
   for (const RunParticipant& one : participants) {
     if (one.launch == answer.launch && one.processes.empty())
       answer.empty_logs.push_back({one.rank, one.log_path});
+    for (const ParticipantProcess& process : one.processes) {
+      if (!one.copy_of.empty()) copies.insert(process.id);
+    }
     if (!one.rank) continue;
     for (const ParticipantProcess& process : one.processes) names[process.id] = one.name;
   }
@@ -78,25 +105,10 @@ Result<StatusAnswer> AnalyzeStatus(Database& database, const StatusOptions& opti
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, rows.Step());
     if (!has_row) return answer;
-    ProcessStatus row;
-    row.launch = rows.Int(0);
-    row.rank = rows.OptionalInt(1);
-    row.pid = rows.Int(2);
-    row.state = StateOf(rows.Text(3));
-    row.compile = rows.Text(4);
-    row.function = rows.Text(5);
-    row.phase = rows.Text(6);
-    row.since_us = rows.OptionalInt(7);
-    row.first_record_us = rows.OptionalInt(8);
-    row.last_record_us = rows.OptionalInt(9);
-    row.compiles_done = rows.Int(10);
-    row.process_id = rows.Int(11);
-    row.compile_id = rows.Int(12);
+    if (copies.contains(rows.Int(11))) continue;
+    ProcessStatus row = RowOf(rows);
     if (const auto name = names.find(row.process_id); row.rank)
       row.name = name != names.end() ? name->second : std::to_string(*row.rank);
-    row.log_path = rows.Text(13);
-    row.is_backward = rows.Int(15) != 0;
-    row.open_record_id = rows.OptionalInt(16).value_or(0);
     if (const auto end = readable_bytes.find(rows.Int(14)); end != readable_bytes.end())
       row.readable_bytes = end->second;
     answer.rows.push_back(std::move(row));

@@ -188,6 +188,17 @@ struct LateArrival {
 };
 Result<std::vector<LateArrival>> FindLateArrivals(Database& database, const IssuedJob& job);
 
+// Ranks whose dumps end before a collective that others have, which needs all ranks: whether they
+// wait in it may not be known.
+struct EarlyDump {
+  std::string ranks;  // "rank 1"
+  std::size_t rank_count = 0;
+  std::string call;       // "all_reduce #2 of group tp (1)"
+  std::string holders;    // "rank 0"
+  std::string elsewhere;  // a sentence on what the first of the ranks issued last; empty: unknown
+};
+std::optional<EarlyDump> FindEarlyDump(const IssuedJob& job);
+
 // All problems, then the late arrivals.
 Result<std::vector<CollectiveFinding>> FindAllOfIssued(Database& database, const IssuedJob& job);
 

@@ -73,6 +73,10 @@ std::vector<std::size_t> AbsentMembers(const IssuedJob& job, const IssuedGroup& 
 // Sets group, number, graph, line and time of a finding to those of a call.
 void SetPlace(CollectiveFinding& finding, const IssuedGroup& group, const IssuedCollective& one);
 
+// "The last call of rank 1 in any group is #1 all_reduce of group dp (4), which no other dump has";
+// empty: its last call is of this group, or other ranks have it.
+std::string LastElsewhere(const IssuedJob& job, const IssuedGroup& group, std::size_t rank);
+
 // "ranks 0-2", of indices into IssuedJob::ranks.
 std::string RanksText(const IssuedJob& job, const std::vector<std::size_t>& indices);
 

@@ -156,6 +156,9 @@ Result<bool> GroupFinder::FindNotReached() {
                                last.sequence, last.Title());
   ASSIGN_OR_RETURN(const std::string note, CompileNote(behind.front(), waited, waiting));
   if (!note.empty()) finding.detail += "; " + note;
+  if (const std::string elsewhere = LastElsewhere(job_, group_, group_.ranks[behind.front()]);
+      !elsewhere.empty())
+    finding.detail += ". " + elsewhere;
   finding.cause = note;
   SetPlace(finding, group_, waited);
   for (const std::size_t position : behind) finding.ranks.push_back(group_.ranks[position]);

@@ -81,6 +81,25 @@ Result<void> AddMissing(FindingContext& context) {
   return {};
 }
 
+// What the other dumps show of a rank that waited for ranks without one, or failed with them.
+void SayEarlyDump(const FindingContext& context, const std::vector<RankIndex>& without,
+                  Finding& finding) {
+  const std::optional<EarlyDump> early = FindEarlyDump(context.issued);
+  if (!early) return;
+  const bool is_said = std::any_of(
+      context.findings.begin(), context.findings.end(),
+      [](const Finding& one) { return one.kind == FindingKind::kCollectiveNotReached; });
+  if (!is_said)
+    finding.title +=
+        fmt::format(", and {} {} before {}, which {} issued",
+                    (early->rank_count == 1 ? "that of " : "those of ") + early->ranks,
+                    early->rank_count == 1 ? "ends" : "end", early->call, early->holders);
+  if (!early->elsewhere.empty())
+    finding.detail +=
+        fmt::format(" {}: {} may be {} of that group.", early->elsewhere,
+                    context.WhoInside(without), without.size() == 1 ? "a member" : "members");
+}
+
 // Ranks with a log but without a recorder dump, where most have one.
 Result<void> AddMissingDumps(FindingContext& context) {
   if (!context.HasRanks() || context.live != nullptr || context.launches.size() > 1) return {};
@@ -109,9 +128,9 @@ Result<void> AddMissingDumps(FindingContext& context) {
   finding.cause = "no recorder dump";
   finding.detail = fmt::format(
       "Which collectives {} issued is not known. A process that ends before it writes a dump "
-      "leaves "
-      "none.",
+      "leaves none.",
       without.size() == 1 ? "it" : "they");
+  SayEarlyDump(context, without, finding);
   finding.suggestion =
       fmt::format("look at what {} printed, and whether all dumps are among the input",
                   without.size() == 1 ? "that process" : "those processes");

@@ -103,6 +103,18 @@ std::string DivergenceFinder::TitleOfBreak(const RankClass& one, const RankAspec
                      breaks(one.ranks.size() == 1, false), what, cause);
 }
 
+// "recompiled forward: 0/1 after 0/0: tensor 'x' …", of the one compile that some ranks lack; empty:
+// it was not recompiled, or it is not known after which compile.
+std::string DivergenceFinder::RecompiledText(const RankAspect& aspect,
+                                             const std::string& reason) const {
+  constexpr std::string_view kBecause = "because ";
+  if (aspect.slots.size() != 1 || !reason.starts_with(kBecause)) return {};
+  const JobSlot& slot = job_.slots()[static_cast<std::size_t>(aspect.slots.front())];
+  if (slot.function.empty()) return {};
+  return fmt::format("recompiled {}: {} after {}", slot.function, slot.label,
+                     Shorten(reason.substr(kBecause.size()), 200));
+}
+
 std::string DivergenceFinder::TitleOfMissing(const RankClass& one, const RankAspect& aspect,
                                              const std::string& where,
                                              const std::string& reason) const {
@@ -112,15 +124,21 @@ std::string DivergenceFinder::TitleOfMissing(const RankClass& one, const RankAsp
     return fmt::format("{} {} not in the log{} of {}, which {} cut off or damaged", where,
                        aspect.slots.size() == 1 ? "is" : "are", who.size() == 1 ? "" : "s",
                        context_.WhoInside(who), who.size() == 1 ? "is" : "may be");
+  const std::string recompiled = RecompiledText(aspect, reason);
   const std::string after_comma = because.empty() ? "" : ", " + because;
   if (aspect.has_majority)
     return aspect.is_on_others ? fmt::format("{} did not compile {}, the others did",
                                              context_.Who(one.ranks), where)
-                               : fmt::format("Only {} compiled {}{}", context_.WhoInside(one.ranks),
-                                             where, after_comma);
+           : recompiled.empty()
+               ? fmt::format("Only {} compiled {}{}", context_.WhoInside(one.ranks), where,
+                             after_comma)
+               : fmt::format("Only {} {}", context_.WhoInside(one.ranks), recompiled);
   const std::vector<RankIndex>& reference = Reference();
   const std::vector<RankIndex>& with = aspect.is_on_others ? reference : one.ranks;
   const std::vector<RankIndex>& without = aspect.is_on_others ? one.ranks : reference;
+  if (!recompiled.empty() && !aspect.is_on_others)
+    return fmt::format("{} {}; {} did not", context_.Who(with), recompiled,
+                       context_.WhoInside(without));
   return fmt::format("{} compiled {}, {} did not{}", context_.Who(with), where,
                      context_.WhoInside(without), because.empty() ? "" : "; it was " + because);
 }

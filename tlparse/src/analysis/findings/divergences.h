@@ -62,6 +62,7 @@ class DivergenceFinder {
   const std::vector<RankIndex>& Lacking(const RankClass& one, const RankAspect& aspect) const {
     return aspect.is_on_others ? one.ranks : Reference();
   }
+  std::string RecompiledText(const RankAspect& aspect, const std::string& reason) const;
   std::string TitleOfMissing(const RankClass& one, const RankAspect& aspect,
                              const std::string& where, const std::string& reason) const;
   Difference Of(const RankClass& one, const RankAspect& aspect, FindingKind kind,

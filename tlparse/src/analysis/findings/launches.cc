@@ -128,12 +128,13 @@ Result<void> AddRestarts(FindingContext& context) {
     Finding& finding = context.Add(FindingKind::kRestarted, FindingSeverity::kNote);
     finding.launch = launch.ordinal;
     finding.since_us = launch.end_us;
-    const bool is_of_others = launch.process_count != status_count;
+    const auto process_count = static_cast<std::int64_t>(status.rows.size());
+    const bool is_of_others = process_count != status_count;
     finding.title =
         fmt::format("Launch {} of {} ({} to {} UTC{}) ended {}", launch.ordinal,
                     context.launches.size(), Clock(launch.start_us), Clock(launch.end_us),
-                    is_of_others ? fmt::format(", {} process{}, now {}", launch.process_count,
-                                               launch.process_count == 1 ? "" : "es", status_count)
+                    is_of_others ? fmt::format(", {} process{}, now {}", process_count,
+                                               process_count == 1 ? "" : "es", status_count)
                                  : "",
                     HowEnded(own.findings, readable));
     DescribeEnd(own, readable, status.rows.size(), finding);

@@ -78,6 +78,11 @@ Result<void> Job::TakeParticipants(Database& database) {
       if (one.rank) ranks_without_records_.push_back(*one.rank);
       continue;
     }
+    if (!one.copy_of.empty()) {
+      copied_logs_.push_back(
+          {one.rank, std::move(one.log_path), std::move(one.copy_of), one.is_whole_copy});
+      continue;
+    }
     JobParticipant participant;
     participant.rank = one.rank;
     if (one.last_record_id >= one.first_record_id) {
@@ -88,6 +93,8 @@ Result<void> Job::TakeParticipants(Database& database) {
     participant.is_extra_log = one.rank && one.log_number > 1;
     participant.script = std::move(one.script);
     participant.is_of_other_job = one.is_of_other_job;
+    participant.is_of_second_job = one.is_of_second_job;
+    participant.is_job_clear = one.is_job_clear;
     participant.log_path = std::move(one.log_path);
     for (const ParticipantProcess& process : one.processes) {
       participant_of_process_[process.id] = static_cast<RankIndex>(participants_.size());

@@ -27,14 +27,24 @@ using RankIndex = std::int32_t;
 // A participant: a rank, or one log of a job without ranks.
 struct JobParticipant {
   std::optional<std::int64_t> rank;
-  std::string name;              // "3", "3#2" (a further log of rank 3), "log:<stem>"
-  bool is_extra_log = false;     // not the first log of its rank in this launch
-  std::string script;            // known where a rank has several logs
-  bool is_of_other_job = false;  // ran another script than the first log of its rank
+  std::string name;           // "3", "3#2" (a further log of rank 3), "log:<stem>"
+  bool is_extra_log = false;  // not the first log of its rank in this launch
+  std::string script;         // known where a rank has several logs
+  bool is_of_other_job =
+      false;  // another script, or one that most ranks ran twice; not the first log
+  bool is_of_second_job = false;  // of the same script
+  bool is_job_clear = true;       // as in RunParticipant
   std::string log_path;
   std::vector<std::int64_t> process_ids;
   std::string torch_version;  // empty: not in the log
   std::string python_version;
+};
+
+// A log that is a copy of another one, whole or in part: it is no participant.
+struct CopiedLog {
+  std::optional<std::int64_t> rank;
+  std::string path, original;
+  bool is_whole = false;
 };
 
 struct JobCompile {
@@ -88,10 +98,12 @@ class Job {
   std::int64_t launch_count() const { return launch_count_; }  // of the run
   // "run X, launch 2 of 3"; of a run with one launch "run X".
   std::string Title() const;
-  // Those whose log has records (all, if no log has any).
+  // Those whose log has records (all, if no log has any) and is no copy.
   const std::vector<JobParticipant>& participants() const { return participants_; }
   // Ranks of this launch whose log has no record, ascending.
   const std::vector<std::int64_t>& ranks_without_records() const { return ranks_without_records_; }
+  // In the order of the ranks.
+  const std::vector<CopiedLog>& copied_logs() const { return copied_logs_; }
   const std::vector<JobCompile>& compiles() const { return compiles_; }
   const std::vector<JobSlot>& slots() const { return slots_; }
   // Slots in the order of the reference rank; others at their place in the order of their rank.
@@ -156,6 +168,7 @@ class Job {
   std::vector<std::int64_t> cut_records_;  // those of them whose payload is cut off, ascending
   std::vector<JobParticipant> participants_;
   std::vector<std::int64_t> ranks_without_records_;
+  std::vector<CopiedLog> copied_logs_;
   std::vector<JobCompile> compiles_;
   std::vector<std::vector<std::int32_t>> compiles_of_participant_;
   std::vector<JobSlot> slots_;
