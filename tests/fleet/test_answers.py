@@ -278,6 +278,7 @@ class Answers(EndToEnd):
             self.assertIn(f'<td class="n">{slowest:.3f}</td>', job)
             _, function = get(f"/function?job={name}&name=layer_3")
             self.assertIn("Median compile time", function)
+            self.assertNotIn("_us", job + function)  # no name of a column
             address, page = get("/run/" + run_id)
             self.assertNotEqual(address.split("/")[2], root.split("/")[2])
             self.assertIn("<html", page)

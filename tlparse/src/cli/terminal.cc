@@ -230,13 +230,6 @@ std::string ShortenMiddle(std::string_view text, std::size_t size) {
                      text.substr(starts[starts.size() - tail]));
 }
 
-std::string HumanDuration(double seconds) {
-  if (seconds >= 100) return fmt::format("{:.0f} s", seconds);
-  if (seconds >= 1) return fmt::format("{:.2f} s", seconds);
-  if (seconds >= 1e-3) return fmt::format("{:.1f} ms", seconds * 1e3);
-  return fmt::format("{:.0f} µs", seconds * 1e6);
-}
-
 std::string HumanBytes(std::int64_t bytes) {
   constexpr const char* kUnits[] = {"B", "kB", "MB", "GB", "TB"};
   double value = static_cast<double>(bytes);

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/human_duration.h"
 #include "base/printable.h"
 
 namespace tlparse {
@@ -64,9 +65,7 @@ int DisplayWidth(std::string_view text);
 // At most `size` code points: of a longer text the beginning and the end, with "…" between them.
 std::string ShortenMiddle(std::string_view text, std::size_t size);
 
-// 1.2 s, 340 ms, 12 µs; 3.4 MB.
-std::string HumanDuration(double seconds);
-inline std::string HumanMicroseconds(double us) { return HumanDuration(us / 1e6); }
+// "3.4 MB".
 std::string HumanBytes(std::int64_t bytes);
 
 }  // namespace tlparse

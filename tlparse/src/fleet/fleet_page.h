@@ -20,7 +20,8 @@ struct FleetJob {
 std::string JobsPage(const std::vector<FleetJob>& jobs);
 
 // Charts with one dot per run, which links to that run; below, the functions that took longest.
-std::string JobPage(const std::string& job, const std::vector<TrendRun>& runs,
+// `has_more_runs`: `runs` are only the latest.
+std::string JobPage(const std::string& job, const std::vector<TrendRun>& runs, bool has_more_runs,
                     const FleetAnswer& functions);
 
 // `time`: the answer of FleetTime for this function of this job.

@@ -182,7 +182,7 @@ class FleetServer::Impl {
     if (runs.empty()) return Fail(ErrorCode::kNotFound, fmt::format("No run of job '{}'.", job));
     question.limit = 20;
     ASSIGN_OR_RETURN(const FleetAnswer functions, FleetTime(reader, question));
-    return JobPage(job, runs, functions);
+    return JobPage(job, runs, runs.size() == static_cast<std::size_t>(kShownRuns), functions);
   }
 
   Result<std::string> Function(const std::string& job, const std::string& function) {

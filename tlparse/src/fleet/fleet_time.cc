@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <map>
 
+#include "base/human_duration.h"
 #include "fleet/fleet_answer.h"
 #include "fleet/fleet_changes.h"
 #include "fleet/fleet_jumps.h"
@@ -41,8 +42,6 @@ Result<FleetAnswer> SlowestFunctions(FleetReader& reader, const FleetQuestion& q
   return answer;
 }
 
-std::string Seconds(double us) { return fmt::format("{:.3g} s", us / 1e6); }
-
 Result<FleetSection> ReadRunTimes(FleetReader& reader, const FleetQuestion& question) {
   return reader.Read(
       "runs",
@@ -51,10 +50,11 @@ Result<FleetSection> ReadRunTimes(FleetReader& reader, const FleetQuestion& ques
        {"run_id"},
        {"compiles", Kind::kInt},
        {"median_us", Kind::kInt},
-       {"p95_us", Kind::kInt}},
+       {"p95_us", Kind::kInt},
+       {"start_us", Kind::kInt}},
       fmt::format("SELECT job, toString(day) AS d, toString(run_id) AS run, "
                   "count(), quantileExact(0.5)(assumeNotNull(duration_us)), "
-                  "quantileExact(0.95)(assumeNotNull(duration_us)) FROM {} "
+                  "quantileExact(0.95)(assumeNotNull(duration_us)), min(start_time_us) FROM {} "
                   "WHERE {} AND function = {} AND duration_us IS NOT NULL AND duration_us > 0 "
                   "GROUP BY job, day, run_id ORDER BY job, d, min(ifNull(start_time_us, 0)), run",
                   reader.From("compile"), reader.Live(question), QuoteText(question.function)));
@@ -74,15 +74,15 @@ FleetSection JumpsSection() {
           {}};
 }
 
-// "2026-09-21: layer_3 of job nightly went from 2.3 s to 3.2 s in run …"
+// "2026-09-21: layer_3 of job nightly went from 2.30 s to 3.22 s in run …"
 std::string Sentence(const std::string& function, const std::vector<RunTime>& times,
                      const Jump& jump) {
   const RunTime& before = times[jump.first - 1];
   const RunTime& last = times[jump.last];
   const std::string change = fmt::format(
       "{} of job {} went from {} to {} (medians of {} and {} runs)", function, last.job,
-      Seconds(jump.before), Seconds(jump.after), std::min(kJumpWindow, jump.at - jump.begin),
-      std::min(kJumpWindow, jump.end - jump.at));
+      HumanMicroseconds(jump.before), HumanMicroseconds(jump.after),
+      std::min(kJumpWindow, jump.at - jump.begin), std::min(kJumpWindow, jump.end - jump.at));
   if (jump.first < jump.last)
     return fmt::format(
         "{} to {}: {}. The runs differ too much to tell in which of {} of them, from run {} to {}",

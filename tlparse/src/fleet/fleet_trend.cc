@@ -58,17 +58,19 @@ class TrendReader {
     ASSIGN_OR_RETURN(
         const auto rows,
         reader_.Rows(fmt::format("SELECT toString(run_id) AS run, "
-                                 "toString(day) AS d, min(run_name), toString(sum(ranks)) "
+                                 "toString(day) AS d, min(run_name), toString(sum(ranks)), "
+                                 "toString(min(start_us)) "
                                  "FROM {} WHERE state = 1 AND {} GROUP BY job, day, run_id "
                                  "ORDER BY d DESC, min(start_us) DESC, run LIMIT {}",
                                  reader_.From("push"), reader_.Live(question_), question_.limit),
-                     4));
+                     5));
     for (const auto& row : rows) {
       TrendRun& run = runs_.emplace_back();
       run.run_id = row[0];
       run.day = row[1];
       run.run_name = row[2];
       run.ranks = Integer(row[3]);
+      run.start_us = Integer(row[4]);
     }
     std::reverse(runs_.begin(), runs_.end());
     for (std::size_t i = 0; i < runs_.size(); ++i) index_[runs_[i].run_id] = i;

@@ -14,6 +14,7 @@ namespace tlparse {
 struct TrendRun {
   std::string run_id, day, run_name;
   std::int64_t ranks = 0;
+  std::int64_t start_us = 0;  // since 1970, of the first compile; 0: not known
   // Of the process with the largest value.
   // Of the processes whose logs have the times of all compiles; nothing: there is none.
   std::optional<double> compile_s;
