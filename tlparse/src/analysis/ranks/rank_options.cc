@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -19,9 +20,10 @@ constexpr std::size_t kMostRanks = 2048, kMostContents = 64;
 // The JSON string of a member of the metrics, with its quotes, as it stands there; empty: none.
 std::string_view MemberText(std::string_view metrics, std::string_view name) {
   const std::string key = fmt::format("\"{}\": \"", name);
-  const std::size_t at = metrics.find(key);
-  if (at == std::string_view::npos) return {};
-  const std::size_t begin = at + key.size() - 1;
+  const void* const found = memmem(metrics.data(), metrics.size(), key.data(), key.size());
+  if (found == nullptr) return {};
+  const std::size_t begin =
+      static_cast<std::size_t>(static_cast<const char*>(found) - metrics.data()) + key.size() - 1;
   for (std::size_t i = begin + 1; i < metrics.size(); ++i) {
     if (metrics[i] == '\\') {
       ++i;
@@ -62,6 +64,15 @@ Result<void> Read(Database& database, std::string_view section, std::string_view
     const std::string name = fmt::format("{}[{}]", section, kept->Text(0));
     options[name] = NeutralizeDesign(name, kept->Text(1)).text;
   }
+}
+
+Result<std::map<std::string, std::string>> ReadOptions(Database& database,
+                                                       const RankOptions::Texts& texts) {
+  std::map<std::string, std::string> options;
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    if (!texts[i].empty()) RETURN_IF_ERROR(Read(database, kSections[i], texts[i], options));
+  }
+  return options;
 }
 
 // Of the metrics of a compile; nothing: it has none, or they name no options.
@@ -132,7 +143,7 @@ Result<bool> RankOptions::AddSample(Database& database, const Job& job,
     for (const std::int32_t slot : slots) {
       const std::int32_t index = slot < 0 ? -1 : job.CompileOf(static_cast<RankIndex>(i), slot);
       if (index < 0) continue;
-      ASSIGN_OR_RETURN(const std::optional<Texts> texts,
+      ASSIGN_OR_RETURN(std::optional<Texts> texts,
                        ReadTexts(metrics, job.compiles()[static_cast<std::size_t>(index)].id));
       if (!texts) continue;
       SequenceHash hash;
@@ -140,7 +151,7 @@ Result<bool> RankOptions::AddSample(Database& database, const Job& job,
       const auto [found, is_new] = known_.try_emplace(hash.Digest());
       if (is_new) {
         if (known_.size() > kMostContents) return false;
-        ASSIGN_OR_RETURN(found->second, AddContent(database, *texts));
+        ASSIGN_OR_RETURN(found->second, AddContent(database, std::move(*texts)));
       }
       sample.content_of[i] = found->second;
       slot_of[i] = slot;
@@ -163,12 +174,19 @@ Result<bool> RankOptions::AddSample(Database& database, const Job& job,
   return true;
 }
 
-// Texts may differ in what is no difference.
-Result<std::int64_t> RankOptions::AddContent(Database& database, const Texts& texts) {
-  Options options;
-  for (std::size_t i = 0; i < texts.size(); ++i) {
-    if (!texts[i].empty()) RETURN_IF_ERROR(Read(database, kSections[i], texts[i], options));
+// Texts may differ in what is no difference. While there is one text, nothing is to be compared, and
+// it is not read.
+Result<std::int64_t> RankOptions::AddContent(Database& database, Texts texts) {
+  if (contents_.empty()) {
+    contents_.emplace_back();
+    unread_ = std::move(texts);
+    return 0;
   }
+  if (unread_) {
+    ASSIGN_OR_RETURN(contents_.front(), ReadOptions(database, *unread_));
+    unread_.reset();
+  }
+  ASSIGN_OR_RETURN(Options options, ReadOptions(database, texts));
   const auto same = std::find(contents_.begin(), contents_.end(), options);
   const std::int64_t index = same - contents_.begin();
   if (same == contents_.end()) contents_.push_back(std::move(options));

@@ -46,9 +46,10 @@ class RankOptions {
   };
   Result<bool> AddSample(Database& database, const Job& job,
                          const std::vector<std::int32_t>& slots);
-  Result<std::int64_t> AddContent(Database& database, const Texts& texts);
+  Result<std::int64_t> AddContent(Database& database, Texts texts);
 
   std::vector<Options> contents_;
+  std::optional<Texts> unread_;                                     // of the first of them
   std::unordered_map<Hash128, std::int64_t, Hash128Hasher> known_;  // contents, by their texts
   std::vector<Sample> samples_;
 };
