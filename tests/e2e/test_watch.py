@@ -265,6 +265,81 @@ class Watch(watching.Watching):
         message = harness.rows(self.path("w.db"), "SELECT message FROM import_log WHERE code = 'removed_file'")[0][0]
         self.assertRegex(message, r"removed by \d{4}-\d\d-\d\dT")
 
+    def compress(self, name, data=b""):
+        """As logrotate does it, after a last record; the bytes of the log are in <name>.gz then."""
+        self.append(name, data)
+        with open(self.path("logs", name), "rb") as file, gzip.open(self.path("logs", name + ".gz"), "wb") as to:
+            to.write(file.read())
+        os.remove(self.path("logs", name))
+
+    def test_compressed_and_removed(self):
+        """The same log under another name; what was added last is only in the compressed one. Nothing is counted twice."""
+        (one, first), (two, second) = self.ranks(2).items()
+        half = first.rfind(b"\nV", 0, len(first) // 2) + 1
+        self.append(one, first[:half])
+        self.append(two, second)
+        process = self.start("--db", "w.db")
+        self.wait_for_records(self.records(first[:half]) + self.records(second))
+        self.compress(one, first[half:])
+        self.compress(two)
+        paths = "SELECT path, record_count FROM log_file ORDER BY path"
+        expected = [[f"logs/{one}.gz", self.records(first)], [f"logs/{two}.gz", self.records(second)]]
+        self.wait_for("one row for each log", lambda: harness.rows(self.path("w.db"), paths) == expected)
+        self.end(process)
+        self.assert_fresh()
+        self.assertEqual(harness.rows(self.path("w.db"), paths), expected)
+
+    def test_compressed_between_two_watches(self):
+        (one, first), (two, second) = self.ranks(2).items()
+        self.append(one, first)
+        self.append(two, second)
+        self.tlparse("watch", "logs", "--once", "--db", "w.db")
+        self.compress(one)
+        os.remove(self.path("logs", two))  # nowhere else: its rows stay
+        self.tlparse("watch", "logs", "--once", "--db", "w.db")
+        self.assertEqual(harness.rows(self.path("w.db"), "SELECT path, record_count FROM log_file ORDER BY path"),
+                         [[f"logs/{one}.gz", self.records(first)], [f"logs/{two}", self.records(second)]])
+
+    def test_locked(self):
+        """Another program holds SQLite's lock for longer than SQLite waits: it is reported, nothing is lost."""
+        (one, first), (two, second) = self.ranks(2).items()
+        self.append(one, first)
+        process = self.start("--db", "w.db")
+        self.wait_for_records(self.records(first))
+        other = harness.sqlite3.connect(self.path("w.db"), isolation_level=None)
+        self.addCleanup(other.close)
+        self.wait_for("the lock", lambda: other.execute("BEGIN IMMEDIATE"))
+        self.append(two, second)
+        text = "another program has locked the database 'w.db'"
+        self.wait_for(text, lambda: text in self.output())
+        time.sleep(9)
+        self.assertIsNone(process.poll(), self.output())
+        self.assertEqual(self.output().count(text), 1)
+        other.execute("ROLLBACK")
+        other.close()
+        self.wait_for_records(self.records(first) + self.records(second))
+        self.wait_for("the end of the lock", lambda: "is not locked any more" in self.output())
+        self.end(process)
+        self.assert_fresh()
+
+    def test_stopped_while_locked(self):
+        name, data = next(iter(self.ranks(1).items()))
+        half = data.rfind(b"\nV", 0, len(data) // 2) + 1
+        self.append(name, data[:half])
+        process = self.start("--db", "w.db")
+        self.wait_for_records(self.records(data[:half]))
+        other = harness.sqlite3.connect(self.path("w.db"), isolation_level=None)
+        self.addCleanup(other.close)
+        self.wait_for("the lock", lambda: other.execute("BEGIN IMMEDIATE"))
+        self.append(name, data[half:])
+        process.send_signal(signal.SIGINT)
+        self.assertEqual(process.wait(watching.LIMIT_S), 2)
+        self.assertIn("another program has locked the database 'w.db'", self.output())
+        other.execute("ROLLBACK")
+        other.close()
+        self.tlparse("watch", "logs", "--once", "--db", "w.db")
+        self.assert_fresh()
+
     def test_half_a_record(self):
         name, data = next(iter(self.ranks(1).items()))
         cut = data.rfind(b"\n\t", 0, len(data) // 2) + 5  # within a payload

@@ -1,6 +1,7 @@
 // A hash of a file's bytes, by which a change of the file is recognised.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -25,8 +26,8 @@ class ByteHash {
   XXH3_state_s* state_;
 };
 
-// Hash of the decompressed bytes of `path`. A damaged archive is hashed as far as it is decodable.
+// Hash of the decompressed bytes of `path`, at most the first `most_bytes`. A damaged archive is hashed as far as it is decodable.
 // kNotFound or kIo if it cannot be opened.
-Result<std::string> HashFile(const std::string& path);
+Result<std::string> HashFile(const std::string& path, std::int64_t most_bytes = INT64_MAX);
 
 }  // namespace tlparse

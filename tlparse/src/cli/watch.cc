@@ -40,7 +40,10 @@ namespace {
 using Clock = WatchRhythm::Clock;
 
 constexpr std::chrono::milliseconds kFeedStep(1000);  // of standard input
-constexpr std::chrono::seconds kLeastSearch(1);       // between two looks for new files
+// A lock of another program is reported after the first of these times. After the second, a watch that
+// was asked to stop ends.
+constexpr std::chrono::seconds kReportedLock(3), kLongestLock(10);
+constexpr std::chrono::seconds kLeastSearch(1);  // between two looks for new files
 
 std::atomic<bool> stop_asked = false;
 void AskToStop(int) { stop_asked = true; }
@@ -77,6 +80,8 @@ class Watch {
   LiveJob Live() const;
   bool IsIdle() const;
   void WaitForNextStep();
+  bool WaitForLock(std::chrono::milliseconds waited);
+  void SayUnlocked();
   Result<void> Complete();
   Result<void> Report(std::int64_t run_id);
   Result<int> Judge();
@@ -93,6 +98,7 @@ class Watch {
   std::unique_ptr<WatchPage> page_;   // --serve
   std::optional<Clock::time_point> searched_;
   Clock::duration search_took_{};
+  bool said_locked_ = false;
   bool was_stopped_ = false;
   std::string why_ended_;
 };
@@ -199,11 +205,28 @@ void Watch::WaitForNextStep() {
   if (rest.count() > 0 && !stop_asked) usleep(static_cast<useconds_t>(rest.count()));
 }
 
+bool Watch::WaitForLock(std::chrono::milliseconds waited) {
+  if (!said_locked_ && waited >= kReportedLock) {
+    said_locked_ = true;
+    view_.Say(
+        fmt::format("another program has locked the database '{}'; logs are not read until it "
+                    "releases it",
+                    database_path_));
+  }
+  return !stop_asked || waited < kLongestLock;
+}
+
+void Watch::SayUnlocked() {
+  if (std::exchange(said_locked_, false))
+    view_.Say(fmt::format("the database '{}' is not locked any more", database_path_));
+}
+
 Result<void> Watch::Follow() {
   while (!stop_asked) {
     const auto began = Clock::now();
     RETURN_IF_ERROR(Search());
     ASSIGN_OR_RETURN(const FollowStep step, follower_->Step());
+    SayUnlocked();
     rhythm_.NoteStep(began, step.has_changed);
     if (page_) page_->state().SetLooked(step.has_changed);
     if (rhythm_.IsViewDue()) RETURN_IF_ERROR(Look(false));
@@ -248,23 +271,25 @@ Result<void> Watch::Complete() {
   import.run_name = run_;
   import.append = import.ends_watch = true;
   import.runtime_inputs = found.runtime;
-  if (access(database_path_.c_str(), F_OK) != 0) {
-    return Fail(ErrorCode::kIo,
-                fmt::format("the database '{}' was removed while it was written", database_path_));
-  }
-  if (!has_rows && found.logs.empty() && found.runtime.empty()) {
-    std::fputs("tlparse: no log has come\n", stderr);
-    return {};
-  }
-  ASSIGN_OR_RETURN(const ImportSummary summary, ImportLogs(found.logs, found.skipped, import));
-  if (const std::string wal = database_path_ + "-wal"; access(wal.c_str(), F_OK) == 0) {
-    std::fprintf(stderr,
-                 "tlparse: another program reads the database: until it closes it, '%s' is a part "
-                 "of the database\n",
-                 Printable(wal).c_str());
-  }
-  return Report(summary.run_id);
+  import.wait_for_locks = [this](auto waited) { return WaitForLock(waited);
+};
+if (access(database_path_.c_str(), F_OK) != 0) {
+  return Fail(ErrorCode::kIo,
+              fmt::format("the database '{}' was removed while it was written", database_path_));
 }
+if (!has_rows && found.logs.empty() && found.runtime.empty()) {
+  std::fputs("tlparse: no log has come\n", stderr);
+  return {};
+}
+ASSIGN_OR_RETURN(const ImportSummary summary, ImportLogs(found.logs, found.skipped, import));
+if (const std::string wal = database_path_ + "-wal"; access(wal.c_str(), F_OK) == 0) {
+  std::fprintf(stderr,
+               "tlparse: another program reads the database: until it closes it, '%s' is a part "
+               "of the database\n",
+               Printable(wal).c_str());
+}
+return Report(summary.run_id);
+}  // namespace
 
 Result<void> Watch::Report(std::int64_t run_id) {
   if (options_.database) return {};
@@ -303,6 +328,7 @@ Result<int> Watch::Run() {
   RETURN_IF_ERROR(PrepareDatabase());
   ASSIGN_OR_RETURN(
       follower_, Follower::Open({database_path_, run_, IsOnNetwork(DirectoryOf(database_path_))}));
+  follower_->database().WaitForLocks([this](auto waited) { return WaitForLock(waited); });
   RETURN_IF_ERROR(StartPage());
   if (options_.input == "-") feed_.emplace(DirectoryOf(database_path_));
   if (options_.once) {
@@ -334,7 +360,7 @@ void InstallSignals() {
   }
 }
 
-}  // namespace
+}  // namespace tlparse
 
 int RunWatch(std::span<const std::string> arguments) {
   WatchOptions options;

@@ -20,6 +20,8 @@ class WatchScreen {
   // Never wider or higher than the terminal is by now: long lines are cut, of many lines some are
   // counted only.
   void Show(const std::vector<std::string>& status, const std::vector<ScreenLine>& findings);
+  // What is shown stays; the next Show begins below it.
+  void Leave() { widths_.clear(); }
 
  private:
   std::vector<int> widths_;  // of the lines that are shown, columns

@@ -249,6 +249,11 @@ std::vector<std::string> WatchView::StatusLines() const {
   return texts;
 }
 
+void WatchView::Say(const std::string& text) {
+  screen_.Leave();
+  std::fprintf(stderr, "tlparse: %s\n", Printable(text).c_str());
+}
+
 void WatchView::Publish(LiveState& page) const {
   WatchedJob job;
   job.world_size = options_.world_size;

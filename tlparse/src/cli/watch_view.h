@@ -40,6 +40,8 @@ class WatchView {
   bool MayBeStuck() const;
   // Prints the changes since the last call as lines; on a terminal redraws the screen.
   void Show(bool is_last);
+  // Prints a sentence about the watch itself to standard error.
+  void Say(const std::string& text);
   // Hands the current state to the page.
   void Publish(LiveState& page) const;
   // The `{"event": "end", …}` of --json.

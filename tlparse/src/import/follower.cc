@@ -279,6 +279,14 @@ Result<void> Follower::MarkRemoved(GrowingLog& log) {
     log.MarkEnded();
     return {};
   }
+  ASSIGN_OR_RETURN(const bool is_kept, IsKeptElsewhere(log));
+  if (is_kept) {
+    RETURN_IF_ERROR(Restart(log));
+    RETURN_IF_ERROR(RemoveRows(log));
+    log.has_rows = false;
+    log.MarkEnded();
+    return {};
+  }
   const std::time_t now = std::time(nullptr);
   return End(log, fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(now)));
 }

@@ -58,7 +58,7 @@ class Follower {
   Result<void> Add(const FoundLog& log);
   // Reads what was added to the logs since the last step, and commits, at the latest every two
   // seconds. A log that was truncated or replaced is read again; the rows of one that was removed
-  // stay.
+  // stay, unless a log whose name begins with its name has its bytes, compressed or not.
   Result<FollowStep> Step();
   // Treats all logs as complete. No step may follow. Unused payloads and contents of rewritten logs
   // are removed; ImportLogs with `append` makes the rows that are still missing.
@@ -78,6 +78,8 @@ class Follower {
   Result<void> RemoveUnfinished();
   Result<bool> IsIngested(const FoundLog& log);
   Result<bool> TakeOverRenamed(const FoundLog& log);
+  Result<bool> IsKeptElsewhere(const GrowingLog& log);
+  Result<void> RemoveEarlierNames(const FoundLog& log);
   Result<void> Visit(GrowingLog& log, LogChange change, FollowStep& step);
   Result<void> Read(GrowingLog& log, FollowStep& step);
   Result<bool> Begin(GrowingLog& log, bool may_grow);

@@ -1,5 +1,7 @@
 // Which logs a Follower follows: new ones, those that the run has already, and those that got
 // another name.
+#include <unistd.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -35,11 +37,55 @@ Result<void> Follower::Add(const FoundLog& log) {
   }
   ASSIGN_OR_RETURN(const bool is_renamed, TakeOverRenamed(log));
   if (is_renamed) return {};
+  RETURN_IF_ERROR(RemoveEarlierNames(log));
   auto growing = std::make_unique<GrowingLog>(log, has_stepped_);
   ASSIGN_OR_RETURN(const bool is_ingested, IsIngested(log));
   if (is_ingested) growing->SetIngested();
   by_path_.emplace(log.path, growing.get());
   logs_.push_back(std::move(growing));
+  return {};
+}
+
+// Whether a log that was removed was compressed or copied before, as logrotate does it.
+Result<bool> Follower::IsKeptElsewhere(const GrowingLog& log) {
+  const std::int64_t bytes = log.reader().bytes_read();
+  for (const std::unique_ptr<GrowingLog>& one : logs_) {
+    const FoundLog& other = one->found();
+    if (one.get() == &log || one->is_ended() || bytes == 0 || !other.file.empty() ||
+        !other.path.starts_with(log.found().path))
+      continue;
+    const Result<std::string> hash = HashFile(other.path, bytes);
+    if (hash && *hash == log.reader().ContentHash()) return true;
+  }
+  return false;
+}
+
+// The same for logs that the run has and that were removed before `log` was found.
+Result<void> Follower::RemoveEarlierNames(const FoundLog& log) {
+  if (!log.file.empty()) return {};
+  const std::size_t name = log.path.rfind('/') + 1;
+  for (std::size_t end = log.path.find_last_of(".-"); end != std::string::npos && end > name;
+       end = log.path.find_last_of(".-", end - 1)) {
+    const std::string earlier = log.path.substr(0, end);
+    ASSIGN_OR_RETURN(Statement* const known,
+                     database_.PrepareKept("SELECT size_bytes, content_hash FROM log_file "
+                                           "WHERE run_id = ? AND path = ? AND content_hash <> ''"));
+    known->Bind(1, run_id_);
+    known->Bind(2, std::string_view(earlier));
+    ASSIGN_OR_RETURN(const bool is_known, known->Step());
+    if (!is_known) continue;
+    const std::int64_t bytes = known->Int(0);
+    const std::string content_hash(known->Text(1));
+    known->Reset();
+    if (bytes == 0 || access(earlier.c_str(), F_OK) == 0) continue;
+    const Result<std::string> hash = HashFile(log.path, bytes);
+    if (!hash || *hash != content_hash) continue;
+    RETURN_IF_ERROR(BeginTransaction());
+    has_orphans_ = true;
+    RETURN_IF_ERROR(RemoveLogRows(database_, run_id_, earlier));
+    if (const auto followed = by_path_.find(earlier); followed != by_path_.end())
+      followed->second->has_rows = false;
+  }
   return {};
 }
 

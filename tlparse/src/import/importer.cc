@@ -332,6 +332,7 @@ Result<ImportSummary> ImportIntoExisting(const std::vector<FoundLog>& logs,
                                          const ImportOptions& options) {
   ASSIGN_OR_RETURN(Database database,
                    Database::Open(options.database_path, Database::Mode::kAppend));
+  if (options.wait_for_locks) database.WaitForLocks(options.wait_for_locks);
   RETURN_IF_ERROR(database.Execute("BEGIN IMMEDIATE"));
   Result<ImportSummary> summary = [&]() -> Result<ImportSummary> {
     // What was followed has the tables of this program.

@@ -11,6 +11,7 @@
 #include "log/find_logs.h"
 #include "runtime/find_inputs.h"
 #include "runtime/reader.h"
+#include "store/database.h"
 
 namespace tlparse {
 
@@ -37,6 +38,8 @@ struct ImportOptions {
   RuntimeOptions runtime;
   // Called from time to time, by one thread at a time, not always the caller's.
   std::function<void(const ImportProgress&)> on_progress;
+  // For `append`: as Database::WaitForLocks.
+  Database::LockWait wait_for_locks;
   // Maximum number of threads, including the caller's; 0: one for each core. The rows do not depend
   // on it.
   int threads = 0;

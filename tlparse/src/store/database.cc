@@ -6,6 +6,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <thread>
 
 #include "base/file_lock.h"
 #include "store/schema.h"
@@ -201,8 +202,31 @@ Result<Database> Database::Open(const std::string& path, Mode mode) {
 }
 
 Error Database::LastError(std::string_view doing) const {
+  if ((sqlite3_errcode(connection_.get()) & 0xff) == SQLITE_BUSY) {
+    return Error{ErrorCode::kIo,
+                 fmt::format("another program has locked the database '{}'", path_)};
+  }
   return Error{ErrorCode::kDatabase,
                fmt::format("{} '{}': {}", doing, path_, sqlite3_errmsg(connection_.get()))};
+}
+
+struct Database::LockWaiter {
+  LockWait wait;
+  std::chrono::steady_clock::time_point since;
+};
+
+void Database::WaitForLocks(LockWait wait) {
+  waiter_ = std::make_unique<LockWaiter>(LockWaiter{std::move(wait), {}});
+  const auto call = [](void* waiter, int count) {
+    auto& self = *static_cast<LockWaiter*>(waiter);
+    const auto now = std::chrono::steady_clock::now();
+    if (count == 0) self.since = now;
+    if (!self.wait(std::chrono::duration_cast<std::chrono::milliseconds>(now - self.since)))
+      return 0;
+    std::this_thread::sleep_for(std::chrono::milliseconds(count < 10 ? 5 : 50));
+    return 1;
+  };
+  sqlite3_busy_handler(connection_.get(), call, waiter_.get());
 }
 
 void Database::KeepStatements() {

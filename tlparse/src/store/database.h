@@ -4,8 +4,10 @@
 
 #include <sqlite3.h>
 
+#include <chrono>
 #include <concepts>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -97,7 +99,11 @@ class Database {
   // From now on statements that are not used any more are kept, and Prepare returns one of the same
   // text: for answers that are made again and again.
   void KeepStatements();
-  // The same, cached: the statement is returned reset, with its earlier bindings. Not to be used
+  // While another program holds a lock of the database, `wait` is called again and again with the
+  // time that has passed; false: the statement fails. By default it fails after ten seconds.
+  using LockWait = std::function<bool(std::chrono::milliseconds)>;
+  void WaitForLocks(LockWait wait);
+  // As Prepare, cached: the statement is returned reset, with its earlier bindings. Not to be used
   // while an earlier use continues. Lives as long as the database.
   Result<Statement*> PrepareKept(const std::string& sql);
   // Ends the uses of all that are kept, and the read transactions that they hold.
@@ -123,7 +129,9 @@ class Database {
   Error LastError(std::string_view doing) const;
   Result<sqlite3_stmt*> Compile(std::string_view sql);
 
-  FileDescriptor lock_;  // kAppend; closed after the connection
+  struct LockWaiter;
+  std::unique_ptr<LockWaiter> waiter_;  // refers to no other member
+  FileDescriptor lock_;                 // kAppend; closed after the connection
   std::unique_ptr<sqlite3, Closer> connection_;
   std::string path_;
   std::unique_ptr<StatementPool> pool_;
