@@ -26,10 +26,12 @@ std::string CodesByVersion(const FleetReader& reader, const std::string& live) {
   const std::string of_several = fmt::format(
       "PREWHERE load_id GLOBAL IN (SELECT load_id FROM ({}) AS l WHERE versions > 1) WHERE {}",
       loads, live);
+  // By a hash of the four: grouping by two numbers takes half of the time.
   return fmt::format(
-      "SELECT job, function, label, direction, torch_version, day, run_id, content_hash "
-      "FROM (SELECT function, label, direction, load_id, content_hash FROM {0} WHERE {2} "
-      "GROUP BY function, label, direction, load_id, content_hash) AS u "
+      "SELECT job, f AS function, l AS label, d AS direction, torch_version, day, run_id, "
+      "c AS content_hash FROM (SELECT any(function) AS f, any(label) AS l, any(direction) AS d, "
+      "load_id, any(content_hash) AS c FROM {0} WHERE {2} "
+      "GROUP BY load_id, cityHash64(function, label, direction, content_hash)) AS u "
       "ALL INNER JOIN (SELECT load_id, job, day, run_id, torch_version FROM ({3}) AS l "
       "WHERE versions = 1) AS p USING load_id "
       "UNION ALL SELECT job, function, label, direction, torch_version, day, run_id, content_hash "
@@ -122,6 +124,7 @@ Result<FleetAnswer> FleetJobs(FleetReader& reader, const FleetQuestion& question
 
 Result<FleetAnswer> FleetCache(FleetReader& reader, const FleetQuestion& question) {
   FleetAnswer answer;
+  const std::string live = reader.Live(question);
   RETURN_IF_ERROR(reader.ReadInto(
       answer, "hit_rates",
       {{"job"},
@@ -132,14 +135,18 @@ Result<FleetAnswer> FleetCache(FleetReader& reader, const FleetQuestion& questio
        {"misses", Kind::kInt},
        {"bypassed", Kind::kInt},
        {"hit_rate", Kind::kReal}},
-      fmt::format("SELECT job, "
-                  "toString(day) AS d, layer, count() AS n, countIf(state = 0) AS hits, "
-                  "countIf(state IN (1, 2, 5)) AS misses, countIf(state IN (3, 4)), "
-                  "if(hits + misses = 0, NULL, round(hits / (hits + misses), 4)) "
-                  "FROM {} WHERE {} GROUP BY job, day, layer ORDER BY d DESC, job, layer LIMIT {}",
-                  reader.From("cache_event"), reader.Live(question), question.limit)));
+      // Job and day follow from the load: grouping by three numbers takes a third of the time.
+      fmt::format(
+          "SELECT job, toString(day) AS d, l AS layer, sum(n), sumIf(n, state = 0) AS hits, "
+          "sumIf(n, state IN (1, 2, 5)) AS misses, sumIf(n, state IN (3, 4)), "
+          "if(hits + misses = 0, NULL, round(hits / (hits + misses), 4)) "
+          "FROM (SELECT load_id, state, any(layer) AS l, count() AS n "
+          "FROM {0} WHERE {2} GROUP BY load_id, state, cityHash64(layer)) AS c "
+          "ALL INNER JOIN (SELECT DISTINCT load_id, job, day "
+          "FROM {1} WHERE state = 1 AND {2}) AS p USING load_id "
+          "GROUP BY job, day, l ORDER BY d DESC, job, layer LIMIT {3}",
+          reader.From("cache_event"), reader.From("push"), live, question.limit)));
   // What appears on a later day than a job's first one has changed since.
-  const std::string live = reader.Live(question);
   RETURN_IF_ERROR(reader.ReadInto(
       answer, "changing_components",
       {{"name"}, {"changes", Kind::kInt}, {"days", Kind::kInt}, {"jobs", Kind::kInt}},
