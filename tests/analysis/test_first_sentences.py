@@ -155,6 +155,39 @@ class Exceptions(RankTest):
         self.assertIn("out of memory", one["try"])
 
 
+class OtherFiles(RankTest):
+    def of_file(self, folder, node):
+        return graph('L_x_: "f32[4]"', "l_x_ = L_x_", f"# File: {folder}/acts.py:4 in swish, code: return x * f(x)", f'y: "f32[4]" = l_x_.{node}(1)')
+
+    def test_a_library_of_another_folder(self):
+        for rank in range(3):
+            self.rank(rank, self.compile(rank, 0, self.of_file("/opt/v2" if rank == 2 else "/opt/v1", "mul" if rank == 2 else "add")))
+        one, = self.job_findings()
+        self.assertEqual(one["ranks"], [2])
+        self.assertTrue(one["title"].startswith("Rank 2 ran another text of acts.py: 0/0 f: y = l_x_.add → y = l_x_.mul"), one["title"])
+        self.assertEqual(one["detail"], "Rank 2 ran /opt/v2/acts.py, ranks 0,1 /opt/v1/acts.py.")
+
+    def test_a_folder_of_each_rank_is_no_other_text(self):
+        for rank in range(3):
+            self.rank(rank, self.compile(rank, 0, self.of_file(f"/job/{rank}", "mul" if rank == 2 else "add")))
+        one = self.job_findings()[0]
+        self.assertTrue(one["title"].startswith("Rank 2 compiled another graph: 0/0 f: y = l_x_.add → y = l_x_.mul"), one["title"])
+        self.assertIn("rank 0 (1 rank, the majority with those alike as far as their logs go)", " ".join(run("ranks", self.database).split()))
+
+
+class WithoutIds(RankTest):
+    def test_a_failed_export_has_the_line_that_began_it(self):
+        stack = [{"line": 20, "name": "<module>", "filename": 1, "loc": "aoti_compile_and_package(ep)"},
+                 {"line": 161, "name": "aoti_compile_and_package", "filename": 2, "loc": "return f()"}]
+        text = record({"str": ["/u/pack.py", 1]}) + record({"str": ["/usr/lib/python3/dist-packages/torch/_inductor/__init__.py", 2]})
+        text += record({"artifact": {"name": "before_pre_grad_graph", "encoding": "string"}, "stack": stack}, "class GraphModule:\n")
+        text += record({"compilation_metrics": {"fail_type": "RuntimeError", "fail_reason": "no constant", "compile_id": None}})
+        self.log("job/export.log", text)
+        one, = [one for one in self.job_findings() if one["kind"] == "compile_failed"]
+        self.assertEqual((one["title"], one["place"]["file"], one["place"]["line"]),
+                         ("The compile at pack.py:20 failed: RuntimeError: no constant", "/u/pack.py", 20))
+
+
 class TwoJobs(RankTest):
     def test_two_jobs_in_one_folder_are_said_and_not_compared(self):
         for number, script in enumerate(("train.py", "score.py")):

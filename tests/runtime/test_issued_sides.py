@@ -182,6 +182,7 @@ class Sides(RecorderTest):
         found = self.answer("findings", self.ingest(folder, name="logs.db"))["findings"]
         finding, = [one for one in found if one["kind"] == "missing_rank"]
         self.assertRegex(finding["title"], r"^No recorder dump from rank 3; ranks 0-2 have one, and that of rank 1 ends before all_gather #2 of group tp \(2\), which rank 0 issued$")
+        self.assertRegex(finding["detail"], r"The last call in the dumps is that of rank [0-2]: #[0-9]+ [a-z_]+ .* of group ")
         self.assertRegex(finding["detail"], r"The last call of rank 1 in any group is #1 all_reduce .* of group dp \(5\), which no other dump has: rank 3 may be a member of that group")
 
 

@@ -53,6 +53,20 @@ class MeasuredDiff(costs.CostTest):
         return self.ask_diff(a, b)["comparisons"][0]["measured"]
 
     @unittest.skipUnless(profiles.HAS_ZSTD, "no zstd")
+    def test_kernels_that_one_profile_cannot_show_are_not_called_its_own(self):
+        """Without with_stack the profiler has no event of a C++ kernel."""
+        log, trace = self.recording("p_mlp_train")
+        self.ingest("a", log, trace)
+        trace["traceEvents"] = [event for event in trace["traceEvents"] if "cpp_fused" not in event.get("name", "")]
+        self.ingest("b", log, trace)
+        measured = self.measured("a.db", "b.db")
+        self.assertEqual((measured["only_a"], measured["only_b"]), ([], []))
+        unrecorded = measured["compared"]["unrecorded"]
+        self.assertGreater(unrecorded["a_count"], 0)
+        self.assertEqual(unrecorded["b_count"], 0)
+        self.assertIn(f"not compared: {unrecorded['a_count']} C++ kernels of a", " ".join(self.tlparse("diff", "a.db", "b.db").stdout.split()))
+
+    @unittest.skipUnless(profiles.HAS_ZSTD, "no zstd")
     def test_kernels_of_one_name_that_compute_other_things_are_not_compared(self):
         log, trace = self.recording("p_mlp_train")
         self.ingest("a", log, trace)

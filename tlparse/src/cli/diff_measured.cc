@@ -106,6 +106,20 @@ void PrintUnknown(const MeasuredDifference& measured) {
       2, 4);
 }
 
+void PrintUnrecorded(const MeasuredDifference& measured) {
+  for (const bool is_b : {false, true}) {
+    const std::int64_t count = is_b ? measured.unrecorded_b : measured.unrecorded_a;
+    if (count == 0) continue;
+    PrintWrapped(
+        fmt::format("not compared: {} of {} ({}{}): the profiles of {} have no C++ kernels (they "
+                    "are recorded with_stack=True)",
+                    Count(static_cast<std::size_t>(count), "C++ kernel"), is_b ? "b" : "a",
+                    HumanMicroseconds(is_b ? measured.unrecorded.b_us : measured.unrecorded.a_us),
+                    measured.is_per_step ? " per step" : "", is_b ? "a" : "b"),
+        2, 4);
+  }
+}
+
 // The text in place of an empty table.
 std::string NothingSlower(const MeasuredDifference& measured) {
   if (measured.changes.empty()) return {};
@@ -176,6 +190,7 @@ void PrintMeasured(const MeasuredDifference& measured, const Whose& whose, bool 
   }
   PrintOnly(measured, false, all);
   PrintOnly(measured, true, all);
+  PrintUnrecorded(measured);
   PrintUnknown(measured);
 }
 
@@ -199,6 +214,9 @@ void WriteMeasured(JsonWriter& json, const std::optional<MeasuredDifference>& me
   json.Key("unknown").BeginObject().Key("a_count").Int(measured->unknown_a);
   json.Key("b_count").Int(measured->unknown_b).Key("a_us").Real(measured->unknown.a_us);
   json.Key("b_us").Real(measured->unknown.b_us).EndObject();
+  json.Key("unrecorded").BeginObject().Key("a_count").Int(measured->unrecorded_a);
+  json.Key("b_count").Int(measured->unrecorded_b).Key("a_us").Real(measured->unrecorded.a_us);
+  json.Key("b_us").Real(measured->unrecorded.b_us).EndObject();
   json.EndObject().Key("is_fair").Bool(measured->IsFair());
   for (const auto& [key, changes] : {std::pair("changes", &measured->changes),
                                      {"only_a", &measured->only_a},

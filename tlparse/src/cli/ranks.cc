@@ -57,10 +57,10 @@ void PrintClasses(const RanksAnswer& answer, bool all) {
                   [](const JobParticipant& one) { return one.rank.has_value(); });
   for (std::size_t i = 0; i < most; ++i) {
     const RankClass& one = answer.classes[i];
-    const char* role = i > 0                                              ? ""
-                       : 2 * one.ranks.size() > job.participants().size() ? ", the majority"
+    const char* role = i > 0                                     ? ""
+                       : 2 * one.ranks.size() > job.CountOfJob() ? ", the majority"
                        : answer.has_majority
-                           ? ", the majority with those whose logs end earlier"
+                           ? ", the majority with those alike as far as their logs go"
                            : "; there is no majority, the others are compared with this one";
     PrintWrapped(
         fmt::format("{} ({}{}): {}", RanksText(job, one.ranks),

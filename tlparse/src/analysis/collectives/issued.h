@@ -199,6 +199,15 @@ struct EarlyDump {
 };
 std::optional<EarlyDump> FindEarlyDump(const IssuedJob& job);
 
+// The last call that any dump has.
+struct FinalCall {
+  std::string rank;  // "rank 0"
+  std::string call;  // "#21 all_reduce [4] Float from train.py:10 of group default_pg (0)"
+  std::string file;  // empty: unknown
+  std::int64_t line = 0;
+};
+std::optional<FinalCall> FindFinalCall(const IssuedJob& job);
+
 // All problems, then the late arrivals.
 Result<std::vector<CollectiveFinding>> FindAllOfIssued(Database& database, const IssuedJob& job);
 

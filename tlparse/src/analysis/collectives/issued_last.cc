@@ -64,4 +64,20 @@ std::optional<EarlyDump> FindEarlyDump(const IssuedJob& job) {
   return std::nullopt;
 }
 
+std::optional<FinalCall> FindFinalCall(const IssuedJob& job) {
+  std::optional<FinalCall> final_call;
+  std::int64_t latest_ns = INT64_MIN;
+  for (const IssuedGroup& group : job.groups) {
+    for (std::size_t i = 0; i < group.ranks.size(); ++i) {
+      const IssuedCollective& call = group.issued[i].back();
+      if (!call.IsRecorded() || call.start_ns <= latest_ns) continue;
+      latest_ns = call.start_ns;
+      final_call = {RanksText(job, {group.ranks[i]}),
+                    fmt::format("#{} {} of {}", call.sequence, call.Title(), group.Title()),
+                    call.file, call.line};
+    }
+  }
+  return final_call;
+}
+
 }  // namespace tlparse

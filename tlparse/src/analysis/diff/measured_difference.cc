@@ -111,6 +111,8 @@ class KernelComparison {
                    const CostAnswer& b, Divisor b_mean) {
     ASSIGN_OR_RETURN(const std::vector<Kernel> of_a, Load(a_database, a, a_graphs_));
     ASSIGN_OR_RETURN(const std::vector<Kernel> of_b, Load(b_database, b, b_graphs_));
+    has_cpp_a_ = HasCpp(of_a);
+    has_cpp_b_ = HasCpp(of_b);
     std::map<Key, std::vector<const Kernel*>> free_ones;  // of a, in the order of the code
     for (const Kernel& kernel : of_a) {
       if (const std::optional<Key> key = KeyOf(kernel, pair_of_a_)) {
@@ -190,9 +192,19 @@ class KernelComparison {
     return change;
   }
 
+  static bool IsCpp(const Kernel& kernel) { return kernel.sum.row->name.starts_with("cpp_"); }
+  static bool HasCpp(const std::vector<Kernel>& kernels) {
+    return std::any_of(kernels.begin(), kernels.end(), IsCpp);
+  }
+
   // A kernel of which the other side has none, if the log says what it computes.
   void AddAlone(const Kernel& kernel, Divisor mean, bool is_b) {
     const double us = kernel.sum.us;
+    if (IsCpp(kernel) && !(is_b ? has_cpp_a_ : has_cpp_b_)) {
+      ++(is_b ? difference_.unrecorded_b : difference_.unrecorded_a);
+      (is_b ? difference_.unrecorded.b_us : difference_.unrecorded.a_us) += us;
+      return;
+    }
     if (kernel.identity == nullptr || kernel.identity->text.empty()) {
       ++(is_b ? difference_.unknown_b : difference_.unknown_a);
       (is_b ? difference_.unknown.b_us : difference_.unknown.a_us) += us;
@@ -220,6 +232,7 @@ class KernelComparison {
 
   MeasuredDifference& difference_;
   std::map<std::int64_t, std::size_t> pair_of_a_, pair_of_b_;
+  bool has_cpp_a_ = false, has_cpp_b_ = false;
   Graphs a_graphs_, b_graphs_;
 };
 
@@ -251,8 +264,8 @@ void FinishMeasured(MeasuredDifference& difference) {
   for (MeasuredSideTimes* side : {&difference.a, &difference.b}) {
     for (double* us : {&side->window_us, &side->kernel_us, &side->op_us}) divide(*us, side->steps);
   }
-  for (MeasuredCoverage* part :
-       {&difference.lines, &difference.kernels, &difference.ops, &difference.unknown}) {
+  for (MeasuredCoverage* part : {&difference.lines, &difference.kernels, &difference.ops,
+                                 &difference.unknown, &difference.unrecorded}) {
     divide(part->a_us, difference.a.steps);
     divide(part->b_us, difference.b.steps);
   }

@@ -53,7 +53,11 @@ struct MeasuredDifference {
   MeasuredCoverage lines, kernels, ops;
   // Kernels of which the log does not say what they compute: they are not compared.
   std::int64_t unknown_a = 0, unknown_b = 0;
-  MeasuredCoverage unknown;             // their times
+  MeasuredCoverage unknown;  // their times
+  // C++ kernels of one side, where the profiles of the other have none at all: the profiler shows
+  // them only with Python frames, or where the code was compiled to show them.
+  std::int64_t unrecorded_a = 0, unrecorded_b = 0;
+  MeasuredCoverage unrecorded;          // their times
   std::vector<MeasuredChange> changes;  // the greatest increase first
   // Kernels that compute what none of the other side does, the costliest first.
   std::vector<MeasuredChange> only_a, only_b;

@@ -130,6 +130,11 @@ Result<void> AddMissingDumps(FindingContext& context) {
       "Which collectives {} issued is not known. A process that ends before it writes a dump "
       "leaves none.",
       without.size() == 1 ? "it" : "they");
+  if (const std::optional<FinalCall> last = FindFinalCall(context.issued)) {
+    finding.detail +=
+        fmt::format(" The last call in the dumps is that of {}: {}.", last->rank, last->call);
+    if (!last->file.empty()) finding.place = FindingPlace{last->file, last->line, {}};
+  }
   SayEarlyDump(context, without, finding);
   finding.suggestion =
       fmt::format("look at what {} printed, and whether all dumps are among the input",
@@ -307,6 +312,11 @@ Result<void> FindSlowRanks(FindingContext& context) {
   if (stalled && !std::binary_search(slow.begin(), slow.end(), stalled->rank))
     AddStalled(context, *stalled);
   if (slow.empty() || slowest.others_count == 0) return {};
+  // Those that failed did not compile to the end.
+  const std::vector<RankIndex> others = context.Others(slow);
+  if (std::all_of(others.begin(), others.end(),
+                  [&](RankIndex one) { return context.StatusOf(one).state == RankState::kFailed; }))
+    return {};
   const double excess = slowest.compile_s - slowest.lower_median_s;
   Finding finding;
   finding.kind = FindingKind::kSlowRank;

@@ -260,7 +260,8 @@ void AddColdCaches(FindingContext& context) {
                                     finding.detail.empty() ? "" : " ", context.Who(hit_some));
     finding.suggestion =
         "if the ranks have cache directories of their own (TORCHINDUCTOR_CACHE_DIR), share one, or "
-        "fill all of them before the job";
+        "fill all of them before the job; if they were filled, look at what those that missed "
+        "printed: an entry that cannot be read is a miss";
     finding.query = fmt::format("SELECT * FROM cache_event WHERE id IN {}", IdList(cold.ids));
     Finding* const failure = FailureOf(context, finding);
     (failure != nullptr ? failure->evidence : context.findings).push_back(std::move(finding));

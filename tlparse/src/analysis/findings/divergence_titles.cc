@@ -30,34 +30,6 @@ std::string ShortOption(std::string text) {
 
 }  // namespace
 
-// Where a function of a file begins in another line and has the same graph, the file had another
-// text. Names of methods may be of another class.
-std::string DivergenceFinder::OtherText(const RankClass& one, const std::string& file) const {
-  if (file.empty()) return {};
-  const RankIndex reference = Reference().front(), rank = one.ranks.front();
-  for (const std::int32_t slot : job_.slot_order()) {
-    const std::int32_t a = job_.CompileOf(reference, slot), b = job_.CompileOf(rank, slot);
-    if (a < 0 || b < 0) continue;
-    const JobCompile& old_one = job_.compiles()[static_cast<std::size_t>(a)];
-    const JobCompile& new_one = job_.compiles()[static_cast<std::size_t>(b)];
-    const std::string& name = context_.FunctionOf(new_one);
-    if (old_one.line == new_one.line || old_one.line <= 0 || new_one.line <= 0 ||
-        old_one.function_id != new_one.function_id || old_one.file_id != new_one.file_id ||
-        new_one.file_id < 0 || job_.string(new_one.file_id) != file || old_one.graph_content == 0 ||
-        new_one.graph_content == 0 || name.empty() || name == "forward" || name == "__call__" ||
-        name == "<lambda>")
-      continue;
-    // Where the graphs cannot be compared nothing is claimed.
-    const Result<GraphDifference> graphs = CompareGraphs(context_.database, old_one.graph_content,
-                                                         context_.database, new_one.graph_content);
-    if (!graphs || graphs->differs) continue;
-    return fmt::format("{} begins in line {} of it on {}, in line {} on {}.", name, new_one.line,
-                       context_.WhoInside(one.ranks), old_one.line,
-                       context_.WhoInside(Reference()));
-  }
-  return {};
-}
-
 // Where there is no majority both sides are named, and none is the odd one.
 std::string DivergenceFinder::Pair(const RankClass& one, const RankAspect& aspect,
                                    std::string_view of_one, std::string_view of_several,
@@ -224,6 +196,9 @@ std::optional<Difference> DivergenceFinder::Describe(const RankClass& one,
         FindingKind::kGraphDivergence, FindingSeverity::kWarning, aspect.text,
         Pair(one, aspect, "compiled another function there: ", "compiled another function there: ",
              "compiled different functions there: ", aspect.text));
+  if (area == "graphs" && aspect.is_of_lines &&
+      OtherText(one, job_.slots()[static_cast<std::size_t>(aspect.slots.front())].file).empty())
+    return std::nullopt;  // each rank may run its own copy of the code
   if (area == "graphs") return DescribeGraphs(one, aspect);
   return std::nullopt;
 }
@@ -269,19 +244,21 @@ Difference DivergenceFinder::DescribeGraphs(const RankClass& one, const RankAspe
   Finding& finding = difference.finding;
   finding.cause = aspect.text;
   const JobSlot& slot = job_.slots()[static_cast<std::size_t>(aspect.slots.front())];
-  if (const std::string other_text = OtherText(one, slot.file); !other_text.empty()) {
-    const std::string file = slot.file.substr(slot.file.rfind('/') + 1);
-    finding.title = Pair(one, aspect, fmt::format("ran another text of {}: ", file),
-                         fmt::format("ran another text of {}: ", file),
-                         fmt::format("ran different texts of {}: ", file), aspect.text);
-    finding.detail = other_text;
-    finding.suggestion = "start all ranks with the same source files";
-    return difference;
-  }
   std::string text = aspect.text;
   constexpr std::string_view kSaid = "the Dynamo graph differs: ";
   if (const std::size_t at = text.find(kSaid); at != std::string::npos)
     text.erase(at, kSaid.size());
+  OtherFile other = OtherFolder(one, aspect);
+  if (other.name.empty())
+    other = {slot.file.substr(slot.file.rfind('/') + 1), OtherText(one, slot.file)};
+  if (const auto& [file, other_text] = other; !other_text.empty()) {
+    finding.title = Pair(one, aspect, fmt::format("ran another text of {}: ", file),
+                         fmt::format("ran another text of {}: ", file),
+                         fmt::format("ran different texts of {}: ", file), text);
+    finding.detail = other_text;
+    finding.suggestion = "start all ranks with the same source files";
+    return difference;
+  }
   finding.title = Pair(one, aspect, "compiled another graph: ", "compiled another graph: ",
                        "compiled different graphs: ", text);
   if (IsOfDynamicSize(aspect.text)) {

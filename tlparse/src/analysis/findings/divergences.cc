@@ -212,7 +212,8 @@ void TakeInSameBuild(Finding& finding, std::vector<Difference>& others) {
 // Options that a cache key names and options that only the metrics name are one difference.
 void TakeInOptions(Finding& finding, std::vector<Difference>& others) {
   constexpr std::size_t kMostTitle = 400;
-  constexpr std::string_view kSides = " (from ", kColon = ": ";
+  constexpr std::string_view kSides = " (from ", kColon = ": ",
+                             kNoValue = " → a value that the log does not have";
   if (finding.kind != FindingKind::kConfigDivergence || finding.suggestion.empty()) return;
   std::erase_if(others, [&](const Difference& other) {
     const Finding& own = other.finding;
@@ -223,6 +224,12 @@ void TakeInOptions(Finding& finding, std::vector<Difference>& others) {
       return false;
     const std::size_t from = begin + kColon.size();
     const std::string options = own.title.substr(from, own.title.rfind(kSides) - from);
+    // The metrics may lack a value that the cache key has.
+    const std::string name = options.substr(0, options.find_first_of(" :"));
+    if (options.ends_with(kNoValue) &&
+        (finding.title.find(": " + name + ": ") != std::string::npos ||
+         finding.title.find("; " + name + ": ") != std::string::npos))
+      return true;
     finding.title.insert(std::min(finding.title.rfind(kSides), finding.title.size()),
                          "; " + options);
     return true;

@@ -49,7 +49,13 @@ class DivergenceFinder {
   std::optional<Difference> DescribeLookup(const RankClass& one, const RankAspect& aspect,
                                            const std::string& where);
   Difference DescribeGraphs(const RankClass& one, const RankAspect& aspect) const;
+  // A sentence on a file of which the class ran another text than the reference; empty: none is known.
   std::string OtherText(const RankClass& one, const std::string& file) const;
+  // The same of a file of another folder, with its name, where the graphs first differ.
+  struct OtherFile {
+    std::string name, sentence;
+  };
+  OtherFile OtherFolder(const RankClass& one, const RankAspect& aspect) const;
   Difference DescribeOptions(const RankClass& one, const RankAspect& aspect) const;
   std::vector<RankIndex> WithoutOutcome(const RankClass& one, const RankAspect& aspect) const;
   std::string Pair(const RankClass& one, const RankAspect& aspect, std::string_view of_one,

@@ -48,6 +48,25 @@ std::optional<FindingPlace> PlaceOfFailure(const FindingContext& context, const 
   return FindingPlace{context.job.string(compile.file_id), compile.line, {}};
 }
 
+// Of a compile without an id: the user's line that began it, by the stack of its last record with one.
+Result<std::optional<FindingPlace>> PlaceOfRecords(Database& database, std::int64_t compile_id) {
+  ASSIGN_OR_RETURN(
+      Statement frames,
+      database.Prepare(
+          "WITH RECURSIVE frame(id, depth) AS (SELECT (SELECT stack_id FROM record_row "
+          "WHERE compile_id = ? AND stack_id IS NOT NULL ORDER BY id DESC LIMIT 1), 0 UNION ALL "
+          "SELECT s.parent_id, f.depth + 1 FROM frame f JOIN stack_frame s ON s.id = f.id) "
+          "SELECT s.file, s.line, s.code "
+          "FROM frame f JOIN stack_frame s ON s.id = f.id ORDER BY f.depth"));
+  frames.Bind(1, compile_id);
+  while (true) {
+    ASSIGN_OR_RETURN(const bool has_row, frames.Step());
+    if (!has_row) return std::optional<FindingPlace>();
+    if (IsUserFile(frames.Text(0)))
+      return FindingPlace{std::string(frames.Text(0)), frames.Int(1), std::string(frames.Text(2))};
+  }
+}
+
 // dynamo_error and the metrics' fail_type report one exception; the former has the user's line,
 // the latter has the reason alone.
 Result<std::vector<Failure>> LoadFailures(FindingContext& context) {
@@ -138,19 +157,24 @@ Result<bool> AreSuppressed(FindingContext& context, const std::vector<std::int64
 }
 
 std::string TitleOf(const FindingContext& context, const std::vector<RankIndex>& who,
-                    const std::string& compiles, const std::string& cause) {
+                    const std::string& compiles, const std::string& cause,
+                    const std::optional<FindingPlace>& place) {
   const bool has_id = compiles.find("a compile without") == std::string::npos;
   const std::string of = fmt::format("The compile{} of {}",
                                      compiles.find(", ") == std::string::npos ? "" : "s", compiles);
+  // An export, or a compile of AOTInductor.
+  const std::string without_id =
+      fmt::format("{}{}", place ? "The compile at " + PlaceText(*place) : "A compile without an id",
+                  context.HasRanks() ? " on " + context.WhoInside(who) : "");
   if (cause.empty())
     return fmt::format("{} ended without code, and the log names no exception",
-                       !has_id              ? "A compile without an id"
+                       !has_id              ? without_id
                        : context.HasRanks() ? fmt::format("{} on {}", of, context.WhoInside(who))
                                             : of);
+  if (!has_id) return fmt::format("{} failed: {}", without_id, cause);
   if (context.HasRanks())
     return fmt::format("{} failed to compile {}: {}", context.Who(who), compiles, cause);
-  return has_id ? fmt::format("{} failed: {}", of, cause)
-                : fmt::format("A compile without an id failed: {}", cause);
+  return fmt::format("{} failed: {}", of, cause);
 }
 
 void SetMayRunEagerly(Finding& finding) {
@@ -211,15 +235,18 @@ Result<void> AddFailures(FindingContext& context, const std::vector<const Failur
   finding.cause = CauseOfException(first.type, first.reason);
   const bool is_backward =
       std::all_of(group.begin(), group.end(), [](const Failure* one) { return one->is_backward; });
+  finding.place = PlaceOfFailure(context, first);
+  if (!finding.place && first.compile->is_synthetic) {
+    ASSIGN_OR_RETURN(finding.place, PlaceOfRecords(context.database, first.compile->id));
+  }
   finding.title = TitleOf(context, who, (is_backward ? "the backward of " : "") + compiles,
-                          Shorten(finding.cause, 300));
+                          Shorten(finding.cause, 300), finding.place);
   if (finding.cause.empty()) {
     finding.cause = "no exception in the log";
     finding.detail =
         "PyTorch writes none for KeyboardInterrupt, SystemExit and others that are no "
         "Exception. ";
   }
-  finding.place = PlaceOfFailure(context, first);
   finding.suggestion = HintOf(first.reason);
   if (finding.suggestion.empty()) finding.suggestion = AdviceForException(first.reason);
   if (MayRunEagerly(context, group)) {

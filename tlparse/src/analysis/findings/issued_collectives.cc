@@ -55,8 +55,9 @@ bool ExplainsSizes(const Finding& earlier, const Finding& now, std::size_t known
 // Where the schedules know no majority, a finding of theirs names both sides; what was issued may
 // name one of them.
 bool IsSameCause(const Finding& earlier, const Finding& now) {
+  const bool is_of_all = earlier.ranks.empty() && earlier.logs.empty();
   const bool is_among_its_ranks =
-      earlier.ranks == now.ranks ||
+      earlier.ranks == now.ranks || (is_of_all && !now.ranks.empty()) ||
       (!now.ranks.empty() && std::includes(earlier.ranks.begin(), earlier.ranks.end(),
                                            now.ranks.begin(), now.ranks.end()));
   return IsOfSchedules(earlier.kind) && now.kind == FindingKind::kCollectiveDivergence &&

@@ -137,7 +137,8 @@ Result<std::string> InnermostExcess(Database& database, std::int64_t own_id,
 Result<std::optional<SlowestRank>> RankFacts::FindSlowest(Database& database,
                                                           const CacheAnswer& cache) const {
   const auto slowest = std::max_element(compile_s_.begin(), compile_s_.end());
-  if (compile_s_.size() < 2 || *slowest <= 0) return std::optional<SlowestRank>();
+  if (compile_s_.size() < 2 || *slowest <= 0 || job_->CountOfJob() < compile_s_.size())
+    return std::optional<SlowestRank>();
   SlowestRank result;
   result.rank = static_cast<RankIndex>(slowest - compile_s_.begin());
   result.compile_s = *slowest;
@@ -222,6 +223,7 @@ Result<std::optional<StalledCompile>> RankFacts::FindStalled(Database& database,
                                                              const CacheAnswer& cache) const {
   constexpr double kLeastExcessS = 10, kLeastTimes = 3;
   std::optional<StalledCompile> stalled;
+  if (job_->CountOfJob() < compile_s_.size()) return stalled;  // another job takes its own time
   double most_excess = kLeastExcessS;
   std::int32_t own_compile = -1, typical = -1;
   for (std::size_t i = 0; i < job_->slots().size(); ++i) {

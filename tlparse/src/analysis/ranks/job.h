@@ -7,6 +7,7 @@
 // alone. Ranks with equal compile sequences are aligned once.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -145,6 +146,12 @@ class Job {
   std::string FormatRanks(const std::vector<RankIndex>& participants) const;
   // The same after "rank" or "ranks", if one of them has a rank: "rank 2", "ranks 0-3,6".
   std::string NameRanks(const std::vector<RankIndex>& participants) const;
+  // Participants without those of another job.
+  std::size_t CountOfJob() const {
+    return static_cast<std::size_t>(
+        std::count_if(participants_.begin(), participants_.end(),
+                      [](const JobParticipant& one) { return !one.is_of_other_job; }));
+  }
   // Whether there are several participants: a single one has none to differ from.
   bool HasSeveral() const { return participants_.size() > 1; }
 

@@ -244,6 +244,7 @@ Result<std::vector<RankAspect>> RankFacts::Compare(Database& database, RankIndex
               : title + ": the graphs are equal but for the lines of the user's code in them";
       if (difference.differs && !difference.b_source.empty()) text += " at " + difference.b_source;
       aspects.push_back({"graphs", std::move(text), {slot}, std::nullopt, false, is_state});
+      aspects.back().is_of_lines = !difference.differs;
       aspects.back().is_of_numbers =
           difference.differs && DigitsAsZero(difference.a_node) == DigitsAsZero(difference.b_node);
       SetPlace(aspects.back(),

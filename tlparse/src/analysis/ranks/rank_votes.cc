@@ -68,7 +68,9 @@ std::int32_t LastPosition(const Job& job, RankIndex rank) {
 
 }  // namespace
 
-bool IsVote(const RankAspect& aspect) { return !aspect.is_state && !aspect.is_absence; }
+bool IsVote(const RankAspect& aspect) {
+  return !aspect.is_state && !aspect.is_absence && !aspect.is_of_lines;
+}
 
 Thing ThingOf(const RankAspect& aspect) {
   return {aspect.area, aspect.slots.empty() ? -1 : aspect.slots.front()};
@@ -116,7 +118,10 @@ void CountVotes(RanksAnswer& answer) {
     voter_count += is_of_job(static_cast<RankIndex>(i));
   for (const RankClass& one : answer.classes) {
     if (!is_of_job(one.ranks.front())) continue;
-    if (&one == &answer.classes.front() || IsAlikeAsFarAsItGoes(answer, one))
+    const bool differs_in_lines =
+        std::all_of(one.aspects.begin(), one.aspects.end(),
+                    [](const RankAspect& aspect) { return aspect.is_of_lines; });
+    if (&one == &answer.classes.front() || differs_in_lines || IsAlikeAsFarAsItGoes(answer, one))
       alike += one.ranks.size();
     std::set<Thing> own;
     for (const RankAspect& aspect : one.aspects) {
