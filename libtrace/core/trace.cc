@@ -270,18 +270,20 @@ void Stop() noexcept {
 }
 
 bool Flush(std::chrono::milliseconds timeout) noexcept {
-  const detail::ErrnoScope keeps_errno;
-  const detail::NotCancelled until_end;
   detail::Trace* const trace = detail::CurrentTrace();
   if (trace == nullptr || trace->queue == nullptr) return true;
+  const detail::ErrnoScope keeps_errno;
+  const detail::NotCancelled until_end;
   return trace->queue->Flush(timeout);
 }
 
 void SetRank(std::optional<uint32_t> rank) noexcept {
+  detail::g_rank.store(rank ? int64_t{*rank} : detail::kNoRank);
+  detail::Trace* const trace = detail::CurrentTrace();
+  if (trace == nullptr) return;
   const detail::ErrnoScope keeps_errno;
   const detail::NotCancelled until_end;
-  detail::g_rank.store(rank ? int64_t{*rank} : detail::kNoRank);
-  if (detail::Trace* const trace = detail::CurrentTrace()) trace->writer.SetRank(rank);
+  trace->writer.SetRank(rank);
 }
 
 std::optional<uint32_t> Rank() noexcept {
