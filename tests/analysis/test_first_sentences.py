@@ -156,8 +156,8 @@ class Exceptions(RankTest):
 
 
 class OtherFiles(RankTest):
-    def of_file(self, folder, node):
-        return graph('L_x_: "f32[4]"', "l_x_ = L_x_", f"# File: {folder}/acts.py:4 in swish, code: return x * f(x)", f'y: "f32[4]" = l_x_.{node}(1)')
+    def of_file(self, folder, node, name="acts"):
+        return graph('L_x_: "f32[4]"', "l_x_ = L_x_", f"# File: {folder}/{name}.py:4 in swish, code: return x * f(x)", f'y: "f32[4]" = l_x_.{node}(1)')
 
     def test_a_library_of_another_folder(self):
         for rank in range(3):
@@ -169,7 +169,7 @@ class OtherFiles(RankTest):
 
     def test_a_folder_of_each_rank_is_no_other_text(self):
         for rank in range(3):
-            self.rank(rank, self.compile(rank, 0, self.of_file(f"/job/{rank}", "mul" if rank == 2 else "add")))
+            self.rank(rank, self.compile(rank, 0, self.of_file(f"/job/{rank}", "mul" if rank == 2 else "add", "acts20")))
         one = self.job_findings()[0]
         self.assertTrue(one["title"].startswith("Rank 2 compiled another graph: 0/0 f: y = l_x_.add → y = l_x_.mul"), one["title"])
         self.assertIn("rank 0 (1 rank, the majority with those alike as far as their logs go)", " ".join(run("ranks", self.database).split()))

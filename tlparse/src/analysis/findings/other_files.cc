@@ -7,6 +7,7 @@
 #include "analysis/diff/graph_difference.h"
 #include "analysis/findings/divergences.h"
 #include "artifacts/common/text/python_traceback.h"
+#include "base/ascii.h"
 
 namespace tlparse {
 namespace {
@@ -44,12 +45,22 @@ std::map<std::string, std::string> OnlyIn(const std::set<std::string>& files,
   return own;
 }
 
-// The path with the number of the rank as "#": folders that each rank has of its own.
-std::string WithoutRank(std::string path, const std::optional<std::int64_t>& rank) {
+// The path with its numbers that are the rank's as "#": folders that each rank has of its own.
+std::string WithoutRank(std::string_view path, const std::optional<std::int64_t>& rank) {
   const std::string number = rank ? std::to_string(*rank) : std::string();
-  for (std::size_t at = 0; !number.empty() && (at = path.find(number, at)) != std::string::npos;)
-    path.replace(at, number.size(), "#");
-  return path;
+  std::string result;
+  for (std::size_t at = 0; at < path.size();) {
+    std::size_t end = at;
+    while (end < path.size() && IsDigit(path[end])) ++end;
+    const std::string_view digits = path.substr(at, end - at);
+    if (digits.empty()) {
+      result += path[at++];
+      continue;
+    }
+    result += digits == number ? "#" : digits;
+    at = end;
+  }
+  return result;
 }
 
 }  // namespace
