@@ -57,7 +57,8 @@ class Unity(unittest.TestCase):
     """Unity builds compile sources of a stage as one, in groups that change with every new file. So no two sources
     of a stage define the same name in an unnamed namespace, whether they are in one group today or not."""
     TYPE = re.compile(r"^(?:template <.*> )?(?:struct|class|enum class|enum|union) (\w+)(?: final)?(?: :[^:].*)?(?: \{.*)?$")
-    VARIABLE = re.compile(r"^(?:static |inline |thread_local |constinit |constexpr |const )[^(={]*?\b(\w+)(?:\[\w*\])*(?: =|\{|;)")
+    VARIABLE = re.compile(r"^(?:static |inline |thread_local |constinit |constexpr |const )[^(={]*?\b(\w+)(?:\[\w*\])*(?: =|\{|;)|^(?:static |inline )?const\w* [^(={]*?\b(k[A-Z]\w*)\(.*\);")
+    FURTHER = re.compile(r", (k[A-Z]\w*)(?: =|\{|\()")  # of a list of constants
     FUNCTION = re.compile(r"^(?!return\b|using\b|namespace\b|static_assert\b|TLPARSE_|#)[\w:<>,&*\[\]\s]*?[\s&*](\w+)\(([^{;]*?)\)(?: const)?(?: noexcept)?\s*\{")
 
     def parameters(self, text):
@@ -84,8 +85,10 @@ class Unity(unittest.TestCase):
                 continue
             found = self.TYPE.match(line) or self.VARIABLE.match(line)
             if found:
-                if not line.endswith(";") or "{" in line or "=" in line:
-                    yield found.group(1)
+                if not line.endswith(";") or re.search("[{=(]", line):
+                    yield next(filter(None, found.groups()))
+                    if line.startswith("const") and " = {" not in line:
+                        yield from self.FURTHER.findall(line)
                 continue
             head = []  # a head may take several lines; it ends with its brace, a declaration with a semicolon
             for part in lines[number:number + 8]:
@@ -118,9 +121,9 @@ class Unity(unittest.TestCase):
                               if any(STAGES.index(header.split(os.sep)[0]) <= STAGES.index(key[0]) for header in of_headers.get(key[1], ()))})
 
     def test_it_finds_them(self):
-        text = "namespace a {\nint Not();\nnamespace {\nstruct One {\n  int b;\n};\nstruct Two;\nconstexpr int kThree = 3;\nint Four(const A& a,\n" \
+        text = "namespace a {\nint Not();\nnamespace {\nstruct One {\n  int b;\n};\nstruct Two;\nconstexpr int kThree = 3;\nconstexpr seconds kSeven(7), kEight(8);\nint Four(const A& a,\n" \
                "         int b = 2) {\n  return 1;\n}\nint Declared(int a);\nusing Five = int;\nvoid Six() {}\n}  // namespace\nint Out() {\n}\n}\n"
-        self.assertEqual(["One", "kThree", "Four(const A&, int)", "Six()"], list(self.names(text)))
+        self.assertEqual(["One", "kThree", "kSeven", "kEight", "Four(const A&, int)", "Six()"], list(self.names(text)))
 
 
 if __name__ == "__main__":

@@ -19,8 +19,8 @@ constexpr std::chrono::seconds kMostView(5);
 // Findings cost what the database is large, not what was added. While logs grow they are this far
 // apart; they are made sooner when no log has grown for so long, or when the state of the ranks asks
 // for them.
-constexpr std::chrono::seconds kMostFindings(15);
-constexpr std::chrono::seconds kQuiet(3);
+constexpr std::chrono::seconds kBetweenFindings(15);
+constexpr std::chrono::seconds kQuietLogs(3);
 // Neither is made again before this many times the CPU that it took has passed.
 constexpr double kTimesCost = 50;
 
@@ -72,7 +72,7 @@ bool WatchRhythm::AreFindingsDue(bool has_turned, bool may_be_stuck) const {
   const auto age = now - *found_;
   if (age < PauseAfter(findings_cpu_s_)) return false;
   if (has_turned || (may_be_stuck && age >= kMostView)) return true;
-  return has_news_to_find_ && (age >= kMostFindings || now - changed_ >= kQuiet);
+  return has_news_to_find_ && (age >= kBetweenFindings || now - changed_ >= kQuietLogs);
 }
 
 }  // namespace tlparse
