@@ -47,6 +47,31 @@ class Ends(watching.Watching):
         self.assertIn("recompile", over.stdout)
         self.assertEqual(self.start("--db", "w.db", "--until-idle", "2s", "--max-recompiles", "0").wait(watching.LIMIT_S), 1)
 
+    def test_changed_findings(self):
+        """A finding that concerns other ranks than before is shown again; each id is open once at a time."""
+        logs = {}
+        for index in range(4):
+            log = harness.bundled("hang_in_compile", index)
+            logs[os.path.basename(log).removesuffix(".zst").removesuffix(".gz")] = harness.log_bytes(log)
+        hanging, = (name for name in logs if "rank_2" in name)
+        process = self.start("--db", "w.db", "--json")
+        plain = self.start("--db", "v.db")
+        self.wait_for("the databases", lambda: [harness.rows(self.path(name), "SELECT count(*) FROM run") for name in ("v.db", "w.db")]
+                      == [[[1]], [[1]]])
+        for name, data in logs.items():
+            self.append(name, data)
+        self.wait_for("the rank that hangs", lambda: [2] in [finding["ranks"] for finding in self.findings("stuck")])
+        self.append(hanging.replace("rank_2", "rank_4"), logs[hanging].replace(b'"rank": 2', b'"rank": 4'))
+        self.wait_for("the other one", lambda: [2, 4] in [finding["ranks"] for finding in self.findings("stuck", "changed")])
+        self.wait_for("its line", lambda: re.search(r"\d changed: error: Ranks 2,4 have been inside 1/0 grad_sync", self.output()))
+        self.end(process)
+        self.end(plain)
+        standing = set()
+        for event in self.events():
+            if event["event"] == "finding":
+                self.assertEqual(event["state"] == "open", event["finding"]["id"] not in standing, event)
+                (standing.discard if event["state"] == "settled" else standing.add)(event["finding"]["id"])
+
     def status_lines(self):
         """The latest lines of state, without their times."""
         lines = [line.partition(" ")[2] for line in self.output().splitlines()]

@@ -100,19 +100,31 @@ bool WatchView::MayBeStuck() const {
          });
 }
 
-// New findings, and findings that are no longer there.
+bool WatchView::IsChanged(const Finding& before, const Finding& now) {
+  return before.severity != now.severity || before.ranks != now.ranks || before.logs != now.logs ||
+         before.compiles != now.compiles;
+}
+
+// New and changed findings, and findings that are no longer there. Of several with one id the most
+// urgent counts.
 void WatchView::Compare(std::vector<Finding> findings) {
   const auto now = std::chrono::steady_clock::now();
   std::map<std::string, Standing> standing;
   order_.clear();
   for (Finding& finding : findings) {
     const std::string id = finding.id;
+    if (standing.contains(id)) continue;
+    order_.push_back(id);
     const auto known = standing_.find(id);
-    if (!standing.contains(id)) order_.push_back(id);
     Standing& entry = standing[id];
-    entry.since = known == standing_.end() ? now : known->second.since;
-    if (known != standing_.end()) entry.alerted = known->second.alerted;
-    if (known == standing_.end()) opened_.push_back(finding);
+    if (known == standing_.end()) {
+      entry.since = now;
+      opened_.push_back(finding);
+    } else {
+      entry.since = known->second.since;
+      entry.alerted = std::move(known->second.alerted);
+      if (IsChanged(known->second.finding, finding)) changed_.push_back(finding);
+    }
     entry.finding = std::move(finding);
   }
   for (auto& [id, entry] : standing_) {
@@ -271,7 +283,12 @@ void WatchView::Show(bool is_last) {
   } else {
     ShowLines(lines);
   }
+  ClearNews();
+}
+
+void WatchView::ClearNews() {
   opened_.clear();
+  changed_.clear();
   settled_.clear();
 }
 
@@ -309,6 +326,7 @@ void WatchView::ShowLines(const std::vector<std::string>& lines) {
   }
   shown_lines_ = std::move(keys);
   for (const Finding& finding : opened_) print(Line(finding));
+  for (const Finding& finding : changed_) print("changed: " + Line(finding));
   for (const Finding& finding : settled_) print("settled: " + finding.title);
   std::fflush(stdout);
 }
@@ -346,9 +364,9 @@ void WatchView::ShowJson() {
     std::printf("%s\n", json.text().c_str());
   };
   for (const Finding& finding : opened_) print("open", finding);
+  for (const Finding& finding : changed_) print("changed", finding);
   for (const Finding& finding : settled_) print("settled", finding);
-  opened_.clear();
-  settled_.clear();
+  ClearNews();
   std::fflush(stdout);
 }
 

@@ -59,7 +59,9 @@ class WatchView {
   };
   Result<void> LoadCache(Database& database);
   std::ptrdiff_t FailedCount() const;
+  static bool IsChanged(const Finding& before, const Finding& now);
   void Compare(std::vector<Finding> findings);
+  void ClearNews();
   void RunAlerts();
   struct Class;
   std::string LineOf(const ProcessStatus& row, const Class& one) const;
@@ -78,12 +80,12 @@ class WatchView {
   bool is_running_ = true;
   bool found_running_ = true;  // is_running_ and FailedCount when the findings were made
   std::ptrdiff_t found_failed_ = 0;
-  std::map<std::int64_t, Cache> cache_;        // by process
-  std::map<std::string, Standing> standing_;   // findings by id
-  std::vector<std::string> order_;             // their ids, the most urgent first
-  std::vector<Finding> opened_, settled_;      // since the last Show
-  std::map<std::int64_t, std::string> shown_;  // by process: the last output of --json
-  std::optional<bool> shown_running_;          // the last `job` event of --json
+  std::map<std::int64_t, Cache> cache_;              // by process
+  std::map<std::string, Standing> standing_;         // findings by id
+  std::vector<std::string> order_;                   // their ids, the most urgent first
+  std::vector<Finding> opened_, changed_, settled_;  // since the last Show
+  std::map<std::int64_t, std::string> shown_;        // by process: the last output of --json
+  std::optional<bool> shown_running_;                // the last `job` event of --json
   std::vector<std::string> shown_lines_;
   WatchScreen screen_;
 };
