@@ -51,7 +51,8 @@ class Findings(RecorderTest):
         groups = {group["name"]: group for group in issued["groups"]}
         self.assertEqual(("0,1,3", "2"), (groups["1"]["ranks"]["ranks"], groups["1"]["unknown"]["ranks"]))
         self.assertEqual(["2"] * 3, [one["unknown"]["ranks"] for one in groups["1"]["collectives"]])
-        self.assertEqual([("2,3", "")] + [("3", "2")] * 4, [(one["done"]["ranks"], one["unknown"]["ranks"]) for one in groups["3"]["collectives"]])
+        # The last one may have failed for want of rank 2.
+        self.assertEqual([("2,3", "")] + [("3", "2")] * 3 + [("", "2")], [(one["done"]["ranks"], one["unknown"]["ranks"]) for one in groups["3"]["collectives"]])
         self.assertEqual({""}, {one["not_reached"]["ranks"] for group in issued["groups"] for one in group["collectives"]})
         finding, = issued["findings"]
         self.assertEqual(("stuck", "warning", "0,1,3", 3), (finding["kind"], finding["severity"], finding["ranks"]["ranks"], finding["sequence_number"]))

@@ -114,7 +114,8 @@ void PrintGroup(const IssuedJob& job, const IssuedGroup& group, bool all) {
   if (has_ended) {
     PrintWrapped(
         "ended: the dump does not show whether a call in or after one that timed out, that some "
-        "rank did not reach or that ranks issued differently, completed",
+        "rank did not reach, that ranks issued differently, or the last one of a group with a "
+        "member that has no dump, completed",
         4, 6);
   }
   if (has_enqueued) {

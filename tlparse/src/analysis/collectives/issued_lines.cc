@@ -59,6 +59,21 @@ void SettleMissing(const IssuedGroup& group, IssuedLine& line) {
   line.missing.clear();
 }
 
+// The last call of a group of which a member is unknown, or of which one rank alone is known: where
+// that member did not come, the call returned with an error. Later calls would show that it had not.
+void SettleLast(const IssuedGroup& group, IssuedLine& line) {
+  const bool is_alone = group.ranks.size() == 1 && !group.has_members;
+  if ((line.unknown.empty() && !is_alone) || !NeedsAllRanks(line.usual->plain_op)) return;
+  std::vector<std::size_t> completed;
+  for (std::size_t i = 0; i < group.ranks.size(); ++i) {
+    if (!std::binary_search(line.done.begin(), line.done.end(), group.ranks[i])) continue;
+    const bool is_completed = group.At(i, line.sequence).front()->IsCompleted();
+    (is_completed ? completed : line.ended).push_back(group.ranks[i]);
+  }
+  std::sort(line.ended.begin(), line.ended.end());
+  line.done = std::move(completed);
+}
+
 // Ranks whose files have no lines (JSON dumps) are with those that may have issued the same, if that
 // is one call only.
 void MergeUnplaced(std::map<std::string, const IssuedCollective*>& known, IssuedLine& line) {
@@ -160,6 +175,7 @@ std::vector<IssuedLine> IssuedLines(const IssuedJob& job, const IssuedGroup& gro
     std::sort(line.unknown.begin(), line.unknown.end());
     lines.push_back(std::move(line));
   }
+  if (!lines.empty()) SettleLast(group, lines.back());
   return lines;
 }
 

@@ -22,7 +22,8 @@ struct IssuedLine {
   std::vector<std::size_t> issued;       // whether it ended there is not known
   std::vector<std::size_t> timed_out;    // the last one came after its timeout
   // The call returned, in or after one that timed out, that some rank did not reach or that ranks
-  // issued differently: whether it completed is not known.
+  // issued differently, or as the last of a group of which a member is unknown: whether it completed
+  // is not known.
   std::vector<std::size_t> ended;
   std::vector<std::size_t> missing;  // did not reach it
   // Its file begins with a later number or is cut, is a profile, which covers a part of the job
