@@ -93,8 +93,8 @@ TEST_CASE("JSON strings of any bytes") {
 }
 
 TEST_CASE("HTML escapes at every offset of short and long texts") {
-  for (const std::size_t size : {1, 15, 16, 17, 40, 9000}) {
-    for (std::size_t i = 0; i<size; i += size> 40 ? 97 : 1) {
+  for (const std::size_t size : std::initializer_list<std::size_t>{1, 15, 16, 17, 40, 9000}) {
+    for (std::size_t i = 0; i < size; i += (size > 40 ? 97 : 1)) {
       std::string text(size, 'x');
       text[i] = '<';
       CHECK(Html(text) == text.substr(0, i) + "&lt;" + text.substr(i + 1));
