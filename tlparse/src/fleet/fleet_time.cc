@@ -79,10 +79,10 @@ std::string Sentence(const std::string& function, const std::vector<RunTime>& ti
                      const Jump& jump) {
   const RunTime& before = times[jump.first - 1];
   const RunTime& last = times[jump.last];
-  const std::string change = fmt::format(
-      "{} of job {} went from {} to {} (medians of {} and {} runs)", function, last.job,
-      HumanMicroseconds(jump.before), HumanMicroseconds(jump.after),
-      std::min(kJumpWindow, jump.at - jump.begin), std::min(kJumpWindow, jump.end - jump.at));
+  const std::string change =
+      fmt::format("{} of job {} went from {} to {} (medians of {} and {} runs)", function, last.job,
+                  HumanMicroseconds(jump.before), HumanMicroseconds(jump.after), jump.runs_before,
+                  jump.runs_after);
   if (jump.first < jump.last)
     return fmt::format(
         "{} to {}: {}. The runs differ too much to tell in which of {} of them, from run {} to {}",
