@@ -202,6 +202,7 @@ class TwoJobs(RankTest):
         self.assertEqual((one["kind"], one["severity"]), ("several_jobs", "warning"))
         self.assertRegex(one["title"], r"^The logs are of 2 programs that ran at the same time: ranks 0(#2)?,1(#2)? ran score\.py, ranks 0(#2)?,1(#2)? ran train\.py$")
         self.assertEqual(one["title"].count("0#2,1#2"), 1)
+        self.assertEqual([line.split()[0] for line in run("status", self.database).splitlines() if line[0].isdigit()], ["0", "0#2", "1", "1#2"])
         run("sql", self.database, one["query"])
 
     def test_a_script_that_one_rank_started_is_a_note(self):

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <map>
 #include <set>
@@ -80,6 +81,7 @@ Result<StatusAnswer> AnalyzeStatus(Database& database, const StatusOptions& opti
   ASSIGN_OR_RETURN(const std::vector<RunParticipant> participants,
                    LoadParticipants(database, run_id));
   std::map<std::int64_t, std::string> names;
+  std::map<std::int64_t, std::size_t> order;  // of the processes of ranks
   std::set<std::int64_t> copies;
   for (const RunParticipant& one : participants) {
     if (one.launch == answer.launch && one.processes.empty())
@@ -88,6 +90,7 @@ Result<StatusAnswer> AnalyzeStatus(Database& database, const StatusOptions& opti
       if (!one.copy_of.empty()) copies.insert(process.id);
     }
     if (!one.rank) continue;
+    for (const ParticipantProcess& process : one.processes) order.emplace(process.id, order.size());
     for (const ParticipantProcess& process : one.processes) names[process.id] = one.name;
   }
   ASSIGN_OR_RETURN(const auto readable_bytes, ReadableBytes(database, run_id));
@@ -104,7 +107,7 @@ Result<StatusAnswer> AnalyzeStatus(Database& database, const StatusOptions& opti
   rows.Bind(2, answer.launch);
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, rows.Step());
-    if (!has_row) return answer;
+    if (!has_row) break;
     if (copies.contains(rows.Int(11))) continue;
     ProcessStatus row = RowOf(rows);
     if (const auto name = names.find(row.process_id); row.rank)
@@ -113,6 +116,14 @@ Result<StatusAnswer> AnalyzeStatus(Database& database, const StatusOptions& opti
       row.readable_bytes = end->second;
     answer.rows.push_back(std::move(row));
   }
+  const auto place = [&](const ProcessStatus& row) {
+    const auto found = order.find(row.process_id);
+    return found == order.end() ? order.size() : found->second;
+  };
+  std::stable_sort(
+      answer.rows.begin(), answer.rows.end(),
+      [&](const ProcessStatus& a, const ProcessStatus& b) { return place(a) < place(b); });
+  return answer;
 }
 
 }  // namespace tlparse

@@ -81,7 +81,10 @@ struct MissingCompiles {
     if (recompiles.size() == 1)
       return ", recompiled because " +
              Shorten(FailedEntriesText(recompiles.front().entries, ""), 300);
-    return fmt::format(", recompiled {} times ({})", made, Varied(recompiles));
+    const std::string times = made == 1   ? "once"
+                              : made == 2 ? "twice"
+                                          : fmt::format("{} times", made);
+    return fmt::format(", recompiled {} ({})", times, Varied(recompiles));
   }
 };
 

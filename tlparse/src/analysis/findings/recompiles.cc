@@ -69,7 +69,9 @@ Result<void> LoadEntries(FindingContext& context, const std::set<std::int64_t>& 
   if (function.shown_ids.size() > kMostShown) function.shown_ids.resize(kMostShown);
   for (const std::int64_t id : function.shown_ids) {
     Recompile& one = function.recompiles.emplace_back();
-    one.label = context.job.string(context.job.FindCompile(id)->label_id);
+    const JobCompile& compile = *context.job.FindCompile(id);
+    one.label = context.job.string(compile.label_id);
+    if (compile.generation > 0) one.label += fmt::format(" (after reset {})", compile.generation);
     one.is_refused = refused.contains(id);
     ASSIGN_OR_RETURN(one.entries, LoadFailedEntries(context.database, id));
     if (one.entries.empty() || !function.place.file.empty()) continue;
