@@ -32,6 +32,13 @@ class GuardsThatFailed(SentenceTest):
             path = self.log(name if rank is None else f"{name}/dedicated_log_torch_trace_rank_{rank}_abcdefgh.log", *parts)
         return path if ranks == (None,) else os.path.join(self.scratch, name)
 
+    def test_compiles_after_a_reset_are_told_apart(self):
+        with open(self.job_of([[], ["0/0: n == 1"]])) as log:
+            text = log.read()
+        database = self.ingest(self.log("reset.log", text, text.replace("n == 1", "n == 2")))
+        one = next(one for one in self.findings(database) if one["kind"] == "recompiles")
+        self.assertIn("0/1 after 0/0: n == 1; 0/1 (after reset 1) after 0/0: n == 2", one["detail"])
+
     def test_every_reason_is_named(self):
         database = self.ingest(self.job_of(self.REASONS))
         one = next(one for one in self.findings(database) if one["kind"] == "recompiles")
