@@ -174,7 +174,9 @@ LiveJob Watch::Live() const {
 Result<void> Watch::Look(bool is_last) {
   const double began_s = CpuSeconds();
   Database& database = follower_->database();
-  RETURN_IF_ERROR(view_.Look(database, Live()));
+  const bool is_known = view_.HasRows() && !rhythm_.HasNewsToView() && !is_last;
+  if (!is_known) RETURN_IF_ERROR(view_.Read(database));
+  view_.Look(Live());
   const double read_s = CpuSeconds();
   if (view_.HasRows() &&
       (is_last || rhythm_.AreFindingsDue(view_.HasTurned(), view_.MayBeStuck()))) {

@@ -22,7 +22,7 @@ constexpr std::chrono::seconds kMostView(5);
 constexpr std::chrono::seconds kBetweenFindings(15);
 constexpr std::chrono::seconds kQuietLogs(3);
 // Neither is made again before this many times the CPU that it took has passed.
-constexpr double kTimesCost = 50;
+constexpr double kTimesCost = 100;
 
 std::chrono::duration<double> PauseAfter(double cpu_s) {
   return std::chrono::duration<double>(kTimesCost * cpu_s);

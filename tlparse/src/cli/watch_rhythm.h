@@ -22,6 +22,8 @@ class WatchRhythm {
   void NoteView(double cpu_s);
   void NoteFindings(double cpu_s);
   bool IsViewDue() const;
+  // Whether the database has changed since the state was read.
+  bool HasNewsToView() const { return has_news_to_view_; }
   // `has_turned`, `may_be_stuck`: see WatchView.
   bool AreFindingsDue(bool has_turned, bool may_be_stuck) const;
 

@@ -55,17 +55,20 @@ Result<void> WatchView::LoadCache(Database& database) {
   }
 }
 
-Result<void> WatchView::Look(Database& database, const LiveJob& live) {
-  live_ = live;
-  StatusOptions status_options;
-  status_options.run = options_.run;
+Result<void> WatchView::Read(Database& database) {
+  StatusOptions options;
+  options.run = options_.run;
   ASSIGN_OR_RETURN(const std::int64_t processes, database.QueryInt("SELECT count(*) FROM process"));
   if (processes == 0) return {};
-  ASSIGN_OR_RETURN(status_, AnalyzeStatus(database, status_options));
-  RETURN_IF_ERROR(LoadCache(database));
+  ASSIGN_OR_RETURN(status_, AnalyzeStatus(database, options));
+  return LoadCache(database);
+}
+
+void WatchView::Look(const LiveJob& live) {
+  live_ = live;
+  if (!HasRows()) return;
   is_running_ = IsRunning(status_, live_);
   RunAlerts();
-  return {};
 }
 
 Result<void> WatchView::Find(Database& database) {

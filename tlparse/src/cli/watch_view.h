@@ -30,7 +30,9 @@ class WatchView {
   WatchView(WatchViewOptions options, std::vector<WatchAlert> alerts, std::string command);
 
   // Reads the state of the ranks from the database.
-  Result<void> Look(Database& database, const LiveJob& live);
+  Result<void> Read(Database& database);
+  // What was read, with the state of the files.
+  void Look(const LiveJob& live);
   bool HasRows() const { return !status_.rows.empty(); }
   // Makes the findings, after Look has read rows.
   Result<void> Find(Database& database);
