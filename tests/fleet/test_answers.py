@@ -234,6 +234,15 @@ class Answers(EndToEnd):
                   f"'inductor_config[max_fusion_size]', MD5('{name}'), MD5('{name}') FROM (SELECT load_id AS l FROM push WHERE job = "
                   f"'job of train_order') AS t CROSS JOIN (SELECT number AS n FROM numbers({DAYS})) AS d WHERE {condition}")
 
+    def test_several_launches_in_one_run_are_named(self):
+        database = self.path("restarted.db")
+        self.tlparse(os.path.dirname(bundled("restart_elastic")), "--db-only", "--db", database, "--run", "restarted")
+        for url in self.urls:
+            self.tlparse("push", database, "--url", url, "--job", "restarted", "--day", "2026-10-05")
+        processes = rows(database, "SELECT count(*) FROM (SELECT rank FROM process GROUP BY rank HAVING count(*) > 1)")[0][0]
+        self.assertGreater(processes, 1)
+        self.assertIn(f"{processes} ranks have several processes", " ".join(self.ask("ranks", "--job", "restarted")["notes"]))
+
     def test_a_planted_regression_is_named(self):
         self.plant(self.servers[0].query)
         if len(self.urls) > 1:

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Servers that stay silent: a command ends after --timeout, but not while the server says that it works on the request."""
 
+import contextlib
 import json
 import os
 import re
@@ -31,6 +32,13 @@ HALF_AN_ERROR = b"HTTP/1.1 500 Error\r\nContent-Length: 100\r\n\r\nCode: 241, me
 MOST_S = 60  # before, a silent server held a command for 300 s
 
 
+def end(one):
+    """Closes a socket that another thread may be reading."""
+    with contextlib.suppress(OSError):
+        one.shutdown(socket.SHUT_RDWR)
+    one.close()
+
+
 class Silent:
     """Accepts connections, sends `first` on each, and no more."""
 
@@ -51,7 +59,7 @@ class Silent:
 
     def close(self):
         for one in (self.listening, *self.open):
-            one.close()
+            end(one)
 
 
 class Closing(Silent):
@@ -121,7 +129,7 @@ class Stopping:
 
     def close(self):
         for one in self.open:
-            one.close()
+            end(one)
 
 
 class Silence(EndToEnd):

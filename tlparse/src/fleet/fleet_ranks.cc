@@ -200,6 +200,17 @@ Result<FleetSection> Collectives(FleetReader& reader, const std::string& run) {
   return all;
 }
 
+// The number of ranks with more than one process.
+Result<std::int64_t> RepeatedRanks(FleetReader& reader, const std::string& run) {
+  ASSIGN_OR_RETURN(const auto rows,
+                   reader.Rows(fmt::format("SELECT toString(count()) FROM (SELECT rank "
+                                           "FROM {} WHERE {} AND rank IS NOT NULL "
+                                           "GROUP BY rank HAVING count() > 1) AS p",
+                                           reader.From("process"), reader.LiveRun(run)),
+                               1));
+  return rows.empty() ? 0 : std::strtoll(rows[0][0].c_str(), nullptr, 10);
+}
+
 }  // namespace
 
 Result<FleetAnswer> FleetRanks(FleetReader& reader, const FleetQuestion& question) {
@@ -244,6 +255,13 @@ Result<FleetAnswer> FleetRanks(FleetReader& reader, const FleetQuestion& questio
   } else if (is_alike) {
     answer.notes.emplace_back("compiles, lookups and collectives are alike on all ranks");
   }
+  ASSIGN_OR_RETURN(const std::int64_t repeated, RepeatedRanks(reader, run));
+  if (repeated > 0)
+    answer.notes.push_back(
+        fmt::format("{} {} several processes, of several launches or of hosts that number their "
+                    "ranks alike; all "
+                    "are compared here. 'tlparse ranks' compares those of one launch",
+                    repeated, repeated == 1 ? "rank has" : "ranks have"));
   answer.notes.emplace_back("'tlparse ranks' prints more about the run when it was pulled");
   return answer;
 }
