@@ -1,5 +1,7 @@
 #include "report/tree/json_format.h"
 
+#include <initializer_list>
+
 #include "report/tree/html.h"
 #include "report/tree/lenient_json.h"
 #include "tests/catch2.h"
