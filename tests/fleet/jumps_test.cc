@@ -226,7 +226,8 @@ TEST_CASE("jumps: what is found among noise") {
   CHECK(PowerOf(TwoKinds(0.07, 3), 1.4).found >= 90);
 }
 
-// Prints the table of docs/measurements/fleet.md: fleet_test "[measure]".
+// Not a test, and not run with the tests: prints the table of docs/measurements/fleet.md
+// (fleet_test "[measure]"). The tests above check the same histories.
 TEST_CASE("jumps: table", "[.][measure]") {
   for (const Shape& shape : Shapes()) std::printf("| %s | %zu |\n", shape.name, FalseJumps(shape));
   for (const double noise : {0.05, 0.1, 0.15, 0.2})

@@ -52,7 +52,7 @@ TEST_CASE("Variables switch tracing on, and bad ones are reported once", "[optio
 
 // What the test below runs as another user.
 TEST_CASE("The environment of a set-user-ID program", "[.set_user_id]") {
-  if (getauxval(AT_SECURE) == 0) exit(77);  // the test below says why
+  if (getauxval(AT_SECURE) == 0) exit(77);  // not set-user-ID: the test below is skipped
   const Options options = Options::FromEnvironment();
   CHECK(options.directory.empty());
   CHECK_FALSE(options.rank);

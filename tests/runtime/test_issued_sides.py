@@ -161,7 +161,7 @@ class Sides(RecorderTest):
         database = self.ingest(folder, name="logs.db")
         text = self.text("collectives", database)
         self.assertIn("group default_pg (0): ranks 0-2; unknown 3", text)
-        # The last call may have failed for want of rank 3; those before did not.
+        # The last call may have failed because rank 3 did not issue it. The calls before it completed.
         self.assertEqual(1, text.count("ended 0-2, unknown 3"), text)
         self.assertIn("rank 3: no dump is among the input; what it issued is unknown", text)
         finding, = [one for one in self.answer("findings", database)["findings"] if one["kind"] == "missing_rank"]

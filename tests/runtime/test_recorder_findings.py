@@ -51,7 +51,7 @@ class Findings(RecorderTest):
         groups = {group["name"]: group for group in issued["groups"]}
         self.assertEqual(("0,1,3", "2"), (groups["1"]["ranks"]["ranks"], groups["1"]["unknown"]["ranks"]))
         self.assertEqual(["2"] * 3, [one["unknown"]["ranks"] for one in groups["1"]["collectives"]])
-        # The last one may have failed for want of rank 2.
+        # The last call may have failed because rank 2 did not issue it.
         self.assertEqual([("2,3", "")] + [("3", "2")] * 3 + [("", "2")], [(one["done"]["ranks"], one["unknown"]["ranks"]) for one in groups["3"]["collectives"]])
         self.assertEqual({""}, {one["not_reached"]["ranks"] for group in issued["groups"] for one in group["collectives"]})
         finding, = issued["findings"]

@@ -42,10 +42,8 @@ bool IsMismatched(const IssuedGroup& group, std::int64_t sequence) {
   return signatures.size() > 1;
 }
 
-// A collective that needs all ranks is not completed on one and not reached by another: a call that
-// returned may have failed, and a rank whose dump is older may have issued it since.
-void SettleMissing(const IssuedGroup& group, IssuedLine& line) {
-  if (line.missing.empty() || !NeedsAllRanks(line.usual->plain_op)) return;
+// Moves the ranks whose call returned, but is not recorded as completed, from `done` to `ended`.
+void KeepCompleted(const IssuedGroup& group, IssuedLine& line) {
   std::vector<std::size_t> completed;
   for (std::size_t i = 0; i < group.ranks.size(); ++i) {
     if (!std::binary_search(line.done.begin(), line.done.end(), group.ranks[i])) continue;
@@ -54,6 +52,13 @@ void SettleMissing(const IssuedGroup& group, IssuedLine& line) {
   }
   std::sort(line.ended.begin(), line.ended.end());
   line.done = std::move(completed);
+}
+
+// A collective that needs all ranks is not completed on one and not reached by another: a call that
+// returned may have failed, and a rank whose dump is older may have issued it since.
+void SettleMissing(const IssuedGroup& group, IssuedLine& line) {
+  if (line.missing.empty() || !NeedsAllRanks(line.usual->plain_op)) return;
+  KeepCompleted(group, line);
   if (line.done.empty()) return;
   line.unknown.insert(line.unknown.end(), line.missing.begin(), line.missing.end());
   line.missing.clear();
@@ -64,14 +69,7 @@ void SettleMissing(const IssuedGroup& group, IssuedLine& line) {
 void SettleLast(const IssuedGroup& group, IssuedLine& line) {
   const bool is_alone = group.ranks.size() == 1 && !group.has_members;
   if ((line.unknown.empty() && !is_alone) || !NeedsAllRanks(line.usual->plain_op)) return;
-  std::vector<std::size_t> completed;
-  for (std::size_t i = 0; i < group.ranks.size(); ++i) {
-    if (!std::binary_search(line.done.begin(), line.done.end(), group.ranks[i])) continue;
-    const bool is_completed = group.At(i, line.sequence).front()->IsCompleted();
-    (is_completed ? completed : line.ended).push_back(group.ranks[i]);
-  }
-  std::sort(line.ended.begin(), line.ended.end());
-  line.done = std::move(completed);
+  KeepCompleted(group, line);
 }
 
 // Ranks whose files have no lines (JSON dumps) are with those that may have issued the same, if that

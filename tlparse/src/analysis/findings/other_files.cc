@@ -45,7 +45,8 @@ std::map<std::string, std::string> OnlyIn(const std::set<std::string>& files,
   return own;
 }
 
-// The path with its numbers that are the rank's as "#": folders that each rank has of its own.
+// The path with "#" in place of each number that equals the rank: "/code/2/a.py" of rank 2 becomes
+// "/code/#/a.py". Ranks that run copies in folders with their own number then have equal paths.
 std::string WithoutRank(std::string_view path, const std::optional<std::int64_t>& rank) {
   const std::string number = rank ? std::to_string(*rank) : std::string();
   std::string result;
