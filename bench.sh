@@ -7,7 +7,7 @@ root=$(cd "$(dirname "$0")" && pwd)
 case ${1:-} in -h | --help) sed -n '2,4s/^# //p' "$0"; exit 0 ;; esac
 
 "$root/scripts/install-deps.sh" bench
-"$root/scripts/build.sh" release -DTRACEKIT_BUILD_BENCH=ON
+"$root/scripts/build.sh" release -DTRACEKIT_BUILD_BENCH=ON -DTRACEKIT_BUILD_LIBTRACE=ON -DTRACEKIT_WITH_TORCH=AUTO
 
 case ${1:-} in
   '' | -*) ;;

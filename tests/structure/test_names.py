@@ -54,11 +54,14 @@ class Names(unittest.TestCase):
 class Unity(unittest.TestCase):
     maxDiff = None
 
-    """Unity builds compile sources of a stage as one, in groups that change with every new file. So no two sources
-    of a stage define the same name in an unnamed namespace, whether they are in one group today or not."""
+    """Unity builds compile sources of a stage as one, in groups that change with every new file and with the preset.
+    So no two sources of a stage define the same name in an unnamed namespace, whether they are in one group today or not,
+    and none defines a name of a header that another one may include."""
     TYPE = re.compile(r"^(?:template <.*> )?(?:struct|class|enum class|enum|union) (\w+)(?: final)?(?: :[^:].*)?(?: \{.*)?$")
     VARIABLE = re.compile(r"^(?:static |inline |thread_local |constinit |constexpr |const )[^(={]*?\b(\w+)(?:\[\w*\])*(?: =|\{|;)|^(?:static |inline )?const\w* [^(={]*?\b(k[A-Z]\w*)\(.*\);")
     FURTHER = re.compile(r", (k[A-Z]\w*)(?: =|\{|\()")  # of a list of constants
+    HEADER_CONSTANT = re.compile(r"^(?:inline constexpr|extern const) [^(={]*?\b(\w+)(?:\[\w*\])*(?: =|\{|;)")
+    LOCAL_CONSTANT = re.compile(r"^ +(?:static )?(?:constexpr|const) [^(={]*?\b(k[A-Z]\w*)(?:\[\w*\])*(?: =|\{|\()")
     FUNCTION = re.compile(r"^(?!return\b|using\b|namespace\b|static_assert\b|TLPARSE_|#)[\w:<>,&*\[\]\s]*?[\s&*](\w+)\(([^{;]*?)\)(?: const)?(?: noexcept)?\s*\{")
 
     def parameters(self, text):
@@ -108,17 +111,40 @@ class Unity(unittest.TestCase):
                 found += 1
         self.assertGreater(found, 1000)
         self.assertEqual({}, {"%s: %s" % key: sorted(paths) for key, paths in places.items() if len(paths) > 1})
-        # A function and a type of one name; a name that is a type of a header which another source may include.
+        # A function and a type of one name; a name of a header which another source may include; a constant of a function
+        # that hides one of another source.
         kinds, of_headers = {}, {}
         for (stage, defined), paths in places.items():
             kinds.setdefault((stage, defined.split("(")[0]), {}).setdefault("(" in defined, set()).update(paths)
         for path in below(SOURCES, ".h"):
-            for name in Names().types(read(path)):
-                if name.count("::") == 1:
-                    of_headers.setdefault(name.split("::")[1], set()).add(os.path.relpath(path, SOURCES))
+            for name in self.names_of_header(read(path)):
+                of_headers.setdefault(name, set()).add(os.path.relpath(path, SOURCES))
         self.assertEqual({}, {"%s: %s" % key: sorted(set().union(*of_kind.values())) for key, of_kind in kinds.items() if len(of_kind) > 1})
         self.assertEqual({}, {"%s: %s" % key: sorted(of_headers[key[1]].union(*of_kind.values())) for key, of_kind in kinds.items()
-                              if any(STAGES.index(header.split(os.sep)[0]) <= STAGES.index(key[0]) for header in of_headers.get(key[1], ()))})
+                              if any(self.precedes(header, key[0]) for header in of_headers.get(key[1], ()))})
+        hidden = {}
+        for path in below(SOURCES, ".cc"):
+            name = os.path.relpath(path, SOURCES)
+            stage = name.split(os.sep)[0]
+            for local in (found.group(1) for found in map(self.LOCAL_CONSTANT.match, read(path).splitlines()) if found):
+                others = {header for header in of_headers.get(local, ()) if self.precedes(header, stage)} | places.get((stage, local), set())
+                if others:
+                    hidden["%s: %s" % (name, local)] = sorted(others)
+        self.assertEqual({}, hidden)
+
+    @staticmethod
+    def precedes(header, stage):
+        return STAGES.index(header.split(os.sep)[0]) <= STAGES.index(stage)
+
+    def names_of_header(self, text):
+        """The types and constants that a header puts into the namespace of all."""
+        for name in Names().types(text):
+            if name.count("::") == 1:
+                yield name.split("::")[1]
+        for line in text.splitlines():
+            found = self.HEADER_CONSTANT.match(line)
+            if found:
+                yield found.group(1)
 
     def test_it_finds_them(self):
         text = "namespace a {\nint Not();\nnamespace {\nstruct One {\n  int b;\n};\nstruct Two;\nconstexpr int kThree = 3;\nconstexpr seconds kSeven(7), kEight(8);\nint Four(const A& a,\n" \

@@ -124,12 +124,12 @@ Result<Phases> LoadPhases(Database& database, const JobCompile& compile) {
   row.Bind(1, compile.id);
   Phases phases;
   if (compile.duration_us != 0)
-    phases[kPhases[0]] = compile.duration_us + compile.backward_duration_us;
+    phases[kCompilePhases[0]] = compile.duration_us + compile.backward_duration_us;
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, row.Step());
     if (!has_row) return phases;
     for (int i = 0; i < 6; ++i) {
-      if (!row.IsNull(i)) phases[kPhases[i + 1]] = row.Int(i);
+      if (!row.IsNull(i)) phases[kCompilePhases[i + 1]] = row.Int(i);
     }
   }
 }

@@ -61,8 +61,8 @@ struct ParticipantFacts {
 };
 
 // The whole of a compile, and the phases that its metrics measure.
-inline constexpr const char* kPhases[] = {"total",    "dynamo", "aot_autograd", "inductor",
-                                          "code_gen", "triton", "backward"};
+inline constexpr const char* kCompilePhases[] = {"total",    "dynamo", "aot_autograd", "inductor",
+                                                 "code_gen", "triton", "backward"};
 // Microseconds by phase; what the log lacks is missing.
 using Phases = std::map<std::string, std::int64_t>;
 Result<Phases> LoadPhases(Database& database, const JobCompile& compile);

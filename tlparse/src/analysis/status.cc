@@ -12,11 +12,11 @@
 namespace tlparse {
 namespace {
 
-constexpr std::array<std::string_view, 3> kNames = {"compiling", "between_compiles", "failed"};
+constexpr std::array<std::string_view, 3> kStateNames = {"compiling", "between_compiles", "failed"};
 
 RankState StateOf(std::string_view name) {
-  for (std::size_t i = 0; i < kNames.size(); ++i) {
-    if (kNames[i] == name) return static_cast<RankState>(i);
+  for (std::size_t i = 0; i < kStateNames.size(); ++i) {
+    if (kStateNames[i] == name) return static_cast<RankState>(i);
   }
   return RankState::kBetweenCompiles;
 }
@@ -62,7 +62,7 @@ ProcessStatus RowOf(const Statement& rows) {
 
 }  // namespace
 
-std::string_view Name(RankState state) { return kNames[static_cast<std::size_t>(state)]; }
+std::string_view Name(RankState state) { return kStateNames[static_cast<std::size_t>(state)]; }
 
 std::string ProcessStatus::Title() const {
   return (is_backward ? "the backward of " : "") + compile +

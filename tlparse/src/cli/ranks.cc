@@ -42,7 +42,7 @@ const char* SameThing(const Job& job, const RankClass& all_ranks) {
 
 void PrintClasses(const RanksAnswer& answer, bool all) {
   const Job& job = answer.job();
-  constexpr std::size_t kMostClasses = 12;
+  constexpr std::size_t kMostShown = 12;
   if (answer.classes.size() == 1) {
     const RankClass& all_ranks = answer.classes.front();
     PrintWrapped(fmt::format("{}{}{}", RanksText(job, all_ranks.ranks), SameThing(job, all_ranks),
@@ -51,7 +51,7 @@ void PrintClasses(const RanksAnswer& answer, bool all) {
     return;
   }
   const std::size_t most =
-      all ? answer.classes.size() : std::min(answer.classes.size(), kMostClasses);
+      all ? answer.classes.size() : std::min(answer.classes.size(), kMostShown);
   const bool has_ranks =
       std::any_of(job.participants().begin(), job.participants().end(),
                   [](const JobParticipant& one) { return one.rank.has_value(); });

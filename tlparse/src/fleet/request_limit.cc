@@ -103,10 +103,10 @@ RequestLimit::Ended RequestLimit::End() {
 }
 
 void RequestLimit::Prolong() {
-  constexpr std::chrono::milliseconds kLongest{30'000};
+  constexpr std::chrono::milliseconds kLongestWait{30'000};
   const Clock::time_point now = Clock::now();
   deadline_ = now + silence_;
-  ask_at_ = now + std::min(silence_ / 3, kLongest);
+  ask_at_ = now + std::min(silence_ / 3, kLongestWait);
 }
 
 void RequestLimit::EndConnection(Ended why) {

@@ -92,8 +92,8 @@ Result<void> TableWriter::Read(RowBinaryReader& reader) {
 const TableWriter::Value& TableWriter::ValueOf(std::string_view column) const {
   for (std::size_t i = 0; i < table_.columns.size(); ++i)
     if (table_.columns[i].name == column) return values_[i];
-  static const Value kNone{true, 0, 0, {}, {}};
-  return kNone;
+  static const Value kNullValue{true, 0, 0, {}, {}};
+  return kNullValue;
 }
 
 bool TableWriter::InternContent() {

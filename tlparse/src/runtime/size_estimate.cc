@@ -13,7 +13,7 @@ struct TextRatio {
 // profiles 11 to 17 and 13 to 25 times.
 constexpr TextRatio kLogText = {8, 28};
 constexpr TextRatio kProfileText = {14, 18};
-constexpr double kMostText = 28;
+constexpr double kMostTextFactor = 28;
 
 // Bytes of the database for each byte of text: logs took 1.0 to 1.2, profiles 0.01 to 0.17.
 constexpr double kOfLog = 1.1;
@@ -46,7 +46,7 @@ std::int64_t EstimateDatabaseBytes(const FoundInputs& found) {
   ForEach(found, [&](InputKind kind, const std::string&, std::int64_t size_bytes) {
     plain += EstimateDatabaseBytes(kind, "none", size_bytes);
   });
-  if (static_cast<double>(plain) * kMostText < kAnnouncedDatabaseBytes) return plain;
+  if (static_cast<double>(plain) * kMostTextFactor < kAnnouncedDatabaseBytes) return plain;
   std::int64_t sum = 0;
   ForEach(found, [&](InputKind kind, const std::string& path, std::int64_t size_bytes) {
     // A file that cannot be opened adds nothing; the load says why.

@@ -121,8 +121,8 @@ Result<void> ClassFinder::Examine(std::int32_t lookup_slot) {
 // Where no class is a majority: the one whose keys differ least from those of the others. What sets
 // it apart is then a difference to most.
 Result<void> ClassFinder::PutMostAlikeFirst(std::vector<WorkClass>& classes) {
-  constexpr std::size_t kMostCompared = 16;
-  if (classes.size() < 3 || classes.size() > kMostCompared) return {};
+  constexpr std::size_t kMostClassesCompared = 16;
+  if (classes.size() < 3 || classes.size() > kMostClassesCompared) return {};
   std::vector<std::vector<KeyComponent>> components(classes.size());
   for (std::size_t i = 0; i < classes.size(); ++i) {
     const KeySet& set = Lookup(classes[i].lookups.front()).set;

@@ -93,14 +93,14 @@ Result<const std::vector<KeyComponent>*> ClosestFinder::Components(std::int64_t 
 
 Result<std::optional<ClosestKey>> ClosestFinder::Find(const JobLookup& lookup,
                                                       const EarlierKey& own) {
-  constexpr std::size_t kMostCompared = 300;
+  constexpr std::size_t kMostCandidates = 300;
   // What the lookup could have hit: earlier keys of its function and direction. Those of other
   // functions are asked only in earlier runs, where the function may have had another name; in its
   // own run a function's first key has none before it.
   std::vector<const EarlierKey*> candidates;  // the latest first
   for (const bool same_function : {true, false}) {
-    for (auto key = earlier_.rbegin(); key != earlier_.rend() && candidates.size() < kMostCompared;
-         ++key) {
+    for (auto key = earlier_.rbegin();
+         key != earlier_.rend() && candidates.size() < kMostCandidates; ++key) {
       if (key->layer_id != own.layer_id || key->direction != own.direction ||
           (key->function == own.function) != same_function)
         continue;

@@ -113,7 +113,7 @@ void CompareBreaks(const std::vector<FactBreak>& a, const std::vector<FactBreak>
 std::vector<PhaseChange> ComparePhases(const std::map<std::string, std::int64_t>& a,
                                        const std::map<std::string, std::int64_t>& b) {
   std::vector<PhaseChange> changes;
-  for (const char* const phase : kPhases) {
+  for (const char* const phase : kCompilePhases) {
     const auto old_one = a.find(phase), new_one = b.find(phase);
     const auto value = [](const auto& found, const auto& end) {
       return found == end ? std::nullopt : std::optional(found->second);

@@ -15,7 +15,7 @@
 namespace tlparse {
 
 struct PhaseChange {
-  std::string phase;  // one of kPhases (compile_facts.h)
+  std::string phase;  // one of kCompilePhases (compile_facts.h)
   std::optional<std::int64_t> a_us, b_us;
 };
 

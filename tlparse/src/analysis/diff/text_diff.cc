@@ -202,8 +202,8 @@ std::vector<std::pair<std::string, std::string>> Parameters(std::string_view lin
 // Of two lines that define a graph: the first parameter of both with another annotation.
 std::optional<std::pair<std::string, std::string>> DifferingParameter(std::string_view a,
                                                                       std::string_view b) {
-  constexpr std::string_view kDefinition = "def ";
-  if (!a.starts_with(kDefinition) || !b.starts_with(kDefinition)) return std::nullopt;
+  constexpr std::string_view kPythonDefinition = "def ";
+  if (!a.starts_with(kPythonDefinition) || !b.starts_with(kPythonDefinition)) return std::nullopt;
   const auto others = Parameters(b);
   for (const auto& [name, type] : Parameters(a)) {
     const auto other =

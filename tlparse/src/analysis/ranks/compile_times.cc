@@ -203,13 +203,15 @@ Result<std::optional<SlowestRank>> RankFacts::FindSlowest(Database& database,
     for (int i = 0; has_row && i < 5; ++i) values->push_back(phases.Real(i));
     phases.Reset();
   }
-  static constexpr const char* kPhases[] = {"Dynamo with what it calls", "Inductor", "the backward",
-                                            "attempts that were thrown away", "garbage collection"};
+  static constexpr const char* kPhaseNames[] = {"Dynamo with what it calls", "Inductor",
+                                                "the backward", "attempts that were thrown away",
+                                                "garbage collection"};
   double most = 0;
   for (std::size_t i = 1; i < own_phases.size() && i < typical_phases.size(); ++i) {
     const double excess = own_phases[i] - typical_phases[i];
     if (excess > most)
-      most = excess, result.reason = fmt::format("{:.2f} s more in {}", excess / 1e6, kPhases[i]);
+      most = excess,
+      result.reason = fmt::format("{:.2f} s more in {}", excess / 1e6, kPhaseNames[i]);
   }
   if (const double rest_s = most / 1e6 - result.compile_excess_s; rest_s >= 0.01)
     result.reason += fmt::format(", {:.2f} s less in the rest", rest_s);

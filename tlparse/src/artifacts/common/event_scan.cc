@@ -86,7 +86,7 @@ class EventScan : JsonWalker<EventScan> {
   // A number of up to 18 digits without exponent: those fit a 64-bit integer, and one division
   // gives the double.
   bool ShortNumber(double& result) {
-    constexpr int kMostDigits = 18;
+    constexpr int kMostIntegerDigits = 18;
     const char* const begin = at_;
     if (!StrictScalar()) return false;
     std::uint64_t value = 0;
@@ -98,7 +98,7 @@ class EventScan : JsonWalker<EventScan> {
         is_fraction = true;
         continue;
       }
-      if (!IsDigit(c) || ++digits > kMostDigits) return false;
+      if (!IsDigit(c) || ++digits > kMostIntegerDigits) return false;
       value = value * 10 + static_cast<std::uint64_t>(c - '0');
       if (is_fraction) scale *= 10;
     }

@@ -18,7 +18,7 @@ namespace {
 
 // A chunk file is read and parsed as a whole before the page continues: half a megabyte takes a few
 // milliseconds.
-constexpr std::int64_t kBlockBytes = 512 << 10;
+constexpr std::int64_t kTextBlockBytes = 512 << 10;
 constexpr std::int64_t kTextAloneBytes = 256 << 10;
 
 // Scripts that hand their document to the page: fetch() is refused on file://, <script src> is not.
@@ -54,16 +54,16 @@ void AddText(const Statement& row, std::string_view content, ChunkWriter& writer
   writer.AddNewText(content);
 }
 
-// Cuts the rows (id, bytes) of `sql`, ordered by id, into blocks of about kBlockBytes.
+// Cuts the rows (id, bytes) of `sql`, ordered by id, into blocks of about kTextBlockBytes.
 Result<void> AddBlocks(Database& database, std::string_view kind, std::string_view sql,
                        ViewerLayout& layout) {
   ASSIGN_OR_RETURN(Statement statement, database.Prepare(sql));
-  std::int64_t bytes = kBlockBytes;  // so that the first row begins a block
+  std::int64_t bytes = kTextBlockBytes;  // so that the first row begins a block
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, statement.Step());
     if (!has_row) return {};
     const std::int64_t id = statement.Int(0);
-    if (bytes >= kBlockBytes) {
+    if (bytes >= kTextBlockBytes) {
       layout.blocks.push_back({std::string(kind), id, id});
       bytes = 0;
     }
@@ -163,7 +163,7 @@ Result<ViewerLayout> ChooseLayout(Database& database, std::int64_t run_id, const
                   ProcessesOf(run_id), int{kTextStr}, int{kTextChromiumEvent}),
       layout));
   layout.text_prefix_digits = 1;
-  for (std::int64_t group = texts.small_bytes / 16; group > kBlockBytes; group /= 16)
+  for (std::int64_t group = texts.small_bytes / 16; group > kTextBlockBytes; group /= 16)
     ++layout.text_prefix_digits;
   layout.text_alone_bytes = kTextAloneBytes;
   return layout;

@@ -81,8 +81,8 @@ std::size_t RewriteCachePath(std::string_view text, std::size_t at, TextRewriter
                                 text[at - 1] == text[at + 3];
   std::size_t end = at + 1;
   while (end < text.size() && IsBase32(text[end])) ++end;
-  constexpr std::size_t kHashLength = 52;
-  if (end - at < (is_in_own_folder ? 40 : kHashLength + 1)) return at + 1;
+  constexpr std::size_t kCachePathHashLength = 52;
+  if (end - at < (is_in_own_folder ? 40 : kCachePathHashLength + 1)) return at + 1;
   std::size_t begin = is_in_own_folder ? at - 3 : at;
   // A path ends at what separates words in code; long ones are cut, so that hostile text cannot
   // make this quadratic.
