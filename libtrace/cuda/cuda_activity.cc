@@ -230,6 +230,8 @@ void CudaActivity::Impl::EmitAll(CallSite place) const {
         [&](JsonWriter& json) {
           json.BeginObject().Field("cupti", library->path);
           json.Field("cupti_version", library->version);
+          if (library->version > cupti::kNewestComparedVersion)
+            json.Field("newest_compared_version", cupti::kNewestComparedVersion);
           json.Field("lost_count", is_last ? counts.lost_count : 0);
           json.Field("unlabelled_count", is_last ? counts.unlabelled_count : 0);
           json.Key("clock").BeginArray();

@@ -62,6 +62,13 @@ void* OpenAny(const std::vector<std::string>& names, int extra_flags, std::strin
   return nullptr;
 }
 
+// Without a driver CUPTI 13.2 crashes in every call, 13.3 and later answer each with "unknown error".
+// A stand-in for CUPTI brings its own.
+bool HasDriver(void* cupti) {
+  return dlsym(cupti, "cuInit") != nullptr ||
+         dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL) != nullptr;
+}
+
 Opened OpenFirst() {
   Opened opened;
   std::string& path = opened.library.path;
@@ -79,6 +86,8 @@ Opened OpenFirst() {
   }
   if (handle == nullptr) {
     opened.status = Status::Error("no CUPTI: " + path + " cannot be opened");
+  } else if (!HasDriver(handle)) {
+    opened.status = Status::Error("no NVIDIA driver: libcuda.so.1 cannot be opened");
   } else if (FindAll(handle, opened.library, opened.status)) {
     opened.library.get_version(&opened.library.version);
     opened.library.get_timestamp = reinterpret_cast<decltype(opened.library.get_timestamp)>(

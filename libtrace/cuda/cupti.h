@@ -26,11 +26,15 @@ constexpr uint64_t kUnknownTime = 0;  // CUPTI_TIMESTAMP_UNKNOWN
 constexpr int kMaxLimitReached = 12;  // no further record in the buffer
 // CUDA 11.6: the first version whose records all have the graph ids.
 constexpr uint32_t kFirstVersionWithGraphIds = 17;
+// CUDA 13.5: the newest version whose headers these declarations were compared with
+// (tests/tools/cupti_versions.py). Records of a newer one are read by what all versions since
+// kFirstVersionWithGraphIds have at the same place.
+constexpr uint32_t kNewestComparedVersion = 130500;
 
 struct Record {
   int32_t kind;
 };
-struct KernelRecord {  // the members that Kernel5 … Kernel10 have at the same place
+struct KernelRecord {  // the members that Kernel5 … Kernel13 have at the same place
   int32_t kind;
   uint8_t unused[12];
   uint64_t start, end, completed;
@@ -124,8 +128,8 @@ struct Library {
 };
 
 // Opened once per process and kept: the file that LIBTRACE_CUPTI names, else the CUPTI that the
-// process has loaded already, else one of the usual names. Not ok: there is none, or it lacks a
-// function.
+// process has loaded already, else one of the usual names. Not ok: there is none, there is no
+// driver, or it lacks a function.
 Status Open(const Library*& library);
 
 }  // namespace libtrace::cupti

@@ -62,11 +62,33 @@ static_assert(IsSameCopy<CUpti_ActivityMemcpyPtoP4, PeerMemcpyRecord>() &&
 static_assert(IsSameKernel<CUpti_ActivityKernel8>() &&
               HasSameGraphIds<CUpti_ActivityKernel8, KernelRecord>());
 #endif
+#if CUPTI_API_VERSION >= 20
+static_assert(IsSameKernel<CUpti_ActivityKernel9>() &&
+              HasSameGraphIds<CUpti_ActivityKernel9, KernelRecord>());
+#endif
+#if CUPTI_API_VERSION >= 26
+static_assert(IsSameCopy<CUpti_ActivityMemcpy6, MemcpyRecord>() &&
+              HasSameGraphIds<CUpti_ActivityMemcpy6, MemcpyRecord>());
+#endif
 #if CUPTI_API_VERSION >= 130000
 static_assert(IsSameKernel<CUpti_ActivityKernel10>() &&
               HasSameGraphIds<CUpti_ActivityKernel10, KernelRecord>());
-static_assert(IsSameCopy<CUpti_ActivityMemcpy6, MemcpyRecord>() &&
-              HasSameGraphIds<CUpti_ActivityMemcpy6, MemcpyRecord>());
+#endif
+#if CUPTI_API_VERSION >= 130100
+static_assert(IsSameKernel<CUpti_ActivityKernel11>() &&
+              HasSameGraphIds<CUpti_ActivityKernel11, KernelRecord>());
+#endif
+#if CUPTI_API_VERSION >= 130300
+static_assert(IsSameKernel<CUpti_ActivityKernel12>() &&
+              HasSameGraphIds<CUpti_ActivityKernel12, KernelRecord>());
+#endif
+#if CUPTI_API_VERSION >= 130400
+static_assert(IsSameKernel<CUpti_ActivityKernel13>() &&
+              HasSameGraphIds<CUpti_ActivityKernel13, KernelRecord>());
+static_assert(IsSameCopy<CUpti_ActivityMemcpy7, MemcpyRecord>() &&
+              HasSameGraphIds<CUpti_ActivityMemcpy7, MemcpyRecord>());
+static_assert(IsSameCopy<CUpti_ActivityMemset5, MemsetRecord>() &&
+              HasSameGraphIds<CUpti_ActivityMemset5, MemsetRecord>());
 #endif
 LIBTRACE_SAME(PeerMemcpyRecord, source_device, CUpti_ActivityMemcpyPtoP, srcDeviceId);
 LIBTRACE_SAME(PeerMemcpyRecord, target_device, CUpti_ActivityMemcpyPtoP, dstDeviceId);

@@ -260,6 +260,9 @@ TEST_CASE("the CUPTI that the process has loaded is taken", "[.loaded]") {
   const auto record = FindRecord(trace.records(), "libtrace_cuda_activity");
   REQUIRE(record);
   CHECK(record->payload.find(file) != std::string::npos);
+  // A version that is newer than all that were compared says so.
+  CHECK(record->payload.find("\"cupti_version\": 990000, \"newest_compared_version\": 130500") !=
+        std::string::npos);
 }
 
 TEST_CASE("without CUPTI nothing is watched, and it says why", "[.none]") {
@@ -267,6 +270,16 @@ TEST_CASE("without CUPTI nothing is watched, and it says why", "[.none]") {
   CudaActivity activity;
   CHECK(activity.status().message() == "no CUPTI: /no/such/libcupti.so cannot be opened");
   const CudaLaunchScope scope("aten::mm", nullptr);
+  activity.Emit();
+  CHECK_FALSE(FindRecord(trace.records(), "libtrace_cuda_activity"));
+}
+
+// A library of NVIDIA's, on a machine without its driver: no call of it may be made.
+TEST_CASE("without a driver nothing is watched, and it says why", "[.driverless]") {
+  if (dlopen("libcuda.so.1", RTLD_LAZY) != nullptr) std::exit(77);  // skipped: it has one
+  MemoryTrace trace;
+  CudaActivity activity;
+  CHECK(activity.status().message() == "no NVIDIA driver: libcuda.so.1 cannot be opened");
   activity.Emit();
   CHECK_FALSE(FindRecord(trace.records(), "libtrace_cuda_activity"));
 }

@@ -4,6 +4,7 @@
 // client's logic, not that real CUPTI behaves so. cuda_driver_stand_in.cc adds a driver.
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <cstring>
 #include <mutex>
 #include <string>
@@ -80,8 +81,12 @@ constexpr size_t kLengthSize = 8;  // each record lies behind its length, at a m
 
 extern "C" {
 
+// As if the driver were there; cuda_driver_stand_in.cc has one of its own.
+[[gnu::weak]] int cuInit(unsigned) { return 0; }
+
 int cuptiGetVersion(uint32_t* version) {
-  *version = 999;
+  const char* const chosen = std::getenv("CUPTI_STAND_IN_VERSION");
+  *version = chosen == nullptr ? 999 : static_cast<uint32_t>(std::atoi(chosen));
   return 0;
 }
 int cuptiActivityRegisterCallbacks(BufferRequested requested, BufferCompleted completed) {
