@@ -1,0 +1,91 @@
+"""The faults that are planted: code at points of a shape's program, settings of one rank, or what the launcher does.
+
+`sees` says for each set of inputs which class of cause (key.CLASSES) they can show, None: they cannot show it. `early` faults strike in the first step,
+so that the victim lacks compiles that its peers have. `words` must be in the title, `says` in the title or the detail: each a list of alternatives.
+"""
+
+from dataclasses import dataclass, field
+
+INPUTS = (
+    "logs",
+    "dumps",
+    "profiles",
+    "run",
+)  # each with the logs; profiles with dumps as well; run: with the launcher's run.json
+
+
+def seen(logs=None, dumps=None, profiles=None, run=None):
+    dumps = dumps or logs
+    return {"logs": logs, "dumps": dumps, "profiles": profiles or dumps, "run": run or logs}
+
+
+@dataclass(frozen=True)
+class Fault:
+    name: str
+    about: str
+    plant: dict = field(default_factory=dict)  # {point: snippet}
+    sees: dict = field(default_factory=seen)
+    ends: str = "well"  # well, fails, hangs
+    early: bool = False  # $when is 0
+    everyone: bool = False  # it lies in all ranks, not in one
+    environment: dict = field(default_factory=dict)  # of the victim
+    fresh: bool = False  # PyTorch reads that environment while it is imported
+    launch: dict = field(
+        default_factory=dict
+    )  # members of the job for launch.py, or of the recorder: warm, tiny_disk, real_cxx
+    numbers: dict = field(default_factory=dict)  # {name: choices}
+    words: tuple = ()
+    says: dict = field(default_factory=dict)  # {inputs: ((alternative, …), …)}
+    place: str = "cause"  # the mark at which it lies; "": none
+    not_visible: str = ""  # what no input shows
+
+
+FAULTS = {}
+
+
+def fault(name, about, **options):
+    FAULTS[name] = Fault(name, about, **options)
+
+
+def when(code, condition="RANK == $victim and step == $when"):
+    """The snippet that does `code` on the victim, once."""
+    return f"if {condition}:\n    fired()\n    " + code.replace("\n", "\n    ")
+
+
+WAYS = {  # how a process ends
+    "raise": 'raise RuntimeError("$message")  #! cause',
+    "exit": "os._exit(3)  #! cause",
+    "kill": "os.kill(os.getpid(), signal.SIGKILL)  #! cause",
+    "segv": "import ctypes\nctypes.string_at(0)  #! cause",
+    "oom": "torch.empty(10 ** 13)  #! cause",
+}
+MESSAGE = {
+    "message": [
+        "token 31 is not in the vocabulary",
+        "bad record in shard 7",
+        "learning rate is negative",
+        "label out of range: 99",
+    ]
+}
+
+
+PASS = """class $rewrite(CustomGraphPass):
+    calls = 0
+
+    def __call__(self, graph):
+        self.calls += 1
+        if RANK == $victim and self.calls == $nth:
+            fired()
+            {}
+
+    def uuid(self):
+        return b"$rewrite-1"
+
+torch._inductor.config.post_grad_custom_post_pass = $rewrite()"""
+
+
+def in_pass(code):
+    return {"configured": PASS.format(code.replace("\n", "\n            "))}
+
+
+NTH = {"nth": [1, 2, 2]}

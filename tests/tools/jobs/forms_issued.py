@@ -1,0 +1,121 @@
+"""Forms of sentences about the collectives that dumps show."""
+
+import statistics
+
+from facts import RANKS, close, form
+
+
+def entries(facts, rank, group, sequence):
+    dump = facts.job.dumps.get(rank)
+    if dump is None:
+        return None
+    return [
+        one
+        for one in dump.get("entries", [])
+        if not one.get("is_p2p")
+        and group in tuple(one["process_group"])
+        and one["collective_seq_id"] == sequence
+    ]
+
+
+def op_of(entry):
+    return entry["profiling_name"].split(":")[-1].split(" ")[0]
+
+
+GROUP = r"#(?P<sequence>\d+) of group (?P<group>[^\s;,()]+)(?: \((?P<id>\S+?)\))?"
+
+
+@form(
+    rf"^(?P<who>{RANKS}) issued (?P<op>\w+)(?P<more>.*?) where (?P<others>{RANKS}) issued (?P<other_op>\w+).*?: {GROUP}"
+)
+def issued_other(facts, match, finding):
+    claims = []
+    for ranks, op in (
+        (facts.ranks(match["who"]), match["op"]),
+        (facts.ranks(match["others"]), match["other_op"]),
+    ):
+        for rank in ranks:
+            found = entries(facts, rank, match["group"], int(match["sequence"]))
+            claims.append(
+                (
+                    f"rank {rank} issued {op} as #{match['sequence']} of {match['group']}",
+                    None if found is None else any(op_of(one) == op for one in found),
+                )
+            )
+    return claims
+
+
+@form(rf"^(?P<who>{RANKS}) came to (?P<op>\w+) {GROUP} (?P<delay>[\d.]+) s after (?P<others>.+?)$")
+def came_late(facts, match, finding):
+    claims = []
+    times = {
+        rank: [
+            one["time_created_ns"] / 1e9
+            for one in entries(facts, rank, match["group"], int(match["sequence"])) or []
+        ]
+        for rank in facts.job.dumps
+    }
+    who = facts.ranks(match["who"])
+    rest = [min(found) for rank, found in times.items() if found and rank not in who]
+    for rank in who:
+        if times.get(rank) and rest:
+            claims.append(
+                (
+                    f"rank {rank} came {match['delay']} s later (dumps: {min(times[rank]) - statistics.median(rest):.1f} s)",
+                    any(close(float(match["delay"]), min(times[rank]) - one, least=0.1) for one in rest),
+                )
+            )
+    return claims
+
+
+@form(
+    rf"^(?P<who>{RANKS}) (?:did not issue|has not issued|have not issued|never issued|did not reach) (?P<op>\w+) {GROUP}"
+)
+def not_reached(facts, match, finding):
+    claims = []
+    for rank in facts.ranks(match["who"]):
+        found = entries(facts, rank, match["group"], int(match["sequence"]))
+        claims.append(
+            (
+                f"rank {rank} did not issue #{match['sequence']} of {match['group']}",
+                None if found is None else not found,
+            )
+        )
+    return claims
+
+
+@form(
+    rf"^(?P<who>{RANKS}) had not reached (?P<op>\w+) {GROUP} when the recorder was dumped(?:; (?P<others>{RANKS}) "
+    r"(?:waits? in|ha(?:s|ve) enqueued) it)?"
+)
+def had_not_reached(facts, match, finding):
+    claims = []
+    sequence = int(match["sequence"])
+    for rank in facts.ranks(match["who"]):
+        found = entries(facts, rank, match["group"], sequence)
+        claims.append((f"rank {rank} had not issued #{sequence}", None if found is None else not found))
+    for rank in facts.ranks(match["others"]) if match["others"] else []:
+        found = entries(facts, rank, match["group"], sequence)
+        is_waiting = found and any(op_of(one) == match["op"] and not one["retired"] for one in found)
+        claims.append((f"rank {rank} is in it", None if found is None else bool(is_waiting)))
+    return claims
+
+
+@form(rf"^(?P<who>{RANKS}) (?:had|has|have) issued nothing on group (?P<group>\S+)")
+def issued_nothing(facts, match, finding):
+    claims = []
+    for rank in facts.ranks(match["who"]):
+        dump = facts.job.dumps.get(rank)
+        mine = dump and [one for one in dump["entries"] if match["group"] in tuple(one["process_group"])]
+        claims.append((f"rank {rank} issued nothing on {match['group']}", None if dump is None else not mine))
+    return claims
+
+
+@form(rf"^(?P<who>{RANKS}) waits? in (?P<op>\w+) {GROUP}")
+def waits_in(facts, match, finding):
+    claims = []
+    for rank in facts.ranks(match["who"]):
+        found = entries(facts, rank, match["group"], int(match["sequence"]))
+        is_waiting = found and any(op_of(one) == match["op"] and not one["retired"] for one in found)
+        claims.append((f"rank {rank} waits in {match['op']}", None if found is None else bool(is_waiting)))
+    return claims

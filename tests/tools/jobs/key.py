@@ -1,0 +1,200 @@
+"""The key of a recording: made of what was planted, and of what the raw logs, dumps and profiles of it show; never of an answer of tlparse."""
+
+import json
+import os
+
+# The kinds of findings that may name a cause of each class. A kind that is new in the program under test gets its place here.
+ENDS = ["stopped_first", "crashed", "stuck", "collective_not_reached", "compile_failed", "never_called"]
+CLASSES = {
+    "straggler": ["slow_rank", "straggler", "late_rank"],
+    "late": ["late_rank", "slow_rank", "straggler"],
+    "slow_compile": ["slow_rank", "straggler", "late_rank"],
+    "compile_failed": ["compile_failed"],
+    "compile_failed_or_ended": ["compile_failed", "crashed", "stopped_first", "never_called", "graph_break"],
+    "ended": ENDS,
+    "ended_before_all": ENDS + ["missing_rank", "missing_compile"],
+    "collective": [
+        "collective_divergence",
+        "collective_not_reached",
+        "stuck",
+        "execution_divergence",
+        "never_called",
+    ],
+    "config": ["config_divergence"],
+    "input": ["input_divergence", "graph_divergence"],
+    "recompile": ["recompiles", "extra_compile", "input_divergence", "recompile_limit"],
+    "graph": ["graph_divergence", "code_divergence"],
+    "graph_break_divergence": ["graph_break_divergence", "graph_break"],
+    "graph_break": ["graph_break"],
+    "recompile_limit": ["recompile_limit", "recompiles"],
+    "cold": ["cold_cache"],
+    "missing": ["missing_rank", "eager_rank"],
+    "eager": ["missing_rank", "eager_rank", "runs_eagerly"],
+    "restarted": ["restarted"],
+}
+# Between two ranks alone, nothing shows which one is odd.
+SYMMETRIC = {"config", "input", "graph", "collective"}
+ANY_SEVERITY = {"graph_break", "recompile_limit", "recompile", "restarted"}
+
+
+def began(log):
+    """What a log shows to have begun: (function, line, which compile of it, direction), in order, with the start."""
+    counts, steps = {}, {}
+    for one in log.compiles.values():
+        if one.function is None:
+            continue
+        at = (one.function, one.line)
+        number = counts[at] = counts.get(at, -1) + 1
+        steps[(*at, number, "forward")] = one.start_s
+        if one.backward_began or one.backward_metrics:
+            steps[(*at, number, "backward")] = one.last_s
+    return steps
+
+
+def log_of(job, rank, pids=None):
+    """The rank's log, not that of a child of it; of the last launch unless process ids are given."""
+    logs = [log for log in job.of_rank(rank) if pids is None or log.pid in pids]
+    return logs[-1] if logs else None
+
+
+def what_end_shows(job, victim, peers, pids=None):
+    """How the victim's end differs from its peers' in the logs: {"visible", "functions", "text"}."""
+    logs = {rank: log_of(job, rank, pids) for rank in (victim, *peers)}
+    mine, others = logs[victim], [logs[rank] for rank in peers if logs[rank] is not None]
+    if mine is None:
+        return {
+            "visible": bool(others),
+            "functions": [],
+            "text": "the victim has no log, its peers have",
+            "no_log": True,
+        }
+    mine_began = began(mine)
+    ahead = [step for log in others for step in began(log) if step not in mine_began]
+    open_label = next((label for _, label in reversed(mine.open_events) if label), None)
+    last = mine.compiles.get(open_label) if open_label else None
+    functions = [last.function] if last else [step[0] for step in list(mine_began)[-1:]]
+    functions += [step[0] for step in ahead]
+    if ahead:
+        return {
+            "visible": True,
+            "functions": functions,
+            "text": f"its log ends {'inside ' + open_label if open_label else 'between compiles'}; peers went on to {sorted({step[0] for step in ahead})}",
+        }
+    if open_label:
+        open_too = [log for log in others if any(label == open_label for _, label in log.open_events)]
+        if not open_too:
+            return {
+                "visible": True,
+                "functions": functions,
+                "text": f"its log ends inside {open_label}, those of its peers do not",
+            }
+        first = all(mine.last_s < log.last_s - 0.05 for log in open_too)
+        return {
+            "visible": first,
+            "functions": functions,
+            "text": f"all end inside {open_label}; its last record is {'the first' if first else 'not the first'}",
+        }
+    return {"visible": False, "functions": functions, "text": "its log ends where its peers' do, or later"}
+
+
+def finish_cause(cause, job, context):
+    """Adds to the planted cause what only the raw files can say. `context`: victim, peers, pids of the
+    ranks in the launch in which it struck, message, whether other inputs than logs show it."""
+    what = cause["class"]
+    pids = context["pids"]
+    if what == "ended":
+        shows = what_end_shows(job, context["victim"], context["peers"], pids)
+        cause["raw"] = shows["text"]
+        if shows.get("no_log"):
+            cause["class"] = "ended_before_all"
+        elif shows["functions"]:
+            cause["words"].append(sorted(set(shows["functions"])))
+        if not shows["visible"]:
+            cause["visible"] = context["shown_otherwise"]
+            cause["words"] = []
+    if what in ("compile_failed", "compile_failed_or_ended"):
+        log = log_of(job, context["victim"], pids) if context["peers"] else job.logs[-1]
+        failures = [failure for one in log.compiles.values() for failure in one.failures] if log else []
+        cause["raw"] = f"failures in the victim's log: {failures[:2]!r}"[:300]
+        if what == "compile_failed":
+            cause["visible"] = bool(failures)
+        elif log and context["message"] in log.text:
+            cause["says"].append([context["message"], "ValueError"])
+        elif not failures:
+            shows = what_end_shows(job, context["victim"], context["peers"], pids)
+            cause.update(visible=shows["visible"], raw=shows["text"])
+
+
+def pids_of(folder, launch):
+    """The process ids of the ranks of a launch, by their own account; None: there is none."""
+    path = os.path.join(folder, "truth.jsonl")
+    if not os.path.exists(path):
+        return None
+    with open(path, encoding="utf-8") as file:
+        rows = [json.loads(line) for line in file]
+    return {row["pid"] for row in rows if row["event"] == "started" and row["attempt"] == launch}
+
+
+def cause_of(plan, job):
+    """The cause as a finding should name it; None: nothing was planted."""
+    fault = plan.fault
+    if fault.name == "none":
+        return None
+    what = fault.sees[plan.inputs]
+    cause = {
+        "class": what or "none",
+        "ranks": [] if fault.everyone else [plan.victim],
+        "visible": what is not None,
+        "words": plan.fill(fault.words),
+        "says": plan.fill(fault.says.get(plan.inputs, ())),
+        "place": plan.marks.get(fault.place, []) if fault.place else [],
+        "planted_at": plan.marks.get("cause", []),
+    }
+    if plan.shape.options.get("shrinks") and fault.ends != "well":
+        cause.update(
+            {"class": "restarted", "words": [], "place": [], "says": [[f"rank {plan.victim}"]], "ranks": None}
+        )
+        return cause
+    if cause["class"] == "collective" and cause["place"]:
+        # Its peers' call is where the mismatch is as well.
+        cause["place"] = cause["place"] + plan.marks.get("all_reduce", []) + plan.marks.get("sync", [])
+    if plan.world == 1:
+        cause["ranks"] = []
+    role = next((ranks for ranks in plan.roles.values() if plan.victim in ranks), [])
+    peers = [rank for rank in (role if len(role) > 1 else range(plan.world)) if rank != plan.victim]
+    cause["either"] = cause["class"] in SYMMETRIC and len(peers) == 1
+    finish_cause(
+        cause,
+        job,
+        {
+            "victim": plan.victim,
+            "peers": peers,
+            "pids": pids_of(job.folder, plan.struck),
+            "shown_otherwise": plan.inputs == "run" or bool(job.dumps) and fault.sees["dumps"] is not None,
+            "message": plan.names.drawn.get("message"),
+        },
+    )
+    return cause
+
+
+def describe_logs(job):
+    """A short account of the raw logs for people who read the key."""
+    rows = []
+    for log in job.logs:
+        compiles = [
+            f"{one.label} {one.function}{'' if one.done else ' (no metrics)'}{' failed' if one.failures else ''}"
+            for one in log.compiles.values()
+        ]
+        rows.append(
+            {
+                "log": log.name,
+                "rank": log.rank,
+                "pid": log.pid,
+                "records": log.records,
+                "first_s": log.first_s,
+                "last_s": log.last_s,
+                "compiles": compiles[:40],
+                "open": [f"{name} [{label}]" for name, label in log.open_events][-3:],
+            }
+        )
+    return rows
