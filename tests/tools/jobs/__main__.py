@@ -1,12 +1,14 @@
-"""Records jobs of many shapes with many faults, each with the key to what its first finding should be.
+"""Records jobs of many shapes with many faults, each with the key to its first finding.
 
-usage: python3 -m jobs list [--shapes DIR]
-       python3 -m jobs show SHAPE FAULT [--inputs I] [--seed N]          prints the programs
-       python3 -m jobs record SHAPE FAULT --root DIR --out DIR [--inputs logs|dumps|profiles|run] [--seed N]
-       python3 -m jobs rekey --out DIR [--shapes DIR]                    makes the keys of recordings anew, from their files
-       python3 -m jobs plan --root DIR --out DIR [--part first|rest|all] [--only SHAPE,…] [--again]
+usage (in tests/tools):
+  python3 -m jobs list [--shapes DIR]
+  python3 -m jobs show SHAPE FAULT [--inputs I] [--seed N]    prints the programs
+  python3 -m jobs record SHAPE FAULT --root DIR --out DIR [--inputs I] [--seed N]
+  python3 -m jobs plan --root DIR --out DIR [--part first|rest|all] [--only SHAPE,…] [--again]
+  python3 -m jobs rekey --out DIR [--shapes DIR]              makes the keys anew, from the files
 
---root: a folder with a Debian that has PyTorch (README.md); --shapes: more shapes, of another folder (repeatable). Run it in tests/tools.
+--root: a folder with a Debian that has PyTorch (README.md). --shapes: more shapes, of another
+folder; repeatable. --inputs: logs, dumps, profiles or run.
 """
 
 import argparse

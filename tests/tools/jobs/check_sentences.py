@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Checks each sentence of the findings of recorded jobs against the raw logs, dumps and profiles, by a reader of its own.
+"""Checks the sentences of findings of recorded jobs against the raw logs, dumps and profiles.
 
 usage: check_sentences.py TLPARSE DIR… [--json FILE] [--unchecked]
 
-Reported: what a sentence claims and the raw files refute, with the sentence; and how many sentences have a form that is known here, and how many have
-not: of those, only that the ranks, compiles and lines that they name exist is checked (--unchecked prints them).
+The reader of the raw files shares nothing with tlparse (rawlogs.py). What the files refute is
+printed, with the sentence. Some sentences have no form that is known here: of them, only that the
+ranks, compiles and lines that they name exist is checked; --unchecked prints them.
 """
 
 import argparse

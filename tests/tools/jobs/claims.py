@@ -11,7 +11,7 @@ from facts import FORMS, LABEL, RANKS, Facts, numbers  # noqa: F401
 
 
 def anything(facts, text, finding):
-    """Claims that need no form: ranks exist, compiles have that function somewhere, lines are in the stacks."""
+    """Claims that need no form: the ranks, compiles and lines exist."""
     claims = []
     known = set(facts.job.ranks()) | set(range(facts.world_size or 0))
     for match in re.finditer(RANKS, text):
@@ -55,7 +55,7 @@ def anything(facts, text, finding):
 
 
 def at_line(facts, file, line, ranks):
-    """Whether a stack of these ranks (none: of any) has that line; or a text of the log that names it, as guards and generated code do."""
+    """Whether a stack or a text of a log of these ranks names that line; no ranks: of any."""
     base = os.path.basename(file)
     logs = [log for log in facts.job.logs if not ranks or log.rank in ranks]
     spelled = re.compile(rf'{re.escape(base)}(?::|\\?", line ){line}\b')

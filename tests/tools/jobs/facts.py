@@ -1,7 +1,7 @@
-"""What a sentence of a finding may claim of the raw files of a job, and how such a claim is checked.
+"""What a sentence of a finding may claim of the raw files of a job, and how it is checked.
 
-A check returns True (the raw files say so), False (they say otherwise) or None (they do not say). A
-claim about several ranks is true if it is of each.
+A check returns True (the raw files say so), False (they say otherwise) or None (they do not say).
+A claim about several ranks is true if it is of each.
 """
 
 import re
@@ -50,7 +50,8 @@ def every(verdicts):
 
 
 class Facts:
-    """The raw files by rank. A rank may have several logs: of children, of launches; a claim is true if it is of one of them."""
+    """The raw files by rank. A rank may have several logs, of children and of launches: a claim
+    is true if it is of one of them."""
 
     def __init__(self, job, world_size=None):
         self.job, self.world_size = job, world_size

@@ -1,17 +1,9 @@
-"""The faults that are planted: code at points of a shape's program, settings of one rank, or what the launcher does.
-
-`sees` says for each set of inputs which class of cause (key.CLASSES) they can show, None: they cannot show it. `early` faults strike in the first step,
-so that the victim lacks compiles that its peers have. `words` must be in the title, `says` in the title or the detail: each a list of alternatives.
-"""
+"""A fault: code at points of a shape's program, settings of one rank, or what the launcher does."""
 
 from dataclasses import dataclass, field
 
-INPUTS = (
-    "logs",
-    "dumps",
-    "profiles",
-    "run",
-)  # each with the logs; profiles with dumps as well; run: with the launcher's run.json
+# Each has the logs; `profiles` has dumps as well; `run`: the launcher's run.json.
+INPUTS = ("logs", "dumps", "profiles", "run")
 
 
 def seen(logs=None, dumps=None, profiles=None, run=None):
@@ -21,18 +13,21 @@ def seen(logs=None, dumps=None, profiles=None, run=None):
 
 @dataclass(frozen=True)
 class Fault:
+    """`sees` has for each set of inputs the class of cause that they can show (key.CLASSES), or None.
+    An early fault strikes in the first step, so that the victim lacks compiles that its peers have.
+    `words` must be in the title, `says` in the title or the detail: each a list of alternatives."""
+
     name: str
     about: str
     plant: dict = field(default_factory=dict)  # {point: snippet}
     sees: dict = field(default_factory=seen)
     ends: str = "well"  # well, fails, hangs
-    early: bool = False  # $when is 0
+    early: bool = False
     everyone: bool = False  # it lies in all ranks, not in one
     environment: dict = field(default_factory=dict)  # of the victim
     fresh: bool = False  # PyTorch reads that environment while it is imported
-    launch: dict = field(
-        default_factory=dict
-    )  # members of the job for launch.py, or of the recorder: warm, tiny_disk, real_cxx
+    # fires, warm, tiny_disk, steps, timeout_s, preempt_after_s: for the recorder and launch.py
+    launch: dict = field(default_factory=dict)
     numbers: dict = field(default_factory=dict)  # {name: choices}
     words: tuple = ()
     says: dict = field(default_factory=dict)  # {inputs: ((alternative, …), …)}

@@ -1,4 +1,4 @@
-"""Faults that make a rank differ from the others: options, inputs, graphs, caches; and what all ranks do wrong."""
+"""Faults that make a rank differ: options, inputs, graphs, caches; and what all ranks do wrong."""
 
 from fault import fault, seen
 

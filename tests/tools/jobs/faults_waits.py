@@ -1,4 +1,4 @@
-"""Faults that make ranks wait: a slow rank, one that hangs, one that calls its collectives otherwise."""
+"""Faults that make ranks wait: a slow rank, one that hangs, one that calls other collectives."""
 
 from fault import NTH, fault, in_pass, seen, when
 

@@ -1,9 +1,12 @@
-"""The key of a recording: made of what was planted, and of what the raw logs, dumps and profiles of it show; never of an answer of tlparse."""
+"""The key of a recording: what was planted, and what its raw logs, dumps and profiles show.
+
+It is never made from an answer of tlparse.
+"""
 
 import json
 import os
 
-# The kinds of findings that may name a cause of each class. A kind that is new in the program under test gets its place here.
+# The kinds of findings that may name a cause of each class. A new kind gets its place here.
 ENDS = ["stopped_first", "crashed", "stuck", "collective_not_reached", "compile_failed", "never_called"]
 CLASSES = {
     "straggler": ["slow_rank", "straggler", "late_rank"],
@@ -38,7 +41,7 @@ ANY_SEVERITY = {"graph_break", "recompile_limit", "recompile", "restarted"}
 
 
 def began(log):
-    """What a log shows to have begun: (function, line, which compile of it, direction), in order, with the start."""
+    """What a log shows to have begun, with its start: (function, line, number, direction)."""
     counts, steps = {}, {}
     for one in log.compiles.values():
         if one.function is None:

@@ -1,8 +1,9 @@
-"""Starts the processes of recorded jobs: runs under the Python that has PyTorch, reads one job a line from standard input, answers each by a line.
+"""Starts the processes of recorded jobs. It runs under the Python that has PyTorch.
 
-A job: {"out", "program", "directory", "env": {}, "ranks": [{"rank", "env": {}, "fresh", "program"}], "notice_s", "ends_others", "expects", "settle_s",
-"limit_s"}. Ranks are forked from this process, which has imported PyTorch but never called it, or are started anew ("fresh"), as options that PyTorch
-reads from the environment while it is imported need. The answer: {"processes": [...], "wall_s", "why"}.
+It reads one job a line from standard input, {"out", "program", "directory", "env", "ranks": [{"rank",
+"env", "fresh"}], "notice_s", "settle_s", "limit_s"}, and answers each by a line, {"processes",
+"wall_s", "why"}. Ranks are forked from this process, which has imported PyTorch but never called it.
+Options that PyTorch reads from the environment while it is imported need a start anew ("fresh").
 """
 
 import json
@@ -75,7 +76,7 @@ def tree(roots):
 
 
 def is_busy(roots):
-    """Whether the first thread of one of these processes, or of one below them, runs or waits for a disk or a core."""
+    """Whether the first thread of a process below `roots` runs, or waits for a disk or a core."""
     for pid in tree(roots):
         try:
             with open(f"/proc/{pid}/stat") as file:
@@ -147,7 +148,7 @@ class Run:
             time.sleep(0.1)
 
     def is_quiet(self, now):
-        """Whether nearly nothing ran for as long as the job may rest. A process that gets no core counts as one that runs."""
+        """Whether nearly nothing ran for settle_s. A process that gets no core counts as one that runs."""
         settle_s = self.job.get("settle_s", 6.0)
         if not self.seen or now - self.seen[-1][0] >= SAMPLE_S:
             self.seen.append((now, is_busy(self.alive)))

@@ -1,4 +1,4 @@
-"""Names and numbers of a recorded program, drawn by its seed, so that no recording can be told by a constant."""
+"""Names and numbers of a recorded program, drawn by its seed."""
 
 import random
 

@@ -1,4 +1,4 @@
-"""One combination of shape, fault and inputs with all that its seed decides: programs, ranks, environments."""
+"""One combination of shape, fault and inputs, with all that its seed decides."""
 
 import os
 import zlib

@@ -1,6 +1,7 @@
-"""What the raw files of a job say, read without the program under test: logs line by line (trace_lines), dumps by pickle, profiles by json.
+"""What the raw files of a job say, read without the program under test.
 
-Times are seconds of the day as the headers of the logs have them (local time of the job), or seconds since the epoch where the name ends in _epoch_s.
+Logs are read line by line (trace_lines), dumps by pickle, profiles by json. Times are seconds of the
+day, as in the headers of the logs: local time of the job.
 """
 
 import glob

@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 """Scores what tlparse says first of recorded jobs, by their keys.
 
-usage: score.py TLPARSE DIR… [--versus OTHER] [--json FILE] [--markdown] [--worst]
+usage: score.py TLPARSE DIR… [--versus OTHER] [--json FILE] [--markdown]
 
-DIR: a recording, or a folder of recordings. Of each, logs, dumps, profiles and run.json are ingested in a temporary folder; stdout.txt and meta.json are not given.
+DIR: a recording, or a folder of recordings. Logs, dumps, profiles and run.json of each are ingested
+in a temporary folder; stdout.txt and meta.json are not given to tlparse.
   cause    the first finding names the cause: its kind, its ranks, its place, its words
   unseen   no input shows the cause: nothing is claimed, or the right rank is
   healthy  nothing was planted: nothing above a note
-"Blamed": a finding above a note names a rank that is not at fault. --versus: the same with another binary, and what changed.
+"Blamed": a finding above a note names a rank that is not at fault.
 """
 
 import argparse
@@ -66,7 +67,7 @@ def inputs_of(folder):
 
 
 def ask(tlparse, folder):
-    """What tlparse answers of a recording: {"findings", "status", "ingest_s", "answer_s", "memory_mb", "error"}."""
+    """What tlparse answers of a recording, with its time and memory; "error": it did not."""
     with tempfile.TemporaryDirectory() as scratch:
         for path in inputs_of(folder):
             target = os.path.join(scratch, "in", os.path.relpath(path, folder))

@@ -1,12 +1,15 @@
-"""The shapes of jobs: templates in shapes/ (and in other folders), each with a header.
+"""The shapes of jobs: templates in shapes/ and in other folders, each with a header.
 
-#= about: a sentence          #= worlds: 2 3 4           numbers of ranks to choose from
-#= role NAME: all             or ranks, `all but first`, `all but last`, `last`
-#= children: a sentence       it has other processes than its ranks
-#= launches: 2                it is started twice with one directory; `shrinks: yes`: with one rank less
-#= fresh: yes                 its ranks are started anew, not forked
-#= spawns: yes                its first process starts the ranks
-#= file: model_file           what follows is this file; train_file is run
+#= about: a sentence
+#= worlds: 2 3 4         numbers of ranks to choose from
+#= role NAME: all        or ranks, `all but first`, `all but last`, `last`
+#= victims: all          ranks that may be at fault; `victims POINT`: where the fault is there
+#= group: EXPRESSION     the group of the compiled all_reduce
+#= children: a sentence  it has other processes than its ranks
+#= launches: 2           it is started twice with one directory; `shrinks: yes`: with one rank less
+#= fresh: yes            its ranks are started anew, not forked
+#= spawns: yes           its first process starts the ranks
+#= file: model_file      what follows is this file; train_file is run
 """
 
 import glob

@@ -1,4 +1,4 @@
-"""Renders the programs of a shape: text with names drawn by a seed and with points at which a fault is planted.
+"""Renders the programs of a shape: names are drawn by a seed, a fault stands at its points.
 
 $name, ${name}   a name or number of names.POOLS, or a value that the fault sets
 #: point         a line of its own: here the fault's snippet for that point stands, or nothing

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The tools around recorded jobs: templates, keys, scoring and the check of sentences, each with something that it must refuse."""
+"""Tests of the tools around recorded jobs; each tool has something that it must refuse."""
 
 import copy
 import glob
