@@ -81,6 +81,7 @@ def rekey(arguments, all_shapes):
             continue
         before = meta["cause"]
         meta["cause"] = key.cause_of(plan, job)
+        meta["launched"] = key.launches_of(job.folder, job)
         meta["logs"] = key.describe_logs(job)
         if before != meta["cause"]:
             print(f"{meta['name']}: {before} → {meta['cause']}")

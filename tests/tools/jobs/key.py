@@ -128,14 +128,22 @@ def finish_cause(cause, job, context):
             cause.update(visible=shows["visible"], raw=shows["text"])
 
 
-def pids_of(folder, launch):
-    """The process ids of the ranks of a launch, by their own account; None: there is none."""
+def mains_of(folder):
+    """The processes that are ranks, by their own account: {launch: {process id: rank}}."""
+    mains = {}
     path = os.path.join(folder, "truth.jsonl")
-    if not os.path.exists(path):
-        return None
-    with open(path, encoding="utf-8") as file:
-        rows = [json.loads(line) for line in file]
-    return {row["pid"] for row in rows if row["event"] == "started" and row["attempt"] == launch}
+    if os.path.exists(path):
+        with open(path, encoding="utf-8") as file:
+            for row in map(json.loads, file):
+                if row["event"] == "started":
+                    mains.setdefault(row["attempt"], {})[row["pid"]] = row["rank"]
+    return mains
+
+
+def launches_of(folder, job):
+    """Of each launch that left logs, the process ids of ranks with a log."""
+    logged = {log.pid for log in job.logs}
+    return [sorted(set(pids) & logged) for _, pids in sorted(mains_of(folder).items()) if set(pids) & logged]
 
 
 def cause_of(plan, job):
@@ -172,7 +180,7 @@ def cause_of(plan, job):
         {
             "victim": plan.victim,
             "peers": peers,
-            "pids": pids_of(job.folder, plan.struck),
+            "pids": set(mains_of(job.folder).get(plan.struck, {})) or None,
             "shown_otherwise": plan.inputs == "run" or bool(job.dumps) and fault.sees["dumps"] is not None,
             "message": plan.names.drawn.get("message"),
         },

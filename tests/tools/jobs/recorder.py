@@ -192,5 +192,6 @@ class Recorder:
                 {"why": one["why"], "wall_s": one["wall_s"], "processes": one["processes"]} for one in answers
             ],
             "fired": [{name: row[name] for name in ("time", "rank", "pid", "attempt")} for row in fired][:8],
+            "launched": key.launches_of(job.folder, job),
             "logs": key.describe_logs(job),
         }

@@ -213,6 +213,19 @@ def judge(answer, meta):
     return {"expected": expected, "right": not why, "why": why, "blamed": blamed}
 
 
+def judge_processes(answer, meta):
+    """Why the processes are not told apart; empty: each launch is one, and the last one's ranks are shown."""
+    if "launched" not in meta or answer["error"]:
+        return []
+    why = []
+    if answer["launch_count"] != max(1, len(meta["launched"])):
+        why.append(f"{answer['launch_count']} launches instead of {len(meta['launched'])}")
+    shown = {row["pid"] for row in answer["status"]}
+    if meta["launched"] and not set(meta["launched"][-1]) <= shown:
+        why.append("ranks are not in the status of the last launch")
+    return why
+
+
 def score(tlparse, folder):
     meta = load(folder)
     answer = ask(tlparse, folder)
@@ -222,6 +235,7 @@ def score(tlparse, folder):
         "fault": meta["fault"],
         "inputs": meta["inputs"],
         **judge(answer, meta),
+        "processes": judge_processes(answer, meta),
         "findings": [
             {name: one[name] for name in ("severity", "kind", "ranks", "title")} for one in answer["findings"]
         ],
@@ -240,6 +254,7 @@ def totals(rows):
         of_kind = [row for row in rows if row["expected"] == one]
         counts[one] = {"right": sum(row["right"] for row in of_kind), "of": len(of_kind)}
     counts["all"] = {"right": sum(row["right"] for row in rows), "of": len(rows)}
+    counts["processes"] = {"right": sum(not row["processes"] for row in rows), "of": len(rows)}
     counts["blamed"] = sum(bool(row["blamed"]) for row in rows)
     counts["false_alarms"] = sum(row["expected"] == "healthy" and not row["right"] for row in rows)
     return counts
@@ -265,13 +280,20 @@ def summary(rows):
     part = totals(rows)
     share = 100 * part["cause"]["right"] / part["cause"]["of"] if part["cause"]["of"] else 0
     lines = [
-        f"first finding = cause: {cell(part['cause'])} ({share:.0f} %); unseen causes left unclaimed: {cell(part['unseen'])}; healthy jobs without an alarm: {cell(part['healthy'])}; "
-        f"all: {cell(part['all'])}; jobs in which a bystander is blamed: {part['blamed']}"
+        f"* first finding = cause: {cell(part['cause'])} ({share:.0f} %)",
+        f"* unseen causes left unclaimed: {cell(part['unseen'])}",
+        f"* healthy jobs without an alarm: {cell(part['healthy'])}",
+        f"* all: {cell(part['all'])}",
+        f"* jobs in which a bystander is blamed: {part['blamed']}",
+        f"* launches and their ranks told from children: {cell(part['processes'])}",
     ]
     if rows:
+        ingest_s = [row["ingest_s"] for row in rows]
+        answer_s = [row["answer_s"] or 0 for row in rows]
+        memory_mb = max(row["memory_mb"] for row in rows)
         lines.append(
-            f"ingest: {sum(row['ingest_s'] for row in rows):.1f} s in all, {max(row['ingest_s'] for row in rows):.2f} s at most; findings: {max(row['answer_s'] or 0 for row in rows):.2f} s at most; "
-            f"memory: {max(row['memory_mb'] for row in rows):.0f} MB at most"
+            f"* ingest {sum(ingest_s):.1f} s in all, {max(ingest_s):.2f} s at most; findings "
+            f"{max(answer_s):.2f} s at most; memory {memory_mb:.0f} MB at most"
         )
     return lines
 
@@ -286,6 +308,8 @@ def report(rows, markdown):
             first = row["first"]
             said = f"{first['severity']}: {first['title'][:160]}" if first else "no finding"
             lines.append(f"* `{row['job']}`: {'; '.join(row['why'])[:220]}. Said: {said}")
+        if row["processes"]:
+            lines.append(f"* `{row['job']}` (processes): {'; '.join(row['processes'])}")
     return "\n".join(lines)
 
 

@@ -165,6 +165,14 @@ class Judging(unittest.TestCase):
         self.assertEqual(self.judge(finding(), finding(ranks=[0, 2], severity="warning"))["blamed"], [0, 2])
         self.assertEqual(self.judge(finding(), finding(ranks=[0], severity="note"))["blamed"], [])
 
+    def test_processes(self):
+        meta = {**self.META, "launched": [[10, 11], [20, 21]]}
+        status = [{"pid": pid} for pid in (20, 21)]
+        right = {**answer(), "launch_count": 2, "status": status}
+        self.assertEqual(score.judge_processes(right, meta), [])
+        self.assertTrue(score.judge_processes({**right, "launch_count": 3}, meta))
+        self.assertTrue(score.judge_processes({**right, "status": status[:1]}, meta))
+
     def test_an_answer_that_failed_is_wrong(self):
         self.assertFalse(
             score.judge({"error": "ingest ended with 3", "findings": []}, {**self.META, "cause": None})[
