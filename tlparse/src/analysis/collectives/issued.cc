@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "analysis/collectives/issued_members.h"
+#include "queries/analysis/collectives/issued.h"
 #include "runtime/collective_op.h"
 
 namespace tlparse {
@@ -25,74 +26,61 @@ struct Loaded {
   std::map<std::string, std::string> descriptions;
 };
 
-constexpr std::string_view kIssuedQuery =
-    "SELECT c.rank, c.process_id, coalesce(p.path, 'libtrace'), c.group_name, c.sequence_number, "
-    "c.op, c.input_shapes, c.dtype, c.reduce_op, c.state, e.is_retired, c.start_ns, c.end_ns, "
-    "e.timeout_ms, c.graph_id, k.label, k.function, c.file, c.line, c.code_line, e.thread_id, "
-    "c.join_key, c.id, e.group_desc, p.kind, e.time_discovered_started_ns, c.profile_id "
-    "FROM collective_run c LEFT JOIN profile p ON p.id = c.profile_id "
-    "LEFT JOIN recorder_entry e ON e.id = c.entry_id LEFT JOIN graph g ON g.id = c.graph_id "
-    "LEFT JOIN compile k ON k.id = g.compile_id LEFT JOIN process q ON q.id = c.process_id "
-    "LEFT JOIN log_file f ON f.id = q.log_file_id LEFT JOIN launch n ON n.id = q.launch_id "
-    "WHERE c.peer_id IS NULL AND c.is_p2p = 0 "
-    "AND c.group_name IS NOT NULL AND c.sequence_number IS NOT NULL AND c.start_ns IS NOT NULL "
-    "AND coalesce(p.run_id, f.run_id) = ?1 AND (?2 IS NULL OR n.ordinal IS NULL OR n.ordinal = ?2) "
-    "ORDER BY c.rank IS NULL, c.rank, 3, c.start_ns, e.recorder_id, c.id";
-
 // Gloo's entries stay "scheduled" until they are retired. Others are scheduled until their device
 // starts them, which is discovered with TORCH_NCCL_ENABLE_TIMING only.
-IssuedProgress ProgressInDump(const Statement& row, std::string_view op, std::string_view state,
+IssuedProgress ProgressInDump(const IssuedCollectiveRow& row,
                               const std::set<std::int64_t>& with_starts) {
-  if (state == "completed" || !row.IsNull(12)) return IssuedProgress::kCompleted;
-  if (row.Int(10) == 1) return IssuedProgress::kRetired;
-  if (state == "started" || !row.IsNull(25)) return IssuedProgress::kStarted;
-  const std::string_view backend = BackendOf(op);
-  if (state != "scheduled" || backend == "gloo" || backend == "c10d") return IssuedProgress::kOpen;
-  return with_starts.count(row.Int(26)) > 0 ? IssuedProgress::kNotStarted
-                                            : IssuedProgress::kScheduled;
+  if (row.state == "completed" || row.end_ns) return IssuedProgress::kCompleted;
+  if (row.is_retired) return IssuedProgress::kRetired;
+  if (row.state == "started" || row.time_discovered_started_ns) return IssuedProgress::kStarted;
+  const std::string_view backend = BackendOf(row.op);
+  if (row.state != "scheduled" || backend == "gloo" || backend == "c10d")
+    return IssuedProgress::kOpen;
+  return with_starts.contains(row.profile_id) ? IssuedProgress::kNotStarted
+                                              : IssuedProgress::kScheduled;
 }
 
-IssuedCollective CollectiveOf(const Statement& row, const std::set<std::int64_t>& with_starts) {
+IssuedCollective CollectiveOf(const IssuedCollectiveRow& row,
+                              const std::set<std::int64_t>& with_starts) {
   IssuedCollective one;
-  one.sequence = row.Int(4);
-  one.op = row.Text(5);
+  one.sequence = row.sequence_number;
+  one.op = row.op;
   one.plain_op = PlainCollective(one.op);
-  one.shapes = row.Text(6);
-  one.dtype = row.Text(7);
-  one.reduce_op = row.Text(8);
-  one.state = row.Text(9);
-  one.source = row.Text(24) == "flight_recorder" ? IssuedSource::kDump
-               : row.Text(24) == "kineto"        ? IssuedSource::kProfile
-                                                 : IssuedSource::kLibtrace;
-  one.progress = one.IsRecorded() ? ProgressInDump(row, one.op, one.state, with_starts)
-                 : one.state == "completed" || !row.IsNull(12) ? IssuedProgress::kCompleted
-                 : one.source == IssuedSource::kProfile        ? IssuedProgress::kIssued
-                                                               : IssuedProgress::kOpen;
-  one.start_ns = row.Int(11);
-  one.end_ns = row.Int(12);
-  one.timeout_ms = row.Int(13);
-  one.graph_id = row.Int(14);
-  one.label = row.Text(15);
-  one.function = row.Text(16);
-  one.file = row.Text(17);
-  one.line = row.Int(18);
-  one.code_line = row.Int(19);
-  one.thread = row.Text(20);
-  one.join_key = row.Text(21);
-  one.run_row_id = row.Int(22);
+  one.shapes = row.input_shapes;
+  one.dtype = row.dtype;
+  one.reduce_op = row.reduce_op;
+  one.state = row.state;
+  one.source = row.kind == "flight_recorder" ? IssuedSource::kDump
+               : row.kind == "kineto"        ? IssuedSource::kProfile
+                                             : IssuedSource::kLibtrace;
+  one.progress = one.IsRecorded()                         ? ProgressInDump(row, with_starts)
+                 : one.state == "completed" || row.end_ns ? IssuedProgress::kCompleted
+                 : one.source == IssuedSource::kProfile   ? IssuedProgress::kIssued
+                                                          : IssuedProgress::kOpen;
+  one.start_ns = row.start_ns;
+  one.end_ns = row.end_ns.value_or(0);
+  one.timeout_ms = row.timeout_ms;
+  one.graph_id = row.graph_id;
+  one.label = row.label;
+  one.function = row.function;
+  one.file = row.file;
+  one.line = row.line;
+  one.code_line = row.code_line;
+  one.thread = row.thread_id;
+  one.join_key = row.join_key;
+  one.run_row_id = row.id;
   return one;
 }
 
-std::size_t RankOf(const Statement& row, Loaded& loaded, IssuedJob& job) {
-  const std::string path(row.Text(2));
-  const std::optional<std::int64_t> rank = row.OptionalInt(0);
+std::size_t RankOf(const IssuedCollectiveRow& row, Loaded& loaded, IssuedJob& job) {
+  const std::string path(row.path);
   const auto [found, is_new] =
-      loaded.rank_of.try_emplace({rank.value_or(-1), rank ? "" : path}, job.ranks.size());
+      loaded.rank_of.try_emplace({row.rank.value_or(-1), row.rank ? "" : path}, job.ranks.size());
   if (is_new)
     job.ranks.push_back(
-        {rank, row.OptionalInt(1), path, rank ? fmt::format("{}", *rank) : BaseName(path)});
+        {row.rank, row.process_id, path, row.rank ? fmt::format("{}", *row.rank) : BaseName(path)});
   IssuingRank& one = job.ranks[found->second];
-  if (!one.process_id) one.process_id = row.OptionalInt(1);
+  if (!one.process_id) one.process_id = row.process_id;
   return found->second;
 }
 
@@ -132,19 +120,10 @@ void KeepLastEpoch(std::vector<IssuedCollective>& issued) {
 
 // The dumps of ranks that record when collectives start.
 Result<std::set<std::int64_t>> LoadStartRecorders(Database& database, std::int64_t run_id) {
-  ASSIGN_OR_RETURN(
-      Statement rows,
-      database.Prepare("SELECT DISTINCT e.profile_id "
-                       "FROM recorder_entry_row e JOIN profile p ON p.id = e.profile_id "
-                       "WHERE p.run_id = ? "
-                       "AND (e.state = 'started' OR e.time_discovered_started_ns IS NOT NULL)"));
-  rows.Bind(1, run_id);
   std::set<std::int64_t> dumps;
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
-    if (!has_row) return dumps;
-    dumps.insert(rows.Int(0));
-  }
+  FOR_EACH_ROW(const DumpWithStarts& row, Query<DumpWithStarts>(database, {.run_id = run_id}))
+    dumps.insert(row.profile_id);
+  return dumps;
 }
 
 void CountSources(IssuedJob& job) {
@@ -163,39 +142,19 @@ void CountSources(IssuedJob& job) {
   job.libtrace_ranks = by_source[IssuedSource::kLibtrace].size();
 }
 
-// What kIssuedQuery leaves out, and what DropUnrecorded drops.
+// What IssuedCollectiveRow leaves out, and what DropUnrecorded drops.
 Result<void> LoadNotCompared(Database& database, const std::optional<std::int64_t>& launch,
                              bool has_dump, IssuedJob& job) {
-  constexpr std::string_view kReasons[] = {
-      "they are sends or receives", "they have neither a group nor a sequence number",
-      "they have no group",         "they have no sequence number",
-      "they have no time",          "where there are recorder dumps, these alone are compared",
-  };
-  ASSIGN_OR_RETURN(
-      Statement rows,
-      database.Prepare(
-          "SELECT p.kind, CASE WHEN c.is_p2p = 1 THEN 0 WHEN c.group_name IS NULL "
-          "AND c.sequence_number IS NULL THEN 1 WHEN c.group_name IS NULL THEN 2 "
-          "WHEN c.sequence_number IS NULL THEN 3 WHEN c.start_ns IS NULL THEN 4 WHEN ?3 "
-          "AND p.kind <> 'flight_recorder' THEN 5 END AS reason, count(*) "
-          "FROM collective_run c JOIN profile p ON p.id = c.profile_id "
-          "LEFT JOIN process q ON q.id = c.process_id LEFT JOIN launch n ON n.id = q.launch_id "
-          "WHERE c.peer_id IS NULL "
-          "AND p.run_id = ?1 AND (?2 IS NULL OR n.ordinal IS NULL OR n.ordinal = ?2) "
-          "GROUP BY 1, 2 HAVING reason IS NOT NULL ORDER BY 1, 2"));
-  rows.Bind(1, job.run_id);
-  rows.Bind(2, launch);
-  rows.Bind(3, std::int64_t{has_dump});
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
-    if (!has_row) return {};
-    const std::string_view kind = rows.Text(0);
-    job.not_compared.push_back({rows.Int(2),
-                                kind == "flight_recorder" ? "dumps"
-                                : kind == "kineto"        ? "profiles"
-                                                          : "logs of libtrace",
-                                kReasons[rows.Int(1)]});
+  FOR_EACH_ROW(const IssuedNotCompared& row,
+               Query<IssuedNotCompared>(
+                   database, {.run_id = job.run_id, .launch = launch, .has_dump = has_dump})) {
+    job.not_compared.push_back({row.calls,
+                                row.kind == "flight_recorder" ? "dumps"
+                                : row.kind == "kineto"        ? "profiles"
+                                                              : "logs of libtrace",
+                                std::string(row.reason)});
   }
+  return {};
 }
 
 // From the dumps of each rank; of a dump without a rank, by its path.
@@ -209,28 +168,20 @@ Result<void> LoadRankFacts(Database& database, IssuedJob& job) {
       by_path[one.path] = &one;
     }
   }
-  ASSIGN_OR_RETURN(
-      Statement rows,
-      database.Prepare("SELECT p.rank, p.path, p.end_us, e.first "
-                       "FROM profile p LEFT JOIN (SELECT profile_id, min(recorder_id) AS first "
-                       "FROM recorder_entry_row GROUP BY profile_id) e ON e.profile_id = p.id "
-                       "WHERE p.run_id = ? AND p.kind = 'flight_recorder'"));
-  rows.Bind(1, job.run_id);
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
-    if (!has_row) return {};
+  FOR_EACH_ROW(const DumpFile& row, Query<DumpFile>(database, {.run_id = job.run_id})) {
     IssuingRank* rank = nullptr;
-    if (!rows.IsNull(0)) {
-      const auto found = by_rank.find(rows.Int(0));
+    if (row.rank) {
+      const auto found = by_rank.find(*row.rank);
       if (found != by_rank.end()) rank = found->second;
-    } else if (const auto found = by_path.find(rows.Text(1)); found != by_path.end()) {
+    } else if (const auto found = by_path.find(row.path); found != by_path.end()) {
       rank = found->second;
     }
     if (rank == nullptr) continue;
     rank->has_file = true;
-    rank->is_whole = rank->is_whole && rows.Int(3) == 0;
-    rank->last_known_ns = std::max(rank->last_known_ns, rows.Int(2) * 1000);
+    rank->is_whole = rank->is_whole && row.first_entry == 0;
+    rank->last_known_ns = std::max(rank->last_known_ns, row.end_us * 1000);
   }
+  return {};
 }
 
 }  // namespace
@@ -314,16 +265,11 @@ Result<IssuedJob> LoadIssued(Database& database, std::int64_t run_id,
   job.run_id = run_id;
   Loaded loaded;
   ASSIGN_OR_RETURN(const std::set<std::int64_t> with_starts, LoadStartRecorders(database, run_id));
-  ASSIGN_OR_RETURN(Statement rows, database.Prepare(kIssuedQuery));
-  rows.Bind(1, run_id);
-  rows.Bind(2, launch);
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
-    if (!has_row) break;
-    const std::size_t rank = RankOf(rows, loaded, job);
-    const std::string group(rows.Text(3));
-    loaded.groups[group][rank].push_back(CollectiveOf(rows, with_starts));
-    if (!rows.IsNull(23)) loaded.descriptions[group] = rows.Text(23);
+  FOR_EACH_ROW(const IssuedCollectiveRow& row,
+               Query<IssuedCollectiveRow>(database, {.run_id = run_id, .launch = launch})) {
+    const std::string group(row.group_name);
+    loaded.groups[group][RankOf(row, loaded, job)].push_back(CollectiveOf(row, with_starts));
+    if (!row.group_desc.empty()) loaded.descriptions[group] = row.group_desc;
   }
   const bool has_dump = DropUnrecorded(loaded);
   for (auto& [name, by_rank] : loaded.groups) {
@@ -357,11 +303,8 @@ Result<std::vector<GraphProgress>> CompareWithSchedule(Database& database, const
       }
     }
   }
-  ASSIGN_OR_RETURN(
-      Statement code,
-      database.Prepare(
-          "SELECT op, group_name, code_line FROM collective "
-          "WHERE graph_id = ? AND source = 'code' AND is_wait = 0 ORDER BY record_id, ordinal"));
+  ASSIGN_OR_RETURN(PreparedQuery<CodeCollective> code,
+                   PreparedQuery<CodeCollective>::Make(database));
   std::vector<GraphProgress> all;
   for (auto& [key, issued] : by_graph) {
     std::stable_sort(issued.begin(), issued.end(),
@@ -371,18 +314,15 @@ Result<std::vector<GraphProgress>> CompareWithSchedule(Database& database, const
     progress.label = issued.back()->label;
     progress.function = issued.back()->function;
     progress.issued = issued.size();
-    code.Bind(1, key.second);
     bool is_behind = false;
-    while (true) {
-      ASSIGN_OR_RETURN(const bool has_row, code.Step());
-      if (!has_row) break;
+    FOR_EACH_ROW(const CodeCollective& row, code.Run({.graph_id = key.second})) {
       ++progress.scheduled;
       if (!is_behind)
         ++progress.reached;
       else if (progress.next.empty())
         progress.next = fmt::format("{} group {}, line {} of the generated code",
-                                    PlainCollective(code.Text(0)), code.Text(1), code.Int(2));
-      is_behind |= code.Int(2) == issued.back()->code_line;
+                                    PlainCollective(row.op), row.group_name, row.code_line);
+      is_behind |= row.code_line == issued.back()->code_line;
     }
     if (is_behind) all.push_back(std::move(progress));
   }
