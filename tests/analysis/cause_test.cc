@@ -1,6 +1,6 @@
-#include "analysis/ranks/cause.h"
+#include "facts/cache/cause.h"
 
-#include "analysis/cache/component_index.h"
+#include "facts/cache/component_index.h"
 #include "tests/catch2.h"
 
 namespace tlparse {

@@ -1,8 +1,8 @@
-#include "analysis/collectives/collectives.h"
+#include "facts/collectives/collectives.h"
 
 #include <algorithm>
 
-#include "analysis/ranks/job.h"
+#include "facts/job/job.h"
 #include "tests/catch2.h"
 
 namespace tlparse {

@@ -1,4 +1,4 @@
-#include "analysis/diff/kernel_identity.h"
+#include "facts/contents/kernel_identity.h"
 
 #include "artifacts/common/graph/code_tensors.h"
 #include "tests/catch2.h"

@@ -1,8 +1,8 @@
 #include <random>
 #include <string>
 
-#include "analysis/diff/sequence_diff.h"
-#include "analysis/diff/text_diff.h"
+#include "facts/text/sequence_diff.h"
+#include "facts/text/text_diff.h"
 #include "tests/catch2.h"
 
 namespace tlparse {

@@ -1,7 +1,7 @@
 // Texts of changes: what differs is in them, whatever their length.
-#include "analysis/diff/text_diff.h"
+#include "facts/text/text_diff.h"
 
-#include "analysis/diff/code_difference.h"
+#include "facts/contents/code_difference.h"
 #include "tests/catch2.h"
 
 namespace tlparse {

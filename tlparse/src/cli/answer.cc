@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 #include <openssl/evp.h>
 
-#include "analysis/participants.h"
 #include "cli/command.h"
+#include "facts/job/participants.h"
 
 namespace tlparse {
 

@@ -1,7 +1,7 @@
 // The budget flags of `tlparse check` and `tlparse watch`.
 #pragma once
 
-#include "analysis/check.h"
+#include "answers/check/check.h"
 #include "cli/arguments.h"
 
 namespace tlparse {

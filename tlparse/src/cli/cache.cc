@@ -1,17 +1,17 @@
 // tlparse cache <db>: what the compile caches answered, where ranks differ, and why.
-#include "analysis/cache/cache.h"
+#include "facts/cache/cache.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <map>
 
-#include "analysis/diff/graph_difference.h"
 #include "cli/cache_economics.h"
 #include "cli/commands.h"
 #include "cli/finding_output.h"
 #include "cli/rank_answer.h"
 #include "cli/rank_output.h"
+#include "facts/contents/graph_difference.h"
 
 namespace tlparse {
 namespace {

@@ -8,9 +8,9 @@
 #include <string>
 #include <utility>
 
-#include "analysis/ranks/cause.h"
 #include "cli/rank_output.h"
 #include "cli/terminal.h"
+#include "facts/cache/cause.h"
 
 namespace tlparse {
 namespace {

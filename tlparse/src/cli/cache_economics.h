@@ -1,8 +1,8 @@
 // What caches were worth, in the output of `tlparse cache`.
 #pragma once
 
-#include "analysis/cache/cache.h"
 #include "base/json_writer.h"
+#include "facts/cache/cache.h"
 
 namespace tlparse {
 

@@ -1,5 +1,5 @@
 // tlparse check <db>: budgets for CI. Exit code 1 if the run is not within them.
-#include "analysis/check.h"
+#include "answers/check/check.h"
 
 #include <fmt/format.h>
 

@@ -1,5 +1,5 @@
 // tlparse collectives <db>: which rank schedules its collectives differently, where, and how.
-#include "analysis/collectives/collectives.h"
+#include "facts/collectives/collectives.h"
 
 #include <fmt/format.h>
 

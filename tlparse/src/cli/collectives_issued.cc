@@ -6,9 +6,9 @@
 #include <string>
 #include <utility>
 
-#include "analysis/collectives/issued_lines.h"
 #include "cli/rank_output.h"
 #include "cli/terminal.h"
+#include "facts/collectives/issued_lines.h"
 
 namespace tlparse {
 namespace {

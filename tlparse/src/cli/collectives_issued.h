@@ -1,8 +1,8 @@
 // The part of `tlparse collectives` about issued collectives.
 #pragma once
 
-#include "analysis/collectives/collectives.h"
 #include "base/json_writer.h"
+#include "facts/collectives/collectives.h"
 
 namespace tlparse {
 

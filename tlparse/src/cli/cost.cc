@@ -1,5 +1,5 @@
 // tlparse cost <db>: where the time of the profiled steps went.
-#include "analysis/cost/cost.h"
+#include "facts/cost/cost.h"
 
 #include <fmt/format.h>
 

@@ -4,8 +4,8 @@
 #include <cstddef>
 #include <string_view>
 
-#include "analysis/cost/cost.h"
 #include "base/json_writer.h"
+#include "facts/cost/cost.h"
 
 namespace tlparse {
 

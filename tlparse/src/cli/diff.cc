@@ -1,12 +1,12 @@
 // tlparse diff A B: what changed between two runs, or two ranks.
 #include <algorithm>
 
-#include "analysis/diff/diff_runs.h"
 #include "cli/answer.h"
 #include "cli/answer_input.h"
 #include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/diff_output.h"
+#include "facts/diff/diff_runs.h"
 
 namespace tlparse {
 namespace {

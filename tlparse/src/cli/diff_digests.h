@@ -3,8 +3,8 @@
 
 #include <optional>
 
-#include "analysis/diff/digest_difference.h"
 #include "cli/answer.h"
+#include "facts/diff/digest_difference.h"
 
 namespace tlparse {
 

@@ -4,8 +4,8 @@
 #include <optional>
 #include <string>
 
-#include "analysis/diff/measured_difference.h"
 #include "base/json_writer.h"
+#include "facts/diff/measured_difference.h"
 
 namespace tlparse {
 

@@ -1,8 +1,8 @@
 // The output of `tlparse diff`.
 #pragma once
 
-#include "analysis/diff/diff_runs.h"
 #include "base/json_writer.h"
+#include "facts/diff/diff_runs.h"
 
 namespace tlparse {
 

@@ -1,6 +1,6 @@
 // tlparse execution <db>: in which order ranks ran their graphs, how much estimates differ, where
 // output tensors differ.
-#include "analysis/execution.h"
+#include "facts/execution/execution.h"
 
 #include <fmt/format.h>
 

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "analysis/participants.h"
 #include "cli/rank_output.h"
 #include "cli/terminal.h"
+#include "facts/job/participants.h"
 #include "report/finding_text.h"
 
 namespace tlparse {

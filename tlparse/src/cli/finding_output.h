@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "analysis/findings/findings.h"
 #include "base/json_writer.h"
+#include "findings/findings.h"
 
 namespace tlparse {
 

@@ -1,17 +1,17 @@
 // tlparse findings <db>: what is wrong with a run and why, most urgent first.
-#include "analysis/findings/findings.h"
+#include "findings/findings.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cstdio>
 
-#include "analysis/participants.h"
 #include "cli/answer.h"
 #include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/finding_output.h"
 #include "cli/rank_output.h"
+#include "facts/job/participants.h"
 #include "report/finding_text.h"
 
 namespace tlparse {

@@ -5,12 +5,12 @@
 #include <functional>
 #include <map>
 
-#include "analysis/recompile_reasons.h"
 #include "artifacts/common/compile_status.h"
 #include "artifacts/common/text/recompile_limit.h"
 #include "cli/answer.h"
 #include "cli/command.h"
 #include "cli/commands.h"
+#include "facts/compiles/recompile_reasons.h"
 
 namespace tlparse {
 

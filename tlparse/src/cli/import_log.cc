@@ -3,7 +3,7 @@
 
 #include <map>
 
-#include "analysis/unknown_names.h"
+#include "answers/import_log/unknown_names.h"
 #include "cli/answer.h"
 #include "cli/command.h"
 #include "cli/commands.h"

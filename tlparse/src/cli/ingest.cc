@@ -9,7 +9,6 @@
 #include <filesystem>
 #include <unordered_set>
 
-#include "analysis/findings/findings.h"
 #include "base/durable_rename.h"
 #include "base/free_memory.h"
 #include "base/remove_on_signal.h"
@@ -22,6 +21,7 @@
 #include "cli/ingest_options.h"
 #include "cli/progress.h"
 #include "cli/terminal.h"
+#include "findings/findings.h"
 #include "import/importer.h"
 #include "report/output_directory.h"
 #include "report/report.h"

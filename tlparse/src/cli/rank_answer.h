@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "analysis/findings/findings.h"
-#include "analysis/read_transaction.h"
 #include "cli/answer.h"
 #include "cli/command.h"
+#include "facts/job/read_transaction.h"
+#include "findings/findings.h"
 
 namespace tlparse {
 

@@ -6,11 +6,11 @@
 #include <string_view>
 #include <vector>
 
-#include "analysis/ranks/cause.h"
-#include "analysis/ranks/job.h"
-#include "analysis/ranks/log_damage.h"
 #include "base/json_writer.h"
 #include "cli/terminal.h"
+#include "facts/cache/cause.h"
+#include "facts/job/job.h"
+#include "facts/job/log_damage.h"
 
 namespace tlparse {
 

@@ -1,16 +1,16 @@
 // tlparse ranks <db>: one screen for a job of several ranks.
-#include "analysis/ranks/ranks.h"
+#include "facts/ranks/ranks.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "analysis/findings/context.h"
-#include "analysis/ranks/rank_votes.h"
 #include "cli/commands.h"
 #include "cli/finding_output.h"
 #include "cli/rank_answer.h"
 #include "cli/rank_output.h"
+#include "facts/ranks/rank_votes.h"
+#include "findings/context.h"
 
 namespace tlparse {
 namespace {

@@ -1,11 +1,11 @@
 // tlparse recompiles <db>: why frames were compiled again, as chains from the first compile on.
 #include <fmt/format.h>
 
-#include "analysis/findings/advice.h"
 #include "artifacts/common/compile_status.h"
 #include "cli/answer.h"
 #include "cli/command.h"
 #include "cli/commands.h"
+#include "facts/compiles/advice.h"
 
 namespace tlparse {
 

@@ -1,5 +1,5 @@
 // tlparse status <db>: a line for each process: where its log ends.
-#include "analysis/status.h"
+#include "facts/job/status.h"
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <string>
 
-#include "analysis/findings/findings.h"
 #include "base/result.h"
+#include "findings/findings.h"
 
 namespace tlparse {
 

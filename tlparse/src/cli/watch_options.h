@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/check.h"
+#include "answers/check/check.h"
 #include "cli/watch_view.h"
 
 namespace tlparse {

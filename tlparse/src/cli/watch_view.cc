@@ -8,11 +8,11 @@
 #include <algorithm>
 #include <tuple>
 
-#include "analysis/participants.h"
 #include "cli/finding_output.h"
 #include "cli/rank_output.h"
 #include "cli/terminal.h"
 #include "cli/watch_alert.h"
+#include "facts/job/participants.h"
 
 namespace tlparse {
 

@@ -9,11 +9,11 @@
 #include <string>
 #include <vector>
 
-#include "analysis/findings/live.h"
-#include "analysis/status.h"
 #include "base/result.h"
 #include "cli/watch_alert.h"
 #include "cli/watch_screen.h"
+#include "facts/job/status.h"
+#include "findings/live.h"
 #include "report/live_state.h"
 #include "store/database.h"
 

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "analysis/check.h"
+#include "answers/check/check.h"
 #include "base/result.h"
 #include "fleet/clickhouse_client.h"
 

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "analysis/ranks/cause.h"
 #include "base/result.h"
+#include "facts/cache/cause.h"
 #include "fleet/fleet_answer.h"
 #include "store/hash128.h"
 

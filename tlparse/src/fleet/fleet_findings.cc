@@ -6,8 +6,8 @@
 #include <map>
 #include <set>
 
-#include "analysis/findings/findings.h"
 #include "base/version.h"
+#include "findings/findings.h"
 #include "fleet/fleet_answer.h"
 #include "fleet/pull.h"
 #include "fleet/sql_quote.h"

@@ -8,7 +8,7 @@
 #include <set>
 #include <tuple>
 
-#include "analysis/cache/cache_lookups.h"
+#include "facts/cache/cache_lookups.h"
 #include "fleet/fleet_answer.h"
 #include "fleet/fleet_changes.h"
 #include "fleet/sql_quote.h"

@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "analysis/collectives/issued.h"
-#include "analysis/ranks/rank_facts.h"
+#include "facts/collectives/issued.h"
+#include "facts/ranks/rank_facts.h"
 #include "log/pytorch_names.h"
 #include "store/text_pool.h"
 

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "analysis/findings/findings.h"
+#include "findings/findings.h"
 
 namespace tlparse {
 

@@ -13,7 +13,7 @@
 #include <string_view>
 #include <vector>
 
-#include "analysis/findings/live.h"
+#include "findings/live.h"
 
 namespace tlparse {
 

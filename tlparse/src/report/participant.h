@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "analysis/participants.h"
 #include "base/result.h"
+#include "facts/job/participants.h"
 #include "report/output_directory.h"
 
 namespace tlparse {

@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/read_transaction.h"
 #include "base/json_writer.h"
+#include "facts/job/read_transaction.h"
 #include "report/consoles.h"
 #include "report/live_state.h"
 #include "report/own_host.h"

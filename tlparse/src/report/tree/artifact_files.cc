@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "analysis/diff/text_diff.h"
+#include "facts/text/text_diff.h"
 #include "report/report_context.h"
 #include "report/tree/html.h"
 #include "report/tree/json_format.h"

@@ -5,8 +5,8 @@
 #include <string_view>
 #include <vector>
 
-#include "analysis/collectives/issued_lines.h"
-#include "analysis/participants.h"
+#include "facts/collectives/issued_lines.h"
+#include "facts/job/participants.h"
 #include "report/viewer/chunk.h"
 
 namespace tlparse {

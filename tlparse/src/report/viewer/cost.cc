@@ -7,7 +7,7 @@
 #include <string_view>
 #include <utility>
 
-#include "analysis/cost/cost.h"
+#include "facts/cost/cost.h"
 #include "report/viewer/chunk.h"
 #include "report/viewer/slices.h"
 

@@ -8,9 +8,9 @@
 #include <string_view>
 #include <vector>
 
-#include "analysis/findings/context.h"
-#include "analysis/participants.h"
-#include "analysis/ranks/ranks.h"
+#include "facts/job/participants.h"
+#include "facts/ranks/ranks.h"
+#include "findings/context.h"
 #include "report/finding_text.h"
 #include "report/viewer/chunk.h"
 #include "report/viewer/place_link.h"

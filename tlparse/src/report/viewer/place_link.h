@@ -5,8 +5,8 @@
 #include <optional>
 #include <string_view>
 
-#include "analysis/findings/findings.h"
 #include "base/result.h"
+#include "findings/findings.h"
 #include "store/database.h"
 
 namespace tlparse {

@@ -1,0 +1,161 @@
+// Same key, different generated code: what a cache must never give.
+#include <fmt/format.h>
+
+#include <cctype>
+#include <map>
+
+#include "artifacts/common/text/normalize.h"
+#include "facts/cache/cache.h"
+#include "facts/contents/code_difference.h"
+#include "facts/text/text_diff.h"
+
+namespace tlparse {
+namespace {
+
+Result<std::string> NormalCode(Database& database, std::int64_t record_id) {
+  ASSIGN_OR_RETURN(const std::string text,
+                   database.QueryText(
+                       "SELECT p.content "
+                       "FROM record_row r JOIN payload_row p ON p.id = r.payload_id WHERE r.id = ?",
+                       record_id));
+  std::string buffer;
+  return std::string(NormalizeCode(text, buffer));
+}
+
+// Whether a size in the text is a symbol: s77, u0.
+bool HasSymbol(std::string_view text) {
+  for (std::size_t at = 1; at + 1 < text.size(); ++at) {
+    if ((text[at] != 's' && text[at] != 'u') ||
+        std::isdigit(static_cast<unsigned char>(text[at + 1])) == 0)
+      continue;
+    if (text[at - 1] == ' ' || text[at - 1] == '[' || text[at - 1] == '(' || text[at - 1] == '\'' ||
+        text[at - 1] == '*')
+      return true;
+  }
+  return false;
+}
+
+struct CodeUse {
+  std::int64_t record_id = 0;
+  std::vector<RankIndex> ranks;
+};
+// Cache keys with several codes: their codes by content id.
+using OddKeys = std::map<std::string, std::map<std::int64_t, CodeUse>>;
+
+// With dynamic shapes one key has an entry per set of guards, and each its own code: those keys are
+// left out. They show by a lookup that found entries but none whose guards held, or by a symbol
+// among the inputs.
+class DynamicKeys {
+ public:
+  // `odd` has the keys that will be asked for.
+  static Result<DynamicKeys> Load(Database& database, const OddKeys& odd) {
+    DynamicKeys dynamic;
+    ASSIGN_OR_RETURN(
+        dynamic.inputs_,
+        database.Prepare("SELECT m.value FROM cache_key_set_row s "
+                         "JOIN component_set_member m ON m.component_set_id = s.component_set_id "
+                         "WHERE s.key_id = ? AND m.name GLOB 'example_inputs*'"));
+    ASSIGN_OR_RETURN(
+        Statement keys,
+        database.Prepare(
+            "SELECT k.id, k.key, k.id IN (SELECT key_id FROM cache_event_row WHERE state = 2) "
+            "FROM cache_key_row k"));
+    while (true) {
+      ASSIGN_OR_RETURN(const bool has_row, keys.Step());
+      if (!has_row) return dynamic;
+      std::string key(keys.Text(1));
+      if (odd.contains(key))
+        dynamic.keys_[std::move(key)].push_back({keys.Int(0), keys.Int(2) != 0});
+    }
+  }
+
+  Result<bool> Has(const std::string& key) {
+    for (const Key& one : keys_[key]) {
+      if (one.has_guard_miss) return true;
+      inputs_.Reset();
+      inputs_.Bind(1, one.id);
+      while (true) {
+        ASSIGN_OR_RETURN(const bool has_row, inputs_.Step());
+        if (!has_row) break;
+        if (HasSymbol(inputs_.Text(0))) return true;
+      }
+    }
+    return false;
+  }
+
+ private:
+  struct Key {
+    std::int64_t id;
+    bool has_guard_miss;
+  };
+  std::map<std::string, std::vector<Key>> keys_;
+  Statement inputs_;
+};
+
+// Diffs are made of the first findings; where there are more, the cache as such is broken.
+constexpr std::size_t kMostDiffs = 100;
+
+}  // namespace
+
+// Codes are compared without the expected differences (normalize.h: AOT id, cache paths, provenance
+// handles, addresses, device index); the content id of a code identifies this text.
+Result<std::vector<SameKeyCode>> FindSameKeyCodes(Database& database, const Job& job) {
+  OddKeys keys;
+  // Few keys qualify; only their uses are read one by one.
+  ASSIGN_OR_RETURN(
+      Statement rows,
+      database.Prepare(
+          "WITH code AS (SELECT g.cache_key AS key, o.content_id, o.record_id, o.compile_id, "
+          "c.process_id FROM graph g   JOIN output_code_row o ON o.record_id = g.code_record_id "
+          "JOIN compile c ON c.id = g.compile_id   "
+          "WHERE g.cache_key IS NOT NULL AND o.content_id IS NOT NULL AND " +
+          job.InCompiles("g.compile_id") +
+          "), odd AS (SELECT key "
+          "FROM code GROUP BY key HAVING min(content_id) <> max(content_id)) SELECT key, "
+          "content_id, record_id, process_id FROM code WHERE key IN odd ORDER BY record_id"));
+  while (true) {
+    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
+    if (!has_row) break;
+    const RankIndex participant = job.ParticipantOfProcess(rows.Int(3));
+    if (participant < 0) continue;
+    CodeUse& use = keys[std::string(rows.Text(0))][rows.Int(1)];
+    if (use.record_id == 0) use.record_id = rows.Int(2);
+    if (use.ranks.empty() || use.ranks.back() != participant) use.ranks.push_back(participant);
+  }
+  std::vector<SameKeyCode> result;
+  std::erase_if(keys, [](const auto& key) { return key.second.size() < 2; });
+  if (keys.empty()) return result;
+  ASSIGN_OR_RETURN(DynamicKeys dynamic, DynamicKeys::Load(database, keys));
+  for (auto& [key, codes] : keys) {
+    ASSIGN_OR_RETURN(const bool is_dynamic, dynamic.Has(key));
+    if (is_dynamic) continue;
+    auto reference = codes.begin();
+    for (auto code = codes.begin(); code != codes.end(); ++code) {
+      if (code->second.ranks.size() > reference->second.ranks.size()) reference = code;
+    }
+    std::string reference_text;
+    if (result.size() < kMostDiffs) {
+      ASSIGN_OR_RETURN(reference_text, NormalCode(database, reference->second.record_id));
+    }
+    for (auto code = codes.begin(); code != codes.end(); ++code) {
+      if (code == reference) continue;
+      SameKeyCode finding;
+      finding.key = key;
+      finding.ranks = reference->second.ranks;
+      finding.other_ranks = code->second.ranks;
+      finding.record_id = reference->second.record_id;
+      finding.other_record_id = code->second.record_id;
+      if (result.size() < kMostDiffs) {
+        ASSIGN_OR_RETURN(const std::string text, NormalCode(database, code->second.record_id));
+        if (AreEqualButForNames(reference_text, text)) continue;
+        finding.target = TargetChange(reference_text, text);
+        finding.diff = UnifiedDiff(reference_text, text, "ranks " + job.FormatRanks(finding.ranks),
+                                   "ranks " + job.FormatRanks(finding.other_ranks));
+      }
+      result.push_back(std::move(finding));
+    }
+  }
+  return result;
+}
+
+}  // namespace tlparse

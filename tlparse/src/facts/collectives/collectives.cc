@@ -1,0 +1,390 @@
+#include "facts/collectives/collectives.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <unordered_map>
+#include <utility>
+
+#include "facts/collectives/compile_state.h"
+#include "facts/job/majority.h"
+#include "facts/job/read_transaction.h"
+#include "facts/text/sequence_diff.h"
+#include "store/hash128.h"
+
+namespace tlparse {
+namespace {
+
+constexpr std::size_t kMostOfAllGraphs = 200;
+// Of one rank; a job has thousands. What is kept of a comparison follows from this number.
+constexpr std::size_t kMostCompared = 1'000'000;
+
+// What one rank has for one graph: content ids, 0: none.
+struct Use {
+  std::int32_t graph_slot = 0;
+  std::int64_t schedule = 0;
+  std::int64_t code = 0;
+  std::int64_t Primary() const { return code != 0 ? code : schedule; }
+};
+
+class Finder {
+ public:
+  Finder(Database& database, CollectiveAnswer& answer) : database_(database), answer_(answer) {}
+  Result<void> Run();
+
+ private:
+  struct RankClass {
+    std::vector<RankIndex> ranks;
+    std::vector<Use> uses;  // in the order of the job's graphs
+  };
+  Result<void> LoadUses();
+  using ListPointer = std::shared_ptr<const CollectiveList>;
+  Result<ListPointer> Items(std::int64_t content_id);
+  // Forgets the lists if they are many. No list may be in use.
+  void LimitItems();
+  struct Counts {
+    std::size_t collectives = 0, waits = 0;
+  };
+  Result<Counts> Count(std::int64_t content_id);
+  std::vector<RankClass> Classify();
+  Result<CollectiveClass> Describe(const RankClass& reference, const RankClass& other);
+  // At most kMostCompared; `is_whole` becomes false if there are more.
+  Result<CollectiveList> Flatten(const RankClass& one, bool& is_whole);
+  Result<void> CompareGraphs(const RankClass& reference, const RankClass& other,
+                             CollectiveClass& result);
+  Result<void> FindParity();
+  Result<void> CompareWithCode(std::int64_t schedule_id, std::int64_t code_id,
+                               CollectiveParity& parity);
+  Result<void> DescribeAll(const std::vector<RankClass>& classes);
+
+  Database& database_;
+  CollectiveAnswer& answer_;
+  std::vector<std::vector<Use>> uses_;  // by participant
+  CollectiveTable table_;
+  std::unordered_map<std::int64_t, ListPointer> items_;  // by content
+  std::size_t item_count_ = 0;                           // in items_
+  std::unordered_map<std::int64_t, Counts> counts_;      // by content
+};
+
+Result<void> Finder::LoadUses() {
+  uses_.resize(answer_.job.participants().size());
+  std::map<std::pair<RankIndex, std::int32_t>, std::size_t> index;
+  ASSIGN_OR_RETURN(
+      Statement rows,
+      database_.Prepare("SELECT graph_id, content_id, source FROM collective_use_row WHERE " +
+                        answer_.job.InWholeRecords("record_id") + " ORDER BY record_id"));
+  while (true) {
+    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
+    if (!has_row) break;
+    const JobGraph* graph = answer_.graphs.Find(rows.Int(0));
+    if (graph == nullptr) continue;
+    const RankIndex rank =
+        answer_.job.compiles()[static_cast<std::size_t>(graph->compile)].participant;
+    std::vector<Use>& own = uses_[static_cast<std::size_t>(rank)];
+    const auto [found, is_new] = index.try_emplace({rank, graph->graph_slot}, own.size());
+    if (is_new) own.push_back({graph->graph_slot, 0, 0});
+    (rows.Int(2) == 0 ? own[found->second].schedule : own[found->second].code) = rows.Int(1);
+  }
+  std::vector<std::size_t> position(answer_.graphs.graph_slots().size());
+  for (std::size_t i = 0; i < answer_.graphs.order().size(); ++i)
+    position[static_cast<std::size_t>(answer_.graphs.order()[i])] = i;
+  for (std::size_t rank = 0; rank < uses_.size(); ++rank) {
+    std::vector<Use>& own = uses_[rank];
+    std::sort(own.begin(), own.end(), [&](const Use& a, const Use& b) {
+      return position[static_cast<std::size_t>(a.graph_slot)] <
+             position[static_cast<std::size_t>(b.graph_slot)];
+    });
+    const bool has_schedule =
+        std::any_of(own.begin(), own.end(), [](const Use& use) { return use.schedule != 0; });
+    if (!own.empty() && !has_schedule)
+      answer_.from_code_only.push_back(static_cast<RankIndex>(rank));
+  }
+  return {};
+}
+
+Result<Finder::ListPointer> Finder::Items(std::int64_t content_id) {
+  ListPointer& known = items_[content_id];
+  if (known != nullptr) return known;
+  ASSIGN_OR_RETURN(
+      Statement* const rows,
+      database_.PrepareKept("SELECT op, is_wait, arguments, group_name, shape, dtype "
+                            "FROM collective_row WHERE content_id = ? ORDER BY ordinal"));
+  rows->Bind(1, content_id);
+  CollectiveList list;
+  while (true) {
+    ASSIGN_OR_RETURN(const bool has_row, rows->Step());
+    if (!has_row) break;
+    const std::string group(rows->Text(3));
+    list.push_back(
+        table_.Add({ShortOp(rows->Text(0)), rows->Int(1) != 0, group, std::string(rows->Text(4)),
+                    std::string(rows->Text(5)), WithoutGroup(rows->Text(2), group)}));
+  }
+  item_count_ += list.size();
+  known = std::make_shared<const CollectiveList>(std::move(list));
+  return known;
+}
+
+void Finder::LimitItems() {
+  if (item_count_ <= 2 * kMostCompared) return;
+  items_.clear();
+  table_.Clear();
+  item_count_ = 0;
+}
+
+Result<Finder::Counts> Finder::Count(std::int64_t content_id) {
+  const auto [entry, is_new] = counts_.try_emplace(content_id);
+  if (!is_new) return entry->second;
+  ASSIGN_OR_RETURN(Statement* const rows,
+                   database_.PrepareKept("SELECT is_wait, count(*) FROM collective_row "
+                                         "WHERE content_id = ? GROUP BY is_wait"));
+  rows->Bind(1, content_id);
+  while (true) {
+    ASSIGN_OR_RETURN(const bool has_row, rows->Step());
+    if (!has_row) return entry->second;
+    (rows->Int(0) != 0 ? entry->second.waits : entry->second.collectives) +=
+        static_cast<std::size_t>(rows->Int(1));
+  }
+}
+
+std::vector<Finder::RankClass> Finder::Classify() {
+  // Schedules count only where all ranks that have the graph have one: a cache hit writes none.
+  std::vector<RankClass> classes;
+  std::unordered_map<Hash128, std::size_t, Hash128Hasher> index;
+  for (std::size_t rank = 0; rank < uses_.size(); ++rank) {
+    SequenceHash hash;
+    for (const Use& use : uses_[rank]) {
+      hash.Add(use.graph_slot);
+      hash.Add(use.Primary());
+    }
+    const auto [found, is_new] = index.try_emplace(hash.Digest(), classes.size());
+    if (is_new) classes.push_back({{}, uses_[rank]});
+    classes[found->second].ranks.push_back(static_cast<RankIndex>(rank));
+  }
+  // How many ranks have the same in a graph, by graph and content.
+  std::map<std::pair<std::int32_t, std::int64_t>, std::size_t> alike;
+  for (const RankClass& one : classes)
+    for (const Use& use : one.uses) alike[{use.graph_slot, use.Primary()}] += one.ranks.size();
+  const auto is_early = [this](const RankClass& one) {
+    return answer_.damage.EndEarly(answer_.job, one.ranks);
+  };
+  OrderByReference(classes, is_early, [&](const RankClass& one) {
+    std::size_t sum = 0;
+    for (const Use& use : one.uses)
+      sum += alike[{use.graph_slot, use.Primary()}] - one.ranks.size();
+    return sum;
+  });
+  return classes;
+}
+
+Result<CollectiveList> Finder::Flatten(const RankClass& one, bool& is_whole) {
+  CollectiveList all;
+  for (const Use& use : one.uses) {
+    ASSIGN_OR_RETURN(const ListPointer items, Items(use.Primary()));
+    const std::size_t count = std::min(items->size(), kMostCompared - all.size());
+    all.insert(all.end(), items->begin(), items->begin() + static_cast<std::ptrdiff_t>(count));
+    if (count < items->size()) {
+      is_whole = false;
+      break;
+    }
+  }
+  return all;
+}
+
+Result<CollectiveClass> Finder::Describe(const RankClass& reference, const RankClass& other) {
+  CollectiveClass result;
+  result.ranks = other.ranks;
+  for (const Use& use : other.uses) {
+    ASSIGN_OR_RETURN(const Counts counts, Count(use.Primary()));
+    result.collectives += counts.collectives;
+    result.waits += counts.waits;
+  }
+  if (&reference == &other) return result;
+  LimitItems();
+  bool is_whole = true;
+  {
+    ASSIGN_OR_RETURN(const CollectiveList all, Flatten(other, is_whole));
+    ASSIGN_OR_RETURN(const CollectiveList reference_all, Flatten(reference, is_whole));
+    const CollectiveComparison compared = CompareCollectives(table_, reference_all, all);
+    if (compared.IsEqual() && is_whole) {
+      if (!compared.renamed_groups.empty())
+        result.notes.push_back("process groups have other names: " + compared.renamed_groups);
+      if (reference.uses.size() != other.uses.size())
+        result.notes.push_back("the same collectives in the same order, in other graphs");
+      return result;
+    }
+  }
+  RETURN_IF_ERROR(CompareGraphs(reference, other, result));
+  return result;
+}
+
+// Graph by graph, in the order of the job.
+Result<void> Finder::CompareGraphs(const RankClass& reference, const RankClass& other,
+                                   CollectiveClass& result) {
+  std::map<std::int32_t, std::pair<std::int64_t, std::int64_t>> by_graph;
+  for (const Use& use : reference.uses) by_graph[use.graph_slot].first = use.Primary();
+  for (const Use& use : other.uses) by_graph[use.graph_slot].second = use.Primary();
+  for (const std::int32_t graph_slot : answer_.graphs.order()) {
+    const auto found = by_graph.find(graph_slot);
+    if (found == by_graph.end() || found->second.first == found->second.second) continue;
+    LimitItems();
+    const ListPointer none = std::make_shared<const CollectiveList>();
+    ListPointer a = none, b = none;
+    if (found->second.first != 0) {
+      ASSIGN_OR_RETURN(a, Items(found->second.first));
+    }
+    if (found->second.second != 0) {
+      ASSIGN_OR_RETURN(b, Items(found->second.second));
+    }
+    CollectiveComparison compared = CompareCollectives(table_, *a, *b);
+    const std::int32_t slot =
+        answer_.graphs.graph_slots()[static_cast<std::size_t>(graph_slot)].slot;
+    const std::string state =
+        b == none   ? StateOf(answer_.job, answer_.damage, other.ranks.front(), slot, "here")
+        : a == none ? StateOf(answer_.job, answer_.damage, reference.ranks.front(), slot, "there")
+                    : "";
+    result.left_out += compared.left_out;
+    for (CollectiveMismatch& mismatch : compared.mismatches) {
+      mismatch.graph_slot = graph_slot;
+      if (!state.empty()) {
+        mismatch.kind = MismatchKind::kState;
+        mismatch.reason = state;
+      }
+      if (result.mismatches.size() < kMostOfAllGraphs) {
+        result.mismatches.push_back(std::move(mismatch));
+      } else {
+        ++result.left_out;
+      }
+    }
+  }
+  return {};
+}
+
+Result<void> Finder::CompareWithCode(std::int64_t schedule_id, std::int64_t code_id,
+                                     CollectiveParity& parity) {
+  LimitItems();
+  ASSIGN_OR_RETURN(const ListPointer schedule, Items(schedule_id));
+  ASSIGN_OR_RETURN(const ListPointer code, Items(code_id));
+  const auto ops = [this](const CollectiveList& list) {
+    std::vector<std::string_view> names;
+    for (const CollectiveRef ref : list) {
+      if (!table_.IsWait(ref)) names.push_back(table_.Op(ref));
+    }
+    return names;
+  };
+  const std::vector<std::string_view> a = ops(*schedule), b = ops(*code);
+  parity.scheduled = a.size();
+  const auto is_same = [&](std::size_t i, std::size_t j) { return a[i] == b[j] || a[i].empty(); };
+  for (const EditStep& step : AlignSequences(a.size(), b.size(), is_same)) {
+    if (step.kind == EditStep::Kind::kKeep) continue;
+    parity.differs = true;
+    parity.first_difference = step.kind == EditStep::Kind::kDelete
+                                  ? fmt::format("{} is scheduled, not in the code", a[step.a])
+                                  : fmt::format("{} is in the code, not scheduled", b[step.b]);
+    break;
+  }
+  return {};
+}
+
+Result<void> Finder::FindParity() {
+  std::map<std::pair<std::int32_t, std::pair<std::int64_t, std::int64_t>>, std::vector<RankIndex>>
+      pairs;
+  for (std::size_t rank = 0; rank < uses_.size(); ++rank) {
+    for (const Use& use : uses_[rank]) {
+      if (use.code != 0)
+        pairs[{use.graph_slot, {use.schedule, use.code}}].push_back(static_cast<RankIndex>(rank));
+    }
+  }
+  for (auto& [key, ranks] : pairs) {
+    const auto& [graph_slot, contents] = key;
+    CollectiveParity parity;
+    parity.graph_slot = graph_slot;
+    ASSIGN_OR_RETURN(const Counts counts, Count(contents.second));
+    parity.generated = counts.collectives;
+    parity.missing_waits = parity.generated - std::min(parity.generated, counts.waits);
+    if (contents.first != 0)
+      RETURN_IF_ERROR(CompareWithCode(contents.first, contents.second, parity));
+    if (parity.missing_waits == 0 && !parity.differs) continue;
+    parity.ranks = std::move(ranks);
+    answer_.parity.push_back(std::move(parity));
+  }
+  return {};
+}
+
+// Against the first class; classes without a mismatch join it.
+Result<void> Finder::DescribeAll(const std::vector<RankClass>& classes) {
+  answer_.classes.clear();
+  for (const RankClass& one : classes) {
+    ASSIGN_OR_RETURN(CollectiveClass described, Describe(classes.front(), one));
+    // Contents may differ in what is no mismatch: line numbers, names of groups.
+    if (&one != &classes.front() && described.mismatches.empty()) {
+      CollectiveClass& reference = answer_.classes.front();
+      reference.ranks.insert(reference.ranks.end(), described.ranks.begin(), described.ranks.end());
+      std::sort(reference.ranks.begin(), reference.ranks.end());
+      for (const std::string& note : described.notes) {
+        reference.notes.push_back(
+            fmt::format("{}: {}", answer_.job.NameRanks(described.ranks), note));
+      }
+      continue;
+    }
+    answer_.classes.push_back(std::move(described));
+  }
+  if (!answer_.classes.empty()) PutFirst(answer_.classes, 0);
+  std::size_t alike = 0;
+  for (const CollectiveClass& one : answer_.classes) {
+    if (one.mismatches.empty() ||
+        (one.IsMerelyShorter() && answer_.damage.EndEarly(answer_.job, one.ranks)))
+      alike += one.ranks.size();
+  }
+  answer_.has_majority = 2 * alike > uses_.size();
+  return {};
+}
+
+Result<void> Finder::Run() {
+  RETURN_IF_ERROR(LoadUses());
+  ASSIGN_OR_RETURN(answer_.damage, FindLogDamage(database_, answer_.job));
+  std::vector<RankClass> classes = Classify();
+  RETURN_IF_ERROR(DescribeAll(classes));
+  // Where none is a majority, the largest of the others may be one with those that join it.
+  if (!answer_.has_majority && classes.size() > 2 &&
+      !answer_.damage.EndEarly(answer_.job, classes[1].ranks)) {
+    std::vector<CollectiveClass> before = answer_.classes;
+    std::swap(classes[0], classes[1]);
+    RETURN_IF_ERROR(DescribeAll(classes));
+    if (!answer_.has_majority) answer_.classes = std::move(before);
+  }
+  return FindParity();
+}
+
+}  // namespace
+
+Result<void> FindCollectiveClasses(Database& database, CollectiveAnswer& answer) {
+  return Finder(database, answer).Run();
+}
+
+Result<CollectiveAnswer> AnalyzeCollectives(Database& database, const CollectiveOptions& options) {
+  ASSIGN_OR_RETURN(const ReadTransaction transaction, ReadTransaction::Begin(database));
+  CollectiveAnswer answer;
+  Result<Job> job = Job::Load(database, options.run, options.launch);
+  std::int64_t run_id = 0;
+  std::optional<std::int64_t> launch = options.launch;
+  if (job) {
+    answer.job = std::move(*job);
+    run_id = answer.job.run_id();
+    launch = answer.job.launch();
+    ASSIGN_OR_RETURN(answer.graphs, JobGraphs::Load(database, answer.job));
+    RETURN_IF_ERROR(FindCollectiveClasses(database, answer));
+  } else {
+    Result<Job> without_logs = Job::LoadWithoutLogs(database, options.run);
+    if (!without_logs || options.launch) return tl::unexpected<Error>(job.error());
+    answer.job = std::move(*without_logs);
+    run_id = answer.job.run_id();
+  }
+  ASSIGN_OR_RETURN(answer.issued, LoadIssued(database, run_id, launch));
+  ASSIGN_OR_RETURN(answer.progress, CompareWithSchedule(database, answer.issued));
+  ASSIGN_OR_RETURN(answer.problems, FindAllOfIssued(database, answer.issued));
+  return answer;
+}
+
+}  // namespace tlparse

@@ -1,0 +1,80 @@
+// What is wrong with the collectives that ranks issued.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "facts/collectives/issued_group.h"
+
+namespace tlparse {
+
+std::string GroupFinder::Ranks(const Positions& positions) const {
+  std::vector<std::size_t> indices;
+  for (const std::size_t position : positions) indices.push_back(group_.ranks[position]);
+  return RanksText(job_, indices);
+}
+
+void SetPlace(CollectiveFinding& finding, const IssuedGroup& group, const IssuedCollective& one) {
+  finding.group = group.name;
+  finding.sequence = one.sequence;
+  finding.label = one.label;
+  finding.function = one.function;
+  finding.file = one.file;
+  finding.line = one.line;
+  finding.since_us = one.start_ns / 1000;
+}
+
+Positions GroupFinder::Holders(std::int64_t sequence) const {
+  Positions holders;
+  for (std::size_t i = 0; i < group_.ranks.size(); ++i) {
+    if (!group_.At(i, sequence).empty()) holders.push_back(i);
+  }
+  return holders;
+}
+
+Result<void> GroupFinder::Run() {
+  if (group_.ranks.empty()) return {};
+  if (FindNeverIssued()) return {};
+  if (group_.ranks.size() == 1) {
+    if (!FindUnknownPlace()) FindStuck();
+    return {};
+  }
+  // From where all rings reach: what came before is unknown on some rank.
+  std::set<std::int64_t> sequences;
+  for (const std::vector<IssuedCollective>& issued : group_.issued) {
+    for (const IssuedCollective& one : issued) sequences.insert(one.sequence);
+  }
+  for (const std::int64_t sequence : sequences) {
+    if (FindOther(sequence)) return {};
+    ASSIGN_OR_RETURN(const bool is_late, FindLate(sequence));
+    if (is_late) return {};
+  }
+  if (FindMispaired()) return {};
+  ASSIGN_OR_RETURN(const bool is_found, FindNotReached());
+  if (!is_found && !FindUnknownPlace()) FindStuck();
+  return {};
+}
+
+Result<std::vector<CollectiveFinding>> FindIssuedProblems(Database& database,
+                                                          const IssuedJob& job) {
+  std::vector<CollectiveFinding> findings;
+  const std::vector<OpenWait> waits = OpenWaits(job);
+  std::set<std::size_t> waiting;
+  for (const OpenWait& wait : waits) waiting.insert(wait.waiting.begin(), wait.waiting.end());
+  for (const IssuedGroup& group : job.groups)
+    RETURN_IF_ERROR(GroupFinder(database, job, group, waiting, findings).Run());
+  FindCycle(job, waits, findings);
+  FindOrder(job, waiting, findings);
+  for (CollectiveFinding& finding : findings) {
+    finding.title = Capital(std::move(finding.title));
+  }
+  std::stable_sort(findings.begin(), findings.end(),
+                   [](const CollectiveFinding& a, const CollectiveFinding& b) {
+                     return std::pair(a.severity, a.since_us.value_or(0)) <
+                            std::pair(b.severity, b.since_us.value_or(0));
+                   });
+  return findings;
+}
+
+}  // namespace tlparse

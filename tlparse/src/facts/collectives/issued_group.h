@@ -1,0 +1,106 @@
+// Finds the first problem of one process group; a part of FindIssuedProblems (issued.h).
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "facts/collectives/issued.h"
+#include "facts/collectives/issued_lines.h"
+
+namespace tlparse {
+
+using Positions = std::vector<std::size_t>;  // in IssuedGroup::ranks
+
+class GroupFinder {
+ public:
+  // `blocked`: ranks that are inside a collective that not every rank of its group has issued: they
+  // are late in other groups because they wait. All outlive the finder.
+  GroupFinder(Database& database, const IssuedJob& job, const IssuedGroup& group,
+              const std::set<std::size_t>& blocked, std::vector<CollectiveFinding>& findings)
+      : database_(database), job_(job), group_(group), blocked_(blocked), findings_(findings) {}
+
+  // Adds at most one finding: later differences follow from the first one.
+  Result<void> Run();
+
+ private:
+  std::string Ranks(const Positions& positions) const;
+  std::int64_t First(std::size_t position) const {
+    return group_.issued[position].front().sequence;
+  }
+  std::int64_t Last(std::size_t position) const { return group_.issued[position].back().sequence; }
+  // The classes of ranks that hold `sequence`, by what must be alike; the reference first.
+  std::vector<Positions> Classes(std::int64_t sequence) const;
+  // issued_pairs.cc: whether a finding was added.
+  bool FindOther(std::int64_t sequence);
+  std::string DifferingParts(const std::vector<Positions>& classes, std::int64_t sequence) const;
+  std::string DifferenceTitle(const std::vector<Positions>& classes, std::int64_t sequence) const;
+  bool FindMispaired();
+  std::size_t Reference() const;
+  bool FindMispairedWith(std::size_t reference, std::size_t position);
+  // issued_waits.cc: whether a finding was added.
+  Result<bool> FindNotReached();
+  bool FindNeverIssued();
+  Result<bool> FindLate(std::int64_t sequence);
+  // issued_stuck.cc: whether a finding was added.
+  bool FindUnknownPlace();
+  bool IsIn(std::int64_t rank) const;  // it issued something on the group
+  bool FindStuck();
+  std::string WhyUnknown(std::size_t index) const;
+  std::map<std::string, std::vector<std::int64_t>> UnknownRanks(std::int64_t sequence) const;
+  Result<std::string> CompileNote(std::size_t position, const IssuedCollective& waited,
+                                  const Positions& others) const;
+  Positions Holders(std::int64_t sequence) const;
+  std::string Wait(const Positions& waiting, std::int64_t sequence) const;
+  // "ranks 0-2 wait in it", "rank 0 waits in all_reduce #3, ranks 1,2 have enqueued it".
+  std::string Open(const Positions& open, std::int64_t sequence, std::string_view what) const;
+  std::string Before(std::size_t position, std::int64_t sequence) const;
+
+  Database& database_;
+  const IssuedJob& job_;
+  const IssuedGroup& group_;
+  const std::set<std::size_t>& blocked_;
+  std::vector<CollectiveFinding>& findings_;
+};
+
+// Members of the group (pg_config) whose dumps are whole and hold nothing of it; indices into
+// IssuedJob::ranks.
+std::vector<std::size_t> AbsentMembers(const IssuedJob& job, const IssuedGroup& group);
+
+// Sets group, number, graph, line and time of a finding to those of a call.
+void SetPlace(CollectiveFinding& finding, const IssuedGroup& group, const IssuedCollective& one);
+
+// "The last call of rank 1 in any group is #1 all_reduce of group dp (4), which no other dump has";
+// empty: its last call is of this group, or other ranks have it.
+std::string LastElsewhere(const IssuedJob& job, const IssuedGroup& group, std::size_t rank);
+
+// "ranks 0-2", of indices into IssuedJob::ranks.
+std::string RanksText(const IssuedJob& job, const std::vector<std::size_t>& indices);
+
+// "Rank 2 …" of "rank 2 …". Names of files stay as they are.
+std::string Capital(std::string text);
+
+using RankSet = std::set<std::size_t>;  // indices into IssuedJob::ranks
+
+// A collective that some ranks are inside of and others had not issued.
+struct OpenWait {
+  const IssuedGroup* group;
+  IssuedLine line;
+  RankSet waiting, missing;
+};
+std::vector<OpenWait> OpenWaits(const IssuedJob& job);
+
+// Adds at most one finding: ranks that wait in collectives for ranks that wait in others for them.
+// These are all among the waiting ones, so that no GroupFinder names them; what it found to be stuck
+// in these collectives is removed.
+void FindCycle(const IssuedJob& job, std::vector<OpenWait> waits,
+               std::vector<CollectiveFinding>& findings);
+
+// Collectives of two groups that two ranks issued in opposite orders, from one thread each.
+void FindOrder(const IssuedJob& job, const std::set<std::size_t>& waiting,
+               std::vector<CollectiveFinding>& findings);
+
+}  // namespace tlparse

@@ -1,0 +1,262 @@
+// Ranks that issued a collective long after the others.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "facts/collectives/issued_group.h"
+#include "facts/collectives/issued_lines.h"
+
+namespace tlparse {
+namespace {
+
+constexpr std::int64_t kLeastNs = 5'000'000'000;  // of a delay
+constexpr std::size_t kMostFindings = 8;
+
+struct Arrival {
+  std::size_t rank = 0;  // index into IssuedJob::ranks
+  const IssuedCollective* call = nullptr;
+  std::int64_t time_ns = 0;  // of the call, on one clock
+};
+struct Line {
+  const IssuedGroup* group = nullptr;
+  std::vector<Arrival> arrivals;
+};
+
+// The ranks that came last, with the delay from the last of the others to the first of them.
+struct Delay {
+  const Line* line = nullptr;
+  std::vector<std::size_t> late, early;
+  Arrival first;  // of the late ones
+  std::int64_t delay_ns = 0;
+  std::size_t lines = 0;  // in which the same ranks came late
+};
+
+std::int64_t LowerMedian(std::vector<std::int64_t> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+// The collectives that several ranks issued as one call; none after one that timed out.
+std::vector<Line> LinesOf(const IssuedGroup& group) {
+  std::map<std::int64_t, Line> by_sequence;
+  for (std::size_t i = 0; i < group.ranks.size(); ++i) {
+    for (const IssuedCollective& one : group.issued[i]) {
+      std::vector<Arrival>& arrivals = by_sequence[one.sequence].arrivals;
+      if (arrivals.empty() || arrivals.back().rank != group.ranks[i])
+        arrivals.push_back({group.ranks[i], &one, one.start_ns});
+    }
+  }
+  std::vector<Line> lines;
+  for (auto& [sequence, line] : by_sequence) {
+    const IssuedCollective& first = *line.arrivals.front().call;
+    std::int64_t first_ns = first.start_ns, last_ns = first.start_ns;
+    bool is_one_call = NeedsAllRanks(first.plain_op);
+    for (const Arrival& one : line.arrivals) {
+      is_one_call = is_one_call && first.MayBeCallOf(*one.call);
+      first_ns = std::min(first_ns, one.call->start_ns);
+      last_ns = std::max(last_ns, one.call->start_ns);
+    }
+    if (first.timeout_ms > 0 && last_ns - first_ns > first.timeout_ms * 1'000'000) break;
+    if (!is_one_call || line.arrivals.size() < 2) continue;
+    line.group = &group;
+    lines.push_back(std::move(line));
+  }
+  return lines;
+}
+
+// Times that differ by the same in most collectives of a rank come from its host's clock, or from a
+// pace that all collectives have; only what is beyond that is a delay.
+void MoveToOneClock(std::vector<Line>& lines, std::size_t rank_count) {
+  std::vector<std::vector<std::int64_t>> differences(rank_count);
+  for (const Line& line : lines) {
+    std::vector<std::int64_t> times;
+    for (const Arrival& one : line.arrivals) times.push_back(one.time_ns);
+    const std::int64_t middle = LowerMedian(std::move(times));
+    for (const Arrival& one : line.arrivals) differences[one.rank].push_back(one.time_ns - middle);
+  }
+  std::vector<std::int64_t> usual(rank_count);
+  for (std::size_t rank = 0; rank < rank_count; ++rank) {
+    if (!differences[rank].empty()) usual[rank] = LowerMedian(std::move(differences[rank]));
+  }
+  for (Line& line : lines) {
+    for (Arrival& one : line.arrivals) one.time_ns -= usual[one.rank];
+    std::stable_sort(line.arrivals.begin(), line.arrivals.end(),
+                     [](const Arrival& a, const Arrival& b) { return a.time_ns < b.time_ns; });
+  }
+}
+
+// The last ranks of a line, if they are at most half of all and came much later than all others.
+Delay DelayOf(const Line& line) {
+  Delay delay;
+  std::size_t first = 0;
+  for (std::size_t i = (line.arrivals.size() + 1) / 2; i < line.arrivals.size(); ++i) {
+    const std::int64_t gap_ns = line.arrivals[i].time_ns - line.arrivals[i - 1].time_ns;
+    if (gap_ns < kLeastNs || gap_ns <= delay.delay_ns) continue;
+    delay.delay_ns = gap_ns;
+    first = i;
+  }
+  if (first == 0) return delay;
+  delay.line = &line;
+  delay.first = line.arrivals[first];
+  for (std::size_t i = 0; i < line.arrivals.size(); ++i)
+    (i < first ? delay.early : delay.late).push_back(line.arrivals[i].rank);
+  std::sort(delay.early.begin(), delay.early.end());
+  std::sort(delay.late.begin(), delay.late.end());
+  return delay;
+}
+
+// The last collective that the rank issued before, on any group; nullptr: none is known.
+std::pair<const IssuedGroup*, const IssuedCollective*> Previous(const IssuedJob& job,
+                                                                const Arrival& at) {
+  std::pair<const IssuedGroup*, const IssuedCollective*> last = {nullptr, nullptr};
+  for (const IssuedGroup& group : job.groups) {
+    for (std::size_t i = 0; i < group.ranks.size(); ++i) {
+      if (group.ranks[i] != at.rank) continue;
+      for (const IssuedCollective& one : group.issued[i]) {
+        if (one.start_ns < at.call->start_ns &&
+            (last.second == nullptr || one.start_ns > last.second->start_ns))
+          last = {&group, &one};
+      }
+    }
+  }
+  return last;
+}
+
+// "its log has records of that time for the compiles 0/1, 0/2"; empty: the times of its records are
+// not known, or that time is too short.
+Result<std::string> LogNote(Database& database, std::int64_t process_id, std::int64_t from_us,
+                            std::int64_t to_us, bool& has_compiled) {
+  if (to_us - from_us < kShortestTimeUs) return std::string();
+  ASSIGN_OR_RETURN(const std::int64_t has_times,
+                   database.QueryInt(fmt::format(
+                       "SELECT time_shift_us IS NOT NULL FROM process WHERE id = {}", process_id)));
+  if (has_times == 0) return std::string();
+  ASSIGN_OR_RETURN(
+      Statement rows,
+      database.Prepare(
+          "SELECT c.label, count(*) FROM record_row r "
+          "JOIN process p ON p.id = r.process_id LEFT JOIN compile c ON c.id = r.compile_id "
+          "WHERE p.id = ?1 AND r.local_us + p.time_shift_us BETWEEN ?2 AND ?3 "
+          "GROUP BY 1 ORDER BY min(r.id)"));
+  rows.Bind(1, process_id);
+  rows.Bind(2, from_us);
+  rows.Bind(3, to_us);
+  constexpr std::size_t kMostLabels = 4;
+  std::size_t labels = 0;
+  std::string text;
+  bool has_record = false;
+  while (true) {
+    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
+    if (!has_row) break;
+    has_record = true;
+    if (rows.IsNull(0)) continue;
+    if (++labels <= kMostLabels) text += (text.empty() ? "" : ", ") + std::string(rows.Text(0));
+  }
+  has_compiled = labels > 0;
+  if (!has_record) return std::string("its log has no record of that time");
+  if (labels == 0) return std::string("its log has no compile in that time");
+  if (labels > kMostLabels) text += fmt::format(" and {} more", labels - kMostLabels);
+  return "its log has records of that time for the compile" +
+         std::string(labels == 1 ? " " : "s ") + text;
+}
+
+Result<LateArrival> Describe(Database& database, const IssuedJob& job, const Delay& delay) {
+  const IssuedCollective& call = *delay.first.call;
+  const std::string late = RanksText(job, delay.late), early = RanksText(job, delay.early);
+  const std::string delay_text = fmt::format("{:.1f} s", static_cast<double>(delay.delay_ns) / 1e9);
+  LateArrival arrival;
+  CollectiveFinding& finding = arrival.finding;
+  finding.kind = FindingKind::kLateRank;
+  // A barrier is there to wait in.
+  finding.severity =
+      call.plain_op.starts_with("barrier") ? FindingSeverity::kNote : FindingSeverity::kWarning;
+  finding.title =
+      fmt::format("{} came to {} #{} of {} {} after {}", Capital(late), call.PrintedOp(),
+                  call.sequence, delay.line->group->Title(), delay_text, early);
+  finding.detail = fmt::format("{}. The others could not complete it before that", call.Title());
+  const std::int64_t moved_ns = delay.first.call->start_ns - delay.first.time_ns;
+  if (std::abs(moved_ns) >= kLeastNs / 10)
+    finding.detail += fmt::format(
+        ". The recorded times differ by {:.1f} s more: so much does {} differ from the others "
+        "in most collectives, by its clock or its pace",
+        static_cast<double>(moved_ns) / 1e9, RanksText(job, {delay.first.rank}));
+  if (delay.lines > 1)
+    finding.detail += fmt::format(". It is the longest of {} delays of at least {} s", delay.lines,
+                                  kLeastNs / 1'000'000'000);
+  const auto [group, before] = Previous(job, delay.first);
+  const std::string one_late = RanksText(job, {delay.first.rank});
+  std::int64_t from_us = (call.start_ns - delay.delay_ns) / 1000;
+  if (before != nullptr) {
+    from_us = std::max(from_us, before->start_ns / 1000);
+    finding.detail +=
+        fmt::format(". {} had issued #{} {} of {} {:.1f} s earlier", Capital(one_late),
+                    before->sequence, before->Title(), group->Title(),
+                    static_cast<double>(call.start_ns - before->start_ns) / 1e9);
+  }
+  arrival.is_first = before == nullptr;
+  if (const std::optional<std::int64_t> process = job.ranks[delay.first.rank].process_id) {
+    ASSIGN_OR_RETURN(const std::string note, LogNote(database, *process, from_us,
+                                                     call.start_ns / 1000, arrival.has_compiled));
+    if (!note.empty())
+      finding.detail +=
+          fmt::format("{}{}", before == nullptr ? ". Of " + one_late + ": " : "; ", note);
+  }
+  finding.ranks = delay.late;
+  SetPlace(finding, *delay.line->group, call);
+  finding.cause = "late at a collective";
+  const std::string from = before == nullptr ? std::string() : before->Place(), to = call.Place();
+  finding.advice = from.empty() || to.empty() || from == to
+                       ? fmt::format("look at what {} did before it", one_late)
+                       : fmt::format("look at what {} did between {} and {}", one_late, from, to);
+  return arrival;
+}
+
+}  // namespace
+
+Result<std::vector<LateArrival>> FindLateArrivals(Database& database, const IssuedJob& job) {
+  std::vector<Line> lines;
+  for (const IssuedGroup& group : job.groups) {
+    for (Line& line : LinesOf(group)) lines.push_back(std::move(line));
+  }
+  MoveToOneClock(lines, job.ranks.size());
+  std::map<std::vector<std::size_t>, Delay> longest;  // by the late ranks
+  for (const Line& line : lines) {
+    Delay delay = DelayOf(line);
+    if (delay.line == nullptr) continue;
+    Delay& known = longest[delay.late];
+    delay.lines = known.lines + 1;
+    if (delay.delay_ns > known.delay_ns) {
+      known = std::move(delay);
+    } else {
+      known.lines = delay.lines;
+    }
+  }
+  std::vector<const Delay*> order;
+  for (const auto& [ranks, delay] : longest) order.push_back(&delay);
+  std::stable_sort(order.begin(), order.end(),
+                   [](const Delay* a, const Delay* b) { return a->delay_ns > b->delay_ns; });
+  const std::size_t left_out = order.size() - std::min(order.size(), kMostFindings);
+  order.resize(order.size() - left_out);
+  std::vector<LateArrival> arrivals;
+  for (const Delay* delay : order) {
+    ASSIGN_OR_RETURN(LateArrival arrival, Describe(database, job, *delay));
+    arrivals.push_back(std::move(arrival));
+  }
+  if (left_out > 0)
+    arrivals.back().finding.detail +=
+        fmt::format(". {} more sets of ranks came late, by less", left_out);
+  return arrivals;
+}
+
+Result<std::vector<CollectiveFinding>> FindAllOfIssued(Database& database, const IssuedJob& job) {
+  ASSIGN_OR_RETURN(std::vector<CollectiveFinding> all, FindIssuedProblems(database, job));
+  ASSIGN_OR_RETURN(std::vector<LateArrival> late, FindLateArrivals(database, job));
+  for (LateArrival& arrival : late) all.push_back(std::move(arrival.finding));
+  return all;
+}
+
+}  // namespace tlparse

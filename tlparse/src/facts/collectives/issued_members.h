@@ -1,0 +1,19 @@
+// Who belongs to a process group, and whose dumps are not whole; a part of LoadIssued (issued.h).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "facts/collectives/issued.h"
+
+namespace tlparse {
+
+// Fills in IssuedJob::cut_dumps and IssuingRank::is_cut.
+Result<void> LoadCutDumps(Database& database, IssuedJob& job);
+
+// Fills in IssuedGroup::members and IssuedGroup::unknown; call after LoadCutDumps. Unknown members are
+// added to IssuedJob::ranks.
+Result<void> LoadMembers(Database& database, const std::optional<std::int64_t>& launch,
+                         IssuedJob& job);
+
+}  // namespace tlparse

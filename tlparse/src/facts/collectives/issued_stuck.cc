@@ -1,0 +1,166 @@
+// Collectives that ranks have not ended, where no dump shows a rank that did not come.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "facts/collectives/issued_group.h"
+#include "facts/collectives/issued_lines.h"
+#include "facts/job/job.h"
+
+namespace tlparse {
+namespace {
+
+constexpr std::int64_t kLong_ns = 10'000'000'000;
+
+std::string RanksText(const std::vector<std::int64_t>& ranks) {
+  return fmt::format("{} {}", ranks.size() == 1 ? "rank" : "ranks", FormatRankRanges(ranks));
+}
+
+// The reason of one rank, of several.
+std::string OfSeveral(std::string_view reason) {
+  for (const auto& [one, several] :
+       {std::pair<std::string_view, std::string_view>{"its dump is ", "their dumps are "},
+        {"its dump has ", "their dumps have "},
+        {"no dump of it ", "no dump of them "},
+        {"the ring of its recorder ", "the rings of their recorders "}}) {
+    if (reason.starts_with(one))
+      return std::string(several) + std::string(reason.substr(one.size()));
+  }
+  return std::string(reason);
+}
+
+}  // namespace
+
+std::string GroupFinder::WhyUnknown(std::size_t index) const {
+  const IssuingRank& rank = job_.ranks[index];
+  if (!rank.has_file) return "no dump of it is among the input";
+  if (rank.is_cut) {
+    const auto cut = std::find_if(job_.cut_dumps.begin(), job_.cut_dumps.end(),
+                                  [&](const CutDump& dump) { return dump.rank == rank.name; });
+    return cut == job_.cut_dumps.end() ? std::string("its dump is not whole")
+                                       : "its dump is not whole: " + cut->problem;
+  }
+  if (rank.is_empty) return "its dump has no entries";
+  if (!rank.is_whole) return "the ring of its recorder had wrapped";
+  return "its dump has no entry of the group";
+}
+
+// Ranks that may be where the others wait for them, or not: by why that is not known.
+std::map<std::string, std::vector<std::int64_t>> GroupFinder::UnknownRanks(
+    std::int64_t sequence) const {
+  std::vector<std::size_t> unknown = group_.unknown;
+  for (std::size_t i = 0; i < group_.ranks.size(); ++i) {
+    if (job_.ranks[group_.ranks[i]].is_cut && Last(i) < sequence)
+      unknown.push_back(group_.ranks[i]);
+  }
+  for (std::size_t i = 0; !group_.has_members && i < job_.ranks.size(); ++i) {
+    const IssuingRank& rank = job_.ranks[i];
+    const bool is_in_group =
+        std::find(group_.ranks.begin(), group_.ranks.end(), i) != group_.ranks.end();
+    if (!is_in_group && (rank.is_cut || rank.is_empty)) unknown.push_back(i);
+  }
+  std::sort(unknown.begin(), unknown.end());
+  std::map<std::string, std::vector<std::int64_t>> by_reason;
+  for (const std::size_t index : unknown) {
+    if (job_.ranks[index].rank) by_reason[WhyUnknown(index)].push_back(*job_.ranks[index].rank);
+  }
+  return by_reason;
+}
+
+bool GroupFinder::IsIn(std::int64_t rank) const {
+  return std::any_of(group_.ranks.begin(), group_.ranks.end(),
+                     [&](std::size_t index) { return job_.ranks[index].rank == rank; });
+}
+
+bool GroupFinder::FindUnknownPlace() {
+  for (const IssuedLine& line : IssuedLines(job_, group_)) {
+    if (!line.IsOpen()) continue;
+    Positions open;
+    std::int64_t longest_ns = 0;
+    for (const std::size_t position : Holders(line.sequence)) {
+      const IssuedCollective& one = *group_.At(position, line.sequence).front();
+      if (!one.IsOpen()) continue;
+      open.push_back(position);
+      longest_ns =
+          std::max(longest_ns, job_.ranks[group_.ranks[position]].last_known_ns - one.start_ns);
+    }
+    const auto unknown = UnknownRanks(line.sequence);
+    if (open.empty() || unknown.empty()) return false;
+    const IssuedCollective& one = *group_.At(open.front(), line.sequence).front();
+    std::vector<std::int64_t> ranks;
+    std::string reasons;
+    for (const auto& [of_one, of_reason] : unknown) {
+      const std::string reason = of_reason.size() == 1 ? of_one : OfSeveral(of_one);
+      ranks.insert(ranks.end(), of_reason.begin(), of_reason.end());
+      reasons += fmt::format("{}{}: {}", reasons.empty() ? "" : "; ", RanksText(of_reason), reason);
+    }
+    std::sort(ranks.begin(), ranks.end());
+    CollectiveFinding finding;
+    finding.kind = FindingKind::kStuck;
+    finding.severity = longest_ns >= kLong_ns ? FindingSeverity::kError : FindingSeverity::kWarning;
+    const std::string waited =
+        Open(open, line.sequence,
+             fmt::format("{} #{} of {}", one.PrintedOp(), line.sequence, group_.Title()));
+    const std::string why = unknown.size() > 1  ? "no whole dump of theirs shows it"
+                            : ranks.size() == 1 ? unknown.begin()->first
+                                                : OfSeveral(unknown.begin()->first);
+    const bool are_members =
+        group_.has_members ||
+        std::all_of(ranks.begin(), ranks.end(), [&](std::int64_t rank) { return IsIn(rank); });
+    finding.title =
+        are_members
+            ? fmt::format("{}; how far {} came is not known: {}", waited, RanksText(ranks), why)
+            : fmt::format("{}; whether {} {} to the group is not known: {}", waited,
+                          RanksText(ranks), ranks.size() == 1 ? "belongs" : "belong", why);
+    finding.detail = fmt::format("{}: {}, {}", Ranks(open), one.Title(), Wait(open, line.sequence));
+    if (unknown.size() > 1) finding.detail += "; " + reasons;
+    SetPlace(finding, group_, one);
+    for (const std::size_t position : open) finding.ranks.push_back(group_.ranks[position]);
+    finding.advice = fmt::format(
+        "get {} of {}, or look at {}", ranks.size() == 1 ? "a whole dump" : "whole dumps",
+        RanksText(ranks), ranks.size() == 1 ? "its stack" : "their stacks");
+    findings_.push_back(std::move(finding));
+    return true;
+  }
+  return false;
+}
+
+// All ranks of the dumps are inside the same collective, and have been for long.
+bool GroupFinder::FindStuck() {
+  const std::int64_t sequence = Last(0);
+  std::int64_t waited_ns = INT64_MAX;
+  Positions all;
+  for (std::size_t i = 0; i < group_.ranks.size(); ++i) {
+    if (Last(i) != sequence) return false;
+    const IssuedCollective& one = *group_.At(i, sequence).front();
+    if (!one.IsOpen()) return false;
+    waited_ns = std::min(waited_ns, job_.ranks[group_.ranks[i]].last_known_ns - one.start_ns);
+    all.push_back(i);
+  }
+  if (waited_ns < kLong_ns) return false;
+  const IssuedCollective& one = *group_.At(0, sequence).front();
+  CollectiveFinding finding;
+  finding.kind = FindingKind::kStuck;
+  finding.severity = FindingSeverity::kError;
+  finding.title = fmt::format(
+      "{}: for {:.1f} s at least",
+      Open(all, sequence, fmt::format("{} #{} of {}", one.PrintedOp(), sequence, group_.Title())),
+      static_cast<double>(waited_ns) / 1e9);
+  finding.detail = one.Title();
+  SetPlace(finding, group_, one);
+  const bool is_started = std::any_of(all.begin(), all.end(), [&](std::size_t position) {
+    return group_.At(position, sequence).front()->progress != IssuedProgress::kNotStarted;
+  });
+  const std::string_view look =
+      is_started ? "look at the network, the devices and the processes themselves"
+                 : "look at what the devices have to do before it, on the same stream";
+  finding.advice =
+      group_.members.empty()
+          ? fmt::format("if the group has other members, get their dumps; else {}", look)
+          : fmt::format("all members issued it: {}", look);
+  findings_.push_back(std::move(finding));
+  return true;
+}
+
+}  // namespace tlparse

@@ -1,0 +1,272 @@
+// Collectives that ranks wait in: who did not come, or came too late.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "facts/collectives/issued_group.h"
+#include "facts/job/job.h"
+
+namespace tlparse {
+
+namespace {
+
+// "; its log has no record for 45.0 s before that", where that makes up most of the delay.
+Result<std::string> SilenceBefore(Database& database, std::int64_t process_id,
+                                  std::int64_t begun_us, std::int64_t delay_us) {
+  ASSIGN_OR_RETURN(Statement last,
+                   database.Prepare("SELECT max(r.local_us) + p.time_shift_us "
+                                    "FROM process p JOIN record_row r ON r.process_id = p.id "
+                                    "WHERE p.id = ? AND r.local_us + p.time_shift_us < ?"));
+  last.Bind(1, process_id);
+  // The first records of the compile may be a little older than the time that it gives itself.
+  last.Bind(2, begun_us - 100'000);
+  ASSIGN_OR_RETURN(const bool has_row, last.Step());
+  if (!has_row || last.IsNull(0)) return std::string();
+  const std::int64_t silence_us = begun_us - last.Int(0);
+  if (silence_us < 1'000'000 || 2 * silence_us < delay_us) return std::string();
+  return fmt::format("; its log has no record for {:.1f} s before that",
+                     static_cast<double>(silence_us) / 1e6);
+}
+
+}  // namespace
+
+// What the log of a rank says about the compile that holds the collective that it did not reach, or
+// reached late; `others` came in time.
+Result<std::string> GroupFinder::CompileNote(std::size_t position, const IssuedCollective& waited,
+                                             const Positions& others) const {
+  const IssuingRank& rank = job_.ranks[group_.ranks[position]];
+  if (waited.graph_id == 0 || !rank.process_id) return std::string();
+  ASSIGN_OR_RETURN(
+      Statement compile,
+      database_.Prepare(
+          "SELECT c.label, c.start_time_us, c.start_time_us + c.duration_us "
+          "FROM compile c JOIN graph g ON g.id = ?2 JOIN compile o ON o.id = g.compile_id "
+          "WHERE c.process_id = ?1 AND c.function IS o.function AND c.line IS o.line "
+          "ORDER BY c.id LIMIT 1"));
+  compile.Bind(1, *rank.process_id);
+  compile.Bind(2, waited.graph_id);
+  ASSIGN_OR_RETURN(const bool exists, compile.Step());
+  const std::string name = Ranks({position});
+  if (!exists) return fmt::format("the log of {} holds no compile of {}", name, waited.function);
+  if (compile.IsNull(1)) return std::string();
+  const double issued_us = static_cast<double>(waited.start_ns) / 1e3;
+  const std::int64_t begun_us = compile.Int(1);
+  if (static_cast<double>(begun_us) > issued_us) {
+    const std::string label(compile.Text(0));
+    // The others' compiles of it, if their logs have them.
+    std::int64_t last_us = 0;
+    Positions known;
+    for (const std::size_t other : others) {
+      const IssuingRank& one = job_.ranks[group_.ranks[other]];
+      if (!one.process_id) continue;
+      compile.Reset();
+      compile.Bind(1, *one.process_id);
+      ASSIGN_OR_RETURN(const bool has_it, compile.Step());
+      if (!has_it || compile.IsNull(1) || static_cast<double>(compile.Int(1)) > issued_us) continue;
+      last_us = std::max(last_us, compile.Int(1));
+      known.push_back(other);
+    }
+    const std::string what =
+        fmt::format("{} began to compile {} ({})", name, waited.function, label);
+    const std::int64_t since_us = known.empty() ? static_cast<std::int64_t>(issued_us) : last_us;
+    ASSIGN_OR_RETURN(const std::string silence,
+                     SilenceBefore(database_, *rank.process_id, begun_us, begun_us - since_us));
+    return fmt::format("{} {:.1f} s after {}{}", what,
+                       static_cast<double>(begun_us - since_us) / 1e6,
+                       known.empty() ? "the others issued it" : Ranks(known), silence);
+  }
+  if (compile.IsNull(2))
+    return fmt::format("the compile of {} ({}) had not ended on {}", waited.function,
+                       compile.Text(0), name);
+  return fmt::format("{} had compiled {} ({})", name, waited.function, compile.Text(0));
+}
+
+std::string GroupFinder::Open(const Positions& open, std::int64_t sequence,
+                              std::string_view what) const {
+  Positions in_it, not_started, enqueued;
+  for (const std::size_t position : open) {
+    const IssuedCollective& one = *group_.At(position, sequence).front();
+    (one.IsInIt()                                  ? in_it
+     : one.progress == IssuedProgress::kNotStarted ? not_started
+                                                   : enqueued)
+        .push_back(position);
+  }
+  std::string text;
+  const auto add = [&](const Positions& ranks, std::string_view one, std::string_view several,
+                       std::string_view end) {
+    if (ranks.empty()) return;
+    text += fmt::format("{}{} {} {}{}", text.empty() ? "" : ", ", Ranks(ranks),
+                        ranks.size() == 1 ? one : several, text.empty() ? what : "it", end);
+  };
+  add(in_it, "waits in", "wait in", "");
+  add(not_started, "has enqueued", "have enqueued", " and not started it");
+  add(enqueued, "has enqueued", "have enqueued", "");
+  return text;
+}
+
+// How long the waiting ranks had waited, as far as it is known.
+std::string GroupFinder::Wait(const Positions& waiting, std::int64_t sequence) const {
+  std::int64_t longest_ns = 0;
+  for (const std::size_t position : waiting) {
+    const std::int64_t start_ns = group_.At(position, sequence).front()->start_ns;
+    longest_ns = std::max(longest_ns, job_.ranks[group_.ranks[position]].last_known_ns - start_ns);
+  }
+  const bool is_in_it = std::any_of(waiting.begin(), waiting.end(), [&](std::size_t position) {
+    return group_.At(position, sequence).front()->IsInIt();
+  });
+  const std::string_view waited = is_in_it ? "had waited" : "had had it in their queues";
+  return longest_ns < 1'000'000'000 ? fmt::format("how long they {} is not in the dumps", waited)
+                                    : fmt::format("they {} {:.1f} s at least", waited,
+                                                  static_cast<double>(longest_ns) / 1e9);
+}
+
+// Ranks whose dump ends before a collective that others are still inside of.
+Result<bool> GroupFinder::FindNotReached() {
+  Positions behind;
+  std::int64_t sequence = 0;
+  for (std::size_t i = 0; i < group_.ranks.size(); ++i) {
+    const std::int64_t next = Last(i) + 1;
+    if (!group_.issued[i].back().IsRecorded() || job_.ranks[group_.ranks[i]].is_cut ||
+        blocked_.count(group_.ranks[i]) > 0)
+      continue;
+    const Positions holders = Holders(next);
+    const bool somebody_waits = std::any_of(
+        holders.begin(), holders.end(),
+        [&](std::size_t position) { return group_.At(position, next).front()->IsOpen(); });
+    if (!somebody_waits || (!behind.empty() && next > sequence)) continue;
+    if (next < sequence) behind.clear();
+    sequence = next;
+    behind.push_back(i);
+  }
+  if (behind.empty()) return false;
+  Positions waiting;
+  for (const std::size_t position : Holders(sequence)) {
+    if (group_.At(position, sequence).front()->IsOpen()) waiting.push_back(position);
+  }
+  const IssuedCollective& waited = *group_.At(waiting.front(), sequence).front();
+  const IssuedCollective& last = group_.issued[behind.front()].back();
+  CollectiveFinding finding;
+  finding.kind = FindingKind::kCollectiveNotReached;
+  finding.severity = FindingSeverity::kError;
+  finding.title =
+      fmt::format("{} had not reached {} #{} of {} when the recorder was dumped; {}", Ranks(behind),
+                  waited.PrintedOp(), sequence, group_.Title(), Open(waiting, sequence, "it"));
+  finding.detail = fmt::format("{}: {}, {}. The last of {} on this group: #{} {}", Ranks(waiting),
+                               waited.Title(), Wait(waiting, sequence), Ranks({behind.front()}),
+                               last.sequence, last.Title());
+  ASSIGN_OR_RETURN(const std::string note, CompileNote(behind.front(), waited, waiting));
+  if (!note.empty()) finding.detail += "; " + note;
+  if (const std::string elsewhere = LastElsewhere(job_, group_, group_.ranks[behind.front()]);
+      !elsewhere.empty())
+    finding.detail += ". " + elsewhere;
+  finding.cause = note;
+  SetPlace(finding, group_, waited);
+  for (const std::size_t position : behind) finding.ranks.push_back(group_.ranks[position]);
+  finding.advice = fmt::format("look at what {} was doing: its stack, its log after #{}",
+                               Ranks(behind), last.sequence);
+  findings_.push_back(std::move(finding));
+  return true;
+}
+
+// Members of the group whose dumps are whole and hold nothing of it, while others wait in it.
+bool GroupFinder::FindNeverIssued() {
+  std::vector<std::size_t> absent;
+  std::vector<std::int64_t> numbers;
+  for (const std::size_t index : AbsentMembers(job_, group_)) {
+    if (blocked_.count(index) > 0) continue;
+    absent.push_back(index);
+    numbers.push_back(*job_.ranks[index].rank);
+  }
+  Positions waiting;
+  const IssuedCollective* waited = nullptr;
+  for (std::size_t i = 0; i < group_.ranks.size(); ++i) {
+    const IssuedCollective& first = group_.issued[i].front();
+    if (!first.IsOpen() || (waited != nullptr && first.sequence != waited->sequence)) continue;
+    waiting.push_back(i);
+    waited = &first;
+  }
+  if (absent.empty() || waited == nullptr) return false;
+  CollectiveFinding finding;
+  finding.kind = FindingKind::kCollectiveNotReached;
+  finding.severity = FindingSeverity::kError;
+  finding.title =
+      fmt::format("{} {} had issued nothing on {} when the recorder was dumped; {}",
+                  numbers.size() == 1 ? "rank" : "ranks", FormatRankRanges(numbers), group_.Title(),
+                  Open(waiting, waited->sequence,
+                       fmt::format("{} #{}", waited->PrintedOp(), waited->sequence)));
+  finding.detail =
+      fmt::format("{}: {}, {}", Ranks(waiting), waited->Title(), Wait(waiting, waited->sequence));
+  SetPlace(finding, group_, *waited);
+  finding.ranks = absent;
+  finding.advice = fmt::format("look at what {} {} was doing: its stack, its log",
+                               numbers.size() == 1 ? "rank" : "ranks", FormatRankRanges(numbers));
+  findings_.push_back(std::move(finding));
+  return true;
+}
+
+// What a rank issued last before `sequence`; empty: nothing.
+std::string GroupFinder::Before(std::size_t position, std::int64_t sequence) const {
+  const std::vector<IssuedCollective>& own = group_.issued[position];
+  const auto before = std::find_if(own.rbegin(), own.rend(), [&](const IssuedCollective& one) {
+    return one.sequence < sequence;
+  });
+  if (before == own.rend()) return {};
+  const std::int64_t gap_ns = group_.At(position, sequence).front()->start_ns - before->start_ns;
+  return fmt::format(". Before it {} issued #{} {}, {:.1f} s earlier", Ranks({position}),
+                     before->sequence, before->Title(), static_cast<double>(gap_ns) / 1e9);
+}
+
+// Ranks that came after the others' timeout: the collective had failed by then, whatever its state.
+Result<bool> GroupFinder::FindLate(std::int64_t sequence) {
+  const Positions holders = Holders(sequence);
+  std::int64_t first_ns = INT64_MAX, timeout_ms = 0;
+  std::size_t first = 0;
+  for (const std::size_t position : holders) {
+    const IssuedCollective& one = *group_.At(position, sequence).front();
+    if (!one.IsRecorded()) return false;
+    if (one.start_ns >= first_ns) continue;
+    first_ns = one.start_ns;
+    first = position;
+    timeout_ms = one.timeout_ms;
+    // It is known to have ended in time.
+    if (one.end_ns > 0 && one.end_ns - one.start_ns < timeout_ms * 1'000'000) return false;
+  }
+  if (timeout_ms <= 0) return false;
+  Positions late, in_time;
+  std::int64_t latest_ns = 0;
+  for (const std::size_t position : holders) {
+    const IssuedCollective& one = *group_.At(position, sequence).front();
+    if (one.start_ns - first_ns < timeout_ms * 1'000'000) {
+      in_time.push_back(position);
+      continue;
+    }
+    late.push_back(position);
+    latest_ns = std::max(latest_ns, one.start_ns);
+  }
+  if (late.empty()) return false;
+  const IssuedCollective& one = *group_.At(first, sequence).front();
+  CollectiveFinding finding;
+  finding.kind = FindingKind::kCollectiveNotReached;
+  finding.severity = FindingSeverity::kError;
+  const double gap_s = static_cast<double>(latest_ns - first_ns) / 1e9;
+  finding.title =
+      fmt::format("{} reached {} #{} of {} {:.1f} s after {}, beyond the timeout of {:g} s",
+                  Ranks(late), one.PrintedOp(), sequence, group_.Title(), gap_s, Ranks({first}),
+                  static_cast<double>(timeout_ms) / 1e3);
+  finding.detail = fmt::format("{}: {}; {}: {}", Ranks({first}), one.Title(), Ranks(late),
+                               group_.At(late.front(), sequence).front()->Title());
+  finding.detail += Before(late.front(), sequence);
+  SetPlace(finding, group_, one);
+  for (const std::size_t position : late) finding.ranks.push_back(group_.ranks[position]);
+  ASSIGN_OR_RETURN(finding.cause, CompileNote(late.front(), one, in_time));
+  if (finding.cause.find(" began to compile ") != std::string::npos) {
+    finding.title += ": " + finding.cause;
+  } else if (!finding.cause.empty()) {
+    finding.detail += "; " + finding.cause;
+  }
+  finding.advice = fmt::format("look at what {} did before it", Ranks(late));
+  findings_.push_back(std::move(finding));
+  return true;
+}
+
+}  // namespace tlparse

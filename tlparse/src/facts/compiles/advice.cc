@@ -1,0 +1,309 @@
+#include "facts/compiles/advice.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/ascii.h"
+#include "facts/compiles/exceptions.h"
+#include "facts/text/guard_text.h"
+#include "facts/text/message_lines.h"
+
+namespace tlparse {
+namespace {
+
+std::string Join(std::string_view subject, std::string_view prefix) {
+  return fmt::format("{} of {}", prefix, subject);
+}
+
+// "tensor 'x' size mismatch at index 0. expected 2, actual 3".
+void ParseTensorMismatch(std::string_view guard, RecompileReason& reason) {
+  std::string_view name = Between(guard, "tensor '", "' ");
+  std::string_view what = guard;
+  what.remove_prefix(std::min(what.size(), guard.find("' ") == std::string_view::npos
+                                               ? what.size()
+                                               : guard.find("' ") + 2));
+  // 2.6 quotes a source that holds quotes itself: tensor 'L['x']' size mismatch …
+  if (const std::size_t end = guard.find("' ", 8); guard.starts_with("tensor 'L['")) {
+    name = guard.substr(8, end == std::string_view::npos ? end : end - 8);
+    if (name.starts_with("L['") && name.ends_with("']")) name = name.substr(3, name.size() - 5);
+  }
+  const std::size_t mismatch = what.find(" mismatch");
+  if (name.empty() || mismatch == std::string_view::npos) return;
+  std::string property(what.substr(0, mismatch));
+  if (property == "rank") property = "number of dimensions";
+  const std::string_view index = Between(what, "at index ", ".");
+  reason.subject =
+      Join(ReadableSource(name), index.empty() ? property : fmt::format("{} {}", property, index));
+  reason.value = Between(what, "expected ", ",");
+  if (const std::size_t at = what.find("actual "); at != std::string_view::npos)
+    reason.actual = Trimmed(what.substr(at + 7));
+}
+
+}  // namespace
+
+std::string CauseOfBreak(std::string_view reason) {
+  std::string cause;
+  ForEachLine(reason, [&](std::string_view line) {
+    if (line.empty() || line.starts_with("Encountered graph break") ||
+        line.starts_with("Failed to handle graph break gracefully"))
+      return true;
+    if (line.starts_with("Graph break in user code") || line.starts_with("Graph Break Reason:")) {
+      const std::size_t at = line.find("Reason:");
+      cause =
+          at == std::string_view::npos ? std::string() : std::string(Trimmed(line.substr(at + 7)));
+      return cause.empty();
+    }
+    cause = line;
+    return false;
+  });
+  if (cause.empty()) cause = FirstLineWithText(reason);
+  if (const std::string raised = RaisedException(reason); !raised.empty()) cause += ": " + raised;
+  // torch._dynamo.disable(reason=…) and the like say why.
+  const std::string_view given = Between(reason, "'reason': ConstantVariable(str: ", ")}");
+  if (given.size() > 2) cause += fmt::format(" (reason: {})", given.substr(1, given.size() - 2));
+  return cause;
+}
+
+std::string HintOf(std::string_view reason) {
+  std::string hint, general;
+  ForEachLine(reason, [&](std::string_view line) {
+    if (!line.starts_with("Hint: ")) return true;
+    line.remove_prefix(6);
+    // Hints that give nothing to do.
+    if (line.starts_with("Please report an issue") ||
+        line.starts_with("This graph break is fundamental") ||
+        line.starts_with("If it is a Python builtin, please file an issue") ||
+        line.starts_with("If the op is a PyTorch op, please file an issue") ||
+        line.starts_with("It may be possible to write Dynamo tracing rules") ||
+        line.starts_with("Dynamo has detected that tracing the code will result in an error"))
+      return true;
+    const bool is_general = line.starts_with("Your code may result in an error");
+    (is_general ? general : hint) = line;
+    return is_general;
+  });
+  return hint.empty() ? general : hint;
+}
+
+std::string OptionHintOf(std::string_view reason) {
+  std::string hint;
+  ForEachLine(reason, [&](std::string_view line) {
+    if (!line.starts_with("Hint: ")) return true;
+    line.remove_prefix(6);
+    const bool is_option = line.find("torch._dynamo.config.") != std::string_view::npos ||
+                           line.find("export TORCH") != std::string_view::npos;
+    if (is_option) hint = line;
+    return !is_option;
+  });
+  return hint;
+}
+
+std::string ExplanationOf(std::string_view reason) {
+  constexpr std::string_view kExplanation = "Explanation: ";
+  std::string explanation;
+  ForEachLine(reason, [&](std::string_view line) {
+    if (!line.starts_with(kExplanation)) return true;
+    explanation = line.substr(kExplanation.size());
+    return false;
+  });
+  return explanation;
+}
+
+std::string AdviceForBypass(std::string_view reason) {
+  if (reason.find("custom") == std::string_view::npos || !reason.ends_with("pass")) return {};
+  return "derive the pass from torch._inductor.custom_graph_pass.CustomGraphPass, with a uuid() "
+         "that "
+         "changes when the pass does";
+}
+
+std::string LinkOf(std::string_view reason) {
+  const std::size_t at = reason.find("please visit: http");
+  if (at == std::string_view::npos) return {};
+  reason.remove_prefix(at + 14);
+  return std::string(reason.substr(0, reason.find_first_of(" \n\t\r")));
+}
+
+bool IsSkippedFunction(std::string_view reason) {
+  return reason.starts_with("Failed to handle graph break gracefully. Skipping the function") ||
+         reason.starts_with("Graph break: torch.compile cannot properly resume from this");
+}
+
+namespace {
+
+// Behind "job.py:114 in f (a note) and ": the code of the next origin.
+std::string_view CodeAfterOrigin(std::string_view text) {
+  const std::size_t in = text.find(" in ");
+  std::size_t at = text.find_first_of(" (", in == std::string_view::npos ? 0 : in + 4);
+  if (at == std::string_view::npos) return {};
+  if (text[at] == ' ') ++at;
+  if (at < text.size() && text[at] == '(') {
+    int depth = 0;
+    for (; at < text.size(); ++at) {
+      depth += text[at] == '(' ? 1 : text[at] == ')' ? -1 : 0;
+      if (depth == 0) break;
+    }
+    at = std::min(text.size(), at + 2);
+  }
+  constexpr std::string_view kAnd = "and ";
+  return text.substr(at).starts_with(kAnd) ? Trimmed(text.substr(at + kAnd.size()))
+                                           : std::string_view();
+}
+
+// "<guard>  # <code>  # <file>:<line> in <function> (<note>) and <code>  # <file>:<line> …", and the
+// user's stack, whose frames are followed by their code. The origin is in `line` of a file of the
+// same name as `file` (empty: of any).
+std::string CodeInLine(std::string_view reason, std::string_view file, std::int64_t line) {
+  const std::string_view name = file.substr(file.rfind('/') + 1);
+  constexpr std::string_view kComment = "  # ";
+  const std::size_t stack = reason.find("\nUser stack trace");
+  const std::string wanted = fmt::format("{}:{}", name, line);
+  std::string_view code, rest = reason.substr(0, stack);
+  for (std::size_t at = rest.find(kComment); at != std::string_view::npos;
+       at = rest.find(kComment)) {
+    rest.remove_prefix(at + kComment.size());
+    const std::string_view part = rest.substr(0, rest.find(kComment));
+    const std::string_view position = part.substr(0, part.find(" in "));
+    if (line > 0 && position.ends_with(wanted)) return std::string(Trimmed(code));
+    // The code itself may hold "  # ".
+    const std::string_view next = CodeAfterOrigin(part);
+    code = next.empty() ? part : next;
+  }
+  if (stack == std::string_view::npos || line <= 0) return {};
+  std::string found;
+  bool is_next = false;
+  ForEachLine(reason.substr(stack), [&](std::string_view text) {
+    if (is_next && !text.starts_with("File ")) found = text;
+    is_next = text.starts_with("File ") &&
+              text.find(fmt::format("{}\", line {},", name, line)) != std::string_view::npos;
+    return true;
+  });
+  return found;
+}
+
+// "(user code shown is first use of this value--the guard itself is not due user code but due to 0/1
+// specialization in the framework; to avoid specialization try f(tensor, dim))".
+std::string UnbackedHint(std::string_view reason, std::string_view guard) {
+  constexpr std::string_view kTry = "to avoid specialization try ";
+  const std::size_t at = reason.find(kTry);
+  if (at == std::string_view::npos) return {};
+  reason.remove_prefix(at + kTry.size());
+  std::size_t end = 0;
+  for (int depth = 0; end < reason.size(); ++end) {
+    depth += reason[end] == '(' ? 1 : reason[end] == ')' ? -1 : 0;
+    if (depth < 0) break;
+  }
+  return fmt::format("{} to avoid specialization (PyTorch's hint for {})",
+                     Trimmed(reason.substr(0, end)), guard);
+}
+
+}  // namespace
+
+std::string WholePath(std::string_view path, std::string_view whole) {
+  const auto name = [](std::string_view text) { return text.substr(text.rfind('/') + 1); };
+  const std::size_t slash = path.find('/');
+  if (slash == 0 || !whole.starts_with('/')) return std::string(path);
+  if (whole.ends_with(path) || (slash != std::string_view::npos && name(path) == name(whole)))
+    return std::string(whole);
+  return slash == std::string_view::npos ? std::string(path)
+                                         : fmt::format("…{}", path.substr(slash));
+}
+
+namespace {
+
+// Takes PyTorch's hint off the guard of a parameter: "tensor 'w' size mismatch at index 1. expected
+// 24, actual 8. Guard failed on a parameter, consider using X = False to allow dynamism on
+// parameters."
+std::string TakeParameterHint(std::string_view& guard) {
+  constexpr std::string_view kBegin = ". Guard failed on a parameter, consider using ";
+  const std::size_t at = guard.find(kBegin);
+  if (at == std::string_view::npos) return {};
+  std::string_view hint = Trimmed(guard.substr(at + kBegin.size()));
+  if (hint.ends_with('.')) hint.remove_suffix(1);
+  guard = guard.substr(0, at);
+  return fmt::format("{} (PyTorch's hint for a parameter)", hint);
+}
+
+}  // namespace
+
+RecompileReason ParseRecompileReason(std::string_view guard, std::string_view reason,
+                                     std::string_view file, std::int64_t line) {
+  RecompileReason result;
+  const std::string parameter_hint = TakeParameterHint(guard);
+  result.guard = Trimmed(guard);
+  const std::string_view text = reason.substr(0, reason.find("\nUser stack trace"));
+  std::string_view closure_name;
+  if (const std::size_t at = text.find("(HINT: "); at != std::string_view::npos) {
+    std::string_view hint = text.substr(at + 7);
+    if (const std::size_t end = hint.rfind(')'); end != std::string_view::npos)
+      hint = hint.substr(0, end);
+    closure_name = Between(hint, "guard on \"", "\"");
+    // "type int" is the guard's own type again.
+    if (closure_name.empty() && hint.find(' ') != hint.rfind(' ')) result.hint = Trimmed(hint);
+  }
+  if (result.hint.empty()) result.hint = parameter_hint;
+  result.unbacked_hint = UnbackedHint(text, result.guard);
+  result.code = CodeInLine(reason, file, line);
+  const GuardText shown = ReadableGuard(result.guard, result.code, file, line);
+  result.text = shown.Whole();
+  result.at = shown.at;
+  const std::string_view check = result.guard;
+  if (check.starts_with("tensor '")) {
+    ParseTensorMismatch(check, result);
+  } else if (const std::size_t equals = check.find(" == "); equals != std::string_view::npos) {
+    std::string_view subject = check.substr(0, equals);
+    if (subject.starts_with("L['") && subject.ends_with("']"))
+      subject = subject.substr(3, subject.size() - 5);
+    result.subject = ReadableName(subject);
+    result.value = check.substr(equals + 4);
+  } else if (check.starts_with("___check_type_id(")) {
+    std::string_view subject = GuardSubject(check);
+    if (subject.starts_with("L['") && subject.ends_with("']"))
+      subject = subject.substr(3, subject.size() - 5);
+    result.subject = "type of " + ReadableName(subject);
+    const std::string_view type = Between(check, "type=<class '", "'>");
+    result.value = type;
+  }
+  if (result.subject.empty()) {
+    result.subject = shown.guard;
+    result.value.clear();
+  }
+  if (!closure_name.empty()) result.subject = fmt::format("{} ({})", closure_name, result.subject);
+  return result;
+}
+
+bool IsOfSizeZeroOrOne(const RecompileReason& reason) {
+  const auto is_special = [](std::string_view size) { return size == "0" || size == "1"; };
+  return reason.subject.starts_with("size ") &&
+         (is_special(reason.value) || is_special(reason.actual));
+}
+
+std::string AdviceForRecompiles(const RecompileReason& reason) {
+  if (!reason.hint.empty()) return reason.hint;
+  if (!reason.unbacked_hint.empty()) return reason.unbacked_hint;
+  constexpr std::string_view kSize = "size ";
+  if (IsOfSizeZeroOrOne(reason)) return {};
+  // The user's code has no name for a value that a graph break left on the stack.
+  if (reason.subject.find("___stack") != std::string::npos) return {};
+  if (reason.subject.starts_with(kSize)) {
+    const std::size_t of = reason.subject.find(" of ");
+    const std::string index = reason.subject.substr(kSize.size(), of - kSize.size());
+    return fmt::format(
+        "torch._dynamo.mark_dynamic({}, {}) before the call, if this size is meant to vary",
+        reason.subject.substr(of + 4), index);
+  }
+  const bool is_integer =
+      !reason.value.empty() && std::all_of(reason.value.begin(), reason.value.end(), IsDigit);
+  const bool is_module_attribute =
+      reason.subject.starts_with("self.") || reason.subject.starts_with("L['self'].");
+  if (is_integer && is_module_attribute)
+    return fmt::format(
+        "torch._dynamo.config.allow_unspec_int_on_nn_module = True, if {} is an integer of an "
+        "nn.Module that is meant to vary",
+        reason.subject);
+  if (reason.value.starts_with('\'') || reason.value.starts_with('"'))
+    return fmt::format("branch on {} outside of the compiled function, if it is meant to vary",
+                       reason.subject);
+  return {};
+}
+
+}  // namespace tlparse

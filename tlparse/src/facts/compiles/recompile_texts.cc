@@ -1,0 +1,162 @@
+#include "facts/compiles/recompile_texts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "facts/cache/cause.h"
+#include "facts/compiles/advice.h"
+#include "facts/text/guard_text.h"
+
+namespace tlparse {
+namespace {
+
+// What the guards compared, with its values, and how many recompiles it had a part in.
+struct Subject {
+  std::string name;
+  std::string at;  // its line, where the name is one of generated code
+  std::vector<std::string> values;
+  std::size_t count = 0;
+  std::size_t last = SIZE_MAX;  // the recompile that was counted last
+
+  void Add(const std::string& value) {
+    if (!value.empty() && std::find(values.begin(), values.end(), value) == values.end())
+      values.push_back(value);
+  }
+};
+
+}  // namespace
+
+std::string Varied(const std::vector<Recompile>& recompiles) {
+  std::vector<Subject> subjects;
+  for (std::size_t i = 0; i < recompiles.size(); ++i) {
+    for (const FailedEntry& entry : recompiles[i].entries) {
+      const std::string& name = entry.reason.subject;
+      auto found = std::find_if(subjects.begin(), subjects.end(), [&](const Subject& one) {
+        return one.name == name && one.at == entry.reason.at;
+      });
+      if (found == subjects.end())
+        found = subjects.insert(subjects.end(), {name, entry.reason.at, {}, 0, SIZE_MAX});
+      if (found->last != i) ++found->count, found->last = i;
+      found->Add(entry.reason.value);
+      found->Add(entry.reason.actual);
+    }
+  }
+  std::stable_sort(subjects.begin(), subjects.end(),
+                   [](const Subject& a, const Subject& b) { return a.count > b.count; });
+  std::string text;
+  constexpr std::size_t kMostSubjects = 3, kMostValues = 6;
+  for (std::size_t i = 0; i < subjects.size() && i < kMostSubjects; ++i) {
+    text += (i == 0 ? "" : "; ") + Shorten(subjects[i].name, 120);
+    const std::vector<std::string>& values = subjects[i].values;
+    for (std::size_t j = 0; j < values.size() && j < kMostValues; ++j)
+      text += (j == 0 ? ": " : ", ") + Shorten(values[j], 60);
+    if (values.size() > kMostValues) text += ", …";
+    if (!subjects[i].at.empty() && HasGeneratedNames(subjects[i].name))
+      text += " at: " + subjects[i].at;
+  }
+  if (subjects.size() > kMostSubjects)
+    text += fmt::format("; and {} more", subjects.size() - kMostSubjects);
+  return text;
+}
+
+// What to try against the subject on which the newest entry failed in most recompiles, among those
+// that advice is known for; with how many they are, if not all. What the limit refused is none. An
+// older entry may have failed on what the newest one has made dynamic since.
+std::string AdviceFor(const std::vector<Recompile>& recompiles) {
+  struct Advice {
+    std::string text;
+    std::size_t all = 0, made = 0;
+  };
+  std::map<std::string, Advice> known;
+  std::vector<std::string> order;
+  std::size_t made = 0;
+  bool is_special_size = false;
+  std::string hint;  // against a specialization: no later compile lifts it
+  for (const Recompile& one : recompiles) {
+    for (const FailedEntry& entry : one.entries) {
+      if (hint.empty()) hint = entry.reason.unbacked_hint;
+    }
+    if (one.entries.empty()) continue;
+    const RecompileReason& reason = one.entries.front().reason;
+    if (!one.is_refused) ++made;
+    if (IsOfSizeZeroOrOne(reason)) {
+      is_special_size = true;
+      continue;
+    }
+    const auto [found, is_new] = known.try_emplace(reason.subject);
+    if (is_new) order.push_back(found->first);
+    if (found->second.text.empty()) found->second.text = AdviceForRecompiles(reason);
+    ++found->second.all;
+    if (!one.is_refused) ++found->second.made;
+  }
+  const Advice* best = nullptr;
+  for (const std::string& subject : order) {
+    const Advice& advice = known[subject];
+    if (!advice.text.empty() && (best == nullptr || advice.all > best->all)) best = &advice;
+  }
+  if (best == nullptr && hint.empty() && is_special_size)
+    return "sizes 0 and 1 are compiled apart from others: mark_dynamic does not change that";
+  if (best == nullptr) return hint;
+  std::string text = best->text;
+  if (best->all != recompiles.size() && made != 0 && best->made != 0)
+    text += fmt::format(" ({} of the {} recompiles)", best->made, made);
+  if (!hint.empty() && hint != best->text) text += "; " + hint;
+  return text;
+}
+
+namespace {
+
+// Whether all entries failed on one thing.
+bool HaveOneSubject(const std::vector<Recompile>& recompiles) {
+  std::set<std::string> subjects;
+  for (const Recompile& one : recompiles) {
+    for (const FailedEntry& entry : one.entries)
+      subjects.insert(entry.reason.subject + "\n" + entry.reason.at);
+  }
+  return subjects.size() == 1;
+}
+
+}  // namespace
+
+// Where older entries failed on the same as a newer one, with values of their own, the newer one is
+// shown; of many recompiles for one thing, whose values are shown elsewhere, the first.
+std::string FailedGuards(const std::vector<Recompile>& recompiles) {
+  constexpr std::size_t kMost = 12, kMostOfOne = 3;
+  if (recompiles.size() > kMostOfOne && HaveOneSubject(recompiles))
+    return fmt::format("{}; and {} more on the same", FailedGuards({recompiles.front()}),
+                       recompiles.size() - 1);
+  std::string text;
+  std::size_t shown = 0, left_out = 0;
+  for (const Recompile& one : recompiles) {
+    std::vector<std::pair<std::string, std::string>> guards;  // guard, labels
+    std::set<std::string> subjects;
+    for (const FailedEntry& entry : one.entries) {
+      const std::string guard = Shorten(entry.reason.text, 160);
+      auto found = std::find_if(guards.begin(), guards.end(),
+                                [&](const auto& known) { return known.first == guard; });
+      if (found == guards.end()) {
+        if (!subjects.insert(entry.reason.subject + "\n" + entry.reason.at).second) continue;
+        found = guards.insert(guards.end(), {guard, {}});
+      }
+      if (!entry.label.empty()) found->second += (found->second.empty() ? "" : ",") + entry.label;
+    }
+    for (std::size_t i = 0; i < guards.size(); ++i) {
+      if (++shown > kMost) {
+        ++left_out;
+        continue;
+      }
+      const auto& [guard, labels] = guards[i];
+      text += fmt::format("{}{}{}{}{}", text.empty() ? "" : "; ", i == 0 ? one.label : "",
+                          i == 0 && !labels.empty() ? " " : "",
+                          labels.empty() ? "" : "after " + labels, ": " + guard);
+    }
+  }
+  if (left_out > 0) text += fmt::format("; and {} more", left_out);
+  return text;
+}
+
+}  // namespace tlparse

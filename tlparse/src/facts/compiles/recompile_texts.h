@@ -1,0 +1,25 @@
+// What is said of the recompiles of one function. Internal to analysis/findings.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "facts/compiles/recompile_reasons.h"
+
+namespace tlparse {
+
+// One recompile: what each cache entry that was tried failed on, the newest entry first.
+struct Recompile {
+  std::string label;
+  bool is_refused = false;  // by the limit
+  std::vector<FailedEntry> entries;
+};
+
+// "n: 1, 2, 3" of the guards that failed, the subject of most recompiles first.
+std::string Varied(const std::vector<Recompile>& recompiles);
+// What to try; empty: nothing is known.
+std::string AdviceFor(const std::vector<Recompile>& recompiles);
+// "0/2 after 0/1: n == 2; after 0/0: dtype of x …; 0/3 …": the guards that failed.
+std::string FailedGuards(const std::vector<Recompile>& recompiles);
+
+}  // namespace tlparse

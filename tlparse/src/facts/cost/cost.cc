@@ -1,0 +1,165 @@
+#include "facts/cost/cost.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <unordered_map>
+
+#include "facts/cost/cost_profiles.h"
+#include "facts/cost/cost_queries.h"
+#include "facts/cost/estimates.h"
+
+namespace tlparse {
+namespace {
+
+Result<std::vector<CostRow>> ReadRows(Statement& rows) {
+  std::map<std::string, int, std::less<>> columns;
+  for (int column = 0; column < rows.column_count(); ++column)
+    columns.emplace(std::string(rows.ColumnName(column)), column);
+  const auto at = [&](std::string_view name) {
+    const auto found = columns.find(name);
+    return found == columns.end() ? -1 : found->second;
+  };
+  const auto text = [&](std::string_view name) {
+    const int column = at(name);
+    return column < 0 ? std::string() : std::string(rows.Text(column));
+  };
+  const auto integer = [&](std::string_view name) {
+    const int column = at(name);
+    return column < 0 ? std::nullopt : rows.OptionalInt(column);
+  };
+  const auto real = [&](std::string_view name) {
+    const int column = at(name);
+    return column < 0 ? std::nullopt : rows.OptionalReal(column);
+  };
+  std::vector<CostRow> result;
+  while (true) {
+    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
+    if (!has_row) return result;
+    CostRow row;
+    row.name = text("name");
+    row.label = text("label");
+    row.region = text("region");
+    row.generation = integer("generation");
+    row.rank = integer("rank");
+    row.launch = integer("launch");
+    row.key = text("key");
+    row.direction = text("direction");
+    row.file = text("file");
+    row.line = integer("line");
+    row.function = text("function");
+    row.kernel_id = integer("kernel_id");
+    row.graph_id = integer("graph_id");
+    row.debug_handle = integer("debug_handle");
+    row.lines = text("lines");
+    row.grid = text("grid");
+    row.block = text("block");
+    row.calls = integer("calls").value_or(0);
+    row.inclusive_us = real("inclusive_us").value_or(0);
+    row.share_us = real("share_us").value_or(0);
+    row.device_us = real("device_us");
+    row.cpu_us = real("cpu_us");
+    row.compile_us = real("compile_us");
+    row.join_note = text("join_note");
+    result.push_back(std::move(row));
+  }
+}
+
+CostTime TimeOf(CostBy by, const std::vector<CostRow>& rows) {
+  if (by == CostBy::kGraph) return CostTime::kCallsOnCpu;
+  const bool has_device_work =
+      std::any_of(rows.begin(), rows.end(), [](const CostRow& row) { return !!row.device_us; });
+  if (by == CostBy::kModule) return has_device_work ? CostTime::kKernels : CostTime::kModulesOnCpu;
+  if (by != CostBy::kOp) return CostTime::kKernels;
+  return has_device_work ? CostTime::kOpsOnDevice : CostTime::kOpsOnCpu;
+}
+
+// The time of a module with all modules inside it.
+void AddInnerModules(std::vector<CostRow>& rows) {
+  std::unordered_map<std::string_view, CostRow*> by_path;
+  for (CostRow& row : rows) by_path.emplace(row.name, &row);
+  for (const CostRow& row : rows) {
+    std::string_view path = row.name;
+    while (true) {
+      const auto found = by_path.find(path);
+      if (found != by_path.end()) found->second->inclusive_us += row.share_us;
+      const std::size_t slash = path.rfind('/');
+      if (slash == path.npos) break;
+      path = path.substr(0, slash);
+    }
+  }
+}
+
+Result<bool> HasModuleTable(Database& database) {
+  ASSIGN_OR_RETURN(
+      const std::int64_t tables,
+      database.QueryInt("SELECT count(*) FROM sqlite_schema WHERE name = 'module_link_row'"));
+  return tables > 0;
+}
+
+Result<void> CheckModules(Database& database, const std::vector<CostProfile>& profiles) {
+  for (const CostProfile& profile : profiles) {
+    ASSIGN_OR_RETURN(const bool has_modules, HasModules(database, profile.id));
+    if (has_modules) return {};
+  }
+  ASSIGN_OR_RETURN(const bool has_table, HasModuleTable(database));
+  return Fail(ErrorCode::kNotFound,
+              has_table
+                  ? "no profile of this answer names modules (Python frames 'nn.Module: …'): "
+                    "torch.profiler.profile(with_stack=True) records them"
+                  : "an earlier tlparse wrote this database, without modules: ingest its profiles "
+                    "again");
+}
+
+Result<void> FillRows(Database& database, const CostOptions& options, CostBy by,
+                      CostAnswer& answer) {
+  if (by == CostBy::kModule) RETURN_IF_ERROR(CheckModules(database, answer.profiles));
+  ASSIGN_OR_RETURN(Statement rows, database.Prepare(CostSql(by, answer.profiles)));
+  ASSIGN_OR_RETURN(answer.rows, ReadRows(rows));
+  answer.time = TimeOf(by, answer.rows);
+  if (by == CostBy::kModule) AddInnerModules(answer.rows);
+  double total_us = 0;
+  for (const CostRow& row : answer.rows) total_us += row.share_us;
+  for (CostRow& row : answer.rows) row.share = total_us > 0 ? row.share_us / total_us : 0;
+  if (by == CostBy::kKernel) {
+    ASSIGN_OR_RETURN(const auto estimates,
+                     KernelEstimates(database, options.run_id, options.profile_id));
+    for (CostRow& row : answer.rows) {
+      if (!row.graph_id || !row.kernel_id) continue;
+      const auto found = estimates.find({*row.graph_id, *row.kernel_id});
+      if (found != estimates.end()) row.estimated_us = found->second / 1e3;
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<bool> HasModules(Database& database, std::int64_t profile_id) {
+  ASSIGN_OR_RETURN(const bool has_table, HasModuleTable(database));
+  if (!has_table) return false;
+  ASSIGN_OR_RETURN(const std::int64_t has_modules,
+                   database.QueryInt(fmt::format("SELECT EXISTS (SELECT 1 FROM python_frame_row y "
+                                                 "JOIN module_link_row m ON m.frame_id = y.id "
+                                                 "WHERE y.profile_id = {})",
+                                                 profile_id)));
+  return has_modules != 0;
+}
+
+Result<std::vector<CostAnswer>> Costs(Database& database, const CostOptions& options,
+                                      std::span<const CostBy> questions) {
+  ASSIGN_OR_RETURN(const CostAnswer begun, BeginCost(database, options));
+  std::vector<CostAnswer> answers(questions.size(), begun);
+  for (std::size_t i = 0; i < questions.size(); ++i)
+    RETURN_IF_ERROR(FillRows(database, options, questions[i], answers[i]));
+  return answers;
+}
+
+Result<CostAnswer> Cost(Database& database, const CostOptions& options) {
+  ASSIGN_OR_RETURN(CostAnswer answer, BeginCost(database, options));
+  RETURN_IF_ERROR(FillRows(database, options, options.by, answer));
+  return answer;
+}
+
+}  // namespace tlparse

@@ -1,0 +1,380 @@
+#include "facts/job/job.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <deque>
+#include <map>
+#include <set>
+
+#include "store/hash128.h"
+
+namespace tlparse {
+std::string JobSlot::Title() const {
+  std::string title = label;
+  if (!function.empty()) title += ' ' + function;
+  if (generation > 0) title += fmt::format(" (after reset {})", generation);
+  return title;
+}
+
+std::int32_t Job::Intern(std::string_view text) {
+  const auto [found, is_new] =
+      string_ids_.try_emplace(std::string(text), static_cast<std::int32_t>(strings_.size()));
+  if (is_new) strings_.emplace_back(text);
+  return found->second;
+}
+
+Result<Job> Job::Load(Database& database, std::string_view run_name,
+                      const std::optional<std::int64_t>& launch) {
+  Job job;
+  ASSIGN_OR_RETURN(job.run_id_, FindRun(database, run_name));
+  ASSIGN_OR_RETURN(job.run_name_, database.QueryText(fmt::format(
+                                      "SELECT name FROM run WHERE id = {}", job.run_id_)));
+  ASSIGN_OR_RETURN(job.launch_, FindLaunch(database, job.run_id_, launch));
+  ASSIGN_OR_RETURN(job.launch_count_,
+                   database.QueryInt(fmt::format(
+                       "SELECT max(1, count(*)) FROM launch WHERE run_id = {}", job.run_id_)));
+  RETURN_IF_ERROR(job.TakeParticipants(database));
+  RETURN_IF_ERROR(job.LoadCutRecords(database));
+  RETURN_IF_ERROR(job.LoadCompiles(database));
+  RETURN_IF_ERROR(job.LoadGraphs(database));
+  job.FindSequenceClasses();
+  job.AlignAll();
+  job.FindEndPositions();
+  return job;
+}
+
+std::string Job::Title() const {
+  return launch_count_ > 1
+             ? fmt::format("run {}, launch {} of {}", run_name_, launch_, launch_count_)
+             : "run " + run_name_;
+}
+
+Result<Job> Job::LoadWithoutLogs(Database& database, std::string_view run_name) {
+  Job job;
+  ASSIGN_OR_RETURN(job.run_id_, FindRun(database, run_name));
+  ASSIGN_OR_RETURN(job.run_name_, database.QueryText(fmt::format(
+                                      "SELECT name FROM run WHERE id = {}", job.run_id_)));
+  ASSIGN_OR_RETURN(
+      const std::int64_t is_without_logs,
+      database.QueryInt(fmt::format("SELECT EXISTS (SELECT 1 "
+                                    "FROM profile WHERE run_id = {0}) AND NOT EXISTS (SELECT 1 "
+                                    "FROM log_file WHERE run_id = {0})",
+                                    job.run_id_)));
+  if (is_without_logs == 0)
+    return Fail(ErrorCode::kNotFound, fmt::format("run '{}' has no profiles", job.run_name_));
+  return job;
+}
+
+Result<void> Job::TakeParticipants(Database& database) {
+  ASSIGN_OR_RETURN(std::vector<RunParticipant> all, tlparse::LoadParticipants(database, run_id_));
+  const bool has_records = std::any_of(all.begin(), all.end(), [&](const RunParticipant& one) {
+    return one.launch == launch_ && !one.processes.empty();
+  });
+  for (RunParticipant& one : all) {
+    if (one.launch != launch_) continue;
+    // A log without records says nothing about what its rank did: it is not compared.
+    if (has_records && one.processes.empty()) {
+      if (one.rank) ranks_without_records_.push_back(*one.rank);
+      continue;
+    }
+    if (!one.copy_of.empty()) {
+      copied_logs_.push_back(
+          {one.rank, std::move(one.log_path), std::move(one.copy_of), one.is_whole_copy});
+      continue;
+    }
+    JobParticipant participant;
+    participant.rank = one.rank;
+    if (one.last_record_id >= one.first_record_id) {
+      first_record_id_ = std::min(first_record_id_, one.first_record_id);
+      last_record_id_ = std::max(last_record_id_, one.last_record_id);
+    }
+    participant.name = std::move(one.name);
+    participant.is_extra_log = one.rank && one.log_number > 1;
+    participant.script = std::move(one.script);
+    participant.is_of_other_job = one.is_of_other_job;
+    participant.is_of_second_job = one.is_of_second_job;
+    participant.is_job_clear = one.is_job_clear;
+    participant.log_path = std::move(one.log_path);
+    for (const ParticipantProcess& process : one.processes) {
+      participant_of_process_[process.id] = static_cast<RankIndex>(participants_.size());
+      participant.process_ids.push_back(process.id);
+      if (participant.torch_version.empty()) participant.torch_version = process.torch_version;
+      if (participant.python_version.empty()) participant.python_version = process.python_version;
+    }
+    participants_.push_back(std::move(participant));
+  }
+  if (participants_.empty())
+    return Fail(ErrorCode::kNotFound, fmt::format("run '{}' has no logs", run_name_));
+  return {};
+}
+
+Result<void> Job::LoadCutRecords(Database& database) {
+  ASSIGN_OR_RETURN(Statement rows, database.Prepare("SELECT record_id FROM import_log "
+                                                    "WHERE code = 'payload_truncated' AND " +
+                                                    InLogs("record_id") + " ORDER BY record_id"));
+  while (true) {
+    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
+    if (!has_row) return {};
+    cut_records_.push_back(rows.Int(0));
+  }
+}
+
+Result<void> Job::LoadCompiles(Database& database) {
+  ASSIGN_OR_RETURN(
+      Statement rows,
+      database.Prepare(
+          "SELECT id, process_id, label, function, file, line, "
+          "status, start_time_us, duration_us, backward_duration_us, generation, is_synthetic "
+          "FROM compile WHERE id BETWEEN (SELECT min(id) "
+          "FROM compile WHERE process_id BETWEEN ?2 AND ?3) AND (SELECT max(id) "
+          "FROM compile WHERE process_id BETWEEN ?2 AND ?3) AND id NOT IN (SELECT r.compile_id "
+          "FROM import_log i JOIN record_row r ON r.id = i.record_id "
+          "WHERE i.run_id = ?1 AND i.code = 'stray_record' AND r.compile_id IS NOT NULL) "
+          "ORDER BY id"));
+  std::int64_t first_process = INT64_MAX, last_process = -1;
+  for (const auto& [process, participant] : participant_of_process_) {
+    first_process = std::min(first_process, process);
+    last_process = std::max(last_process, process);
+  }
+  rows.Bind(1, run_id_);
+  rows.Bind(2, first_process);
+  rows.Bind(3, last_process);
+  compiles_of_participant_.resize(participants_.size());
+  std::vector<std::int64_t> synthetic_count(participants_.size());
+  while (true) {
+    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
+    if (!has_row) break;
+    const RankIndex participant = ParticipantOfProcess(rows.Int(1));
+    if (participant < 0) continue;
+    JobCompile compile;
+    compile.id = rows.Int(0);
+    compile.participant = participant;
+    compile.is_synthetic = rows.Int(11) != 0;
+    // A synthetic label is a line number, which says nothing about other ranks: their order does.
+    compile.label_id =
+        compile.is_synthetic
+            ? Intern(fmt::format("unknown#{}",
+                                 synthetic_count[static_cast<std::size_t>(participant)]++))
+            : Intern(rows.Text(2));
+    if (!rows.IsNull(3)) compile.function_id = Intern(rows.Text(3));
+    if (!rows.IsNull(4)) compile.file_id = Intern(rows.Text(4));
+    compile.line = rows.Int(5);
+    compile.status = CompileStatusFrom(rows.Text(6));
+    compile.start_us = rows.Int(7);
+    compile.duration_us = rows.Int(8);
+    compile.backward_duration_us = rows.Int(9);
+    compile.generation = static_cast<std::int32_t>(rows.Int(10));
+    const auto index = static_cast<std::int32_t>(compiles_.size());
+    compile_index_.emplace(compile.id, index);
+    compiles_of_participant_[static_cast<std::size_t>(participant)].push_back(index);
+    compiles_.push_back(compile);
+  }
+  return {};
+}
+
+Result<void> Job::LoadGraphs(Database& database) {
+  // The last one of a compile: earlier attempts were thrown away.
+  ASSIGN_OR_RETURN(Statement rows,
+                   database.Prepare("SELECT compile_id, content_id "
+                                    "FROM graph_text_row WHERE stage_id IN (SELECT id "
+                                    "FROM text_row WHERE text = 'dynamo_output_graph') AND " +
+                                    InWholeRecords("record_id") + " ORDER BY record_id"));
+  while (true) {
+    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
+    if (!has_row) return {};
+    const auto found = compile_index_.find(rows.Int(0));
+    if (found != compile_index_.end())
+      compiles_[static_cast<std::size_t>(found->second)].graph_content = rows.Int(1);
+  }
+}
+
+std::string Job::InLogs(std::string_view column) const {
+  return fmt::format("{} BETWEEN {} AND {}", column, first_record_id_, last_record_id_);
+}
+
+std::string Job::InWholeRecords(std::string_view column) const {
+  if (cut_records_.empty()) return InLogs(column);
+  return fmt::format(
+      "{} AND {} NOT IN (SELECT record_id "
+      "FROM import_log WHERE code = 'payload_truncated' AND record_id IS NOT NULL)",
+      InLogs(column), column);
+}
+
+bool Job::IsWhole(std::int64_t record_id) const {
+  return !std::binary_search(cut_records_.begin(), cut_records_.end(), record_id);
+}
+
+std::string Job::InCompiles(std::string_view column) const {
+  return compiles_.empty() ? "0"
+                           : fmt::format("{} BETWEEN {} AND {}", column, compiles_.front().id,
+                                         compiles_.back().id);
+}
+
+const JobCompile* Job::FindCompile(std::int64_t compile_id) const {
+  const auto found = compile_index_.find(compile_id);
+  return found == compile_index_.end() ? nullptr
+                                       : &compiles_[static_cast<std::size_t>(found->second)];
+}
+
+RankIndex Job::ParticipantOfProcess(std::int64_t process_id) const {
+  const auto found = participant_of_process_.find(process_id);
+  return found == participant_of_process_.end() ? -1 : found->second;
+}
+
+std::string Job::NameRanks(const std::vector<RankIndex>& participants) const {
+  const bool has_rank = std::any_of(participants.begin(), participants.end(), [&](RankIndex one) {
+    return participants_[static_cast<std::size_t>(one)].rank.has_value();
+  });
+  const char* what = !has_rank ? "" : participants.size() == 1 ? "rank " : "ranks ";
+  return what + FormatRanks(participants);
+}
+
+std::string Job::FormatRanks(const std::vector<RankIndex>& participants) const {
+  std::vector<RankIndex> sorted = participants;
+  std::sort(sorted.begin(), sorted.end());
+  std::vector<std::int64_t> ranks;
+  std::string names;
+  for (const RankIndex index : sorted) {
+    const JobParticipant& participant = participants_[static_cast<std::size_t>(index)];
+    if (participant.rank && !participant.is_extra_log) {
+      ranks.push_back(*participant.rank);
+    } else {
+      names += (names.empty() ? "" : ",") + participant.name;
+    }
+  }
+  const std::string ranges = FormatRankRanges(ranks);
+  return ranges.empty() ? names : names.empty() ? ranges : ranges + ',' + names;
+}
+
+void Job::FindSequenceClasses() {
+  std::unordered_map<Hash128, std::size_t, Hash128Hasher> classes;
+  for (std::size_t i = 0; i < participants_.size(); ++i) {
+    SequenceHash hash;
+    for (const std::int32_t index : compiles_of_participant_[i]) {
+      const JobCompile& compile = compiles_[static_cast<std::size_t>(index)];
+      hash.Add(compile.label_id);
+      hash.Add(compile.generation);
+      hash.Add(compile.function_id);
+      hash.Add(compile.file_id);
+      hash.Add(compile.line);
+      hash.Add(compile.graph_content);
+    }
+    const auto [found, is_new] = classes.try_emplace(hash.Digest(), sequence_classes_.size());
+    if (is_new) sequence_classes_.emplace_back();
+    sequence_classes_[found->second].push_back(static_cast<RankIndex>(i));
+  }
+  std::stable_sort(sequence_classes_.begin(), sequence_classes_.end(),
+                   [](const auto& a, const auto& b) { return a.size() > b.size(); });
+}
+
+void Job::AlignAll() {
+  compile_of_.resize(participants_.size());
+  for (const std::vector<RankIndex>& members : sequence_classes_) AlignClass(members);
+  for (std::vector<std::int32_t>& row : compile_of_) row.resize(slots_.size(), -1);
+  slot_position_.resize(slots_.size());
+  for (std::size_t i = 0; i < slot_order_.size(); ++i) {
+    slot_position_[static_cast<std::size_t>(slot_order_[i])] = static_cast<std::int32_t>(i);
+  }
+}
+
+void Job::FindEndPositions() {
+  end_position_.assign(participants_.size(), INT32_MAX);
+  for (std::size_t i = 0; i < participants_.size(); ++i) {
+    const std::vector<std::int32_t>& own = compiles_of_participant_[i];
+    const auto last = std::find_if(own.rbegin(), own.rend(), [&](std::int32_t index) {
+      return !compiles_[static_cast<std::size_t>(index)].is_synthetic;
+    });
+    if (last == own.rend()) continue;
+    const JobCompile& compile = compiles_[static_cast<std::size_t>(*last)];
+    if (!IsFinished(compile.status)) end_position_[i] = SlotPosition(compile.slot);
+  }
+}
+
+// The slot of each of these compiles; -1: none fits. The keys that agree most certainly are tried
+// first.
+std::vector<std::int32_t> Job::MatchSlots(const std::vector<std::int32_t>& compiles) const {
+  std::vector<std::int32_t> slot_of(compiles.size(), -1);
+  std::vector<char> is_taken(slots_.size());
+
+  using Key = std::vector<std::int64_t>;
+  const auto pass = [&](auto&& make_key) {  // make_key: nothing if the compile does not qualify
+    std::map<Key, std::deque<std::int32_t>> free_slots;
+    for (const std::int32_t slot : slot_order_) {
+      if (is_taken[static_cast<std::size_t>(slot)]) continue;
+      if (std::optional<Key> key = make_key(slot_keys_[static_cast<std::size_t>(slot)]))
+        free_slots[*key].push_back(slot);
+    }
+    if (free_slots.empty()) return;
+    for (std::size_t i = 0; i < compiles.size(); ++i) {
+      if (slot_of[i] >= 0) continue;
+      const std::optional<Key> key = make_key(compiles_[static_cast<std::size_t>(compiles[i])]);
+      if (!key) continue;
+      const auto found = free_slots.find(*key);
+      if (found == free_slots.end() || found->second.empty()) continue;
+      slot_of[i] = found->second.front();
+      found->second.pop_front();
+      is_taken[static_cast<std::size_t>(slot_of[i])] = 1;
+    }
+  };
+  const auto when = [](bool qualifies, Key key) {
+    return qualifies ? std::optional(std::move(key)) : std::nullopt;
+  };
+  pass([&](const JobCompile& c) {
+    return when(true, {c.label_id, c.generation, c.function_id, c.line, c.graph_content});
+  });
+  // The first compile of a function is that of the others, whatever it was given.
+  pass([&](const JobCompile& c) {
+    return when(c.function_id >= 0, {c.label_id, c.generation, c.function_id, c.file_id, c.line});
+  });
+  pass([&](const JobCompile& c) {
+    return when(c.graph_content != 0, {c.function_id, c.graph_content});
+  });
+  pass([&](const JobCompile& c) {
+    return when(c.function_id >= 0, {c.label_id, c.generation, c.function_id});
+  });
+  pass([&](const JobCompile& c) {
+    return when(c.function_id >= 0, {c.function_id, c.line, c.generation});
+  });
+  // Another job's compiles are no other compiles of this one.
+  pass([&](const JobCompile& c) {
+    const bool is_of_job = !participants_[static_cast<std::size_t>(c.participant)].is_of_other_job;
+    return when(is_of_job, {c.label_id, c.generation});
+  });
+  return slot_of;
+}
+
+// Matches the compiles of the first member with the slots there are, and makes slots of those that
+// match none. The other members have the same compiles.
+void Job::AlignClass(const std::vector<RankIndex>& members) {
+  const std::vector<std::int32_t>& compiles =
+      compiles_of_participant_[static_cast<std::size_t>(members.front())];
+  std::vector<std::int32_t> slot_of = MatchSlots(compiles);
+  std::int32_t after = -1;  // the slot that new ones follow
+  for (std::size_t i = 0; i < compiles.size(); ++i) {
+    const JobCompile& compile = compiles_[static_cast<std::size_t>(compiles[i])];
+    if (slot_of[i] < 0) {
+      slot_of[i] = static_cast<std::int32_t>(slots_.size());
+      slots_.push_back({string(compile.label_id), compile.generation,
+                        compile.function_id < 0 ? std::string() : string(compile.function_id),
+                        compile.file_id < 0 ? std::string() : string(compile.file_id),
+                        compile.line});
+      slot_keys_.push_back(compile);
+      const auto place = std::find(slot_order_.begin(), slot_order_.end(), after);
+      slot_order_.insert(after < 0 ? slot_order_.begin() : place + 1, slot_of[i]);
+    }
+    after = slot_of[i];
+  }
+  for (const RankIndex member : members) {
+    std::vector<std::int32_t>& row = compile_of_[static_cast<std::size_t>(member)];
+    row.assign(slots_.size(), -1);
+    const std::vector<std::int32_t>& own =
+        compiles_of_participant_[static_cast<std::size_t>(member)];
+    for (std::size_t i = 0; i < own.size(); ++i) {
+      row[static_cast<std::size_t>(slot_of[i])] = own[i];
+      compiles_[static_cast<std::size_t>(own[i])].slot = slot_of[i];
+    }
+  }
+}
+
+}  // namespace tlparse

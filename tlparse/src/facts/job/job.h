@@ -1,0 +1,194 @@
+// The ranks of one run: who took part, what each compiled, and which compiles of different ranks
+// correspond. Everything that compares ranks uses this.
+//
+// Ranks are compared by *slot*. A slot is one compile of the job: compiles of different ranks are
+// in one slot if their labels, functions and Dynamo graphs agree, else by function and graph
+// (labels shift where a rank compiled more or less), else by label and function, function, or label
+// alone. Ranks with equal compile sequences are aligned once.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "artifacts/common/compile_status.h"
+#include "base/result.h"
+#include "facts/job/participants.h"
+#include "store/database.h"
+
+namespace tlparse {
+
+// Index of a participant in Job::participants; small and dense.
+using RankIndex = std::int32_t;
+
+// A participant: a rank, or one log of a job without ranks.
+struct JobParticipant {
+  std::optional<std::int64_t> rank;
+  std::string name;           // "3", "3#2" (a further log of rank 3), "log:<stem>"
+  bool is_extra_log = false;  // not the first log of its rank in this launch
+  std::string script;         // known where a rank has several logs
+  bool is_of_other_job =
+      false;  // another script, or one that most ranks ran twice; not the first log
+  bool is_of_second_job = false;  // of the same script
+  bool is_job_clear = true;       // as in RunParticipant
+  std::string log_path;
+  std::vector<std::int64_t> process_ids;
+  std::string torch_version;  // empty: not in the log
+  std::string python_version;
+};
+
+// A log that is a copy of another one, whole or in part: it is no participant.
+struct CopiedLog {
+  std::optional<std::int64_t> rank;
+  std::string path, original;
+  bool is_whole = false;
+};
+
+struct JobCompile {
+  std::int64_t id = 0;
+  RankIndex participant = 0;
+  std::int32_t slot = -1;
+  std::int32_t label_id = -1;     // Job::string
+  std::int32_t function_id = -1;  // -1: unknown
+  std::int32_t file_id = -1;
+  CompileStatus status = CompileStatus::kOk;
+  std::int64_t line = 0;           // 0: unknown
+  std::int64_t graph_content = 0;  // content id of dynamo_output_graph; 0: none
+  std::int64_t start_us = 0;       // 0: unknown
+  std::int64_t duration_us = 0;    // 0: unknown
+  std::int64_t backward_duration_us = 0;
+  std::int32_t generation = 0;
+  bool is_synthetic = false;
+
+  // Of the compile and its backward; nothing: the log does not have the time of the compile itself.
+  std::optional<double> Seconds() const {
+    if (duration_us == 0) return std::nullopt;
+    return static_cast<double>(duration_us + backward_duration_us) / 1e6;
+  }
+  // Whether the log should have the time of it, and does not.
+  bool LacksTime() const { return slot >= 0 && !is_synthetic && duration_us == 0; }
+};
+
+struct JobSlot {
+  std::string label;  // of the reference rank, or of the first that has it
+  std::int32_t generation = 0;
+  std::string function;  // empty: unknown
+  std::string file;
+  std::int64_t line = 0;
+  std::string Title() const;  // "1/0 forward", "1/0 forward (2nd after reset)"
+};
+
+class Job {
+ public:
+  // Loads one launch of a run; the latest run of the database if `run_name` is empty, its latest
+  // launch if none is named. kNotFound: no such run or launch, or nothing in it.
+  static Result<Job> Load(Database& database, std::string_view run_name = {},
+                          const std::optional<std::int64_t>& launch = {});
+
+  // A run of profiles and dumps alone: a job without participants. kNotFound: no such run, or it has
+  // logs, or nothing at all.
+  static Result<Job> LoadWithoutLogs(Database& database, std::string_view run_name = {});
+
+  std::int64_t run_id() const { return run_id_; }
+  const std::string& run_name() const { return run_name_; }
+  std::int64_t launch() const { return launch_; }              // ordinal
+  std::int64_t launch_count() const { return launch_count_; }  // of the run
+  // "run X, launch 2 of 3"; of a run with one launch "run X".
+  std::string Title() const;
+  // Those whose log has records (all, if no log has any) and is no copy.
+  const std::vector<JobParticipant>& participants() const { return participants_; }
+  // Ranks of this launch whose log has no record, ascending.
+  const std::vector<std::int64_t>& ranks_without_records() const { return ranks_without_records_; }
+  // In the order of the ranks.
+  const std::vector<CopiedLog>& copied_logs() const { return copied_logs_; }
+  const std::vector<JobCompile>& compiles() const { return compiles_; }
+  const std::vector<JobSlot>& slots() const { return slots_; }
+  // Slots in the order of the reference rank; others at their place in the order of their rank.
+  const std::vector<std::int32_t>& slot_order() const { return slot_order_; }
+  // Position of a slot in slot_order().
+  std::int32_t SlotPosition(std::int32_t slot) const {
+    return slot_position_[static_cast<std::size_t>(slot)];
+  }
+  // Participants whose compile sequences are equal, largest class first (ties: lowest rank).
+  const std::vector<std::vector<RankIndex>>& sequence_classes() const { return sequence_classes_; }
+
+  // Index into compiles() of a participant's compile in a slot; -1: it has none.
+  std::int32_t CompileOf(RankIndex participant, std::int32_t slot) const {
+    return compile_of_[static_cast<std::size_t>(participant)][static_cast<std::size_t>(slot)];
+  }
+  // "e.record_id BETWEEN 5 AND 90" for column "e.record_id": the records of the launch's logs, and
+  // those that lie between them. A query that has it reads no other run of the database.
+  std::string InLogs(std::string_view column) const;
+  // The same, without records whose payload is cut off: what the rest would be is not known.
+  std::string InWholeRecords(std::string_view column) const;
+  // Whether a record of these has its whole payload.
+  bool IsWhole(std::int64_t record_id) const;
+  // The same for ids of compiles.
+  std::string InCompiles(std::string_view column) const;
+  // By database id; nullptr: of another run.
+  const JobCompile* FindCompile(std::int64_t compile_id) const;
+  // Position of the compile that a participant's log ends with, if that did not come to a good end;
+  // INT32_MAX: the log ends after a good one. Later compiles have no place in such a log.
+  std::int32_t EndPosition(RankIndex participant) const {
+    return end_position_[static_cast<std::size_t>(participant)];
+  }
+  // -1: of another run.
+  RankIndex ParticipantOfProcess(std::int64_t process_id) const;
+  const std::string& string(std::int32_t id) const {
+    return strings_[static_cast<std::size_t>(id)];
+  }
+
+  // "0-3,6" for participants with ranks, names for others; in order, joined by commas.
+  std::string FormatRanks(const std::vector<RankIndex>& participants) const;
+  // The same after "rank" or "ranks", if one of them has a rank: "rank 2", "ranks 0-3,6".
+  std::string NameRanks(const std::vector<RankIndex>& participants) const;
+  // Participants without those of another job.
+  std::size_t CountOfJob() const {
+    return static_cast<std::size_t>(
+        std::count_if(participants_.begin(), participants_.end(),
+                      [](const JobParticipant& one) { return !one.is_of_other_job; }));
+  }
+  // Whether there are several participants: a single one has none to differ from.
+  bool HasSeveral() const { return participants_.size() > 1; }
+
+ private:
+  std::int32_t Intern(std::string_view text);
+  Result<void> TakeParticipants(Database& database);
+  Result<void> LoadCutRecords(Database& database);
+  Result<void> LoadCompiles(Database& database);
+  Result<void> LoadGraphs(Database& database);
+  void FindSequenceClasses();
+  void AlignAll();
+  std::vector<std::int32_t> MatchSlots(const std::vector<std::int32_t>& compiles) const;
+  void AlignClass(const std::vector<RankIndex>& members);
+  void FindEndPositions();
+
+  std::int64_t run_id_ = 0;
+  std::string run_name_;
+  std::int64_t launch_ = 1;
+  std::int64_t launch_count_ = 1;
+  std::int64_t first_record_id_ = INT64_MAX, last_record_id_ = -1;  // of the launch's logs
+  std::vector<std::int64_t> cut_records_;  // those of them whose payload is cut off, ascending
+  std::vector<JobParticipant> participants_;
+  std::vector<std::int64_t> ranks_without_records_;
+  std::vector<CopiedLog> copied_logs_;
+  std::vector<JobCompile> compiles_;
+  std::vector<std::vector<std::int32_t>> compiles_of_participant_;
+  std::vector<JobSlot> slots_;
+  std::vector<JobCompile> slot_keys_;  // an example of each slot's compiles
+  std::vector<std::int32_t> slot_order_;
+  std::vector<std::int32_t> slot_position_;
+  std::vector<std::vector<RankIndex>> sequence_classes_;
+  std::vector<std::vector<std::int32_t>> compile_of_;
+  std::vector<std::int32_t> end_position_;
+  std::unordered_map<std::int64_t, std::int32_t> compile_index_;
+  std::unordered_map<std::int64_t, RankIndex> participant_of_process_;
+  std::vector<std::string> strings_;
+  std::unordered_map<std::string, std::int32_t> string_ids_;
+};
+
+}  // namespace tlparse

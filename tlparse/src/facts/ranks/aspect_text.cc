@@ -1,0 +1,80 @@
+#include "facts/ranks/aspect_text.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "facts/contents/graph_difference.h"
+
+namespace tlparse {
+
+std::string FirstTitles(const Job& job, const std::vector<std::int32_t>& slots) {
+  constexpr std::size_t kMost = 3;
+  std::string text;
+  for (std::size_t i = 0; i < slots.size() && i < kMost; ++i)
+    text += (i == 0 ? "" : ", ") + job.slots()[static_cast<std::size_t>(slots[i])].Title();
+  if (slots.size() > kMost) text += fmt::format(" and {} more", slots.size() - kMost);
+  return text;
+}
+
+std::string KeyText(const CacheFinding& finding, const std::string& where, bool is_on_others) {
+  std::string text;
+  if (finding.cause.kind == CauseKind::kGraph) {
+    const bool has_node = !finding.node.empty() || !finding.against_node.empty();
+    text =
+        fmt::format("{}: {}{}", where, is_on_others ? "on the others: " : "",
+                    has_node ? NodeChange(finding.against_node, finding.node) : finding.cause.text);
+  } else {
+    text = fmt::format("{}{}: {} (in {})", is_on_others ? "on the others: " : "",
+                       Title(finding.cause.kind), finding.cause.text, where);
+  }
+  if (!finding.source.empty())
+    text += (finding.cause.kind == CauseKind::kGraph ? ", at " : "; first at ") + finding.source;
+  return text;
+}
+
+std::string MismatchText(const std::string& graph, const CollectiveMismatch& first,
+                         std::size_t count) {
+  if (first.kind == MismatchKind::kState) {
+    const bool is_here = first.ordinal >= 0;
+    return fmt::format("{}: {} {} {}: {}", graph, is_here ? first.item : first.against_item,
+                       count > 1 ? fmt::format("and {} more are", count - 1) : "is",
+                       is_here ? "in the log here only" : "not in the log", first.reason);
+  }
+  std::string_view what;
+  switch (first.kind) {
+    case MismatchKind::kType:
+      what = "another collective: ";
+      break;
+    case MismatchKind::kSize:
+      what = "another shape: ";
+      break;
+    case MismatchKind::kDtype:
+      what = "another dtype: ";
+      break;
+    case MismatchKind::kSyntax:
+      what = "other arguments: ";
+      break;
+    case MismatchKind::kGroup:
+      what = "another process group: ";
+      break;
+    default:
+      break;
+  }
+  return fmt::format("in {}: {}{}{}", graph, what, first.Text(),
+                     count > 1 ? fmt::format("; {} differences in all", count) : "");
+}
+
+std::string OrderText(const OrderDifference& first) {
+  const std::string ran = fmt::format("{}", fmt::join(first.ran, ", "));
+  const std::string others = fmt::format("{}", fmt::join(first.against_ran, ", "));
+  const std::int64_t place = first.position + 1;
+  if (first.against_ran.empty())
+    return fmt::format("at #{}: ran {}, which others did not run there", place, ran);
+  if (!first.ran.empty())
+    return fmt::format("at #{}: ran {} where others ran {}", place, ran, others);
+  return first.next.empty()
+             ? fmt::format("nothing after #{}, where others ran {}", first.position, others)
+             : fmt::format("at #{}: ran {} where others first ran {}", place, first.next, others);
+}
+
+}  // namespace tlparse

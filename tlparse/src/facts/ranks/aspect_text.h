@@ -1,0 +1,24 @@
+// Sentences about what sets a class of ranks apart. Internal to analysis/ranks.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include "facts/cache/cache.h"
+#include "facts/collectives/collectives.h"
+#include "facts/execution/execution.h"
+
+namespace tlparse {
+
+// "0/0 f, 1/0 g, 2/0 h and 3 more"
+std::string FirstTitles(const Job& job, const std::vector<std::int32_t>& slots);
+
+// Of keys that differ in compiles `where`; with `is_on_others` the reference is the odd one.
+std::string KeyText(const CacheFinding& finding, const std::string& where, bool is_on_others);
+// The first of `count` mismatches of collectives.
+std::string MismatchText(const std::string& graph, const CollectiveMismatch& first,
+                         std::size_t count);
+// From the others to this side; "others" is replaced where there is no majority.
+std::string OrderText(const OrderDifference& first);
+
+}  // namespace tlparse

@@ -1,0 +1,269 @@
+// How long ranks compiled: medians, the ranks that took much longer, and why.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "facts/ranks/rank_facts.h"
+
+namespace tlparse {
+namespace {
+
+// Of two values in the middle the lower one: if half of the ranks are slow, they are compared with
+// the others.
+double LowerMedian(std::vector<double> values) {
+  if (values.empty()) return 0;
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+double Median(const std::vector<double>& values) {
+  const double lower = LowerMedian(values);
+  if (values.size() % 2 != 0 || values.empty()) return lower;
+  std::vector<double> negated;
+  for (const double value : values) negated.push_back(-value);
+  return (lower - LowerMedian(std::move(negated))) / 2;
+}
+
+}  // namespace
+
+void RankFacts::SetCompileTime(RankClass& one) const {
+  std::vector<double> complete, partial;
+  for (const RankIndex rank : one.ranks) {
+    const auto index = static_cast<std::size_t>(rank);
+    (lacks_time_[index] == 0 ? complete : partial).push_back(compile_s_[index]);
+  }
+  one.is_at_least = complete.empty();
+  one.median_compile_s = Median(one.is_at_least ? partial : complete);
+}
+
+// A rank with a compile of unknown time has no total to compare with, unless every rank has one.
+void RankFacts::SetMedian(SlowestRank& slowest) const {
+  std::vector<double> values;
+  for (std::size_t rank = 0; rank < compile_s_.size(); ++rank)
+    if (lacks_time_[rank] == 0) values.push_back(compile_s_[rank]);
+  slowest.is_median_at_least = values.empty();
+  slowest.is_of_complete = values.size() < compile_s_.size();
+  if (values.empty()) values = compile_s_;
+  slowest.median_s = Median(values);
+  slowest.lower_median_s = LowerMedian(std::move(values));
+}
+
+// Machines that do other work vary by less than that.
+bool RankFacts::IsSlow(double compile_s, double lower_median_s) {
+  return compile_s >= 1.5 * lower_median_s && compile_s - lower_median_s >= 2;
+}
+
+void RankFacts::SetSlowRanks(SlowestRank& slowest) const {
+  if (slowest.is_median_at_least || slowest.lower_median_s <= 0) return;
+  for (std::size_t rank = 0; rank < compile_s_.size(); ++rank) {
+    const double own_s = compile_s_[rank];
+    if (IsSlow(own_s, slowest.lower_median_s)) {
+      slowest.slow.push_back(static_cast<RankIndex>(rank));
+      slowest.slow_least_s =
+          slowest.slow.size() == 1 ? own_s : std::min(slowest.slow_least_s, own_s);
+    } else if (lacks_time_[rank] == 0) {
+      slowest.others_least_s =
+          slowest.others_count == 0 ? own_s : std::min(slowest.others_least_s, own_s);
+      slowest.others_most_s = std::max(slowest.others_most_s, own_s);
+      ++slowest.others_count;
+    }
+  }
+}
+
+// The cache first: a miss among hits alone makes a rank slow, as does waiting for another process
+// that compiles the key.
+std::string RankFacts::ReasonOfSlowness(const CacheAnswer& cache, RankIndex rank,
+                                        std::int32_t slot) const {
+  constexpr std::int64_t kLeastWaitNs = 500'000'000;
+  for (const CacheLookupAnswer& lookup : cache.lookup_answers) {
+    const LookupSlot& place = cache.lookups.slots()[static_cast<std::size_t>(lookup.lookup_slot)];
+    if (place.slot != slot) continue;
+    for (const std::int32_t index : place.lookups) {
+      const JobLookup& one = cache.lookups.lookups()[static_cast<std::size_t>(index)];
+      if (one.participant == rank && one.waited_ns > std::max(one.time_taken_ns, kLeastWaitNs))
+        return fmt::format("{:.2f} s of waiting for another process to compile the key of {}",
+                           static_cast<double>(one.waited_ns) / 1e9,
+                           cache.lookups.LayerName(place.layer_id));
+    }
+    const CacheClass* own = nullptr;
+    std::size_t hits = 0;
+    for (const CacheClass& one : lookup.classes) {
+      if (std::find(one.ranks.begin(), one.ranks.end(), rank) != one.ranks.end()) own = &one;
+      if (one.state == CacheState::kHit) hits += one.ranks.size();
+    }
+    if (own != nullptr && own->state != CacheState::kHit && hits > 0) {
+      return fmt::format("{} {} where {} other{} hit", cache.lookups.LayerName(place.layer_id),
+                         Name(own->state), hits, hits == 1 ? "" : "s");
+    }
+  }
+  return {};
+}
+
+namespace {
+
+// The innermost timed event, of those that are no phase of their own, in which a compile spent most
+// of what it took longer than another one: "44.21 s more in pass.x"; empty: no such event.
+Result<std::string> InnermostExcess(Database& database, std::int64_t own_id,
+                                    std::int64_t typical_id, double excess_s) {
+  constexpr double kMost = 0.75;
+  ASSIGN_OR_RETURN(
+      Statement events,
+      database.Prepare(
+          "SELECT t.text, total(iif(c.id = ?1, e.duration_us, 0)) AS own_us, "
+          "total(iif(c.id = ?2, e.duration_us, 0)) AS typical_us FROM compile c "
+          "JOIN chromium_event_row e ON e.record_id BETWEEN c.first_record_id "
+          "AND c.last_record_id AND e.compile_id = c.id JOIN text_row t ON t.id = e.name_id "
+          "WHERE c.id IN (?1, ?2) AND e.phase = 88 AND e.duration_us >= ?4 "
+          "AND t.text NOT IN ('dynamo', 'entire_frame_compile', "
+          " 'entire_backward_compile', 'backend_compile', "
+          "'create_aot_dispatcher_function', 'inductor_compile', 'fx_codegen_and_compile', "
+          "'_compile.compile_inner') AND t.text NOT GLOB 'compile_attempt_*' "
+          "AND t.text NOT GLOB 'compile_fx*' GROUP BY t.id "
+          "HAVING own_us - typical_us >= ?3 * 1e6 ORDER BY own_us, t.text LIMIT 1"));
+  events.Bind(1, own_id);
+  events.Bind(2, typical_id);
+  events.Bind(3, kMost * excess_s);
+  events.Bind(4, kLeastNamedEventUs);
+  ASSIGN_OR_RETURN(const bool has_row, events.Step());
+  if (!has_row) return std::string();
+  return fmt::format("{:.2f} s more in {}", (events.Real(1) - events.Real(2)) / 1e6,
+                     events.Text(0));
+}
+
+}  // namespace
+
+Result<std::optional<SlowestRank>> RankFacts::FindSlowest(Database& database,
+                                                          const CacheAnswer& cache) const {
+  const auto slowest = std::max_element(compile_s_.begin(), compile_s_.end());
+  if (compile_s_.size() < 2 || *slowest <= 0 || job_->CountOfJob() < compile_s_.size())
+    return std::optional<SlowestRank>();
+  SlowestRank result;
+  result.rank = static_cast<RankIndex>(slowest - compile_s_.begin());
+  result.compile_s = *slowest;
+  result.is_at_least = lacks_time_[static_cast<std::size_t>(result.rank)] != 0;
+  SetMedian(result);
+  SetSlowRanks(result);
+  std::int32_t worst_slot = -1, typical = -1;
+  for (std::size_t i = 0; i < job_->slots().size(); ++i) {
+    const auto slot = static_cast<std::int32_t>(i);
+    const std::int32_t own = job_->CompileOf(result.rank, slot);
+    const std::optional<double> own_s =
+        own < 0 ? std::nullopt : job_->compiles()[static_cast<std::size_t>(own)].Seconds();
+    if (!own_s) continue;
+    std::vector<std::pair<double, std::int32_t>> others;
+    for (std::size_t rank = 0; rank < compile_s_.size(); ++rank) {
+      const std::int32_t other = job_->CompileOf(static_cast<RankIndex>(rank), slot);
+      if (other < 0) {
+        others.emplace_back(0, other);
+      } else if (const auto s = job_->compiles()[static_cast<std::size_t>(other)].Seconds()) {
+        others.emplace_back(*s, other);
+      }
+    }
+    const std::size_t middle = (others.size() - 1) / 2;
+    std::nth_element(others.begin(), others.begin() + static_cast<std::ptrdiff_t>(middle),
+                     others.end());
+    const auto& [median, median_compile] = others[middle];
+    const double excess = *own_s - median;
+    constexpr double kLeastComparedS = 0.1;
+    if (*own_s >= kLeastComparedS && median > 0) {
+      const double times = *own_s / median;
+      result.least_times = result.compared_count == 0 ? times : std::min(result.least_times, times);
+      result.most_times = std::max(result.most_times, times);
+      ++result.compared_count;
+    }
+    if (excess > result.compile_excess_s)
+      result.compile_excess_s = excess, worst_slot = slot, typical = median_compile;
+  }
+  if (worst_slot < 0) return std::optional(result);
+  result.compile = job_->slots()[static_cast<std::size_t>(worst_slot)].Title();
+  result.slot = worst_slot;
+  result.reason = ReasonOfSlowness(cache, result.rank, worst_slot);
+  if (!result.reason.empty()) return std::optional(result);
+  if (typical < 0) {
+    result.reason = "half of the ranks or more do not compile it";
+    return std::optional(result);
+  }
+  const std::int64_t own_id =
+      job_->compiles()[static_cast<std::size_t>(job_->CompileOf(result.rank, worst_slot))].id;
+  const std::int64_t typical_id = job_->compiles()[static_cast<std::size_t>(typical)].id;
+  ASSIGN_OR_RETURN(result.reason,
+                   InnermostExcess(database, own_id, typical_id, result.compile_excess_s));
+  if (!result.reason.empty()) return std::optional(result);
+  ASSIGN_OR_RETURN(Statement phases,
+                   database.Prepare("SELECT total(dynamo_us), total(inductor_us), "
+                                    "total(backward_us), total(before_restart_us), total(gc_us) "
+                                    "FROM compilation_metric_row WHERE compile_id = ?"));
+  std::vector<double> own_phases, typical_phases;
+  for (const auto& [id, values] :
+       {std::pair(own_id, &own_phases), std::pair(typical_id, &typical_phases)}) {
+    phases.Bind(1, id);
+    ASSIGN_OR_RETURN(const bool has_row, phases.Step());
+    for (int i = 0; has_row && i < 5; ++i) values->push_back(phases.Real(i));
+    phases.Reset();
+  }
+  static constexpr const char* kPhaseNames[] = {"Dynamo with what it calls", "Inductor",
+                                                "the backward", "attempts that were thrown away",
+                                                "garbage collection"};
+  double most = 0;
+  for (std::size_t i = 1; i < own_phases.size() && i < typical_phases.size(); ++i) {
+    const double excess = own_phases[i] - typical_phases[i];
+    if (excess > most)
+      most = excess,
+      result.reason = fmt::format("{:.2f} s more in {}", excess / 1e6, kPhaseNames[i]);
+  }
+  if (const double rest_s = most / 1e6 - result.compile_excess_s; rest_s >= 0.01)
+    result.reason += fmt::format(", {:.2f} s less in the rest", rest_s);
+  if (result.reason.empty() && !own_phases.empty())
+    result.reason =
+        "more in Dynamo; neither Inductor, backward, restarts nor garbage collection took longer";
+  return std::optional(result);
+}
+
+Result<std::optional<StalledCompile>> RankFacts::FindStalled(Database& database,
+                                                             const CacheAnswer& cache) const {
+  constexpr double kLeastExcessS = 10, kLeastTimes = 3;
+  std::optional<StalledCompile> stalled;
+  if (job_->CountOfJob() < compile_s_.size()) return stalled;  // another job takes its own time
+  double most_excess = kLeastExcessS;
+  std::int32_t own_compile = -1, typical = -1;
+  for (std::size_t i = 0; i < job_->slots().size(); ++i) {
+    std::vector<std::pair<double, std::int32_t>> times;
+    for (std::size_t rank = 0; rank < compile_s_.size(); ++rank) {
+      const std::int32_t index =
+          job_->CompileOf(static_cast<RankIndex>(rank), static_cast<std::int32_t>(i));
+      if (index < 0) continue;
+      if (const auto s = job_->compiles()[static_cast<std::size_t>(index)].Seconds())
+        times.emplace_back(*s, index);
+    }
+    if (times.size() < 2) continue;
+    std::sort(times.begin(), times.end());
+    const std::int32_t median_compile = times[(times.size() - 1) / 2].second;
+    const auto& [longest, longest_compile] = times.back();
+    // The others take what they take: one rank is apart from all of them.
+    const double next = times[times.size() - 2].first;
+    if (longest - next <= most_excess || longest < kLeastTimes * next) continue;
+    most_excess = longest - next;
+    own_compile = longest_compile;
+    typical = median_compile;
+    stalled =
+        StalledCompile{job_->compiles()[static_cast<std::size_t>(longest_compile)].participant,
+                       static_cast<std::int32_t>(i),
+                       longest,
+                       times.size() - 1,
+                       times.front().first,
+                       next,
+                       {}};
+  }
+  if (!stalled) return stalled;
+  stalled->reason = ReasonOfSlowness(cache, stalled->rank, stalled->slot);
+  if (!stalled->reason.empty()) return stalled;
+  ASSIGN_OR_RETURN(
+      stalled->reason,
+      InnermostExcess(database, job_->compiles()[static_cast<std::size_t>(own_compile)].id,
+                      job_->compiles()[static_cast<std::size_t>(typical)].id, most_excess));
+  return stalled;
+}
+
+}  // namespace tlparse

@@ -1,0 +1,315 @@
+#include "facts/ranks/rank_facts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "artifacts/common/text/normalize.h"
+#include "facts/compiles/exceptions.h"
+#include "facts/contents/code_difference.h"
+#include "facts/contents/graph_difference.h"
+#include "facts/text/text_diff.h"
+
+namespace tlparse {
+namespace {
+
+std::string MostFrequent(const std::map<std::string, std::size_t>& counts) {
+  std::string best;
+  std::size_t most = 0;
+  for (const auto& [text, count] : counts) {
+    if (!text.empty() && count > most) best = text, most = count;
+  }
+  return best;
+}
+
+Result<std::string> CodeOf(Database& database, std::int64_t record_id) {
+  ASSIGN_OR_RETURN(
+      const std::string text,
+      database.QueryText(
+          fmt::format("SELECT p.content "
+                      "FROM record_row r JOIN payload_row p ON p.id = r.payload_id WHERE r.id = {}",
+                      record_id)));
+  std::string buffer;
+  return std::string(NormalizeCode(text, buffer));
+}
+
+}  // namespace
+
+void SetPlace(RankAspect& aspect, std::string_view source) {
+  source = source.substr(0, source.find(" in "));
+  const std::size_t colon = source.rfind(':');
+  if (colon == std::string_view::npos || colon + 1 == source.size() ||
+      source.find_first_not_of("0123456789", colon + 1) != std::string_view::npos ||
+      source.size() - colon > 10)
+    return;
+  aspect.file = source.substr(0, colon);
+  aspect.line = std::stoll(std::string(source.substr(colon + 1)));
+}
+
+Result<RankFacts> RankFacts::Load(Database& database, const Job& job, const JobGraphs& graphs) {
+  RankFacts facts(job, graphs);
+  const std::size_t count = job.participants().size();
+  facts.codes_.resize(count);
+  facts.events_.resize(count);
+  facts.compile_s_.resize(count);
+  RETURN_IF_ERROR(facts.LoadCodes(database));
+  RETURN_IF_ERROR(facts.LoadBackends(database));
+  RETURN_IF_ERROR(facts.LoadEvents(database));
+  facts.lacks_time_.resize(count);
+  for (const JobCompile& compile : job.compiles()) {
+    const auto rank = static_cast<std::size_t>(compile.participant);
+    facts.compile_s_[rank] += compile.Seconds().value_or(0);
+    if (compile.LacksTime()) facts.lacks_time_[rank] = 1;
+  }
+  facts.FindCommonGraphs();
+  std::map<std::string, std::size_t> torch, python;
+  for (const JobParticipant& participant : job.participants()) {
+    ++torch[participant.torch_version];
+    ++python[participant.python_version];
+  }
+  facts.common_torch_ = MostFrequent(torch);
+  facts.common_python_ = MostFrequent(python);
+  return facts;
+}
+
+void RankFacts::FindCommonGraphs() {
+  std::vector<std::map<std::int64_t, std::size_t>> counts(job_->slots().size());
+  for (const JobCompile& compile : job_->compiles()) {
+    if (compile.slot >= 0 && compile.graph_content != 0)
+      ++counts[static_cast<std::size_t>(compile.slot)][compile.graph_content];
+  }
+  common_graph_.resize(counts.size());
+  for (std::size_t slot = 0; slot < counts.size(); ++slot) {
+    std::size_t most = 0;
+    for (const auto& [content, count] : counts[slot]) {
+      if (count > most) most = count, common_graph_[slot] = content;
+    }
+  }
+}
+
+Result<void> RankFacts::LoadCodes(Database& database) {
+  ASSIGN_OR_RETURN(Statement rows,
+                   database.Prepare("SELECT graph_id, content_id, record_id FROM output_code_row "
+                                    "WHERE graph_id IS NOT NULL AND content_id IS NOT NULL AND " +
+                                    job_->InWholeRecords("record_id") + " ORDER BY record_id"));
+  while (true) {
+    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
+    if (!has_row) break;
+    const JobGraph* graph = graphs_->Find(rows.Int(0));
+    if (graph == nullptr) continue;
+    const RankIndex rank = job_->compiles()[static_cast<std::size_t>(graph->compile)].participant;
+    codes_[static_cast<std::size_t>(rank)].push_back({graph->graph_slot, rows.Int(1), rows.Int(2)});
+  }
+  for (std::vector<Code>& codes : codes_) {
+    std::stable_sort(codes.begin(), codes.end(),
+                     [](const Code& a, const Code& b) { return a.graph_slot < b.graph_slot; });
+  }
+  return {};
+}
+
+Result<void> RankFacts::LoadBackends(Database& database) {
+  for (const std::vector<Code>& codes : codes_) has_inductor_.push_back(!codes.empty());
+  if (std::count(has_inductor_.begin(), has_inductor_.end(), 0) == 0) return {};
+  ASSIGN_OR_RETURN(Statement rows,
+                   database.Prepare("SELECT DISTINCT compile_id FROM cache_event_row WHERE " +
+                                    job_->InLogs("record_id")));
+  while (true) {
+    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
+    if (!has_row) return {};
+    if (const JobCompile* compile = job_->FindCompile(rows.Int(0)))
+      has_inductor_[static_cast<std::size_t>(compile->participant)] = 1;
+  }
+}
+
+// A rank that compiled the same graph and has nothing of Inductor in its log.
+std::optional<RankAspect> RankFacts::CompareBackends(RankIndex reference, RankIndex rank) const {
+  const bool there = has_inductor_[static_cast<std::size_t>(reference)] != 0,
+             here = has_inductor_[static_cast<std::size_t>(rank)] != 0;
+  if (there == here) return std::nullopt;
+  for (const std::int32_t slot : job_->slot_order()) {
+    const std::int32_t a = job_->CompileOf(reference, slot), b = job_->CompileOf(rank, slot);
+    if (a < 0 || b < 0) continue;
+    const JobCompile& old_one = job_->compiles()[static_cast<std::size_t>(a)];
+    const JobCompile& new_one = job_->compiles()[static_cast<std::size_t>(b)];
+    if (old_one.status != CompileStatus::kOk || new_one.status != CompileStatus::kOk ||
+        old_one.graph_content == 0 || new_one.graph_content == 0)
+      continue;
+    const std::string text = fmt::format(
+        "backend: {} ({} has neither generated code nor a cache lookup)",
+        here ? "another → Inductor" : "Inductor → another", here ? "the other log" : "the log");
+    return RankAspect{"options", text, {slot}, {}, false, false, text};
+  }
+  return std::nullopt;
+}
+
+Result<void> RankFacts::LoadEvents(Database& database) {
+  const std::string in_logs = job_->InLogs("record_id");
+  ASSIGN_OR_RETURN(
+      Statement rows,
+      database.Prepare(
+          "SELECT compile_id, 0, kind_id, type_id, user_line, reason_id, record_id, NULL "
+          "FROM failure_row WHERE " +
+          in_logs +
+          " UNION ALL SELECT compile_id, 1, user_file_id, NULL, "
+          "user_line, reason_id, record_id, user_stack_id FROM graph_break_row WHERE " +
+          in_logs + " ORDER BY 7"));
+  while (true) {
+    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
+    if (!has_row) return {};
+    const JobCompile* compile = job_->FindCompile(rows.Int(0));
+    if (compile == nullptr) continue;
+    events_[static_cast<std::size_t>(compile->participant)].push_back(
+        {compile->slot, rows.Int(1) != 0, rows.Int(2), rows.Int(3), rows.Int(4), rows.Int(5),
+         rows.Int(7)});
+  }
+}
+
+Hash128 RankFacts::Signature(RankIndex rank) const {
+  SequenceHash hash;
+  for (std::size_t slot = 0; slot < job_->slots().size(); ++slot) {
+    const std::int32_t index = job_->CompileOf(rank, static_cast<std::int32_t>(slot));
+    if (index < 0) {
+      hash.Add(std::int64_t{-1});
+      continue;
+    }
+    const JobCompile& compile = job_->compiles()[static_cast<std::size_t>(index)];
+    // A compile that was served from a cache may log no graph: its graph is then unknown.
+    hash.Add(compile.graph_content == 0 ? common_graph_[slot] : compile.graph_content);
+    hash.Add(IsFinished(compile.status) ? std::int64_t{-1}
+                                        : static_cast<std::int64_t>(compile.status));
+    hash.Add(compile.function_id);
+  }
+  for (const Code& code : codes_[static_cast<std::size_t>(rank)]) {
+    // A compile that did not end well already differs by that; its code is not compared.
+    const std::int32_t slot =
+        graphs_->graph_slots()[static_cast<std::size_t>(code.graph_slot)].slot;
+    const std::int32_t index = job_->CompileOf(rank, slot);
+    if (index >= 0 && !IsFinished(job_->compiles()[static_cast<std::size_t>(index)].status))
+      continue;
+    hash.Add(code.graph_slot);
+    hash.Add(code.content_id);
+  }
+  for (const Event& event : events_[static_cast<std::size_t>(rank)]) {
+    for (const std::int64_t value : {std::int64_t{event.slot}, std::int64_t{event.is_break},
+                                     event.kind_id, event.type_id, event.line})
+      hash.Add(value);
+  }
+  return hash.Digest();
+}
+
+Result<std::vector<RankAspect>> RankFacts::Compare(Database& database, RankIndex reference,
+                                                   RankIndex rank) const {
+  std::vector<RankAspect> aspects;
+  if (std::optional<RankAspect> backend = CompareBackends(reference, rank))
+    aspects.push_back(*std::move(backend));
+  for (const std::int32_t slot : job_->slot_order()) {
+    const std::int32_t a = job_->CompileOf(reference, slot), b = job_->CompileOf(rank, slot);
+    if (a < 0 || b < 0) continue;
+    const JobCompile& old_one = job_->compiles()[static_cast<std::size_t>(a)];
+    const JobCompile& new_one = job_->compiles()[static_cast<std::size_t>(b)];
+    const std::string title = job_->slots()[static_cast<std::size_t>(slot)].Title();
+    const bool is_state = !IsFinished(old_one.status) || !IsFinished(new_one.status);
+    if (is_state && old_one.status != new_one.status) {
+      aspects.push_back(
+          {"failures",
+           fmt::format("{}: {} → {}", title, InWords(old_one.status), InWords(new_one.status)),
+           {slot},
+           std::nullopt,
+           false,
+           true});
+      aspects.back().is_absence = old_one.status == CompileStatus::kUnfinished ||
+                                  new_one.status == CompileStatus::kUnfinished;
+    }
+    if (old_one.function_id != new_one.function_id && old_one.function_id >= 0 &&
+        new_one.function_id >= 0) {
+      aspects.push_back(
+          {"compiles",
+           fmt::format("{}: function {} → {}", title, job_->string(old_one.function_id),
+                       job_->string(new_one.function_id)),
+           {slot},
+           std::nullopt,
+           false,
+           is_state});
+    }
+    if (old_one.graph_content != new_one.graph_content && old_one.graph_content != 0 &&
+        new_one.graph_content != 0) {
+      ASSIGN_OR_RETURN(
+          const GraphDifference difference,
+          CompareGraphs(database, old_one.graph_content, database, new_one.graph_content));
+      std::string text =
+          difference.differs
+              ? fmt::format("{}: the Dynamo graph differs: {}", title,
+                            NodeChange(difference.a_node, difference.b_node))
+              : title + ": the graphs are equal but for the lines of the user's code in them";
+      if (difference.differs && !difference.b_source.empty()) text += " at " + difference.b_source;
+      aspects.push_back({"graphs", std::move(text), {slot}, std::nullopt, false, is_state});
+      aspects.back().is_of_lines = !difference.differs;
+      aspects.back().is_of_numbers =
+          difference.differs && DigitsAsZero(difference.a_node) == DigitsAsZero(difference.b_node);
+      SetPlace(aspects.back(),
+               difference.b_source.empty() ? difference.a_source : difference.b_source);
+    }
+  }
+  const std::vector<Event>& old_events = events_[static_cast<std::size_t>(reference)];
+  const std::vector<Event>& new_events = events_[static_cast<std::size_t>(rank)];
+  for (const bool here : {true, false}) {
+    for (const Event& event : here ? new_events : old_events) {
+      const std::vector<Event>& others = here ? old_events : new_events;
+      if (std::count(others.begin(), others.end(), event) != 0) continue;
+      // That the other side has no such compile is said already.
+      if (job_->CompileOf(here ? reference : rank, event.slot) < 0) continue;
+      ASSIGN_OR_RETURN(const std::string reason, TextOf(database, event.reason_id));
+      std::string what = reason;
+      if (!event.is_break) {
+        ASSIGN_OR_RETURN(const std::string type, TextOf(database, event.type_id));
+        what = CauseOfException(type, reason);
+      }
+      std::string text =
+          fmt::format("{}: {}{}", job_->slots()[static_cast<std::size_t>(event.slot)].Title(),
+                      here ? "" : "not here: ", Shorten(what, 200));
+      // Several records may report one exception.
+      if (!event.is_break && std::any_of(aspects.begin(), aspects.end(),
+                                         [&](const auto& known) { return known.text == text; }))
+        continue;
+      aspects.push_back({event.is_break ? "graph_breaks" : "failures",
+                         std::move(text),
+                         {event.slot},
+                         std::nullopt,
+                         !here,
+                         !event.is_break,
+                         reason});
+      ASSIGN_OR_RETURN(aspects.back().file, TextOf(database, event.is_break ? event.kind_id : 0));
+      aspects.back().line = event.line;
+      if (event.is_break) {
+        ASSIGN_OR_RETURN(aspects.back().stack, TextOf(database, event.stack_id));
+      }
+    }
+  }
+  const std::vector<Code>& old_codes = codes_[static_cast<std::size_t>(reference)];
+  const std::vector<Code>& new_codes = codes_[static_cast<std::size_t>(rank)];
+  std::int32_t graph_slot = -1;
+  std::ptrdiff_t position = 0;  // among the codes of a graph: wrapper and kernels may be apart
+  for (const Code& code : old_codes) {
+    position = code.graph_slot == graph_slot ? position + 1 : 0;
+    graph_slot = code.graph_slot;
+    auto other = std::find_if(new_codes.begin(), new_codes.end(),
+                              [&](const Code& c) { return c.graph_slot == graph_slot; });
+    if (new_codes.end() - other <= position) continue;
+    other += position;
+    if (other->graph_slot != graph_slot || other->content_id == code.content_id) continue;
+    ASSIGN_OR_RETURN(const std::string a, CodeOf(database, code.record_id));
+    ASSIGN_OR_RETURN(const std::string b, CodeOf(database, other->record_id));
+    const std::optional<FirstDifference> first = FindFirstDifference(a, b);
+    std::string text = graphs_->Title(*job_, code.graph_slot) + ": the generated code differs";
+    if (first)
+      text += fmt::format(" in line {}: {}", first->a_line, ChangeText(first->a, first->b, 80));
+    if (const std::string target = TargetChange(a, b); !target.empty())
+      text = fmt::format("{}: code {}", graphs_->Title(*job_, code.graph_slot), target);
+    aspects.push_back({"code", std::move(text)});
+    break;
+  }
+  return aspects;
+}
+
+}  // namespace tlparse

@@ -1,0 +1,357 @@
+// Ranks without a log, ranks that started late, ranks that compiled much longer.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "findings/context.h"
+
+namespace tlparse {
+namespace {
+
+void AddEmptyLogs(FindingContext& context) {
+  const std::vector<std::int64_t>& ranks = context.job.ranks_without_records();
+  if (ranks.empty()) return;
+  Finding& finding = context.Add(FindingKind::kMissingRank, FindingSeverity::kWarning);
+  finding.ranks = ranks;
+  finding.rank_count = ranks.size();
+  const std::string list = FormatRankRanges(ranks);
+  finding.title = fmt::format("The log{} of {} {} no record", ranks.size() == 1 ? "" : "s",
+                              (ranks.size() == 1 ? "rank " : "ranks ") + list,
+                              ranks.size() == 1 ? "holds" : "hold");
+  finding.cause = "no record";
+  finding.detail = "What the process did is not in the log; it is not compared with the others.";
+  finding.suggestion = "look at what that process printed, and whether the file was copied whole";
+  finding.query = fmt::format(
+      "SELECT path, size_bytes, line_count FROM log_file WHERE run_id = {} AND record_count = 0",
+      context.job.run_id());
+}
+
+// The latest other launch in which all of these ranks have logs; 0: there is none.
+Result<std::int64_t> LaunchWith(FindingContext& context, const std::vector<std::int64_t>& ranks) {
+  if (context.launches.size() < 2) return 0;
+  return context.database.QueryInt(fmt::format(
+      "SELECT coalesce(max(ordinal), 0) "
+      "FROM (SELECT n.ordinal FROM process p JOIN launch n ON n.id = p.launch_id "
+      "WHERE n.run_id = {} AND n.ordinal <> {} AND p.rank IN ({}) "
+      "GROUP BY n.ordinal HAVING count(DISTINCT p.rank) = {})",
+      context.job.run_id(), context.job.launch(), fmt::join(ranks, ", "), ranks.size()));
+}
+
+Result<void> AddMissing(FindingContext& context) {
+  if (!context.HasRanks()) return {};
+  AddEmptyLogs(context);
+  const std::vector<std::int64_t>& missing = context.ranks.missing_ranks;
+  const std::int64_t world_size = context.ranks.world_size;
+  if (missing.empty()) return {};
+  // If fewer than half of the ranks have logs, the user may have given only some of the logs.
+  const bool is_choice =
+      !context.options.world_size && 2 * static_cast<std::int64_t>(missing.size()) > world_size;
+  Finding& finding = context.Add(FindingKind::kMissingRank,
+                                 is_choice ? FindingSeverity::kNote : FindingSeverity::kWarning);
+  finding.ranks = missing;
+  finding.rank_count = missing.size();
+  const std::string list = FormatRankRanges(missing);
+  finding.title = fmt::format("No log from {} {}", missing.size() == 1 ? "rank" : "ranks",
+                              list.size() > 80 ? list.substr(0, list.rfind(',', 80)) + ",…" : list);
+  finding.cause = "no log";
+  ASSIGN_OR_RETURN(const std::int64_t elsewhere, LaunchWith(context, missing));
+  if (elsewhere > 0) finding.title += fmt::format(" in launch {}", context.job.launch());
+  if (!context.ranks.world_size_source.empty())
+    finding.title +=
+        fmt::format(" ({} of {} ranks have one)",
+                    world_size - static_cast<std::int64_t>(missing.size()), world_size);
+  finding.detail =
+      !context.ranks.world_size_source.empty()
+          ? context.ranks.world_size_source
+          : fmt::format(
+                "The highest rank with a log is {}; how many ranks there were is not in the "
+                "logs.",
+                world_size - 1);
+  if (elsewhere > 0)
+    finding.detail += fmt::format(
+        " {} in launch {}.", missing.size() == 1 ? "It has a log" : "They have logs", elsewhere);
+  finding.suggestion = "look at what that process printed, and whether TORCH_TRACE was set for it";
+  finding.query = fmt::format(
+      "SELECT DISTINCT p.rank FROM process p JOIN launch n ON n.id = p.launch_id "
+      "WHERE n.run_id = {} AND n.ordinal = {} ORDER BY p.rank",
+      context.job.run_id(), context.job.launch());
+  return {};
+}
+
+// What the other dumps show of a rank that waited for ranks without one, or failed with them.
+void SayEarlyDump(const FindingContext& context, const std::vector<RankIndex>& without,
+                  Finding& finding) {
+  const std::optional<EarlyDump> early = FindEarlyDump(context.issued);
+  if (!early) return;
+  const bool is_said = std::any_of(
+      context.findings.begin(), context.findings.end(),
+      [](const Finding& one) { return one.kind == FindingKind::kCollectiveNotReached; });
+  if (!is_said)
+    finding.title +=
+        fmt::format(", and {} {} before {}, which {} issued",
+                    (early->rank_count == 1 ? "that of " : "those of ") + early->ranks,
+                    early->rank_count == 1 ? "ends" : "end", early->call, early->holders);
+  if (!early->elsewhere.empty())
+    finding.detail +=
+        fmt::format(" {}: {} may be {} of that group.", early->elsewhere,
+                    context.WhoInside(without), without.size() == 1 ? "a member" : "members");
+}
+
+// Ranks with a log but without a recorder dump, where most have one.
+Result<void> AddMissingDumps(FindingContext& context) {
+  if (!context.HasRanks() || context.live != nullptr || context.launches.size() > 1) return {};
+  ASSIGN_OR_RETURN(Statement rows,
+                   context.database.Prepare("SELECT DISTINCT rank FROM profile "
+                                            "WHERE run_id = ? AND kind = 'flight_recorder'"));
+  rows.Bind(1, context.job.run_id());
+  std::set<std::int64_t> dumped;
+  while (true) {
+    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
+    if (!has_row) break;
+    if (rows.IsNull(0)) return {};  // it may be any rank's
+    dumped.insert(rows.Int(0));
+  }
+  std::vector<RankIndex> with, without;
+  for (const RankIndex rank : context.All()) {
+    const JobParticipant& one = context.job.participants()[static_cast<std::size_t>(rank)];
+    if (one.rank && !one.is_extra_log)
+      (dumped.contains(*one.rank) ? with : without).push_back(rank);
+  }
+  if (without.empty() || with.size() <= without.size()) return {};
+  Finding& finding = context.Add(FindingKind::kMissingRank, FindingSeverity::kWarning);
+  context.SetRanks(finding, without);
+  finding.title = fmt::format("No recorder dump from {}; {} {} one", context.WhoInside(without),
+                              context.WhoInside(with), with.size() == 1 ? "has" : "have");
+  finding.cause = "no recorder dump";
+  finding.detail = fmt::format(
+      "Which collectives {} issued is not known. A process that ends before it writes a dump "
+      "leaves none.",
+      without.size() == 1 ? "it" : "they");
+  if (const std::optional<FinalCall> last = FindFinalCall(context.issued)) {
+    finding.detail +=
+        fmt::format(" The last call in the dumps is that of {}: {}.", last->rank, last->call);
+    if (!last->file.empty()) finding.place = FindingPlace{last->file, last->line, {}};
+  }
+  SayEarlyDump(context, without, finding);
+  finding.suggestion =
+      fmt::format("look at what {} printed, and whether all dumps are among the input",
+                  without.size() == 1 ? "that process" : "those processes");
+  finding.query = fmt::format(
+      "SELECT DISTINCT rank FROM profile WHERE run_id = {} AND kind = 'flight_recorder'",
+      context.job.run_id());
+  return {};
+}
+
+std::int64_t Median(std::vector<std::int64_t> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+// Ranks whose first records are late, by how much at least, and their last records.
+struct LateRanks {
+  std::vector<RankIndex> who;
+  std::int64_t delay_us = INT64_MAX, end_delay_us = INT64_MAX, since_us = INT64_MAX;
+};
+
+void AddLateRanks(FindingContext& context, const LateRanks& late, bool is_shifted) {
+  if (late.who.empty() || 2 * late.who.size() >= context.job.participants().size()) return;
+  Finding& finding = context.Add(FindingKind::kLateRank, FindingSeverity::kWarning);
+  context.SetRanks(finding, late.who);
+  finding.since_us = late.since_us;
+  const bool is_one = late.who.size() == 1;
+  const std::string_view at_least = is_one ? "" : "at least ";
+  const std::string delay = std::string(at_least) + SecondsText(late.delay_us);
+  finding.cause = "first record late";
+  if (is_shifted) {
+    finding.title = fmt::format(
+        "The log{} of {} begin{} {} after those of most ranks and end{} {}{} after them: the clock "
+        "of {} host is ahead, or {} started later",
+        is_one ? "" : "s", context.WhoInside(late.who), is_one ? "s" : "", delay, is_one ? "s" : "",
+        at_least, SecondsText(late.end_delay_us), is_one ? "its" : "their", is_one ? "it" : "they");
+  } else {
+    finding.title =
+        fmt::format("{} began to compile {} after most ranks", context.Who(late.who), delay);
+    finding.detail = fmt::format(
+        "{} that much later than theirs; the log{} not show what the process{} did before.",
+        is_one ? "Its first record is" : "Their first records are", is_one ? " does" : "s do",
+        is_one ? "" : "es");
+  }
+  finding.query = fmt::format(
+      "SELECT rank, first_record_us, last_record_us "
+      "FROM rank_status WHERE run_id = {} AND launch = {} ORDER BY first_record_us DESC",
+      context.job.run_id(), context.job.launch());
+}
+
+// A rank is late if its first record is, and its last is not. A host whose clock is ahead shifts
+// both: of ranks of which both are later, only a shift beyond that of clocks is reported.
+void AddLate(FindingContext& context) {
+  if (!context.HasRanks() || context.job.participants().size() < 3) return;
+  std::vector<std::int64_t> firsts, lasts;
+  for (const ProcessStatus& status : context.status) {
+    if (!status.first_record_us || !status.last_record_us) continue;
+    firsts.push_back(*status.first_record_us);
+    lasts.push_back(*status.last_record_us);
+  }
+  if (firsts.size() < 3) return;
+  const std::int64_t first = Median(firsts), last = Median(lasts);
+  constexpr std::int64_t kLeastUs = 5'000'000, kBeyondClocksUs = 120'000'000;
+  LateRanks late, shifted;
+  for (const RankIndex rank : context.All()) {
+    const ProcessStatus& status = context.StatusOf(rank);
+    const JobParticipant& one = context.job.participants()[static_cast<std::size_t>(rank)];
+    if (!status.first_record_us || !status.last_record_us || !one.rank || one.is_extra_log)
+      continue;
+    const std::int64_t own = *status.first_record_us - first;
+    const std::int64_t end = *status.last_record_us - last;
+    const bool is_shifted = end > own / 2;
+    if (own < kLeastUs || (is_shifted && own < kBeyondClocksUs)) continue;
+    LateRanks& group = is_shifted ? shifted : late;
+    group.who.push_back(rank);
+    group.delay_us = std::min(group.delay_us, own);
+    group.end_delay_us = std::min(group.end_delay_us, end);
+    group.since_us = std::min(group.since_us, *status.first_record_us);
+  }
+  AddLateRanks(context, late, false);
+  AddLateRanks(context, shifted, true);
+}
+
+// "38.4 s", "1.0 to 2.1 s"
+std::string RangeOfSeconds(double least, double most) {
+  const std::string a = fmt::format("{:.1f}", least), b = fmt::format("{:.1f}", most);
+  return a == b ? a + " s" : fmt::format("{} to {} s", a, b);
+}
+
+}  // namespace
+
+Result<void> FindAbsentAndLateRanks(FindingContext& context) {
+  RETURN_IF_ERROR(AddMissing(context));
+  RETURN_IF_ERROR(AddMissingDumps(context));
+  AddLate(context);
+  return {};
+}
+
+namespace {
+
+// A cold cache, another configuration or more recompiles on these ranks is why.
+void AddSlow(FindingContext& context, Finding finding) {
+  for (Finding& other : context.findings) {
+    const bool explains =
+        other.kind == FindingKind::kColdCache || other.kind == FindingKind::kConfigDivergence ||
+        other.kind == FindingKind::kInputDivergence ||
+        other.kind == FindingKind::kGraphBreakDivergence ||
+        other.kind == FindingKind::kRecompileLimit || other.kind == FindingKind::kExtraCompile;
+    if (explains && other.severity != FindingSeverity::kNote && !finding.ranks.empty() &&
+        std::includes(other.ranks.begin(), other.ranks.end(), finding.ranks.begin(),
+                      finding.ranks.end())) {
+      other.evidence.push_back(std::move(finding));
+      return;
+    }
+  }
+  context.findings.push_back(std::move(finding));
+}
+
+// The compile that made a rank slow: its place, and whether the others' logs end while it ran.
+void AddSlowCompile(const FindingContext& context, const JobCompile& compile, Finding& finding) {
+  if (compile.file_id >= 0)
+    finding.place = FindingPlace{context.job.string(compile.file_id), compile.line, {}};
+  if (compile.start_us == 0 || context.live != nullptr) return;
+  finding.since_us = compile.start_us;
+  const std::int64_t end_us = compile.start_us + compile.duration_us;
+  const std::vector<RankIndex> others = context.Others({compile.participant});
+  const bool end_meanwhile = std::all_of(others.begin(), others.end(), [&](RankIndex other) {
+    const std::optional<std::int64_t> last_us = context.StatusOf(other).last_record_us;
+    return last_us && *last_us > compile.start_us && *last_us < end_us && !context.IsCut(other);
+  });
+  if (!end_meanwhile || others.empty()) return;
+  finding.detail +=
+      fmt::format("{}{} {} during that compile: whether {} waited for it to the end is not in {}.",
+                  finding.detail.empty() ? "" : " ",
+                  others.size() == 1 ? "The log of " + context.WhoInside(others)
+                                     : "The logs of " + context.WhoInside(others),
+                  others.size() == 1 ? "ends" : "end", others.size() == 1 ? "it" : "they",
+                  others.size() == 1 ? "it" : "them");
+}
+
+// One compile that took one rank much longer, where its sum is not that of a slow rank.
+void AddStalled(FindingContext& context, const StalledCompile& stalled) {
+  if (!context.job.participants()[static_cast<std::size_t>(stalled.rank)].rank) return;
+  Finding finding;
+  finding.kind = FindingKind::kSlowRank;
+  finding.severity = FindingSeverity::kWarning;
+  finding.launch = context.job.launch();
+  context.SetRanks(finding, {stalled.rank});
+  const std::string where = context.SetCompiles(finding, {stalled.slot});
+  finding.title =
+      fmt::format("{} took {} to compile {}, {} other{} {}", context.Who({stalled.rank}),
+                  RangeOfSeconds(stalled.own_s, stalled.own_s), where, stalled.others_count,
+                  stalled.others_count == 1 ? "" : "s",
+                  RangeOfSeconds(stalled.others_least_s, stalled.others_most_s));
+  if (!stalled.reason.empty()) finding.detail = fmt::format("{}.", stalled.reason);
+  finding.cause = "compile time above the others'";
+  const std::int32_t index = context.job.CompileOf(stalled.rank, stalled.slot);
+  const JobCompile& compile = context.job.compiles()[static_cast<std::size_t>(index)];
+  AddSlowCompile(context, compile, finding);
+  finding.query = fmt::format("SELECT * FROM compile_history WHERE compile_id = {}", compile.id);
+  AddSlow(context, std::move(finding));
+}
+
+}  // namespace
+
+Result<void> FindSlowRanks(FindingContext& context) {
+  if (!context.HasRanks() || !context.ranks.slowest) return {};
+  const SlowestRank& slowest = *context.ranks.slowest;
+  std::vector<RankIndex> slow = slowest.slow;
+  std::erase_if(slow, [&](RankIndex one) {
+    return !context.job.participants()[static_cast<std::size_t>(one)].rank;
+  });
+  const std::optional<StalledCompile>& stalled = context.ranks.stalled;
+  if (stalled && !std::binary_search(slow.begin(), slow.end(), stalled->rank))
+    AddStalled(context, *stalled);
+  if (slow.empty() || slowest.others_count == 0) return {};
+  // Those that failed did not compile to the end.
+  const std::vector<RankIndex> others = context.Others(slow);
+  if (std::all_of(others.begin(), others.end(),
+                  [&](RankIndex one) { return context.StatusOf(one).state == RankState::kFailed; }))
+    return {};
+  const double excess = slowest.compile_s - slowest.lower_median_s;
+  Finding finding;
+  finding.kind = FindingKind::kSlowRank;
+  finding.severity = slowest.compile_s >= 2 * slowest.lower_median_s && excess >= 10
+                         ? FindingSeverity::kWarning
+                         : FindingSeverity::kNote;
+  finding.launch = context.job.launch();
+  context.SetRanks(finding, slow);
+  finding.title = fmt::format("{} compiled for {}{}, {} other{} for {}", context.Who(slow),
+                              slowest.is_at_least ? "at least " : "",
+                              RangeOfSeconds(slowest.slow_least_s, slowest.compile_s),
+                              slowest.others_count, slowest.others_count == 1 ? "" : "s",
+                              RangeOfSeconds(slowest.others_least_s, slowest.others_most_s));
+  if (slowest.IsMostInOne())
+    finding.detail = fmt::format("Most of the difference{} in {} ({:.1f} s more){}{}.",
+                                 slow.size() == 1 ? "" : " of " + context.WhoInside({slowest.rank}),
+                                 slowest.compile, slowest.compile_excess_s,
+                                 slowest.reason.empty() ? "" : ": ", slowest.reason);
+  if (slow.size() == 1 && slowest.compared_count > 1 && slowest.least_times >= 1.5)
+    finding.detail += fmt::format(
+        "{}Each of its {} compiles of 0.1 s and more took {:.1f} to {:.1f} times the median of the "
+        "ranks, as where a processor is slower or has other work.",
+        finding.detail.empty() ? "" : " ", slowest.compared_count, slowest.least_times,
+        slowest.most_times);
+  if (slow.size() == 1 && slowest.IsMostInOne() && slowest.rank == slow.front()) {
+    context.SetCompiles(finding, {slowest.slot});
+    const std::int32_t index = context.job.CompileOf(slowest.rank, slowest.slot);
+    AddSlowCompile(context, context.job.compiles()[static_cast<std::size_t>(index)], finding);
+  }
+  finding.cause = "compile time above the median";
+  finding.query =
+      fmt::format("SELECT rank, compile_us FROM rank_summary WHERE {} ORDER BY compile_us DESC",
+                  context.OfLaunch());
+  AddSlow(context, std::move(finding));
+  return {};
+}
+
+}  // namespace tlparse

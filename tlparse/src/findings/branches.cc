@@ -1,0 +1,193 @@
+// Which value a rank that differs was compiled for, where its guards show it: on which branch it
+// sent the rank, or what the compiled code has taken from it.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "facts/cache/cause.h"
+#include "facts/text/guard_text.h"
+#include "findings/context.h"
+
+namespace tlparse {
+namespace {
+
+// A guard of a line that branches.
+struct BranchGuard {
+  std::string key, text, code, file;
+  std::int64_t line = 0;
+};
+
+bool IsBranch(std::string_view code) {
+  return code.starts_with("if ") || code.starts_with("elif ") || code.starts_with("while ");
+}
+
+// By what they check and where.
+Result<std::map<std::string, BranchGuard>> LoadBranchGuards(Database& database,
+                                                            std::int64_t compile_id) {
+  ASSIGN_OR_RETURN(Statement rows,
+                   database.Prepare("SELECT normalized_expression, user_code, user_file, user_line "
+                                    "FROM guard WHERE compile_id = ? AND user_code IS NOT NULL "
+                                    "AND normalized_expression <> '' ORDER BY ordinal"));
+  rows.Bind(1, compile_id);
+  std::map<std::string, BranchGuard> guards;
+  while (true) {
+    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
+    if (!has_row) return guards;
+    if (!IsBranch(rows.Text(1))) continue;
+    BranchGuard guard{GuardKey(rows.Text(0)),
+                      {},
+                      std::string(rows.Text(1)),
+                      std::string(rows.Text(2)),
+                      rows.Int(3)};
+    const std::string subject(GuardSubject(guard.key));
+    if (subject.empty()) continue;
+    guard.text =
+        ReadableSource(ReadableGuard(rows.Text(0), guard.code, guard.file, guard.line).guard);
+    guards.emplace(fmt::format("{}\n{}\n{}", subject, guard.line, guard.code), std::move(guard));
+  }
+}
+
+// What a compile was made for, by the name of the value: "self.drop.p" → "0.1".
+Result<std::map<std::string, std::string>> LoadValues(Database& database, std::int64_t compile_id) {
+  ASSIGN_OR_RETURN(Statement rows,
+                   database.Prepare("SELECT normalized_expression FROM guard WHERE compile_id = ? "
+                                    "AND normalized_expression GLOB '* == *' ORDER BY ordinal"));
+  rows.Bind(1, compile_id);
+  constexpr std::string_view kEquals = " == ";
+  std::map<std::string, std::string> values;
+  while (true) {
+    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
+    if (!has_row) break;
+    const std::string_view guard = rows.Text(0);
+    const std::string_view subject = GuardSubject(guard);
+    if (subject.empty() || HasGeneratedNames(guard) || !guard.starts_with(subject) ||
+        guard.find("<addr>") != std::string_view::npos ||
+        !guard.substr(subject.size()).starts_with(kEquals))
+      continue;
+    values.emplace(ReadableSource(subject),
+                   Shorten(guard.substr(subject.size() + kEquals.size()), 80));
+  }
+  // A tensor's dispatch keys tell that autocast was on.
+  ASSIGN_OR_RETURN(
+      const std::int64_t has_autocast,
+      database.QueryInt(fmt::format("SELECT EXISTS (SELECT 1 FROM guard WHERE compile_id = {} "
+                                    "AND normalized_expression GLOB 'check_tensor(*Autocast*')",
+                                    compile_id)));
+  ASSIGN_OR_RETURN(
+      const std::int64_t has_tensor,
+      database.QueryInt(fmt::format("SELECT EXISTS (SELECT 1 FROM guard WHERE compile_id = {} "
+                                    "AND normalized_expression GLOB 'check_tensor(*')",
+                                    compile_id)));
+  if (has_tensor != 0) values.emplace("autocast", has_autocast != 0 ? "on" : "off");
+  return values;
+}
+
+// "self.drop.p = 0.1" of the values that differ, on either side; at most two.
+struct DifferingValues {
+  std::string own, other;
+};
+
+DifferingValues Compare(const std::map<std::string, std::string>& own,
+                        const std::map<std::string, std::string>& others) {
+  constexpr std::size_t kMost = 2;
+  DifferingValues differing;
+  std::size_t count = 0;
+  for (const auto& [name, value] : own) {
+    const auto found = others.find(name);
+    if (found == others.end() || found->second == value || ++count > kMost) continue;
+    const std::string_view comma = count == 1 ? "" : ", ";
+    differing.own += fmt::format("{}{} = {}", comma, name, value);
+    differing.other += fmt::format("{}{} = {}", comma, name, found->second);
+  }
+  return differing;
+}
+
+// The first compile of a finding in a rank that does not differ, and those of ranks that may differ
+// from it: of the first odd rank, or where no side is the odd one, of all others.
+struct Sides {
+  const JobCompile* other = nullptr;
+  std::vector<const JobCompile*> odd;
+};
+
+Sides FindSides(const FindingContext& context, const Finding& finding) {
+  constexpr std::size_t kMost = 16;
+  Sides sides;
+  for (const JobCompile& compile : context.job.compiles()) {
+    if (sides.odd.size() >= kMost) break;
+    const auto& rank =
+        context.job.participants()[static_cast<std::size_t>(compile.participant)].rank;
+    if (!rank || context.job.string(compile.label_id) != finding.compiles.front()) continue;
+    const bool is_odd = finding.ranks.empty() ||
+                        std::binary_search(finding.ranks.begin(), finding.ranks.end(), *rank);
+    if (is_odd)
+      sides.odd.push_back(&compile);
+    else if (sides.other == nullptr)
+      sides.other = &compile;
+  }
+  if (sides.odd.empty()) return sides;
+  if (sides.other != nullptr) {
+    sides.odd.erase(sides.odd.begin() + 1, sides.odd.end());
+  } else {
+    sides.other = sides.odd.front();
+    sides.odd.erase(sides.odd.begin());
+  }
+  return sides;
+}
+
+// "Rank 1 compiled it for x > 0, rank 0 for x <= 0, which model.py:7 tests: if x > 0:"; empty: no
+// guard shows it.
+Result<std::string> BranchSentence(const FindingContext& context, const JobCompile& odd,
+                                   const JobCompile& other) {
+  ASSIGN_OR_RETURN(const auto own, LoadBranchGuards(context.database, odd.id));
+  ASSIGN_OR_RETURN(const auto others, LoadBranchGuards(context.database, other.id));
+  for (const auto& [subject, guard] : own) {
+    const auto found = others.find(subject);
+    if (found == others.end() || found->second.key == guard.key) continue;
+    return fmt::format("{} compiled it for {}, {} for {}, which {} tests: {}",
+                       context.Who({odd.participant}), guard.text,
+                       context.WhoInside({other.participant}), found->second.text,
+                       PlaceText({guard.file, guard.line, {}}), guard.code);
+  }
+  return std::string();
+}
+
+Result<std::string> ValueSentence(const FindingContext& context, const JobCompile& odd,
+                                  const JobCompile& other) {
+  ASSIGN_OR_RETURN(const auto own, LoadValues(context.database, odd.id));
+  ASSIGN_OR_RETURN(const auto others, LoadValues(context.database, other.id));
+  const DifferingValues values = Compare(own, others);
+  if (values.own.empty()) return std::string();
+  return fmt::format("{} compiled it for {}, {} for {}.", context.Who({odd.participant}),
+                     values.own, context.WhoInside({other.participant}), values.other);
+}
+
+}  // namespace
+
+Result<void> SayBranches(FindingContext& context) {
+  for (Finding& finding : context.findings) {
+    if ((finding.kind != FindingKind::kGraphDivergence &&
+         finding.kind != FindingKind::kCollectiveDivergence) ||
+        (finding.ranks.empty() && finding.severity == FindingSeverity::kNote) ||
+        finding.compiles.empty())
+      continue;
+    const Sides sides = FindSides(context, finding);
+    if (sides.other == nullptr) continue;
+    std::string sentence;
+    for (const JobCompile* odd : sides.odd) {
+      ASSIGN_OR_RETURN(sentence, BranchSentence(context, *odd, *sides.other));
+      if (sentence.empty() && finding.severity != FindingSeverity::kNote) {
+        ASSIGN_OR_RETURN(sentence, ValueSentence(context, *odd, *sides.other));
+      }
+      if (!sentence.empty()) break;
+    }
+    if (sentence.empty()) continue;
+    finding.detail += (finding.detail.empty()          ? ""
+                       : finding.detail.ends_with('.') ? " "
+                                                       : ". ") +
+                      sentence;
+  }
+  return {};
+}
+
+}  // namespace tlparse

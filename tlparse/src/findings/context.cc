@@ -1,0 +1,187 @@
+#include "findings/context.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "artifacts/common/text/python_traceback.h"
+
+namespace tlparse {
+
+Result<FindingContext> FindingContext::Make(Database& database, const FindingsOptions& options,
+                                            const RanksAnswer& ranks) {
+  FindingContext context(database, options, ranks);
+  const Job& job = context.job;
+  ASSIGN_OR_RETURN(context.launches, LoadLaunches(database, job.run_id()));
+  ASSIGN_OR_RETURN(StatusAnswer status,
+                   AnalyzeStatus(database, {std::string(job.run_name()), job.launch()}));
+  context.status.resize(job.participants().size());
+  for (ProcessStatus& row : status.rows) {
+    const RankIndex participant = job.ParticipantOfProcess(row.process_id);
+    if (participant < 0) continue;
+    // Of several processes in one log the one that compiled most represents it, not a child.
+    ProcessStatus& known = context.status[static_cast<std::size_t>(participant)];
+    const auto compiles = [](const ProcessStatus& one) {
+      return one.compiles_done + (one.compile_id != 0 ? 1 : 0);
+    };
+    if (known.process_id == 0 || compiles(row) > compiles(known)) known = std::move(row);
+  }
+  context.has_ranks_ = std::any_of(job.participants().begin(), job.participants().end(),
+                                   [](const JobParticipant& one) { return one.rank.has_value(); });
+  return context;
+}
+
+std::string FindingContext::OfLaunch() const {
+  return fmt::format(
+      "process_id IN (SELECT p.id "
+      "FROM process p JOIN launch n ON n.id = p.launch_id WHERE n.run_id = {} AND n.ordinal = {})",
+      job.run_id(), job.launch());
+}
+
+const JobCompile* FindingContext::LastCompile(RankIndex participant) const {
+  return job.FindCompile(StatusOf(participant).compile_id);
+}
+
+std::vector<RankIndex> FindingContext::All() const {
+  std::vector<RankIndex> all(job.participants().size());
+  for (std::size_t i = 0; i < all.size(); ++i) all[i] = static_cast<RankIndex>(i);
+  return all;
+}
+
+std::vector<RankIndex> FindingContext::Others(const std::vector<RankIndex>& who) const {
+  std::vector<RankIndex> others;
+  for (const RankIndex one : All()) {
+    if (!std::binary_search(who.begin(), who.end(), one)) others.push_back(one);
+  }
+  return others;
+}
+
+std::string FindingContext::WhoInside(const std::vector<RankIndex>& who) const {
+  const bool is_all = who.size() == job.participants().size();
+  if (is_all && who.size() == 1 && !has_ranks_) return "the log";
+  if (is_all && who.size() == 2) return has_ranks_ ? "both ranks" : "both logs";
+  if (is_all && who.size() > 1)
+    return fmt::format("all {} {}", who.size(), has_ranks_ ? "ranks" : "logs");
+  std::string text = job.FormatRanks(who);
+  constexpr std::size_t kMost = 60;
+  if (const std::size_t comma = text.rfind(',', kMost);
+      text.size() > kMost && comma != std::string::npos)
+    text = fmt::format("{},… ({} in all)", text.substr(0, comma), who.size());
+  const bool has_rank = std::any_of(who.begin(), who.end(), [&](RankIndex rank) {
+    return job.participants()[static_cast<std::size_t>(rank)].rank.has_value();
+  });
+  if (!has_rank) {
+    for (std::size_t at = 0; (at = text.find("log:", at)) != std::string::npos;)
+      text.replace(at, 4, at == 0 ? "" : " ");
+    return (who.size() == 1 ? "log " : "logs ") + text;
+  }
+  return fmt::format("{} {}", who.size() == 1 ? "rank" : "ranks", text);
+}
+
+std::string FindingContext::Who(const std::vector<RankIndex>& who) const {
+  std::string text = WhoInside(who);
+  if (!text.empty() && text[0] >= 'a' && text[0] <= 'z')
+    text[0] = static_cast<char>(text[0] - 'a' + 'A');
+  return text;
+}
+
+void FindingContext::SetRanks(Finding& finding, const std::vector<RankIndex>& who) const {
+  finding.rank_count = who.size();
+  const bool is_all = who.size() == job.participants().size();
+  for (const RankIndex index : who) {
+    const JobParticipant& one = job.participants()[static_cast<std::size_t>(index)];
+    if (one.rank && !is_all) finding.ranks.push_back(*one.rank);
+    if (!one.rank && finding.logs.size() < 100) finding.logs.push_back(one.name);
+  }
+  // One rank of one is that rank.
+  if (is_all && who.size() == 1) {
+    const JobParticipant& one = job.participants().front();
+    if (one.rank) finding.ranks.push_back(*one.rank);
+  }
+  std::sort(finding.ranks.begin(), finding.ranks.end());
+  finding.ranks.erase(std::unique(finding.ranks.begin(), finding.ranks.end()), finding.ranks.end());
+}
+
+namespace {
+
+// A stretch of records without ids (AOTInductor, export) has a generated
+// label: "unknown#" and a number.
+bool IsWithoutId(std::string_view label) { return label.starts_with("unknown#"); }
+const std::string kWithoutId = "a compile without an id";
+
+}  // namespace
+
+std::string FindingContext::SetCompiles(Finding& finding,
+                                        const std::vector<std::int32_t>& slots) const {
+  std::string text;
+  constexpr std::size_t kMost = 2;
+  for (std::size_t i = 0; i < slots.size(); ++i) {
+    const JobSlot& slot = job.slots()[static_cast<std::size_t>(slots[i])];
+    if (finding.compiles.size() < 100) finding.compiles.push_back(slot.label);
+    if (finding.function.empty()) finding.function = slot.function;
+    if (i < kMost)
+      text += (i == 0 ? "" : ", ") + (IsWithoutId(slot.label) ? kWithoutId : slot.Title());
+  }
+  if (slots.size() > kMost) text += fmt::format(" and {} more", slots.size() - kMost);
+  return text;
+}
+
+const std::string& FindingContext::FunctionOf(const JobCompile& compile) const {
+  static const std::string kNone;
+  return compile.function_id < 0 ? kNone : job.string(compile.function_id);
+}
+
+std::string FindingContext::Title(const JobCompile& compile) const {
+  if (IsWithoutId(job.string(compile.label_id))) return kWithoutId;
+  std::string title = job.string(compile.label_id);
+  if (compile.function_id >= 0) title += ' ' + job.string(compile.function_id);
+  return title;
+}
+
+Result<std::optional<FindingPlace>> UserCaller(Database& database, std::int64_t compile_id) {
+  ASSIGN_OR_RETURN(
+      Statement* const kept,
+      database.PrepareKept(
+          "WITH RECURSIVE frame(id, depth) AS (SELECT stack_id, 0 "
+          "FROM compile WHERE id = ? UNION ALL SELECT s.parent_id, f.depth + 1 "
+          "FROM frame f JOIN stack_frame s ON s.id = f.id) SELECT s.file, s.line, s.code "
+          "FROM frame f JOIN stack_frame s ON s.id = f.id ORDER BY f.depth"));
+  kept->Bind(1, compile_id);
+  std::optional<FindingPlace> place;
+  while (true) {
+    ASSIGN_OR_RETURN(const bool has_row, kept->Step());
+    if (!has_row) return place;
+    if (!place && !kept->IsNull(0) && IsUserFile(kept->Text(0)))
+      place = FindingPlace{std::string(kept->Text(0)), kept->Int(1), std::string(kept->Text(2))};
+  }
+}
+
+std::string SecondsText(std::int64_t us) {
+  const double seconds = static_cast<double>(us) / 1e6;
+  if (seconds < 10) return fmt::format("{:.2f} s", seconds);
+  if (seconds < 120) return fmt::format("{:.0f} s", seconds);
+  const std::int64_t whole = us / 1'000'000;
+  if (whole < 7200) return fmt::format("{} min {} s", whole / 60, whole % 60);
+  return fmt::format("{} h {} min", whole / 3600, whole / 60 % 60);
+}
+
+std::string Times(std::size_t count) {
+  return count == 1 ? "once" : count == 2 ? "twice" : fmt::format("{} times", count);
+}
+
+std::string IdList(const std::vector<std::int64_t>& ids) {
+  std::string text = "(";
+  for (std::size_t i = 0; i < ids.size() && i < 100; ++i)
+    text += fmt::format("{}{}", i == 0 ? "" : ", ", ids[i]);
+  return text + ")";
+}
+
+std::string PlaceText(const FindingPlace& place) {
+  std::size_t slash = place.file.rfind('/');
+  // There are many of that name: its folder shows which.
+  if (place.file.ends_with("/__init__.py") && slash > 0) slash = place.file.rfind('/', slash - 1);
+  const std::string name = place.file.substr(slash + 1);
+  return place.line > 0 ? fmt::format("{}:{}", name, place.line) : name;
+}
+
+}  // namespace tlparse

@@ -1,0 +1,172 @@
+// Damage of logs and other inputs: what can be read of them, and how much is lost or changed.
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "findings/context.h"
+
+namespace tlparse {
+namespace {
+
+// Rows of import_log that mean a record or more was lost or changed.
+constexpr std::string_view kLostOrChanged =
+    "(severity = 'error' OR code IN ('unhashed_payload', 'bad_payload_hash', 'rank_conflict', "
+    "'damaged_header', 'stray_record', 'missing_metrics'))";
+
+std::string TimeText(std::int64_t us) {
+  return fmt::format("{:%H:%M:%S}.{:03} UTC", fmt::gmtime(static_cast<std::time_t>(us / 1'000'000)),
+                     us / 1000 % 1000);
+}
+
+// A log whose compressed file is cut or damaged. It shows nothing of what its process did later.
+void AddUnread(FindingContext& context, RankIndex rank, std::int64_t readable_bytes) {
+  const JobParticipant& participant = context.job.participants()[static_cast<std::size_t>(rank)];
+  const ProcessStatus& status = context.StatusOf(rank);
+  const JobCompile* compile = status.compile_id == 0 ? nullptr : context.LastCompile(rank);
+  Finding& finding = context.Add(FindingKind::kImportErrors, FindingSeverity::kWarning);
+  context.SetRanks(finding, {rank});
+  finding.cause = "the compressed log is cut or damaged";
+  finding.title = fmt::format(
+      "{} can be read only up to byte {}",
+      participant.rank ? context.Who({rank}) + "'s log" : context.Who({rank}), readable_bytes);
+  if (status.last_record_us) {
+    finding.since_us = status.last_record_us;
+    finding.title += ", " + TimeText(*status.last_record_us);
+  }
+  if (compile != nullptr && status.state == RankState::kCompiling) {
+    finding.title += fmt::format(", inside {}", context.Title(*compile));
+    finding.compiles = {context.job.string(compile->label_id)};
+  }
+  finding.title += ": the compressed file is cut or damaged";
+  finding.detail = "What its process did after that is not known.";
+  if (context.job.participants().size() > 1)
+    finding.detail +=
+        fmt::format(" What sets {} apart from the others may be due to that: it is not reported.",
+                    context.WhoInside({rank}));
+  finding.suggestion = "copy the file again, or compare it with the original";
+  finding.query = fmt::format(
+      "SELECT i.* "
+      "FROM import_log i JOIN process p ON p.log_file_id = i.log_file_id WHERE p.id = {}",
+      status.process_id);
+}
+
+// Of many logs together.
+void AddUnread(FindingContext& context, const std::vector<RankIndex>& who) {
+  constexpr std::size_t kMost = 10;
+  if (who.size() <= kMost) {
+    for (const RankIndex one : who) AddUnread(context, one, *context.ReadableBytes(one));
+    return;
+  }
+  Finding& finding = context.Add(FindingKind::kImportErrors, FindingSeverity::kWarning);
+  context.SetRanks(finding, who);
+  finding.cause = "the compressed log is cut or damaged";
+  finding.title = fmt::format(
+      "The logs of {} can be read only in part: the compressed files are cut or damaged",
+      context.WhoInside(who));
+  finding.detail =
+      "'tlparse status' shows the last record of each that could be read. What the processes did "
+      "after that is not known, and what sets them apart from the others is not reported.";
+  finding.suggestion = "copy the files again, or compare them with the originals";
+  finding.query =
+      fmt::format("SELECT * FROM import_log WHERE run_id = {} AND code = 'damaged_input'",
+                  context.job.run_id());
+}
+
+struct ImportErrors {
+  std::int64_t total = 0;
+  std::int64_t lines = 0;
+  bool is_loss = false;  // else the records are odd, and whole
+  bool has_error = false;
+  bool has_copied = false;  // something that a whole copy of the file would not have
+  std::string codes;        // "payload_mismatch ×2, damaged_header ×1"
+  std::string advice;       // of the most frequent code
+  std::set<std::string> files;
+};
+
+// Without the end of the logs that AddUnread reports.
+Result<ImportErrors> CountErrors(FindingContext& context) {
+  const std::string where = fmt::format(
+      "i.run_id = {} AND {} AND NOT (i.log_file_id IS NOT NULL "
+      "AND i.code IN ('damaged_input', 'payload_truncated') AND i.log_file_id IN ("
+      "SELECT p.log_file_id FROM import_log d JOIN process p ON p.log_file_id = d.log_file_id "
+      "WHERE d.code = 'damaged_input' AND d.run_id = {}))",
+      context.job.run_id(), kLostOrChanged, context.job.run_id());
+  ImportErrors errors;
+  ASSIGN_OR_RETURN(
+      Statement codes,
+      context.database.Prepare("SELECT i.code, count(*), max(i.severity = 'error'), "
+                               "min(i.advice), total(i.line_count) FROM import_log i WHERE " +
+                               where + " GROUP BY i.code ORDER BY 2 DESC, 1"));
+  while (true) {
+    ASSIGN_OR_RETURN(const bool has_row, codes.Step());
+    if (!has_row) break;
+    errors.codes +=
+        fmt::format("{}{} ×{}", errors.codes.empty() ? "" : ", ", codes.Text(0), codes.Int(1));
+    if (errors.advice.empty()) errors.advice = codes.Text(3);
+    errors.total += codes.Int(1);
+    errors.has_error |= codes.Int(2) != 0;
+    errors.lines += codes.Int(4);
+    const bool is_whole = codes.Text(0) == "rank_conflict";
+    errors.is_loss |= !is_whole;
+    errors.has_copied |= !is_whole && codes.Text(0) != "refused_pickle";
+  }
+  ASSIGN_OR_RETURN(
+      Statement files,
+      context.database.Prepare("SELECT DISTINCT coalesce(f.path, o.path) "
+                               "FROM import_log i LEFT JOIN log_file f ON f.id = i.log_file_id "
+                               "LEFT JOIN profile o ON o.id = i.profile_id WHERE " +
+                               where));
+  while (true) {
+    ASSIGN_OR_RETURN(const bool has_row, files.Step());
+    if (!has_row) return errors;
+    if (!files.IsNull(0)) errors.files.emplace(files.Text(0));
+  }
+}
+
+}  // namespace
+
+Result<void> FindImportErrors(FindingContext& context) {
+  std::vector<RankIndex> damaged, unread;
+  for (const RankIndex one : context.All()) {
+    if (context.ReadableBytes(one)) {
+      unread.push_back(one);
+    } else if (context.AreDamaged({one})) {
+      damaged.push_back(one);
+    }
+  }
+  AddUnread(context, unread);
+  ASSIGN_OR_RETURN(const ImportErrors errors, CountErrors(context));
+  if (errors.total == 0) return {};
+  Finding& finding = context.Add(FindingKind::kImportErrors, FindingSeverity::kWarning);
+  const std::string path = errors.files.size() == 1 ? *errors.files.begin() : std::string();
+  const std::string where = errors.files.empty() ? "the input"
+                            : errors.files.size() == 1
+                                ? path.substr(path.rfind('/') + 1)
+                                : fmt::format("{} files", errors.files.size());
+  finding.title =
+      errors.is_loss
+          ? fmt::format("{} in {} place{}{} of {}: {}",
+                        errors.has_error ? "The input is damaged" : "Records are lost or changed",
+                        errors.total, errors.total == 1 ? "" : "s",
+                        errors.lines > errors.total ? fmt::format(" ({} lines)", errors.lines) : "",
+                        where, errors.codes)
+          : fmt::format("Records of one process name different ranks in {}: {}", where,
+                        errors.codes);
+  finding.cause = errors.codes;
+  finding.detail = errors.advice;
+  if (!damaged.empty() && context.job.participants().size() > 1)
+    finding.detail += fmt::format(
+        " What sets {} apart from the others may be the damage: it is "
+        "not reported.",
+        context.WhoInside(damaged));
+  finding.suggestion =
+      fmt::format("{}'tlparse import-log' lists where",
+                  errors.has_copied ? "compare with the original, or copy it again; " : "");
+  finding.query = fmt::format("SELECT * FROM import_log WHERE run_id = {} AND {}",
+                              context.job.run_id(), kLostOrChanged);
+  return {};
+}
+
+}  // namespace tlparse

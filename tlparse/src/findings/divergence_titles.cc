@@ -1,0 +1,367 @@
+// Titles of findings about a difference between ranks.
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "base/ascii.h"
+#include "facts/cache/cause.h"
+#include "facts/compiles/advice.h"
+#include "facts/contents/graph_difference.h"
+#include "findings/divergences.h"
+#include "findings/graph_breaks.h"
+
+namespace tlparse {
+namespace {
+
+// "inductor_config[max_fusion_size]: 64 → 13" → "max_fusion_size 64 → 13".
+std::string ShortOption(std::string text) {
+  for (const std::string_view prefix :
+       {"inductor_config[", "autograd_config[", "aot_config[", "dynamo_config[",
+        "functorch_config[", "compiler_config["}) {
+    for (std::size_t at = 0; (at = text.find(prefix, at)) != std::string::npos;) {
+      const std::size_t end = text.find("]: ", at);
+      if (end == std::string::npos) break;
+      text = text.substr(0, at) + text.substr(at + prefix.size(), end - at - prefix.size()) + " " +
+             text.substr(end + 3);
+    }
+  }
+  return text;
+}
+
+}  // namespace
+
+// Where there is no majority both sides are named, and none is the odd one.
+std::string DivergenceFinder::Pair(const RankClass& one, const RankAspect& aspect,
+                                   std::string_view of_one, std::string_view of_several,
+                                   std::string_view of_both, const std::string& what) const {
+  if (aspect.has_majority)
+    return fmt::format("{} {}{}", context_.Who(one.ranks),
+                       one.ranks.size() == 1 ? of_one : of_several, what);
+  const std::vector<RankIndex>& reference = Reference();
+  std::string text = fmt::format("{} and {} {}{}", context_.Who(reference),
+                                 context_.WhoInside(one.ranks), of_both, what);
+  if (text.find(" → ") != std::string::npos)
+    text += fmt::format(" (from {} to {})", context_.WhoInside(reference),
+                        context_.WhoInside(one.ranks));
+  constexpr std::string_view kOthers = " others ";
+  if (const std::size_t at = text.find(kOthers);
+      aspect.area == "execution" && at != std::string::npos)
+    text.replace(at, kOthers.size(), fmt::format(" {} ", context_.WhoInside(reference)));
+  return text;
+}
+
+std::string DivergenceFinder::TitleOfBreak(const RankClass& one, const RankAspect& aspect,
+                                           const std::string& where, const std::string& at,
+                                           const std::string& cause) const {
+  const bool is_eager = IsSkippedFunction(aspect.reason);
+  const auto breaks = [&](bool is_one, bool is_negated) {
+    return fmt::format("{}{}{}", is_negated ? (is_one ? "does not " : "do not ") : "",
+                       is_eager ? "run" : "break", is_one && !is_negated ? "s" : "");
+  };
+  const std::string what =
+      (is_eager ? where + " eagerly because of a graph break" : "the graph of " + where) + at;
+  const std::vector<RankIndex>& reference = Reference();
+  if (!aspect.has_majority) {
+    const std::vector<RankIndex>& with = aspect.is_on_others ? reference : one.ranks;
+    const std::vector<RankIndex>& without = aspect.is_on_others ? one.ranks : reference;
+    return fmt::format("{} {} {}, {} {}: {}", context_.Who(with), breaks(with.size() == 1, false),
+                       what, context_.WhoInside(without),
+                       without.size() == 1 ? "does not" : "do not", cause);
+  }
+  if (aspect.is_on_others)
+    return fmt::format("{} {} {} where the others do: {}", context_.Who(one.ranks),
+                       breaks(one.ranks.size() == 1, true), what, cause);
+  return fmt::format("Only {} {} {}: {}", context_.WhoInside(one.ranks),
+                     breaks(one.ranks.size() == 1, false), what, cause);
+}
+
+// "recompiled forward: 0/1 after 0/0: tensor 'x' …", of the one compile that some ranks lack; empty:
+// it was not recompiled, or it is not known after which compile.
+std::string DivergenceFinder::RecompiledText(const RankAspect& aspect,
+                                             const std::string& reason) const {
+  constexpr std::string_view kBecause = "because ";
+  if (aspect.slots.size() != 1 || !reason.starts_with(kBecause)) return {};
+  const JobSlot& slot = job_.slots()[static_cast<std::size_t>(aspect.slots.front())];
+  if (slot.function.empty()) return {};
+  return fmt::format("recompiled {}: {} after {}", slot.function, slot.label,
+                     Shorten(reason.substr(kBecause.size()), 200));
+}
+
+std::string DivergenceFinder::TitleOfMissing(const RankClass& one, const RankAspect& aspect,
+                                             const std::string& where,
+                                             const std::string& reason) const {
+  const std::string because = reason.empty() ? "" : "recompiled " + Shorten(reason, 200);
+  const std::vector<RankIndex>& who = Lacking(one, aspect);
+  if (answer_.damage.AnyIsIncomplete(who))
+    return fmt::format("{} {} not in the log{} of {}, which {} cut off or damaged", where,
+                       aspect.slots.size() == 1 ? "is" : "are", who.size() == 1 ? "" : "s",
+                       context_.WhoInside(who), who.size() == 1 ? "is" : "may be");
+  const std::string recompiled = RecompiledText(aspect, reason);
+  const std::string after_comma = because.empty() ? "" : ", " + because;
+  if (aspect.has_majority)
+    return aspect.is_on_others ? fmt::format("{} did not compile {}, the others did",
+                                             context_.Who(one.ranks), where)
+           : recompiled.empty()
+               ? fmt::format("Only {} compiled {}{}", context_.WhoInside(one.ranks), where,
+                             after_comma)
+               : fmt::format("Only {} {}", context_.WhoInside(one.ranks), recompiled);
+  const std::vector<RankIndex>& reference = Reference();
+  const std::vector<RankIndex>& with = aspect.is_on_others ? reference : one.ranks;
+  const std::vector<RankIndex>& without = aspect.is_on_others ? one.ranks : reference;
+  if (!recompiled.empty() && !aspect.is_on_others)
+    return fmt::format("{} {}; {} did not", context_.Who(with), recompiled,
+                       context_.WhoInside(without));
+  return fmt::format("{} compiled {}, {} did not{}", context_.Who(with), where,
+                     context_.WhoInside(without), because.empty() ? "" : "; it was " + because);
+}
+
+std::optional<Difference> DivergenceFinder::Describe(const RankClass& one,
+                                                     const RankAspect& aspect) {
+  Finding scratch;
+  const std::string where = context_.SetCompiles(scratch, aspect.slots);
+  const auto make = [&](FindingKind kind, FindingSeverity severity, std::string cause,
+                        std::string title) {
+    Difference difference = Of(one, aspect, kind, severity);
+    difference.finding.cause = std::move(cause);
+    difference.finding.title = std::move(title);
+    return difference;
+  };
+  const std::string& area = aspect.area;
+  if (area == "cache") return DescribeLookup(one, aspect, where);
+  if (area == "options") return DescribeOptions(one, aspect);
+  if (area == "build") {
+    return make(FindingKind::kConfigDivergence, FindingSeverity::kError, aspect.text,
+                Pair(one, aspect, "runs another build: ", "run another build: ",
+                     "run different builds: ", aspect.text));
+  }
+  if (area == "graph_breaks") {
+    const std::string cause = CauseOfBreak(aspect.reason);
+    const FindingPlace site = SiteOfBreak(aspect.stack);
+    Difference difference =
+        make(FindingKind::kGraphBreakDivergence, FindingSeverity::kWarning, cause, {});
+    difference.finding.title =
+        TitleOfBreak(one, aspect, where, WhereOfBreak(difference.finding.place, site), cause);
+    AddBreakAdvice(difference.finding, aspect.reason, site);
+    return difference;
+  }
+  if (area == "collectives" && aspect.is_state) {
+    return make(FindingKind::kCollectiveDivergence, FindingSeverity::kError, aspect.text,
+                fmt::format("The collectives of {} are not in the log{} of {}", where,
+                            one.ranks.size() == 1 ? "" : "s", context_.WhoInside(one.ranks)));
+  }
+  if (area == "collectives" && aspect.is_order) {
+    return make(FindingKind::kCollectiveDivergence, FindingSeverity::kError, aspect.text,
+                Pair(one, aspect, "schedules its collectives in another order than the others: ",
+                     "schedule their collectives in another order than the others: ",
+                     "schedule their collectives in different orders: ", aspect.text));
+  }
+  if (area == "collectives") {
+    return make(FindingKind::kCollectiveDivergence, FindingSeverity::kError, aspect.text,
+                Pair(one, aspect, "schedules other collectives than the others: ",
+                     "schedule other collectives than the others: ",
+                     "schedule different collectives: ", aspect.text));
+  }
+  if (area == "execution") {
+    if (aspect.is_absence) return std::nullopt;  // an order that ends with its log
+    Difference difference =
+        make(FindingKind::kExecutionDivergence, FindingSeverity::kWarning, aspect.text,
+             Pair(one, aspect,
+                  "ran its graphs in another order: ", "ran their graphs in another order: ",
+                  "ran their graphs in different orders: ", aspect.text));
+    difference.finding.detail = aspect.reason;
+    return difference;
+  }
+  if (area == "code")
+    return make(FindingKind::kCodeDivergence, FindingSeverity::kWarning, aspect.text,
+                Pair(one, aspect, "generated other code in ", "generated other code in ",
+                     "generated different code in ", aspect.text));
+  if (area == "tensors")
+    return make(FindingKind::kCodeDivergence, FindingSeverity::kWarning, aspect.text,
+                Pair(one, aspect, "has other output tensors in ", "have other output tensors in ",
+                     "have different output tensors in ", aspect.text));
+  if (area == "compiles" && aspect.cause == CauseKind::kMissingCompile) {
+    if (aspect.is_absence) return std::nullopt;  // the finding on the end says where
+    constexpr std::string_view kRecompiled = ", recompiled ";
+    const std::size_t because = aspect.text.find(kRecompiled);
+    const std::string reason = because == std::string::npos
+                                   ? std::string()
+                                   : aspect.text.substr(because + kRecompiled.size());
+    const bool is_incomplete = answer_.damage.AnyIsIncomplete(Lacking(one, aspect));
+    return make(aspect.is_on_others ? FindingKind::kMissingCompile : FindingKind::kExtraCompile,
+                is_incomplete ? FindingSeverity::kNote : FindingSeverity::kWarning, reason,
+                TitleOfMissing(one, aspect, where, reason));
+  }
+  if (area == "compiles")
+    return make(
+        FindingKind::kGraphDivergence, FindingSeverity::kWarning, aspect.text,
+        Pair(one, aspect, "compiled another function there: ", "compiled another function there: ",
+             "compiled different functions there: ", aspect.text));
+  if (area == "graphs" && aspect.is_of_lines &&
+      OtherText(one, job_.slots()[static_cast<std::size_t>(aspect.slots.front())].file).empty())
+    return std::nullopt;  // each rank may run its own copy of the code
+  if (area == "graphs") return DescribeGraphs(one, aspect);
+  return std::nullopt;
+}
+
+namespace {
+
+// The text with numbers and symbols of sizes (s52) as "#", and how many symbols there are.
+std::pair<std::string, int> WithoutSizes(std::string_view text) {
+  std::string result;
+  int symbols = 0;
+  for (std::size_t at = 0; at < text.size();) {
+    const bool is_begin = at == 0 || !IsWordCharacter(text[at - 1]);
+    std::size_t end = at + (is_begin && text[at] == 's' ? 1 : 0);
+    while (end < text.size() && IsDigit(text[end])) ++end;
+    const bool is_symbol = is_begin && text[at] == 's' && end > at + 1;
+    if (!is_symbol && (!is_begin || end == at || !IsDigit(text[at]))) {
+      result += text[at++];
+      continue;
+    }
+    result += '#';
+    symbols += is_symbol;
+    at = end;
+  }
+  return {std::move(result), symbols};
+}
+
+// "8 → s52": a size that is fixed on one side, and a symbol on the other. `change` is a ChangeText.
+bool IsOfDynamicSize(std::string_view change) {
+  constexpr std::string_view kArrow = " → ";
+  const std::size_t at = change.find(kArrow);
+  if (at == std::string_view::npos) return false;
+  const auto [before, old_symbols] = WithoutSizes(change.substr(0, at));
+  const auto [after, new_symbols] = WithoutSizes(change.substr(at + kArrow.size()));
+  // What both have is in the text once, or twice.
+  return (old_symbols == 0) != (new_symbols == 0) &&
+         ((before.ends_with('#') && after.starts_with('#')) || before.ends_with(after));
+}
+
+}  // namespace
+
+Difference DivergenceFinder::DescribeGraphs(const RankClass& one, const RankAspect& aspect) const {
+  Difference difference = Of(one, aspect, FindingKind::kGraphDivergence, FindingSeverity::kWarning);
+  Finding& finding = difference.finding;
+  finding.cause = aspect.text;
+  const JobSlot& slot = job_.slots()[static_cast<std::size_t>(aspect.slots.front())];
+  std::string text = aspect.text;
+  constexpr std::string_view kSaid = "the Dynamo graph differs: ";
+  if (const std::size_t at = text.find(kSaid); at != std::string::npos)
+    text.erase(at, kSaid.size());
+  OtherFile other = OtherFolder(one, aspect);
+  if (other.name.empty())
+    other = {slot.file.substr(slot.file.rfind('/') + 1), OtherText(one, slot.file)};
+  if (const auto& [file, other_text] = other; !other_text.empty()) {
+    finding.title = Pair(one, aspect, fmt::format("ran another text of {}: ", file),
+                         fmt::format("ran another text of {}: ", file),
+                         fmt::format("ran different texts of {}: ", file), text);
+    finding.detail = other_text;
+    finding.suggestion = "start all ranks with the same source files";
+    return difference;
+  }
+  finding.title = Pair(one, aspect, "compiled another graph: ", "compiled another graph: ",
+                       "compiled different graphs: ", text);
+  if (IsOfDynamicSize(aspect.text)) {
+    finding.detail =
+        "One side compiled for the size that it saw, the other for any size: s and a number stand "
+        "for a size that may vary.";
+    finding.suggestion =
+        "make the same sizes dynamic on all ranks (torch._dynamo.mark_dynamic, "
+        "torch.compile(dynamic=…), torch._dynamo.config.assume_static_by_default)";
+  }
+  if (aspect.file.empty() && !slot.file.empty() && slot.line > 0)
+    finding.detail +=
+        fmt::format("{}The log has no line of the user's code for it; {} begins at {}:{}.",
+                    finding.detail.empty() ? "" : " ",
+                    slot.function.empty() ? "the function" : slot.function, slot.file, slot.line);
+  return difference;
+}
+
+Difference DivergenceFinder::DescribeOptions(const RankClass& one, const RankAspect& aspect) const {
+  Difference difference =
+      Of(one, aspect, FindingKind::kConfigDivergence, FindingSeverity::kWarning);
+  difference.finding.cause = aspect.reason;
+  difference.finding.title = Pair(
+      one, aspect, "compiled with another configuration: ", "compiled with another configuration: ",
+      "compiled with different configurations: ", ShortOption(aspect.reason));
+  difference.finding.suggestion =
+      fmt::format("set the same option {}, unless they are meant to differ",
+                  context_.HasRanks() ? "on all ranks" : "in all processes");
+  return difference;
+}
+
+// Cache lookups under different keys, by what makes the keys differ.
+std::optional<Difference> DivergenceFinder::DescribeLookup(const RankClass& one,
+                                                           const RankAspect& aspect,
+                                                           const std::string& where) {
+  if (!aspect.cause) return std::nullopt;
+  const std::string& reason = aspect.reason;
+  const auto make = [&](FindingKind kind, FindingSeverity severity, std::string title) {
+    Difference difference = Of(one, aspect, kind, severity);
+    difference.finding.cause = reason;
+    difference.finding.title = std::move(title);
+    return difference;
+  };
+  switch (*aspect.cause) {
+    case CauseKind::kBuild:
+      return make(FindingKind::kConfigDivergence, FindingSeverity::kError,
+                  Pair(one, aspect, "runs another build: ", "run another build: ",
+                       "run different builds: ", reason));
+    case CauseKind::kConfig:
+    case CauseKind::kSetting:
+      return DescribeOptions(one, aspect);
+    case CauseKind::kComponent: {
+      const std::string other = fmt::format("looked up other cache keys in {}: ", where);
+      const std::string both = fmt::format("looked up different cache keys in {}: ", where);
+      return make(FindingKind::kConfigDivergence, FindingSeverity::kWarning,
+                  Pair(one, aspect, other, other, both, reason));
+    }
+    case CauseKind::kInputs: {
+      const std::string what = fmt::format("compiled {} for ", where);
+      const std::string other = what + "other inputs: ", both = what + "different inputs: ";
+      return make(FindingKind::kInputDivergence, FindingSeverity::kWarning,
+                  Pair(one, aspect, other, other, both, reason));
+    }
+    case CauseKind::kGuardMiss: {
+      // Either side may have missed.
+      constexpr std::string_view kOnOthers = "on the others: ";
+      const bool is_on_others = reason.starts_with(kOnOthers);
+      const std::vector<RankIndex>& who = is_on_others ? Reference() : one.ranks;
+      return make(FindingKind::kInputDivergence, FindingSeverity::kWarning,
+                  fmt::format("{} found cached entries whose guards do not hold in {}: {}",
+                              context_.Who(who), where,
+                              reason.substr(is_on_others ? kOnOthers.size() : 0)));
+    }
+    case CauseKind::kRemoteError:  // a finding of its own, whether ranks differ in it or not
+      return std::nullopt;
+    case CauseKind::kBypass: {
+      // Either side may have bypassed it.
+      constexpr std::string_view kOthersBypass = "the others bypass: ";
+      const bool is_on_others = reason.starts_with(kOthersBypass);
+      Difference difference =
+          make(FindingKind::kCacheBypassed, FindingSeverity::kWarning,
+               fmt::format("{} bypassed the cache in {}: {}",
+                           context_.Who(is_on_others ? Reference() : one.ranks), where,
+                           reason.substr(is_on_others ? kOthersBypass.size() : 0)));
+      difference.finding.cause = reason.substr(is_on_others ? kOthersBypass.size() : 0);
+      return difference;
+    }
+    case CauseKind::kProcessGroup: {  // ranks of several groups: expected
+      Difference difference =
+          make(FindingKind::kCodeDivergence, FindingSeverity::kNote,
+               fmt::format("Cache keys in {} differ between ranks in names of process groups only",
+                           where));
+      difference.finding.ranks.clear();
+      difference.finding.rank_count = job_.participants().size();
+      return difference;
+    }
+    default: {
+      const std::string other = fmt::format("looked up other cache keys in {}: ", where);
+      const std::string both = fmt::format("looked up different cache keys in {}: ", where);
+      return make(FindingKind::kCodeDivergence, FindingSeverity::kWarning,
+                  Pair(one, aspect, other, other, both, aspect.text));
+    }
+  }
+}
+
+}  // namespace tlparse

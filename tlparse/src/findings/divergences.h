@@ -1,0 +1,87 @@
+// Findings about ranks that differ from the others. Internal to analysis/findings.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "findings/context.h"
+
+namespace tlparse {
+
+// A difference as a finding. Differences of lower priority explain those of higher priority.
+struct Difference {
+  Finding finding;
+  int priority = 0;
+  bool is_odd_known = false;       // else both sides are named
+  std::vector<RankIndex> unknown;  // whose logs end before it
+};
+
+// A difference that every rank, or each of several groups of ranks, has.
+struct OwnThing {
+  std::size_t of_class = 0;  // index of the ranks that have it
+  RankAspect aspect;
+};
+
+// Another build or option: what a rank was given, not what became of it.
+bool IsOfConfiguration(const RankAspect& aspect);
+
+class DivergenceFinder {
+ public:
+  explicit DivergenceFinder(FindingContext& context)
+      : context_(context),
+        answer_(context.ranks),
+        job_(context.job),
+        classes_(context.ranks.classes) {}
+
+  void Run();
+
+ private:
+  void Examine(const RankClass& one);
+  void Report(const RankClass& one, std::vector<Difference> own);
+  void TakeOutOwnThings();
+  void TellOwnThings(const std::vector<OwnThing>& own);
+  void CompareLogs();
+  bool HasRank(const std::vector<RankIndex>& participants) const;
+  bool CompiledTheSame(RankIndex a, RankIndex b) const;
+  std::optional<Difference> Describe(const RankClass& one, const RankAspect& aspect);
+  std::optional<Difference> DescribeLookup(const RankClass& one, const RankAspect& aspect,
+                                           const std::string& where);
+  Difference DescribeGraphs(const RankClass& one, const RankAspect& aspect) const;
+  // A sentence on a file of which the class ran another text than the reference; empty: none is known.
+  std::string OtherText(const RankClass& one, const std::string& file) const;
+  // The same of a file of another folder, with its name, where the graphs first differ.
+  struct OtherFile {
+    std::string name, sentence;
+  };
+  OtherFile OtherFolder(const RankClass& one, const RankAspect& aspect) const;
+  Difference DescribeOptions(const RankClass& one, const RankAspect& aspect) const;
+  std::vector<RankIndex> WithoutOutcome(const RankClass& one, const RankAspect& aspect) const;
+  std::string Pair(const RankClass& one, const RankAspect& aspect, std::string_view of_one,
+                   std::string_view of_several, std::string_view of_both,
+                   const std::string& what) const;
+  std::string TitleOfBreak(const RankClass& one, const RankAspect& aspect, const std::string& where,
+                           const std::string& at, const std::string& cause) const;
+  const std::vector<RankIndex>& Reference() const { return classes_.front().ranks; }
+  // The ranks that lack what an aspect says.
+  const std::vector<RankIndex>& Lacking(const RankClass& one, const RankAspect& aspect) const {
+    return aspect.is_on_others ? one.ranks : Reference();
+  }
+  std::string RecompiledText(const RankAspect& aspect, const std::string& reason) const;
+  std::string TitleOfMissing(const RankClass& one, const RankAspect& aspect,
+                             const std::string& where, const std::string& reason) const;
+  Difference Of(const RankClass& one, const RankAspect& aspect, FindingKind kind,
+                FindingSeverity severity) const;
+  // The finding on the end of one of these ranks, which explains missing compiles; nullptr: none.
+  Finding* EndOf(const std::vector<RankIndex>& ranks);
+  bool IsUnfinished(const RankClass& one, const std::vector<std::int32_t>& slots) const;
+
+  FindingContext& context_;
+  const RanksAnswer& answer_;
+  const Job& job_;
+  // The answer's classes, without differences that every rank or group of ranks has.
+  std::vector<RankClass> classes_;
+};
+
+}  // namespace tlparse

@@ -1,0 +1,316 @@
+// Logs that end before the others': who was first, in what.
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "findings/context.h"
+#include "findings/stops.h"
+
+namespace tlparse {
+namespace {
+
+std::string Clock(std::int64_t us) {
+  return fmt::format("{:%H:%M:%S}.{:03} UTC", fmt::gmtime(static_cast<std::time_t>(us / 1'000'000)),
+                     us / 1000 % 1000);
+}
+
+class StopFinder {
+ public:
+  explicit StopFinder(FindingContext& context) : context_(context), job_(context.job) {}
+
+  Result<void> Run() {
+    stops_ = FindStops(context_);
+    if (stops_.empty()) return {};
+    if (context_.HasRanks()) return Report();
+    for (const Stop& stop : stops_) {
+      Finding& finding = context_.Add(FindingKind::kStoppedFirst, FindingSeverity::kError);
+      Describe(finding, {stop}, false);
+    }
+    return {};
+  }
+
+ private:
+  Result<void> Report();
+  void Describe(Finding& finding, const std::vector<Stop>& group, bool is_first);
+  void DescribeInside(Finding& finding, const std::vector<Stop>& group, bool is_first);
+  void DescribeBehind(Finding& finding, const std::vector<Stop>& group);
+  void DescribeAll(Finding& finding);
+  void SetPlace(Finding& finding, const std::vector<Stop>& group) const;
+  void AddPlaces(Finding& finding, const std::vector<Stop>& stops);
+  std::string Subject(const std::vector<RankIndex>& who) const;
+  // Whether the last record of each of these logs is cut off or damaged.
+  bool AreCut(const std::vector<Stop>& group) const {
+    return std::all_of(group.begin(), group.end(),
+                       [&](const Stop& stop) { return context_.IsCut(stop.rank); });
+  }
+  std::string LastRecords(const std::vector<Stop>& group) const;
+  std::vector<RankIndex> Finished(const Stop& stop, const std::vector<RankIndex>& who) const;
+
+  FindingContext& context_;
+  const Job& job_;
+  std::vector<Stop> stops_;
+};
+
+std::vector<RankIndex> Ranks(const std::vector<Stop>& group) {
+  std::vector<RankIndex> who;
+  for (const Stop& stop : group) who.push_back(stop.rank);
+  std::sort(who.begin(), who.end());
+  return who;
+}
+
+// Where all of them end; empty: not in one phase.
+std::string PhaseOf(const std::vector<Stop>& group) {
+  const bool is_common = std::all_of(group.begin(), group.end(), [&](const Stop& stop) {
+    return stop.phase == group.front().phase;
+  });
+  return is_common ? group.front().phase : std::string();
+}
+
+// "0.27 s before the last of all logs"; logs that end together are not "before".
+std::string Before(std::int64_t us) {
+  return us < 10'000 ? fmt::format("{} ms before the last of all logs", (us + 999) / 1000)
+                     : SecondsText(us) + " before the last of all logs";
+}
+
+// When the last records were written, against the last of all logs.
+std::string StopFinder::LastRecords(const std::vector<Stop>& group) const {
+  std::int64_t first_us = INT64_MAX, last_us = 0;
+  for (const Stop& stop : group) {
+    const std::optional<std::int64_t> own_us = context_.StatusOf(stop.rank).last_record_us;
+    if (!own_us) return {};
+    first_us = std::min(first_us, *own_us);
+    last_us = std::max(last_us, *own_us);
+  }
+  std::string text =
+      first_us == last_us
+          ? fmt::format("{} last record is of {}", group.size() == 1 ? "Its" : "Their",
+                        Clock(last_us))
+          : fmt::format("Their last records are of {} to {}", Clock(first_us), Clock(last_us));
+  if (!context_.HasRanks() || job_.participants().size() < 2) return text + ".";
+  const std::int64_t latest_us = LatestRecord(context_);
+  return text + (latest_us > first_us
+                     ? fmt::format(", {}{}.", first_us == last_us ? "" : "the first of them ",
+                                   Before(latest_us - first_us))
+                     : ", the last of all logs.");
+}
+
+// The other ranks that finished what this log ends inside: the compile, or its backward.
+std::vector<RankIndex> StopFinder::Finished(const Stop& stop,
+                                            const std::vector<RankIndex>& who) const {
+  const std::int32_t slot = context_.LastCompile(stop.rank)->slot;
+  std::vector<RankIndex> finished;
+  for (const RankIndex other : context_.Others(who)) {
+    const std::int32_t index = job_.CompileOf(other, slot);
+    if (index < 0) continue;
+    const JobCompile& compile = job_.compiles()[static_cast<std::size_t>(index)];
+    const bool ends_there =
+        context_.StatusOf(other).compile_id == compile.id &&
+        (context_.StatusOf(other).state == RankState::kCompiling || context_.ReadableBytes(other));
+    const bool has_same = context_.StatusOf(other).is_backward == stop.is_backward;
+    const bool is_done =
+        !(ends_there && has_same) && (!stop.is_backward || compile.backward_duration_us > 0);
+    if (IsFinished(compile.status) && is_done) finished.push_back(other);
+  }
+  return finished;
+}
+
+// "Rank 2's log", "The logs of ranks 0,1", "Log a".
+std::string StopFinder::Subject(const std::vector<RankIndex>& who) const {
+  const bool has_rank = std::any_of(who.begin(), who.end(), [&](RankIndex one) {
+    return job_.participants()[static_cast<std::size_t>(one)].rank.has_value();
+  });
+  return !has_rank         ? context_.Who(who)
+         : who.size() == 1 ? context_.Who(who) + "'s log"
+                           : "The logs of " + context_.WhoInside(who);
+}
+
+// The ranks, the time, and the compile that the first of them ends in.
+void StopFinder::SetPlace(Finding& finding, const std::vector<Stop>& group) const {
+  const Stop& first = group.front();
+  const JobCompile& compile = *context_.LastCompile(first.rank);
+  std::vector<std::int64_t> processes;
+  for (const Stop& stop : group) processes.push_back(context_.StatusOf(stop.rank).process_id);
+  context_.SetRanks(finding, Ranks(group));
+  finding.since_us = context_.StatusOf(first.rank).last_record_us;
+  finding.function = context_.FunctionOf(compile);
+  finding.compiles = {job_.string(compile.label_id)};
+  finding.query =
+      fmt::format("SELECT * FROM rank_status WHERE process_id IN {}", IdList(processes));
+  if (compile.file_id >= 0)
+    finding.place = FindingPlace{job_.string(compile.file_id), compile.line, {}};
+}
+
+void StopFinder::Describe(Finding& finding, const std::vector<Stop>& group, bool is_first) {
+  SetPlace(finding, group);
+  if (group.front().is_inside) {
+    DescribeInside(finding, group, is_first);
+  } else {
+    DescribeBehind(finding, group);
+  }
+  finding.detail += LastRecords(group);
+  if (std::any_of(group.begin(), group.end(),
+                  [&](const Stop& stop) { return context_.IsCut(stop.rank); }))
+    finding.detail +=
+        group.size() == 1
+            ? " The log's last record is incomplete: it is cut off, or damaged."
+            : " The last record of some of the logs is incomplete: cut off, or damaged.";
+}
+
+void StopFinder::DescribeInside(Finding& finding, const std::vector<Stop>& group, bool is_first) {
+  const Stop& first = group.front();
+  const std::vector<RankIndex> who = Ranks(group);
+  const std::string phase = PhaseOf(group);
+  const std::string title = context_.Title(*context_.LastCompile(first.rank));
+  const std::string what = first.is_backward ? "the backward of " + title : title;
+  const std::vector<RankIndex> finished = Finished(first, who);
+  finding.cause = "the log ends inside " + (!phase.empty()      ? phase
+                                            : first.is_backward ? std::string("the backward")
+                                                                : std::string("the compile"));
+  const bool is_cut = AreCut(group);
+  if (is_cut) finding.severity = FindingSeverity::kWarning;
+  finding.title =
+      fmt::format("{} {} {}inside {}{}", Subject(who),
+                  is_cut            ? (who.size() == 1 ? "is cut off" : "are cut off")
+                  : who.size() == 1 ? "ends"
+                                    : "end",
+                  is_first && !is_cut ? "first, " : "", what, phase.empty() ? "" : ", in " + phase);
+  if (context_.HasRanks() && !finished.empty()) {
+    finding.title += fmt::format("; {} finished that {}", context_.WhoInside(finished),
+                                 first.is_backward ? "backward" : "compile");
+  } else if (is_first) {
+    std::int64_t next_us = INT64_MAX;
+    for (const Stop& stop : stops_) {
+      if (!std::binary_search(who.begin(), who.end(), stop.rank))
+        next_us = std::min(next_us, stop.last_us);
+    }
+    if (next_us > first.last_us && next_us != INT64_MAX)
+      finding.title += fmt::format(", {} before the others", SecondsText(next_us - first.last_us));
+  }
+  if (is_cut) {
+    finding.detail =
+        group.size() == 1
+            ? "What the process did after that is not known: it may have ended there or gone on. "
+            : "What the processes did after that is not known: they may have ended there or gone "
+              "on. ";
+    return;
+  }
+  finding.detail =
+      group.size() == 1
+          ? "The log does not show whether the process died there, was ended, or hung. "
+          : "The logs do not show whether the processes died there, were ended, or hung. ";
+}
+
+void StopFinder::DescribeBehind(Finding& finding, const std::vector<Stop>& group) {
+  const Stop& first = group.front();
+  const std::vector<RankIndex> who = Ranks(group);
+  const JobSlot& next = job_.slots()[static_cast<std::size_t>(first.next_slot)];
+  std::vector<RankIndex> went_on;
+  for (const RankIndex other : context_.Others(who)) {
+    if (job_.CompileOf(other, first.next_slot) >= 0) went_on.push_back(other);
+  }
+  finding.severity = FindingSeverity::kWarning;
+  finding.cause = "the log ends before " + next.function;
+  finding.title = fmt::format(
+      "{} {} after {}; {} went on to {}", Subject(who), who.size() == 1 ? "ends" : "end",
+      context_.Title(*context_.LastCompile(first.rank)), context_.WhoInside(went_on), next.Title());
+}
+
+// All logs end inside compiles, and none shows that it was first.
+void StopFinder::DescribeAll(Finding& finding) {
+  SetPlace(finding, stops_);
+  const Stop& first = stops_.front();
+  const bool is_one_place = std::all_of(stops_.begin(), stops_.end(), [&](const Stop& stop) {
+    return stop.position == first.position && stop.is_backward == first.is_backward;
+  });
+  if (is_one_place) {
+    Describe(finding, stops_, false);
+  } else {
+    finding.cause = "the logs end inside compiles";
+    finding.title = fmt::format("{} end inside compiles", Subject(Ranks(stops_)));
+    finding.compiles.clear();
+    for (const Stop& stop : stops_) {
+      const std::string& label = job_.string(context_.LastCompile(stop.rank)->label_id);
+      if (finding.compiles.empty() || finding.compiles.back() != label)
+        finding.compiles.push_back(label);
+    }
+    finding.detail =
+        "The logs do not show whether the processes died there, were ended, or hung. " +
+        LastRecords(stops_);
+  }
+  finding.detail += " Which rank was the first to stop is not in the logs.";
+}
+
+// A finding for each place where some of the logs end.
+void StopFinder::AddPlaces(Finding& finding, const std::vector<Stop>& stops) {
+  std::map<std::tuple<std::int32_t, bool, bool, std::string>, std::vector<Stop>> by_place;
+  for (const Stop& stop : stops)
+    by_place[{stop.position, stop.is_inside, stop.is_backward, stop.phase}].push_back(stop);
+  for (const auto& [place, group] : by_place) {
+    Finding evidence;
+    evidence.kind = FindingKind::kStoppedFirst;
+    Describe(evidence, group, false);
+    evidence.severity = FindingSeverity::kNote;
+    finding.evidence.push_back(std::move(evidence));
+  }
+}
+
+Result<void> StopFinder::Report() {
+  const std::vector<RankIndex> all = context_.All();
+  const auto unread = static_cast<std::size_t>(std::count_if(
+      all.begin(), all.end(), [&](RankIndex rank) { return context_.ReadableBytes(rank); }));
+  const Stop& first = stops_.front();
+  const bool is_everyone =
+      stops_.size() > 1 && stops_.size() + unread == all.size() &&
+      std::all_of(stops_.begin(), stops_.end(), [](const Stop& stop) { return stop.is_inside; });
+  // Where all end inside a compile, only a silence shows who was first.
+  bool is_silent = false;
+  if (is_everyone) {
+    ASSIGN_OR_RETURN(is_silent, WasSilentBeforeOthers(context_, first));
+  }
+  std::vector<Stop> group, later;
+  for (const Stop& stop : stops_) {
+    const bool is_same = stop.position == first.position && stop.is_inside == first.is_inside &&
+                         stop.is_backward == first.is_backward &&
+                         (!is_everyone || stop.last_us == first.last_us);
+    (is_same ? group : later).push_back(stop);
+  }
+  // A rank whose last compile failed before is what the others may have stopped for.
+  Finding* earlier = nullptr;
+  for (Finding& finding : context_.findings) {
+    if (finding.kind == FindingKind::kCompileFailed && !finding.ranks.empty() && finding.since_us &&
+        *finding.since_us <= first.last_us &&
+        finding.detail.find("last compile in the log") != std::string::npos)
+      earlier = &finding;
+  }
+  Finding finding;
+  finding.kind = FindingKind::kStoppedFirst;
+  finding.severity = FindingSeverity::kError;
+  if (is_everyone && !is_silent) {
+    DescribeAll(finding);
+    AddPlaces(finding, stops_);
+    if (finding.evidence.size() == 1) finding.evidence.clear();
+  } else {
+    Describe(finding, group, is_everyone);
+    AddPlaces(finding, later);
+  }
+  if (earlier != nullptr) {
+    earlier->evidence.push_back(std::move(finding));
+  } else {
+    context_.findings.push_back(std::move(finding));
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<void> FindEnds(FindingContext& context) {
+  RETURN_IF_ERROR(FindFailures(context));
+  RETURN_IF_ERROR(FindFailedTraces(context));
+  if (context.live != nullptr) return {};
+  return StopFinder(context).Run();
+}
+
+}  // namespace tlparse

@@ -1,0 +1,185 @@
+#include "findings/findings.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <tuple>
+
+#include "facts/job/read_transaction.h"
+#include "findings/context.h"
+#include "store/hash128.h"
+
+namespace tlparse {
+namespace {
+
+// Families in the order in which they may build on each other: those that explain what a rank does
+// not do any more come before those that compare ranks. A new family is a function and a row.
+constexpr FindingFamily kFamilies[] = {
+    &FindEnds,
+    &FindStuck,
+    &FindOtherJobs,
+    &FindDivergences,
+    &FindIssuedCollectives,
+    &SayBranches,  // adds to those before
+    &FindCacheCauses,
+    &FindRecompiles,
+    &FindGraphBreaks,
+    &FindSlowRanks,
+    &FindAbsentAndLateRanks,
+    &FindLateAtCollectives,
+    &FindLaunchNotes,
+    &FindImportErrors,
+};
+
+std::string WithoutNumbers(std::string_view text) {
+  std::string result;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const bool is_hex = text.substr(i).starts_with("0x");
+    if (!is_hex && (text[i] < '0' || text[i] > '9')) {
+      result += text[i];
+      continue;
+    }
+    result += '0';
+    if (is_hex) i += 2;
+    while (i < text.size() && (is_hex ? std::isxdigit(static_cast<unsigned char>(text[i])) != 0
+                                      : text[i] >= '0' && text[i] <= '9'))
+      ++i;
+    --i;
+  }
+  return result;
+}
+
+void SetId(Finding& finding) {
+  std::string text = fmt::format("{}\n{}\n", Name(finding.kind), finding.function);
+  if (finding.place) {
+    const std::string& file = finding.place->file;
+    text += fmt::format("{}:{}", file.substr(file.rfind('/') + 1), finding.place->line);
+  }
+  text += '\n' + WithoutNumbers(finding.cause);
+  finding.id = fmt::format("{}-{}", Name(finding.kind), ToHex(HashBytes(text)).substr(0, 12));
+  for (Finding& one : finding.evidence) SetId(one);
+}
+
+bool IsEnd(FindingKind kind) {
+  return kind == FindingKind::kCompileFailed || kind == FindingKind::kStoppedFirst ||
+         kind == FindingKind::kStuck;
+}
+
+// What a record that is lost or changed can bring about.
+bool CanComeOfDamage(FindingKind kind) {
+  switch (kind) {
+    case FindingKind::kMissingRank:
+    case FindingKind::kRecompiles:
+    case FindingKind::kGraphBreak:
+    case FindingKind::kCacheBypassed:
+    case FindingKind::kRestarted:
+    case FindingKind::kImportErrors:
+      return false;
+    default:
+      return true;
+  }
+}
+
+}  // namespace
+
+void SayDamage(const FindingContext& context, Finding& finding) {
+  if (finding.severity == FindingSeverity::kNote || !CanComeOfDamage(finding.kind)) return;
+  std::vector<RankIndex> who;
+  for (const RankIndex one : context.All()) {
+    const JobParticipant& participant = context.job.participants()[static_cast<std::size_t>(one)];
+    const bool is_meant = participant.rank ? std::find(finding.ranks.begin(), finding.ranks.end(),
+                                                       *participant.rank) != finding.ranks.end()
+                                           : std::find(finding.logs.begin(), finding.logs.end(),
+                                                       participant.name) != finding.logs.end();
+    if (is_meant) who.push_back(one);
+  }
+  if (!context.AreDamaged(who)) return;
+  finding.detail += fmt::format(
+      "{}{} damaged: records of {} are lost or changed, which may be the cause of this.",
+      finding.detail.empty() || finding.detail.ends_with(' ') ? "" : " ",
+      who.size() == 1 ? "The log is" : "The logs are", who.size() == 1 ? "it" : "them");
+}
+
+namespace {
+
+// Kinds that a healthy job may have.
+bool IsOfHealthyJobs(FindingKind kind) {
+  return kind == FindingKind::kRecompiles || kind == FindingKind::kGraphBreak ||
+         kind == FindingKind::kCacheBypassed || kind == FindingKind::kImportErrors;
+}
+
+void Order(std::vector<Finding>& findings) {
+  const auto key = [](const Finding& one) {
+    return std::tuple(one.severity, one.severity != FindingSeverity::kNote && !IsEnd(one.kind),
+                      one.severity == FindingSeverity::kWarning && IsOfHealthyJobs(one.kind),
+                      one.since_us.value_or(INT64_MAX), -static_cast<std::int64_t>(one.rank_count));
+  };
+  std::stable_sort(findings.begin(), findings.end(),
+                   [&](const Finding& a, const Finding& b) { return key(a) < key(b); });
+}
+
+Result<std::vector<Finding>> Find(Database& database, const FindingsOptions& options,
+                                  const RanksAnswer& ranks, const LiveJob* live) {
+  ASSIGN_OR_RETURN(const ReadTransaction transaction, ReadTransaction::Begin(database));
+  ASSIGN_OR_RETURN(FindingContext context, FindingContext::Make(database, options, ranks));
+  context.live = live;
+  if (context.job.participants().empty()) {
+    RETURN_IF_ERROR(FindIssuedCollectives(context));
+    RETURN_IF_ERROR(FindLateAtCollectives(context));
+    RETURN_IF_ERROR(FindImportErrors(context));
+  } else {
+    for (const FindingFamily family : kFamilies) RETURN_IF_ERROR(family(context));
+  }
+  if (live != nullptr) {
+    std::erase_if(context.findings,
+                  [](const Finding& finding) { return !IsSettledWhileRunning(finding.kind); });
+  }
+  for (Finding& finding : context.findings) {
+    if (!finding.launch) finding.launch = context.job.launch();
+    while (finding.detail.ends_with(' ')) finding.detail.pop_back();
+    SayDamage(context, finding);
+    SetId(finding);
+  }
+  Order(context.findings);
+  return std::move(context.findings);
+}
+
+Result<std::vector<Finding>> Find(Database& database, const FindingsOptions& options,
+                                  const LiveJob* live) {
+  ASSIGN_OR_RETURN(const ReadTransaction transaction, ReadTransaction::Begin(database));
+  RanksOptions ranks_options;
+  ranks_options.run = options.run;
+  ranks_options.launch = options.launch;
+  ranks_options.world_size = options.world_size;
+  Result<RanksAnswer> ranks = AnalyzeRanks(database, ranks_options);
+  if (ranks) return Find(database, options, *ranks, live);
+  // Dumps without logs answer what they can.
+  Result<Job> without_logs = Job::LoadWithoutLogs(database, options.run);
+  if (!without_logs || options.launch) return tl::unexpected<Error>(ranks.error());
+  RanksAnswer nobody;
+  nobody.cache.job = std::move(*without_logs);
+  return Find(database, options, nobody, live);
+}
+
+}  // namespace
+
+Result<std::vector<Finding>> FindFindings(Database& database, const FindingsOptions& options) {
+  return Find(database, options, nullptr);
+}
+
+Result<std::vector<Finding>> FindFindings(Database& database, const FindingsOptions& options,
+                                          const RanksAnswer& ranks) {
+  return Find(database, options, ranks, nullptr);
+}
+
+Result<std::vector<Finding>> FindLiveFindings(Database& database, const FindingsOptions& options,
+                                              const LiveJob& live) {
+  return Find(database, options, &live);
+}
+
+Result<std::vector<Finding>> FindLiveFindings(Database& database, const FindingsOptions& options,
+                                              const RanksAnswer& ranks, const LiveJob& live) {
+  return Find(database, options, ranks, &live);
+}
+
+}  // namespace tlparse

@@ -1,0 +1,62 @@
+// What is wrong with a run and why: one list, most urgent first. The answer of `tlparse findings`,
+// which other answers and the page also use.
+//
+// A finding is one cause, reported once; symptoms of a cause are its evidence. Findings are made
+// from rows of the database alone, for one launch; each earlier launch has one line on how it
+// ended. Only what a log shows is claimed: a log that ends inside a compile, without a record or
+// dump that names the end of the process, does not show whether the process died there or hung.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "facts/finding_kind.h"
+#include "store/database.h"
+
+namespace tlparse {
+
+struct FindingPlace {
+  std::string file;
+  std::int64_t line = 0;
+  std::string code;  // text of the line; empty: not in the log
+};
+
+// Strings may be empty.
+struct Finding {
+  // Made from kind, function, file, line and the cause without numbers; the same cause in another
+  // run has the same id.
+  std::string id;
+  FindingKind kind = FindingKind::kCompileFailed;
+  FindingSeverity severity = FindingSeverity::kNote;
+  std::string title;   // one sentence: who, what, where
+  std::string detail;  // one or two more
+  std::optional<std::int64_t> launch;
+  // The ranks in which the cause lies, ascending; empty: all of them, or logs without rank.
+  std::vector<std::int64_t> ranks;
+  std::size_t rank_count = 0;         // participants concerned
+  std::vector<std::string> logs;      // names of participants without rank
+  std::vector<std::string> compiles;  // labels
+  std::optional<std::int64_t> since_us;
+  std::optional<FindingPlace> place;
+  std::string cause;
+  std::string suggestion;  // what to try; "try" in JSON
+  std::vector<Finding> evidence;
+  std::string query;  // SQL that gives the rows behind it
+  // For the id, in addition to kind, place and cause.
+  std::string function;
+};
+
+struct FindingsOptions {
+  std::string run;                     // empty: the latest
+  std::optional<std::int64_t> launch;  // ordinal; nothing: the latest, and notes on earlier ones
+  std::optional<std::int64_t> world_size;  // how many ranks there should be
+};
+
+// Memory is that of the answers about ranks. kNotFound: no such run or launch.
+Result<std::vector<Finding>> FindFindings(Database& database, const FindingsOptions& options);
+
+}  // namespace tlparse

@@ -1,0 +1,257 @@
+// Graph breaks by place and cause, and frames that run eagerly because of one.
+#include "findings/graph_breaks.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "artifacts/common/text/python_traceback.h"
+#include "facts/cache/cause.h"
+#include "facts/compiles/advice.h"
+#include "facts/compiles/exceptions.h"
+#include "findings/context.h"
+
+namespace tlparse {
+namespace {
+
+// The graph breaks of one place and cause.
+struct Break {
+  std::set<RankIndex> ranks;
+  std::set<std::int32_t> slots;
+  std::vector<std::int64_t> ids, compile_ids;
+  std::string reason;
+  // That were compiled, in order; "A frame" of one without name.
+  std::vector<std::string> functions;
+  FindingPlace site;
+  std::size_t count = 0;
+  bool is_of_torch = true;  // each is in PyTorch's own code
+  std::optional<std::int64_t> since_us;
+};
+
+struct BreakKey {
+  std::string file;
+  std::int64_t line = 0;
+  std::string cause;
+  bool is_skipped = false;  // the frame runs eagerly as a whole
+  std::string site_file;    // the innermost frame; that above is the user's innermost
+  std::int64_t site_line = 0;
+  auto operator<=>(const BreakKey&) const = default;
+};
+
+using Breaks = std::map<BreakKey, Break>;
+
+// "torch_dynamo_resume_in_forward_at_20" → "forward": tracebacks have the function's own name.
+std::string_view NameInStack(std::string_view function) {
+  constexpr std::string_view kResume = "torch_dynamo_resume_in_", kAt = "_at_";
+  if (!function.starts_with(kResume)) return function;
+  function.remove_prefix(kResume.size());
+  return function.substr(0, function.rfind(kAt));
+}
+
+// Whether the break is in PyTorch's own code, with no code of the user between the compiled function
+// and the break, as in the forward of DistributedDataParallel.
+bool IsOfTorch(std::string_view stack, std::string_view function) {
+  const std::string_view name = NameInStack(function);
+  bool is_compiled = false, calls_user = false, is_of_torch = false;
+  while (!stack.empty()) {
+    const std::optional<PythonFrame> frame = ParseFrameLine(NextLine(stack));
+    if (!frame) continue;
+    is_compiled = is_compiled || (!name.empty() && frame->function == name);
+    const bool is_user = IsUserFile(frame->file);
+    calls_user = calls_user || (is_compiled && is_user);
+    // Python's own code breaks the graph for the code that calls it.
+    if (IsTorchFile(frame->file)) {
+      is_of_torch = true;
+    } else if (is_user || frame->file.find("-packages") != std::string_view::npos) {
+      is_of_torch = false;
+    }
+  }
+  return is_compiled && is_of_torch && !calls_user;
+}
+
+Result<Breaks> LoadBreaks(FindingContext& context, const std::set<std::int64_t>& eager) {
+  ASSIGN_OR_RETURN(Statement rows,
+                   context.database.Prepare(
+                       "SELECT g.compile_id, r.text, f.text, g.user_line, g.record_id, s.text "
+                       "FROM graph_break_row g LEFT JOIN text_row r ON r.id = g.reason_id "
+                       "LEFT JOIN text_row f ON f.id = g.user_file_id "
+                       "LEFT JOIN text_row s ON s.id = g.user_stack_id WHERE " +
+                       context.job.InLogs("g.record_id") + " ORDER BY g.record_id"));
+  Breaks breaks;
+  while (true) {
+    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
+    if (!has_row) return breaks;
+    const JobCompile* compile = context.job.FindCompile(rows.Int(0));
+    if (compile == nullptr) continue;
+    const FindingPlace site = SiteOfBreak(rows.Text(5));
+    Break& one = breaks[{std::string(rows.Text(2)), rows.Int(3), CauseOfBreak(rows.Text(1)),
+                         eager.contains(compile->id), site.file, site.line}];
+    one.ranks.insert(compile->participant);
+    if (compile->slot >= 0) one.slots.insert(compile->slot);
+    one.ids.push_back(rows.Int(4));
+    one.compile_ids.push_back(compile->id);
+    if (one.reason.empty()) {
+      one.reason = rows.Text(1);
+      one.site = site;
+    }
+    std::string function = context.FunctionOf(*compile);
+    if (function.empty()) function = "A frame";
+    if (std::find(one.functions.begin(), one.functions.end(), function) == one.functions.end())
+      one.functions.push_back(std::move(function));
+    ++one.count;
+    one.is_of_torch = one.is_of_torch && !eager.contains(compile->id) &&
+                      IsOfTorch(rows.Text(5), context.FunctionOf(*compile));
+    if (compile->start_us != 0 && (!one.since_us || compile->start_us < *one.since_us))
+      one.since_us = compile->start_us;
+  }
+}
+
+// "Twice in 1 compile.", "6 times over 3 ranks, in 2 compile ids."
+std::string CountText(const FindingContext& context, const Break& one) {
+  std::string text = Times(one.count);
+  if (text[0] >= 'a' && text[0] <= 'z') text[0] = static_cast<char>(text[0] - 'a' + 'A');
+  const bool has_several = one.ranks.size() > 1;
+  if (has_several)
+    text += fmt::format(" over {} {},", one.ranks.size(), context.HasRanks() ? "ranks" : "logs");
+  return text + fmt::format(" in {} compile{}{}.", one.slots.size(), has_several ? " id" : "",
+                            one.slots.size() == 1 ? "" : "s");
+}
+
+// "f", "f and g", "f, g and 3 more"
+std::string FunctionNames(const std::vector<std::string>& names) {
+  if (names.size() < 2) return names.front();
+  if (names.size() == 2) return names[0] + " and " + names[1];
+  return fmt::format("{}, {} and {} more", names[0], names[1], names.size() - 2);
+}
+
+// The line of the user's code that ran the library's code, if it is the same in all of them.
+Result<std::optional<FindingPlace>> CallerOf(FindingContext& context, const Break& one) {
+  constexpr std::size_t kMostAsked = 16;
+  std::optional<FindingPlace> caller;
+  for (std::size_t i = 0; i < one.compile_ids.size() && i < kMostAsked; ++i) {
+    ASSIGN_OR_RETURN(const std::optional<FindingPlace> own,
+                     UserCaller(context.database, one.compile_ids[i]));
+    if (!own || (caller && (caller->file != own->file || caller->line != own->line)))
+      return std::optional<FindingPlace>();
+    caller = own;
+  }
+  return caller;
+}
+
+Result<void> Report(FindingContext& context, const BreakKey& key, const Break& one) {
+  const std::vector<RankIndex> who(one.ranks.begin(), one.ranks.end());
+  Finding& finding =
+      context.Add(FindingKind::kGraphBreak,
+                  one.is_of_torch ? FindingSeverity::kNote : FindingSeverity::kWarning);
+  context.SetRanks(finding, who);
+  context.SetCompiles(finding, std::vector<std::int32_t>(one.slots.begin(), one.slots.end()));
+  if (one.functions.front() != "A frame") finding.function = one.functions.front();
+  finding.cause = key.cause;
+  finding.since_us = one.since_us;
+  const bool is_one = one.functions.size() == 1;
+  finding.title = FunctionNames(one.functions);
+  finding.title += !key.is_skipped ? (is_one ? " breaks the graph" : " break the graph")
+                   : is_one        ? " is not compiled, it runs eagerly: graph break"
+                                   : " are not compiled, they run eagerly: graph break";
+  if (!key.file.empty()) finding.place = FindingPlace{key.file, key.line, {}};
+  if (!key.file.empty() && !IsUserFile(key.file)) {
+    ASSIGN_OR_RETURN(const std::optional<FindingPlace> caller, CallerOf(context, one));
+    if (caller) finding.place = FindingPlace{caller->file, caller->line, {}};
+  }
+  finding.title += WhereOfBreak(finding.place, one.site) + ": " + Shorten(key.cause, 200);
+  if (one.count > 1) finding.detail = CountText(context, one);
+  AddBreakAdvice(finding, one.reason, one.site);
+  finding.query = fmt::format("SELECT * FROM graph_break WHERE record_id IN {}", IdList(one.ids));
+  return {};
+}
+
+bool IsInLibrary(const std::optional<FindingPlace>& place, const FindingPlace& site) {
+  return site.line > 0 && (!IsUserFile(site.file) ||
+                           (place && (site.file != place->file || site.line != place->line)));
+}
+
+}  // namespace
+
+FindingPlace SiteOfBreak(std::string_view stack) {
+  const std::optional<PythonFrame> frame = LastFrame(stack);
+  if (!frame) return {};
+  FindingPlace site{std::string(frame->file), frame->line, {}};
+  // The line below the last frame is its code.
+  const std::size_t at = stack.rfind("File \"");
+  std::string_view rest = stack.substr(std::min(at, stack.size()));
+  NextLine(rest);
+  site.code = FirstLineWithText(NextLine(rest));
+  return site;
+}
+
+std::string WhereOfBreak(const std::optional<FindingPlace>& place, const FindingPlace& site) {
+  if (!place) return {};
+  const bool is_elsewhere = site.line > 0 && (site.file != place->file || site.line != place->line);
+  return is_elsewhere ? fmt::format(" in {}, called from {}", PlaceText(site), PlaceText(*place))
+                      : " at " + PlaceText(*place);
+}
+
+void AddBreakAdvice(Finding& finding, std::string_view reason, const FindingPlace& site) {
+  const bool is_in_library = IsInLibrary(finding.place, site);
+  // A call in a library is not the user's to leave out; an option is.
+  finding.suggestion = is_in_library ? OptionHintOf(reason) : HintOf(reason);
+  if (const std::string link = LinkOf(reason); !link.empty())
+    finding.suggestion += (finding.suggestion.empty()          ? "see "
+                           : finding.suggestion.ends_with('.') ? " See "
+                                                               : "; see ") +
+                          link;
+  if (!is_in_library) {
+    if (finding.place) finding.place->code = site.code;
+    return;
+  }
+  const std::string explanation = ExplanationOf(reason);
+  finding.detail +=
+      fmt::format("{}The break is in code of {}, {}:{}{}{}.{}", finding.detail.empty() ? "" : " ",
+                  IsTorchFile(site.file) ? "PyTorch" : "a library", site.file, site.line,
+                  site.code.empty() ? "" : " (" + site.code + ")",
+                  finding.place && finding.place->file != site.file
+                      ? "; the place named is the nearest line of the user's code"
+                      : "",
+                  explanation.empty() ? "" : " PyTorch: " + explanation);
+}
+
+// Without fullgraph=True, which logs no break, an unsupported construct makes the frame run eagerly.
+Result<std::set<std::int64_t>> CompilesRunEagerly(FindingContext& context) {
+  ASSIGN_OR_RETURN(Statement rows,
+                   context.database.Prepare(
+                       "SELECT g.compile_id, r.text, EXISTS (SELECT 1 FROM failure_row f "
+                       "JOIN text_row t ON t.id = f.type_id WHERE f.compile_id = g.compile_id "
+                       "AND (t.text = 'Unsupported' OR t.text LIKE '%.Unsupported')) "
+                       "FROM graph_break_row g JOIN text_row r ON r.id = g.reason_id WHERE " +
+                       context.job.InLogs("g.record_id")));
+  std::set<std::int64_t> eager;
+  while (true) {
+    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
+    if (!has_row) return eager;
+    const JobCompile* compile = context.job.FindCompile(rows.Int(0));
+    if (compile == nullptr) continue;
+    if (IsSkippedFunction(rows.Text(1)) || compile->status == CompileStatus::kSkipped ||
+        (compile->status == CompileStatus::kFailed && rows.Int(2) != 0))
+      eager.insert(compile->id);
+  }
+}
+
+Result<void> FindGraphBreaks(FindingContext& context) {
+  ASSIGN_OR_RETURN(const std::set<std::int64_t> eager, CompilesRunEagerly(context));
+  ASSIGN_OR_RETURN(const Breaks breaks, LoadBreaks(context, eager));
+  for (const auto& entry : breaks) {  // clang 14: no structured binding in a lambda
+    const auto& key = entry.first;
+    const auto& one = entry.second;
+    const bool is_reported =
+        std::any_of(context.findings.begin(), context.findings.end(), [&](const Finding& other) {
+          return other.kind == FindingKind::kGraphBreakDivergence && other.place &&
+                 other.place->file == key.file && other.place->line == key.line;
+        });
+    if (!is_reported) RETURN_IF_ERROR(Report(context, key, one));
+  }
+  return {};
+}
+
+}  // namespace tlparse

@@ -1,0 +1,207 @@
+// Collectives that ranks really issued: not reached, another op, another call, stuck.
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "facts/collectives/issued.h"
+#include "findings/context.h"
+
+namespace tlparse {
+namespace {
+
+// The rows behind it.
+std::string QueryOf(const CollectiveFinding& problem) {
+  std::string group;
+  for (const char c : problem.group) group += c == '\'' ? std::string("''") : std::string(1, c);
+  return "SELECT rank, op, input_shapes, dtype, reduce_op, state, start_us, graph_id, file, line "
+         "FROM collective_run WHERE group_name = '" +
+         group + "' AND sequence_number = " + std::to_string(problem.sequence) +
+         " AND peer_id IS NULL ORDER BY rank";
+}
+
+bool IsOfSchedules(FindingKind kind) {
+  return kind == FindingKind::kCollectiveDivergence || kind == FindingKind::kCodeDivergence ||
+         kind == FindingKind::kGraphDivergence;
+}
+
+// Ranks that compiled something else, and that issued something else outside of compiled code: one
+// of the two may follow from the other.
+bool IsSameOddity(const Finding& earlier, const Finding& now) {
+  const bool is_divergence =
+      IsOfSchedules(earlier.kind) || earlier.kind == FindingKind::kInputDivergence ||
+      earlier.kind == FindingKind::kExtraCompile || earlier.kind == FindingKind::kMissingCompile ||
+      earlier.kind == FindingKind::kGraphBreakDivergence;
+  return is_divergence && earlier.severity != FindingSeverity::kNote && !now.ranks.empty() &&
+         earlier.ranks == now.ranks && now.severity == FindingSeverity::kError &&
+         now.compiles.empty();
+}
+
+// Two ranks whose tensors have other sizes, of which one was given these sizes when it compiled,
+// unlike most: that one is the odd one.
+bool ExplainsSizes(const Finding& earlier, const Finding& now, std::size_t known_ranks) {
+  constexpr std::string_view kSize = ": size ", kArrow = " → ";
+  if (earlier.kind != FindingKind::kInputDivergence || earlier.ranks.size() != 1 ||
+      now.kind != FindingKind::kCollectiveDivergence || now.severity != FindingSeverity::kError ||
+      known_ranks != 2 || earlier.ranks == now.ranks)
+    return false;
+  const std::size_t size = earlier.cause.find(kSize);
+  const std::size_t arrow = earlier.cause.find(kArrow, size);
+  if (size == std::string::npos || arrow == std::string::npos) return false;
+  std::string own = earlier.cause.substr(arrow + kArrow.size());
+  own = own.substr(0, own.find(']') + 1);
+  return !own.empty() && now.detail.find(own) != std::string::npos;
+}
+
+// Where the schedules know no majority, a finding of theirs names both sides; what was issued may
+// name one of them.
+bool IsSameCause(const Finding& earlier, const Finding& now) {
+  const bool is_of_all = earlier.ranks.empty() && earlier.logs.empty();
+  const bool is_among_its_ranks =
+      earlier.ranks == now.ranks || (is_of_all && !now.ranks.empty()) ||
+      (!now.ranks.empty() && std::includes(earlier.ranks.begin(), earlier.ranks.end(),
+                                           now.ranks.begin(), now.ranks.end()));
+  return IsOfSchedules(earlier.kind) && now.kind == FindingKind::kCollectiveDivergence &&
+         is_among_its_ranks && !now.compiles.empty() &&
+         std::find(earlier.compiles.begin(), earlier.compiles.end(), now.compiles.front()) !=
+             earlier.compiles.end();
+}
+
+// A schedule that differs explains that its collectives were issued in another order, if nothing
+// hangs: the earlier finding names the rank that differs.
+bool Explains(const Finding& earlier, const Finding& now) {
+  return now.severity == FindingSeverity::kNote && IsOfSchedules(earlier.kind) &&
+         !now.compiles.empty() && !earlier.ranks.empty() &&
+         std::includes(now.ranks.begin(), now.ranks.end(), earlier.ranks.begin(),
+                       earlier.ranks.end()) &&
+         std::find(earlier.compiles.begin(), earlier.compiles.end(), now.compiles.front()) !=
+             earlier.compiles.end();
+}
+
+bool IsEndOf(const Finding& earlier, const std::vector<std::int64_t>& ranks) {
+  return (earlier.kind == FindingKind::kCompileFailed ||
+          earlier.kind == FindingKind::kStoppedFirst) &&
+         !ranks.empty() &&
+         std::includes(earlier.ranks.begin(), earlier.ranks.end(), ranks.begin(), ranks.end());
+}
+
+// Whether the log of each of these ranks ends inside a compile, or that failed: what the rank issues
+// after it is not reached.
+bool EndInside(const FindingContext& context, const std::vector<std::int64_t>& ranks) {
+  for (const RankIndex one : context.All()) {
+    const std::optional<std::int64_t>& rank =
+        context.job.participants()[static_cast<std::size_t>(one)].rank;
+    const RankState state = context.StatusOf(one).state;
+    if (rank && std::binary_search(ranks.begin(), ranks.end(), *rank) &&
+        state != RankState::kCompiling && state != RankState::kFailed)
+      return false;
+  }
+  return true;
+}
+
+// The finding that explains it, itself or by its evidence; nullptr: none.
+Finding* Explanation(FindingContext& context, const Finding& now, std::size_t known_ranks) {
+  const bool is_cut_off =
+      now.kind == FindingKind::kCollectiveNotReached && EndInside(context, now.ranks);
+  for (Finding& earlier : context.findings) {
+    if (is_cut_off && IsEndOf(earlier, now.ranks)) return &earlier;
+    if (ExplainsSizes(earlier, now, known_ranks) || Explains(earlier, now) ||
+        std::any_of(earlier.evidence.begin(), earlier.evidence.end(),
+                    [&](const Finding& evidence) { return Explains(evidence, now); }))
+      return &earlier;
+  }
+  return nullptr;
+}
+
+Finding FindingOf(const FindingContext& context, const IssuedJob& job,
+                  const CollectiveFinding& problem) {
+  Finding finding;
+  finding.kind = problem.kind;
+  finding.severity = problem.severity;
+  finding.title = problem.title;
+  finding.detail = problem.detail;
+  finding.launch = context.job.launch();
+  for (const std::size_t index : problem.ranks) {
+    const IssuingRank& rank = job.ranks[index];
+    rank.rank ? finding.ranks.push_back(*rank.rank) : finding.logs.push_back(rank.name);
+  }
+  std::sort(finding.ranks.begin(), finding.ranks.end());
+  finding.rank_count = problem.ranks.empty() ? job.known_ranks : problem.ranks.size();
+  if (!problem.label.empty()) finding.compiles.push_back(problem.label);
+  finding.since_us = problem.since_us;
+  if (!problem.file.empty()) finding.place = FindingPlace{problem.file, problem.line, {}};
+  finding.cause = problem.cause;
+  finding.suggestion = problem.advice;
+  finding.function = problem.function;
+  finding.query = QueryOf(problem);
+  return finding;
+}
+
+// Whether a finding about the compiles of these ranks, or about their start, explains that they came
+// late to a collective.
+bool ExplainsDelay(const Finding& earlier, const Finding& late, const LateArrival& arrival) {
+  if (earlier.ranks != late.ranks || earlier.logs != late.logs) return false;
+  switch (earlier.kind) {
+    case FindingKind::kLateRank:
+      return arrival.is_first;
+    case FindingKind::kColdCache:
+    case FindingKind::kCacheBypassed:
+    case FindingKind::kExtraCompile:
+    case FindingKind::kRecompiles:
+    case FindingKind::kSlowRank:
+      return arrival.has_compiled;
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
+Result<void> FindIssuedCollectives(FindingContext& context) {
+  ASSIGN_OR_RETURN(context.issued,
+                   LoadIssued(context.database, context.job.run_id(), context.job.launch()));
+  const IssuedJob& job = context.issued;
+  ASSIGN_OR_RETURN(const std::vector<CollectiveFinding> problems,
+                   FindIssuedProblems(context.database, job));
+  for (const CollectiveFinding& problem : problems) {
+    Finding finding = FindingOf(context, job, problem);
+    if (Finding* const explanation = Explanation(context, finding, job.known_ranks)) {
+      explanation->severity = std::min(explanation->severity, finding.severity);
+      explanation->evidence.push_back(std::move(finding));
+      continue;
+    }
+    // A finding of the schedules with the same cause becomes evidence, and one that says no more than
+    // that the log of such a rank ends before the others'.
+    const auto is_part = [&](const Finding& earlier) {
+      return IsSameCause(earlier, finding) || IsSameOddity(earlier, finding) ||
+             (finding.kind == FindingKind::kCollectiveNotReached &&
+              earlier.kind == FindingKind::kStoppedFirst && earlier.ranks == finding.ranks);
+    };
+    for (auto earlier = context.findings.begin(); earlier != context.findings.end();) {
+      if (!is_part(*earlier)) {
+        ++earlier;
+        continue;
+      }
+      finding.evidence.push_back(std::move(*earlier));
+      earlier = context.findings.erase(earlier);
+    }
+    context.findings.push_back(std::move(finding));
+  }
+  return {};
+}
+
+Result<void> FindLateAtCollectives(FindingContext& context) {
+  ASSIGN_OR_RETURN(const std::vector<LateArrival> arrivals,
+                   FindLateArrivals(context.database, context.issued));
+  const std::size_t earlier_count = context.findings.size();
+  for (const LateArrival& arrival : arrivals) {
+    Finding finding = FindingOf(context, context.issued, arrival.finding);
+    const auto end = context.findings.begin() + static_cast<std::ptrdiff_t>(earlier_count);
+    const auto explanation = std::find_if(
+        context.findings.begin(), end,
+        [&](const Finding& earlier) { return ExplainsDelay(earlier, finding, arrival); });
+    (explanation != end ? explanation->evidence : context.findings).push_back(std::move(finding));
+  }
+  return {};
+}
+
+}  // namespace tlparse

@@ -1,0 +1,129 @@
+// Differences that every rank, or each of several groups of ranks, has: parts of a model, or a
+// constant computed from the rank. No rank is reported as the odd one.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "facts/cache/cause.h"
+#include "facts/ranks/rank_votes.h"
+#include "findings/divergences.h"
+
+namespace tlparse {
+
+bool IsOfConfiguration(const RankAspect& aspect) {
+  return aspect.area == "build" || aspect.area == "options" || aspect.cause == CauseKind::kBuild ||
+         aspect.cause == CauseKind::kConfig || aspect.cause == CauseKind::kSetting;
+}
+
+namespace {
+
+bool IsOfCompiles(const RankAspect& aspect) {
+  return aspect.area == "compiles" && aspect.cause == CauseKind::kMissingCompile;
+}
+
+// Ranks with equal ones differ from the reference alike.
+std::string GroupOf(const RankAspect& aspect) { return aspect.text + '\n' + aspect.group; }
+
+std::string TextOfAspects(const RankClass& one) {
+  std::string text;
+  for (const RankAspect& aspect : one.aspects) text += aspect.area + ':' + aspect.text + '\n';
+  return text;
+}
+
+}  // namespace
+
+// Takes these aspects out of the classes, reports them once, and joins classes that differ in
+// nothing else.
+void DivergenceFinder::TakeOutOwnThings() {
+  std::map<Thing, std::set<std::string>> texts;
+  for (const RankClass& one : classes_) {
+    for (const RankAspect& aspect : one.aspects) {
+      if (IsVote(aspect) && !one.is_damaged) texts[ThingOf(aspect)].insert(GroupOf(aspect));
+    }
+  }
+  // The reference and two others.
+  const auto is_own = [&](const RankAspect& aspect) {
+    if (!IsVote(aspect) || IsOfConfiguration(aspect) || texts[ThingOf(aspect)].size() < 2)
+      return false;
+    return !aspect.has_majority || (aspect.area == "compiles" && !IsOfCompiles(aspect));
+  };
+  std::vector<OwnThing> own;
+  bool has_parts = false;  // of a model
+  for (std::size_t i = 0; i < classes_.size(); ++i) {
+    for (const RankAspect& aspect : classes_[i].aspects) {
+      if (!is_own(aspect)) continue;
+      has_parts = has_parts ||
+                  ((aspect.area == "graphs" || aspect.area == "compiles") && !aspect.is_of_numbers);
+      own.push_back({i, aspect});
+    }
+  }
+  if (own.empty()) return;
+  std::map<std::string, std::size_t> known;
+  std::vector<RankClass> joined;
+  for (RankClass& one : classes_) {
+    std::erase_if(one.aspects, [&](const RankAspect& aspect) {
+      return is_own(aspect) || (has_parts && IsOfCompiles(aspect));
+    });
+    const auto [found, is_new] = known.try_emplace(TextOfAspects(one), joined.size());
+    if (is_new) {
+      joined.push_back(std::move(one));
+      continue;
+    }
+    std::vector<RankIndex>& ranks = joined[found->second].ranks;
+    ranks.insert(ranks.end(), one.ranks.begin(), one.ranks.end());
+    std::sort(ranks.begin(), ranks.end());
+  }
+  classes_ = std::move(joined);
+  TellOwnThings(own);
+}
+
+void DivergenceFinder::TellOwnThings(const std::vector<OwnThing>& own) {
+  std::set<std::int32_t> slots;
+  // What a class has of a thing may be several differences.
+  std::map<Thing, std::map<std::size_t, std::string>> texts;
+  for (const OwnThing& one : own) {
+    slots.insert(one.aspect.slots.begin(), one.aspect.slots.end());
+    texts[ThingOf(one.aspect)][one.of_class] += GroupOf(one.aspect) + '\n';
+  }
+  std::size_t groups = 0;
+  for (const auto& [thing, by_class] : texts) {
+    std::set<std::string> different;
+    for (const auto& [of_class, text] : by_class) different.insert(text);
+    groups = std::max(groups, different.size() + 1);
+  }
+  Finding& finding = context_.Add(FindingKind::kGraphDivergence, FindingSeverity::kNote);
+  context_.SetRanks(finding, context_.All());
+  std::vector<std::int32_t> ordered(slots.begin(), slots.end());
+  std::sort(ordered.begin(), ordered.end(), [&](std::int32_t a, std::int32_t b) {
+    return job_.SlotPosition(a) < job_.SlotPosition(b);
+  });
+  const std::string where = context_.SetCompiles(finding, ordered);
+  const std::size_t count = job_.participants().size();
+  const RankAspect& first = own.front().aspect;
+  const bool is_of_inputs = first.cause == CauseKind::kInputs;
+  const std::string in = where.empty() ? std::string() : (is_of_inputs ? " of " : " in ") + where;
+  finding.title = groups >= count
+                      ? fmt::format("Each of the {} ranks has {} of its own{}", count,
+                                    is_of_inputs             ? "inputs"
+                                    : first.area == "graphs" ? "a graph"
+                                                             : "a version",
+                                    in)
+                      : fmt::format("The {} ranks have {} different {}{}", count, groups,
+                                    is_of_inputs             ? "inputs"
+                                    : first.area == "graphs" ? "graphs"
+                                                             : "versions",
+                                    in);
+  finding.cause = "ranks fall into groups";
+  if (!first.file.empty()) finding.place = FindingPlace{first.file, first.line, {}};
+  finding.detail = fmt::format(
+      "The first that differs: {}. {} 'tlparse ranks' has the groups and what sets them apart.",
+      first.text,
+      first.is_of_numbers ? "As where the rank is part of a computation."
+                          : "As in a job whose ranks hold parts of a model each.");
+  finding.query = "SELECT * FROM rank_summary WHERE " + context_.OfLaunch();
+}
+
+}  // namespace tlparse

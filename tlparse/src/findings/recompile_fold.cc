@@ -1,0 +1,112 @@
+#include "findings/recompile_fold.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace tlparse {
+namespace {
+
+// Whether two findings are about the same function on the same ranks. Where there is no majority, a
+// divergence names both sides.
+bool IsOfSame(const Finding& other, const Finding& own) {
+  if (own.ranks.empty() || other.function != own.function) return false;
+  return other.ranks == own.ranks ||
+         ((other.ranks.empty() || std::includes(other.ranks.begin(), other.ranks.end(),
+                                                own.ranks.begin(), own.ranks.end())) &&
+          std::find_first_of(other.compiles.begin(), other.compiles.end(), own.compiles.begin(),
+                             own.compiles.end()) != other.compiles.end());
+}
+
+bool IsCompile(const Finding& finding) {
+  return finding.kind == FindingKind::kExtraCompile || finding.kind == FindingKind::kMissingCompile;
+}
+
+// Divergences that recompiles of the function can stand for, or follow from.
+bool IsDivergence(const Finding& finding, bool has_several) {
+  return IsCompile(finding) || finding.kind == FindingKind::kInputDivergence ||
+         (has_several && finding.kind == FindingKind::kGraphDivergence);
+}
+
+void TakeAdvice(Finding& other, const Finding& own) {
+  if (!other.place) other.place = own.place;
+  if (other.suggestion.empty()) other.suggestion = own.suggestion;
+}
+
+// `own` takes the place of `other`, whose evidence becomes its own.
+void Replace(Finding& other, Finding own) {
+  own.severity = std::min(own.severity, other.severity);
+  if (other.since_us && (!own.since_us || *other.since_us < *own.since_us))
+    own.since_us = other.since_us;
+  std::vector<Finding> evidence = std::move(other.evidence);
+  other.evidence.clear();
+  // The limit says what follows from the recompiles that are one more divergence.
+  if (!IsCompile(other) || own.kind == FindingKind::kRecompileLimit)
+    own.evidence.push_back(std::move(other));
+  for (Finding& one : evidence) {
+    const bool is_said = IsCompile(one) && IsOfSame(one, own) && IsCompile(own);
+    if (!is_said) own.evidence.push_back(std::move(one));
+  }
+  other = std::move(own);
+}
+
+}  // namespace
+
+void AddRecompiles(FindingContext& context, Finding own, bool has_several) {
+  const auto is_same = [&](const Finding& other) {
+    return IsDivergence(other, has_several) && IsOfSame(other, own);
+  };
+  const bool is_odd = own.kind != FindingKind::kRecompiles;
+  // While the job runs, compiles of some ranks only are not reported.
+  if (context.live != nullptr) {
+    context.findings.push_back(std::move(own));
+    return;
+  }
+  for (Finding& other : context.findings) {
+    if (is_same(other)) {
+      TakeAdvice(other, own);
+      if (is_odd && has_several) {
+        Replace(other, std::move(own));
+      } else if (has_several) {
+        other.evidence.push_back(std::move(own));
+      }
+      return;
+    }
+    const auto found = std::find_if(other.evidence.begin(), other.evidence.end(), is_same);
+    if (found == other.evidence.end()) continue;
+    TakeAdvice(*found, own);
+    if (!has_several) return;
+    if (!is_odd) {
+      other.evidence.push_back(std::move(own));
+      return;
+    }
+    Finding evidence = std::move(*found);
+    other.evidence.erase(found);
+    // Another option or graph explains recompiles; what the function was given first, or another
+    // compile, does not, nor does anything explain that the limit was reached.
+    const bool is_first = own.kind == FindingKind::kRecompileLimit
+                              ? IsDivergence(other, true)
+                              : IsCompile(other) || (other.kind == FindingKind::kInputDivergence &&
+                                                     other.function == own.function);
+    Replace(evidence, std::move(own));
+    if (is_first) {
+      std::swap(other, evidence);
+      other.severity = std::min(other.severity, evidence.severity);
+      for (Finding& one : evidence.evidence) other.evidence.push_back(std::move(one));
+      evidence.evidence.clear();
+    }
+    other.evidence.push_back(std::move(evidence));
+    return;
+  }
+  // Another function that the same ranks recompiled.
+  const auto same_ranks =
+      std::find_if(context.findings.begin(), context.findings.end(), [&](const Finding& other) {
+        return is_odd && other.severity != FindingSeverity::kNote && other.ranks == own.ranks &&
+               !own.ranks.empty() &&
+               (other.kind == FindingKind::kExtraCompile ||
+                other.kind == FindingKind::kRecompileLimit);
+      });
+  (same_ranks == context.findings.end() ? context.findings : same_ranks->evidence)
+      .push_back(std::move(own));
+}
+
+}  // namespace tlparse

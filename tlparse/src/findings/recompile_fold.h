@@ -1,0 +1,13 @@
+// Where the recompiles of a function stand among the findings. Internal to analysis/findings.
+#pragma once
+
+#include "findings/context.h"
+
+namespace tlparse {
+
+// Adds the finding on the recompiles of a function. Recompiles on some ranks only are a divergence:
+// where that is reported already, the two become one. `has_several`: several recompiles, or the
+// limit: they say more than the divergence.
+void AddRecompiles(FindingContext& context, Finding own, bool has_several);
+
+}  // namespace tlparse

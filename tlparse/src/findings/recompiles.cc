@@ -1,0 +1,359 @@
+// Functions that were compiled again: how often, on which ranks, what varied, and how many attempts
+// the limit refused.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "artifacts/common/text/python_traceback.h"
+#include "artifacts/common/text/recompile_limit.h"
+#include "facts/cache/cause.h"
+#include "facts/compiles/advice.h"
+#include "facts/compiles/recompile_reasons.h"
+#include "facts/compiles/recompile_texts.h"
+#include "facts/text/guard_text.h"
+#include "findings/context.h"
+#include "findings/recompile_fold.h"
+
+namespace tlparse {
+namespace {
+
+// The recompiles of one function.
+struct Function {
+  std::string name, file;
+  std::int64_t line = 0;
+  std::map<RankIndex, std::size_t> count_of;    // recompiles that were made
+  std::map<RankIndex, std::size_t> refused_of;  // attempts that the limit refused
+  std::map<std::pair<RankIndex, std::string>, std::size_t> silent_of_frame;  // of those, by frame
+  std::map<RankIndex, std::vector<std::int64_t>> ids_of;
+  std::vector<std::int64_t> refused_ids;
+  std::map<RankIndex, std::set<std::int32_t>> slots_of;
+  std::set<RankIndex> having;  // ranks that compiled it
+  // The ranks that are reported: all that recompiled it, or those that did so more than the others.
+  std::vector<RankIndex> who;
+  std::vector<RankIndex> usual;       // the others; empty: there are none
+  std::vector<Recompile> recompiles;  // of the first of them, in order
+  std::vector<std::int64_t> shown_ids;
+  FindingPlace place;
+  std::optional<std::int64_t> since_us;
+  bool is_hard_limit = false;
+  bool is_silent_limit = false;  // the log does not tell whether fullgraph=True makes it an error
+  std::string limit_compile;     // the first that the limit refused
+
+  bool IsLimit() const { return !limit_compile.empty(); }
+};
+
+using FunctionKey = std::tuple<std::string, std::string, std::int64_t>;
+using Functions = std::map<FunctionKey, Function>;
+
+FunctionKey KeyOf(const FindingContext& context, const JobCompile& compile) {
+  const std::string& name = context.FunctionOf(compile);
+  // Without a name the label's frame distinguishes functions.
+  const std::string& label = context.job.string(compile.label_id);
+  return {name.empty() ? "frame " + label.substr(0, label.rfind('/')) : name,
+          compile.file_id < 0 ? std::string() : context.job.string(compile.file_id), compile.line};
+}
+
+Function& Of(const FindingContext& context, const JobCompile& compile, Functions& functions) {
+  const FunctionKey key = KeyOf(context, compile);
+  Function& function = functions[key];
+  std::tie(function.name, function.file, function.line) = key;
+  return function;
+}
+
+Result<void> LoadEntries(FindingContext& context, const std::set<std::int64_t>& refused,
+                         Function& function) {
+  constexpr std::size_t kMostShown = 1000;
+  function.shown_ids = function.ids_of[function.who.front()];
+  if (function.shown_ids.size() > kMostShown) function.shown_ids.resize(kMostShown);
+  for (const std::int64_t id : function.shown_ids) {
+    Recompile& one = function.recompiles.emplace_back();
+    const JobCompile& compile = *context.job.FindCompile(id);
+    one.label = context.job.string(compile.label_id);
+    if (compile.generation > 0) one.label += fmt::format(" (after reset {})", compile.generation);
+    one.is_refused = refused.contains(id);
+    ASSIGN_OR_RETURN(one.entries, LoadFailedEntries(context.database, id));
+    if (one.entries.empty() || !function.place.file.empty()) continue;
+    const FailedEntry& newest = one.entries.front();
+    if (!newest.file.empty()) function.place = {newest.file, newest.line, newest.reason.code};
+  }
+  return {};
+}
+
+// How much a rank recompiled a function: whether the limit refused it, and how often.
+using Extent = std::pair<bool, std::size_t>;
+
+Extent ExtentOf(const Function& function, RankIndex rank) {
+  const auto count = function.count_of.find(rank);
+  return {function.refused_of.contains(rank), count == function.count_of.end() ? 0 : count->second};
+}
+
+// Ranks that recompiled it more than most, or than the other half, or that alone reached the limit,
+// are the odd ones.
+void ChooseWho(const FindingContext& context, Function& function) {
+  for (const auto& [rank, count] : function.count_of) function.who.push_back(rank);
+  // While the job runs, the others may come to it later.
+  if (!context.HasRanks() || context.live != nullptr) return;
+  std::map<Extent, std::vector<RankIndex>> groups;
+  std::size_t count = 0;
+  for (const RankIndex rank : function.having) {
+    const LogDamage& damage = context.ranks.damage;
+    if (!context.job.participants()[static_cast<std::size_t>(rank)].rank ||
+        damage.EndsEarly(context.job, rank) || damage.AreDamaged({rank}))
+      continue;
+    groups[ExtentOf(function, rank)].push_back(rank);
+    ++count;
+  }
+  // Of two halves the one that did so less.
+  const auto usual = std::find_if(groups.begin(), groups.end(),
+                                  [&](const auto& one) { return 2 * one.second.size() >= count; });
+  if (usual == groups.end()) return;
+  std::vector<RankIndex> more;
+  for (const RankIndex rank : function.who) {
+    if (ExtentOf(function, rank) > usual->first) more.push_back(rank);
+  }
+  if (more.empty()) return;
+  function.who = std::move(more);
+  function.usual = usual->second;
+}
+
+Result<void> LoadReasons(FindingContext& context, const std::set<std::int64_t>& refused,
+                         Functions& functions) {
+  ASSIGN_OR_RETURN(
+      Statement rows,
+      context.database.Prepare("SELECT compile_id FROM recompile_row WHERE ordinal = 0 AND " +
+                               context.job.InLogs("record_id") + " ORDER BY record_id"));
+  while (true) {
+    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
+    if (!has_row) break;
+    const JobCompile* compile = context.job.FindCompile(rows.Int(0));
+    if (compile == nullptr) continue;
+    Function& function = Of(context, *compile, functions);
+    std::size_t& count = function.count_of[compile->participant];
+    if (!refused.contains(compile->id)) ++count;
+    if (compile->slot >= 0) function.slots_of[compile->participant].insert(compile->slot);
+    function.ids_of[compile->participant].push_back(compile->id);
+    if (compile->start_us != 0 && (!function.since_us || compile->start_us < *function.since_us))
+      function.since_us = compile->start_us;
+  }
+  for (const JobCompile& compile : context.job.compiles()) {
+    const auto found = functions.find(KeyOf(context, compile));
+    if (found != functions.end()) found->second.having.insert(compile.participant);
+  }
+  for (auto& [key, function] : functions) {
+    ChooseWho(context, function);
+    RETURN_IF_ERROR(LoadEntries(context, refused, function));
+  }
+  return {};
+}
+
+// Returns the compiles that the limit refused.
+Result<std::set<std::int64_t>> LoadLimits(FindingContext& context, Functions& functions) {
+  ASSIGN_OR_RETURN(
+      Statement rows,
+      context.database.Prepare(
+          "SELECT f.compile_id, t.text, r.text "
+          "FROM failure_row f LEFT JOIN text_row t ON t.id = f.type_id "
+          "LEFT JOIN text_row r ON r.id = f.reason_id WHERE f.type_id IS NOT NULL AND " +
+          context.job.InLogs("f.record_id") + " ORDER BY f.record_id"));
+  std::set<std::int64_t> refused;
+  while (true) {
+    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
+    if (!has_row) return refused;
+    const JobCompile* compile = context.job.FindCompile(rows.Int(0));
+    if (compile == nullptr || !IsRecompileLimit(rows.Text(1), rows.Text(2))) continue;
+    if (!refused.insert(compile->id).second) continue;
+    Function& function = Of(context, *compile, functions);
+    const std::string& label = context.job.string(compile->label_id);
+    function.is_hard_limit = function.is_hard_limit || IsHardRecompileLimit(rows.Text(1));
+    if (IsSilentRecompileLimit(rows.Text(1))) {
+      function.is_silent_limit = true;
+      // A function that runs eagerly is not tried again: its caller got an exception.
+      if (++function.silent_of_frame[{compile->participant, label.substr(0, label.rfind('/'))}] > 1)
+        function.is_hard_limit = true;
+    }
+    if (function.limit_compile.empty()) function.limit_compile = label;
+    function.count_of.try_emplace(compile->participant, 0);
+    ++function.refused_of[compile->participant];
+    function.refused_ids.push_back(compile->id);
+    if (compile->slot >= 0) function.slots_of[compile->participant].insert(compile->slot);
+  }
+}
+
+// The least and the most of the ranks.
+struct Range {
+  std::size_t least = SIZE_MAX, most = 0;
+};
+
+Range RangeOf(const std::map<RankIndex, std::size_t>& counts, const std::vector<RankIndex>& who) {
+  Range range;
+  for (const RankIndex rank : who) {
+    const auto count = counts.find(rank);
+    range.least = std::min(range.least, count == counts.end() ? 0 : count->second);
+    range.most = std::max(range.most, count == counts.end() ? 0 : count->second);
+  }
+  return range;
+}
+
+// "once", "3 times", "3 to 4 times"
+std::string TimesText(const Range& range) {
+  return range.least == range.most ? Times(range.most)
+                                   : fmt::format("{} to {} times", range.least, range.most);
+}
+
+// "; 4 further attempts were refused: …"
+std::string LimitText(const Function& function, bool has_recompiles) {
+  const Range range = RangeOf(function.refused_of, function.who);
+  const std::string count = range.least == range.most
+                                ? std::to_string(range.most)
+                                : fmt::format("{} to {}", range.least, range.most);
+  const bool is_one = range.most == 1;
+  return fmt::format(
+      "{}{} {}attempt{} {} refused at the recompile limit{}", has_recompiles ? "; " : ": ", count,
+      has_recompiles ? "further " : "", is_one ? "" : "s", is_one ? "was" : "were",
+      function.is_hard_limit ? ", which is an error with fullgraph=True"
+      : function.is_silent_limit
+          ? ": it runs eagerly from then on where no compile fits, or fails with fullgraph=True"
+          : ": it runs eagerly from then on where no compile fits");
+}
+
+// Where the guards came from, else where the function begins.
+std::optional<FindingPlace> PlaceOf(const Function& function) {
+  // A guard on a library's state is due to the function that was compiled.
+  if (function.place.file.empty() ||
+      (!IsUserFile(function.place.file) && IsUserFile(function.file))) {
+    if (function.file.empty()) return std::nullopt;
+    return FindingPlace{function.file, function.line, {}};
+  }
+  FindingPlace place = function.place;
+  // libtrace says what the value was before the place: "x.size(0) is 256, model.py".
+  if (const std::size_t comma = place.file.rfind(", "); comma != std::string::npos)
+    place.file.erase(0, comma + 2);
+  place.file = WholePath(place.file, function.file);
+  return place;
+}
+
+// "Only rank 2 recompiled f: 7 times", "Rank 2 recompiled f 7 times, ranks 0,1 once"
+std::string TitleOfOdd(const FindingContext& context, const Function& function,
+                       const std::string& varied) {
+  const Range range = RangeOf(function.count_of, function.who);
+  const Range usual = RangeOf(function.count_of, function.usual);
+  const std::string brackets = varied.empty() ? "" : fmt::format(" ({})", varied);
+  if (range.most == 0)
+    return fmt::format("Only {} had a compile of {} refused", context.WhoInside(function.who),
+                       function.name);
+  if (usual.most > 0)
+    return fmt::format("{} recompiled {} {}{}, {} {}", context.Who(function.who), function.name,
+                       TimesText(range), brackets, context.WhoInside(function.usual),
+                       TimesText(usual));
+  return fmt::format("Only {} recompiled {}: {}{}{}", context.WhoInside(function.who),
+                     function.name, TimesText(range), function.who.size() == 1 ? "" : " each",
+                     brackets);
+}
+
+// The whole of a path that is cut, "…/modules/linear.py", if one file of the stacks ends so.
+Result<void> CompletePath(FindingContext& context, FindingPlace& place) {
+  constexpr std::string_view kCut = "…";
+  if (!place.file.starts_with(kCut)) return {};
+  ASSIGN_OR_RETURN(Statement files,
+                   context.database.Prepare("SELECT DISTINCT file FROM stack_frame "
+                                            "WHERE substr(file, -length(?1)) = ?1 LIMIT 2"));
+  const std::string end = place.file.substr(kCut.size());
+  files.Bind(1, end);
+  ASSIGN_OR_RETURN(const bool has_one, files.Step());
+  if (!has_one) return {};
+  std::string whole(files.Text(0));
+  ASSIGN_OR_RETURN(const bool has_several, files.Step());
+  if (!has_several) place.file = std::move(whole);
+  return {};
+}
+
+std::string TitleOf(const FindingContext& context, const Function& function) {
+  const std::string varied = Varied(function.recompiles);
+  const std::vector<RankIndex>& who = function.who;
+  const Range range = RangeOf(function.count_of, who);
+  std::string title = function.name;
+  if (!function.usual.empty()) {
+    title = TitleOfOdd(context, function, varied);
+  } else if (range.most > 0) {
+    title += " was recompiled " + TimesText(range);
+    if (context.job.HasSeveral() && context.HasRanks())
+      title += who.size() == 1 ? " on " + context.WhoInside(who)
+               : who.size() == context.job.participants().size()
+                   ? fmt::format(" on each of the {} ranks", who.size())
+                   : " on each of " + context.WhoInside(who);
+    else if (context.job.HasSeveral())
+      title += who.size() == 1 ? " in " + context.WhoInside(who)
+                               : fmt::format(" in each of {} logs", who.size());
+    if (!varied.empty()) title += fmt::format(" ({})", varied);
+  }
+  if (function.IsLimit()) title += LimitText(function, range.most > 0);
+  return title;
+}
+
+Result<Finding> Make(FindingContext& context, const Function& function) {
+  const bool is_repeated = RangeOf(function.count_of, function.who).most > 1;
+  const bool is_odd = !function.usual.empty();
+  Finding finding;
+  finding.kind = function.IsLimit() ? FindingKind::kRecompileLimit
+                 : is_odd           ? FindingKind::kExtraCompile
+                                    : FindingKind::kRecompiles;
+  finding.severity = function.is_hard_limit                        ? FindingSeverity::kError
+                     : function.IsLimit() || is_repeated || is_odd ? FindingSeverity::kWarning
+                                                                   : FindingSeverity::kNote;
+  finding.launch = context.job.launch();
+  context.SetRanks(finding, function.who);
+  std::set<std::int32_t> slots;
+  std::vector<std::int64_t> ids;
+  for (const RankIndex rank : function.who) {
+    if (const auto own = function.slots_of.find(rank); own != function.slots_of.end())
+      slots.insert(own->second.begin(), own->second.end());
+    if (const auto own = function.ids_of.find(rank); own != function.ids_of.end())
+      ids.insert(ids.end(), own->second.begin(), own->second.end());
+  }
+  if (ids.empty()) ids = function.refused_ids;
+  context.SetCompiles(finding, std::vector<std::int32_t>(slots.begin(), slots.end()));
+  finding.function = function.name;
+  finding.since_us = function.since_us;
+  finding.title = TitleOf(context, function);
+  finding.cause = Varied(function.recompiles);
+  finding.place = PlaceOf(function);
+  if (finding.place) RETURN_IF_ERROR(CompletePath(context, *finding.place));
+  if (finding.place && !IsUserFile(finding.place->file) && !function.shown_ids.empty()) {
+    ASSIGN_OR_RETURN(const std::optional<FindingPlace> caller,
+                     UserCaller(context.database, function.shown_ids.front()));
+    if (caller) {
+      finding.detail = fmt::format(
+          "The function is of a library, {}:{}; the place named is the "
+          "line of the user's code that ran it. ",
+          finding.place->file, finding.place->line);
+      finding.place = caller;
+    }
+  }
+  if (function.IsLimit())
+    finding.detail +=
+        fmt::format("The first compile that was refused: {}. ", function.limit_compile);
+  finding.suggestion = AdviceFor(function.recompiles);
+  if (const std::string guards = FailedGuards(function.recompiles); !guards.empty())
+    finding.detail += fmt::format("Guards that failed: {}.", guards);
+  finding.query =
+      fmt::format("SELECT * FROM recompile WHERE compile_id IN {} ORDER BY record_id", IdList(ids));
+  return finding;
+}
+
+}  // namespace
+
+Result<void> FindRecompiles(FindingContext& context) {
+  Functions functions;
+  ASSIGN_OR_RETURN(const std::set<std::int64_t> refused, LoadLimits(context, functions));
+  RETURN_IF_ERROR(LoadReasons(context, refused, functions));
+  for (const auto& [key, function] : functions) {
+    ASSIGN_OR_RETURN(Finding finding, Make(context, function));
+    AddRecompiles(context, std::move(finding),
+                  function.IsLimit() || RangeOf(function.count_of, function.who).most > 1);
+  }
+  return {};
+}
+
+}  // namespace tlparse

@@ -1,0 +1,37 @@
+// Ranks whose logs end early: in which compile, and whether the times show that one was first.
+// Internal to analysis/findings.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "findings/context.h"
+
+namespace tlparse {
+
+// A participant whose log ends inside a compile, or before compiles that most others have.
+struct Stop {
+  RankIndex rank = 0;
+  std::int32_t position = -1;  // of its last compile among the job's
+  bool is_inside = true;
+  bool is_backward = false;  // inside the backward of that compile
+  std::int64_t last_us = 0;
+  std::int32_t next_slot = -1;  // not inside: the compile that the others went on to
+  std::string phase = {};       // the innermost event that is open; empty: unknown
+};
+
+// Ordered by compile, forward before backward, then by time of the last record.
+std::vector<Stop> FindStops(const FindingContext& context);
+
+// The time of the last record of all logs of the launch; 0: none has a time.
+std::int64_t LatestRecord(const FindingContext& context);
+
+// Whether a rank whose log ends inside a compile stopped before the others: the time from its last
+// record to the last record of the job is more than 50 ms plus twice the longest pause between two
+// records of another rank inside the same event of this compile. (If a whole job is killed at once,
+// the last records of its ranks also have different times.) False if no other rank has that event.
+Result<bool> WasSilentBeforeOthers(const FindingContext& context, const Stop& stop);
+
+}  // namespace tlparse
