@@ -26,7 +26,8 @@
 // (INTEGER[], TEXT[]) is given as JSON; SQL is a condition that is put in place of {name}. A
 // parameter without "?" has no default: leaving it out does not compile.
 //
-// Text is std::string_view: of a row, valid until the next row; of a parameter, copied.
+// Text is std::string_view: of a row, valid until the next row (copy what is kept); of a parameter,
+// copied.
 #pragma once
 
 #include <concepts>
@@ -99,21 +100,21 @@ void BindParameter(Statement& statement, int index, const T& value) {
 
 // The rows of one run of a query. Moved, not copied; must not outlive the database.
 template <typename Row>
-class Rows {
+class QueryRows {
  public:
-  explicit Rows(Statement statement) : own_(std::move(statement)), statement_(&own_) {}
+  explicit QueryRows(Statement statement) : own_(std::move(statement)), statement_(&own_) {}
   // Of a statement that is used again, reset when the rows end.
-  explicit Rows(Statement* statement) : statement_(statement) {}
-  explicit Rows(Error error) : error_(std::make_unique<Error>(std::move(error))) {}
-  Rows(Rows&& other) noexcept
+  explicit QueryRows(Statement* statement) : statement_(statement) {}
+  explicit QueryRows(Error error) : error_(std::make_unique<Error>(std::move(error))) {}
+  QueryRows(QueryRows&& other) noexcept
       : own_(std::move(other.own_)),
         statement_(other.statement_ == &other.own_ ? &own_ : other.statement_),
         error_(std::move(other.error_)),
         row_(other.row_) {
     other.statement_ = nullptr;
   }
-  Rows& operator=(Rows&&) = delete;
-  ~Rows() {
+  QueryRows& operator=(QueryRows&&) = delete;
+  ~QueryRows() {
     if (statement_ != nullptr && statement_ != &own_) statement_->Reset();
   }
 
@@ -141,11 +142,11 @@ class Rows {
 
 // Runs a query. An error of preparing it ends the rows.
 template <typename Row>
-Rows<Row> Query(Database& database, const typename Row::Parameters& parameters = {}) {
+QueryRows<Row> Query(Database& database, const typename Row::Parameters& parameters = {}) {
   Result<Statement> statement = database.Prepare(Row::Sql(parameters));
-  if (!statement) return Rows<Row>(std::move(statement).error());
+  if (!statement) return QueryRows<Row>(std::move(statement).error());
   Row::Bind(parameters, *statement);
-  return Rows<Row>(std::move(*statement));
+  return QueryRows<Row>(std::move(*statement));
 }
 
 // A query that is run many times: prepared once. Its rows must end before the next Run. Not for
@@ -157,10 +158,10 @@ class PreparedQuery {
     ASSIGN_OR_RETURN(Statement statement, database.Prepare(Row::kSql));
     return PreparedQuery(std::move(statement));
   }
-  Rows<Row> Run(const typename Row::Parameters& parameters) {
+  QueryRows<Row> Run(const typename Row::Parameters& parameters) {
     statement_.Reset();
     Row::Bind(parameters, statement_);
-    return Rows<Row>(&statement_);
+    return QueryRows<Row>(&statement_);
   }
 
  private:
@@ -173,20 +174,20 @@ class PreparedQuery {
 template <typename Row>
 class FirstRow {
  public:
-  explicit FirstRow(Rows<Row> rows) : rows_(std::move(rows)), has_row_(rows_.Next()) {}
+  explicit FirstRow(QueryRows<Row> rows) : rows_(std::move(rows)), has_row_(rows_.Next()) {}
   explicit operator bool() const { return has_row_; }
   const Row* operator->() const { return &rows_.row(); }
   const Row& operator*() const { return rows_.row(); }
   std::unique_ptr<Error> TakeError() { return rows_.TakeError(); }
 
  private:
-  Rows<Row> rows_;
+  QueryRows<Row> rows_;
   bool has_row_;
 };
 
 // ASSIGN_OR_RETURN(const FirstRow<RankWithLog> first, First(Query<RankWithLog>(…)));
 template <typename Row>
-Result<FirstRow<Row>> First(Rows<Row> rows) {
+Result<FirstRow<Row>> First(QueryRows<Row> rows) {
   FirstRow<Row> first(std::move(rows));
   if (const std::unique_ptr<Error> error = first.TakeError())
     return tl::unexpected<Error>(std::move(*error));

@@ -119,7 +119,7 @@ struct CutDump {
 struct NotCompared {
   std::int64_t count = 0;
   std::string_view source;  // "profiles"
-  std::string_view reason;  // "they have no sequence number"
+  std::string reason;       // "they have no sequence number"
 };
 
 struct IssuedJob {
