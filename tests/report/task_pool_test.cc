@@ -10,24 +10,26 @@ using namespace tlparse;  // NOLINT: a test
 
 namespace {
 
-// An empty database that nobody has open: a pool's threads open it to read.
-std::string MakeDatabase(const TempDirectory& directory) {
+// An empty database that others may open to read.
+Database MakeDatabase(const TempDirectory& directory) {
   const std::string path = directory.path() + "/trace.db";
-  Database database = OpenOrThrow(path, Database::Mode::kBulkLoad);
-  REQUIRE(CreateSchema(database));
-  return path;
+  {
+    Database database = OpenOrThrow(path, Database::Mode::kBulkLoad);
+    REQUIRE(CreateSchema(database));
+  }
+  return OpenOrThrow(path, Database::Mode::kReadOnly);
 }
 
 }  // namespace
 
 TEST_CASE("Want of memory in a task is an error of the report", "[task_pool]") {
   const TempDirectory directory;
-  const std::string path = MakeDatabase(directory);
+  Database database = MakeDatabase(directory);
   TaskPool pool;
   for (int i = 0; i < 8; ++i) {
     pool.Add(LoadStep::kTree, [](Database&) -> Result<void> { throw std::bad_alloc(); });
   }
-  const Result<void> done = pool.Run(path, 4);
+  const Result<void> done = pool.Run(database, GENERATE(1, 4));
   REQUIRE_FALSE(done);
   CHECK(done.error().code == ErrorCode::kIo);
   CHECK(done.error().message == "not enough memory for the report");
@@ -35,7 +37,7 @@ TEST_CASE("Want of memory in a task is an error of the report", "[task_pool]") {
 
 TEST_CASE("Tasks may add tasks, and all are run", "[task_pool]") {
   const TempDirectory directory;
-  const std::string path = MakeDatabase(directory);
+  Database database = MakeDatabase(directory);
   TaskPool pool;
   std::atomic<int> count = 0;
   pool.Add(LoadStep::kTree, [&](Database&) -> Result<void> {
@@ -47,6 +49,6 @@ TEST_CASE("Tasks may add tasks, and all are run", "[task_pool]") {
     }
     return {};
   });
-  REQUIRE(pool.Run(path, 4));
+  REQUIRE(pool.Run(database, GENERATE(1, 4)));
   CHECK(count == 100);
 }

@@ -28,7 +28,7 @@ foreach(script IN LISTS schema_sql)
   endif()
 endforeach()
 set(artifact_table "${CMAKE_CURRENT_BINARY_DIR}/artifact_table.cc")
-set(schema_source "${CMAKE_CURRENT_BINARY_DIR}/schema_sql.cc")
+set(schema_source "${CMAKE_CURRENT_BINARY_DIR}/schema_image.cc")
 set(generator "${CMAKE_CURRENT_SOURCE_DIR}/cmake/Generate.cmake")
 add_custom_command(OUTPUT "${artifact_table}"
   COMMAND "${CMAKE_COMMAND}" "-DWHAT=artifacts" "-DSTEMS=${artifact_stems}" "-DOUT=${artifact_table}" -P "${generator}"

@@ -282,6 +282,7 @@ Result<int> IngestInputs(const IngestOptions& options) {
   Say(options, summary,
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
   std::string final_path = loaded;
+  std::optional<Directory> output;
   if (has_directory) {
     Result<Directory> directory = CreateOutputDirectory(options.output, options.overwrite);
     if (directory && !options.database) {
@@ -294,16 +295,15 @@ Result<int> IngestInputs(const IngestOptions& options) {
       if (!options.database) unlink(loaded.c_str());
       return tl::unexpected<Error>(std::move(directory).error());
     }
-    ASSIGN_OR_RETURN(Database database, Database::Open(final_path, Database::Mode::kReadOnly));
-    if (!options.db_only)
-      RETURN_IF_ERROR(Report(options, *directory, database, summary.run_id, times));
+    output = std::move(*directory);
   }
-  SayTimes(options, times);
   ASSIGN_OR_RETURN(Database database, Database::Open(final_path, Database::Mode::kReadOnly));
+  if (!options.db_only) RETURN_IF_ERROR(Report(options, *output, database, summary.run_id, times));
+  SayTimes(options, times);
   const std::string page = options.output + "/index.html";
   std::puts(Printable(options.db_only ? final_path : page).c_str());
   std::fflush(stdout);
-  RETURN_IF_ERROR(TellDamage(database, summary));
+  if (summary.error_count > 0) RETURN_IF_ERROR(TellDamage(database, summary));
   if (Terminal::Err().is_terminal)
     RETURN_IF_ERROR(TellFindings(database, summary, options, final_path));
   if (options.browser && !options.db_only) OpenBrowser(page);

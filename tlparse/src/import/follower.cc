@@ -71,9 +71,7 @@ Result<void> CreateDatabase(const std::string& path) {
   {
     ASSIGN_OR_RETURN(Database database,
                      Database::Open(temporary->name(), Database::Mode::kBulkLoad));
-    RETURN_IF_ERROR(database.Execute("BEGIN"));
     RETURN_IF_ERROR(CreateSchema(database));
-    RETURN_IF_ERROR(database.Execute("COMMIT"));
   }
   return temporary->Rename(path);
 }

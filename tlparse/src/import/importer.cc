@@ -307,8 +307,8 @@ Result<ImportSummary> ImportIntoNew(const std::vector<FoundLog>& logs,
   const auto import = [&]() -> Result<ImportSummary> {
     ASSIGN_OR_RETURN(Database database,
                      Database::Open(temporary->name(), Database::Mode::kBulkLoad));
-    RETURN_IF_ERROR(database.Execute("BEGIN"));
     RETURN_IF_ERROR(CreateSchema(database));
+    RETURN_IF_ERROR(database.Execute("BEGIN"));
     int threads = options.threads > 0 ? options.threads : AvailableCores();
     if (threads > 2) {
       RETURN_IF_ERROR(WriteBehind(database, options.times));

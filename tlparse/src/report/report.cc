@@ -11,6 +11,7 @@
 #include "report/tree/rank_aggregates.h"
 #include "report/viewer/export.h"
 #include "store/database.h"
+#include "store/schema.h"
 
 namespace tlparse {
 namespace {
@@ -68,7 +69,8 @@ class Reporter {
       return WriteChromiumEvents(database, root_, run_id, participants_, has_aggregates,
                                  options_.with_profile);
     });
-    RETURN_IF_ERROR(pool_.Run(database_.path(), options_.threads));
+    ASSIGN_OR_RETURN(const int threads, Threads());
+    RETURN_IF_ERROR(pool_.Run(database_, threads));
     if (has_aggregates) {
       const StepTimer timer(options_.times, LoadStep::kTree);
       RETURN_IF_ERROR(WriteAggregates(left_out));
@@ -81,6 +83,14 @@ class Reporter {
   }
 
  private:
+  // Of a small database a report takes less time than a second connection takes to be opened.
+  Result<int> Threads() {
+    constexpr std::int64_t kSmallBytes = 8 << 20;
+    if (options_.threads > 0) return options_.threads;
+    ASSIGN_OR_RETURN(const std::int64_t pages, database_.QueryInt("PRAGMA page_count"));
+    return pages * kPageBytes < kSmallBytes ? 1 : 0;
+  }
+
   // A participant's reports, one or several tasks each. Shared by these tasks.
   struct PlannedTree {
     std::size_t index = 0;

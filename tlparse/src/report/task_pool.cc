@@ -21,8 +21,11 @@ void TaskPool::AddForLater(LoadStep step, Task task) {
   changed_.notify_one();
 }
 
-Result<void> TaskPool::Run(const std::string& path, int threads) {
-  RunOnThreads(threads > 0 ? threads : AvailableCores(), [&] { OpenAndWork(path); });
+Result<void> TaskPool::Run(Database& database, int threads) {
+  if (threads <= 0) threads = AvailableCores();
+  RunOnThreads(threads, [&] {
+    Guarded([&] { threads == 1 ? Work(database) : OpenAndWork(database.path()); });
+  });
   if (error_) return tl::unexpected<Error>(std::move(*error_));
   return {};
 }
@@ -52,9 +55,9 @@ void TaskPool::Fail(Error error) {
   changed_.notify_all();
 }
 
-void TaskPool::OpenAndWork(const std::string& path) {
+void TaskPool::Guarded(const std::function<void()>& work) {
   try {
-    Work(path);
+    work();
   } catch (const std::bad_alloc&) {
     Fail({ErrorCode::kIo, "not enough memory for the report"});
   } catch (const std::exception& error) {
@@ -62,17 +65,23 @@ void TaskPool::OpenAndWork(const std::string& path) {
   }
 }
 
-void TaskPool::Work(const std::string& path) {
+void TaskPool::OpenAndWork(const std::string& path) {
   Result<Database> connection = Database::Open(path, Database::Mode::kReadOnly);
   if (!connection) return Fail(std::move(connection).error());
-  // Every page is read about once, so a cache for each thread would only take memory. One read
-  // transaction for all: without it every lookup would lock and unlock the file.
-  Result<void> ready = connection->Execute("PRAGMA cache_size = -4096; BEGIN");
-  if (!ready) return Fail(std::move(ready).error());
+  // Every page is read about once, so a cache for each thread would only take memory.
+  if (Result<void> ready = connection->Execute("PRAGMA cache_size = -4096"); !ready)
+    return Fail(std::move(ready).error());
+  Work(*connection);
+}
+
+void TaskPool::Work(Database& database) {
+  // One read transaction for all: without it every lookup would lock and unlock the file.
+  if (Result<void> begun = database.Execute("BEGIN"); !begun) return Fail(std::move(begun).error());
   while (std::optional<TimedTask> task = Take()) {
     const StepTimer timer(times_, task->step);
-    Done(task->run(*connection));
+    Done(task->run(database));
   }
+  if (Result<void> ended = database.Execute("COMMIT"); !ended) Fail(std::move(ended).error());
 }
 
 }  // namespace tlparse

@@ -32,11 +32,11 @@ class TaskPool {
   void AddForLater(LoadStep step, Task task);
 
   // Runs all tasks, those added meanwhile too, on `threads` threads, the caller's among them; 0: one
-  // for each core. Each opens the database at `path`, and closes it before this returns: to unmap
-  // a large file takes a while, which they spend at the same time. The first error ends it: tasks
-  // that have not begun are dropped. kIo if memory runs out in a task, kInternal for
+  // for each core. One thread uses `database`; of several, each opens it, and closes it before this
+  // returns: to unmap a large file takes a while, which they spend at the same time. The first error
+  // ends it: tasks that have not begun are dropped. kIo if memory runs out in a task, kInternal for
   // any other exception.
-  Result<void> Run(const std::string& path, int threads);
+  Result<void> Run(Database& database, int threads);
 
  private:
   struct TimedTask {
@@ -47,8 +47,10 @@ class TaskPool {
   std::optional<TimedTask> Take();
   void Done(Result<void> result);
   void Fail(Error error);
+  // Calls `work`; what it throws ends the pool.
+  void Guarded(const std::function<void()>& work);
   void OpenAndWork(const std::string& path);
-  void Work(const std::string& path);
+  void Work(Database& database);
 
   std::mutex mutex_;
   std::condition_variable changed_;

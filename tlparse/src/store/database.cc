@@ -124,17 +124,16 @@ std::optional<std::string> Statement::OptionalText(int column) const {
 namespace {
 
 // Bulk load: no other process opens the file before it is renamed, so there is nothing to roll back. The
-// small page cache keeps the pages being filled in the processor's cache; 16 KB pages are what
-// measured best for payloads of this size.
+// small page cache keeps the pages being filled in the processor's cache. Pages of kPageBytes.
 constexpr char kBulkLoadPragmas[] =
     "PRAGMA page_size = 16384; PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA "
     "locking_mode = EXCLUSIVE;PRAGMA cache_size = -4096; PRAGMA temp_store = MEMORY;";
 constexpr char kAppendPragmas[] =
     "PRAGMA synchronous = FULL; PRAGMA cache_size = -16384; PRAGMA "
     "temp_store = MEMORY;";
+// Mapped pages need no cache of SQLite's.
 constexpr char kReadPragmas[] =
-    "PRAGMA query_only = ON; PRAGMA cache_size = -65536; PRAGMA temp_store = MEMORY;"
-    "PRAGMA mmap_size = 2147418112;";
+    "PRAGMA query_only = ON; PRAGMA temp_store = MEMORY; PRAGMA mmap_size = 2147418112;";
 
 // One process at a time adds to a database: each gives out the ids that follow the last.
 Result<FileDescriptor> LockForAppending(const std::string& path) {

@@ -1,38 +1,33 @@
 #include "store/schema.h"
 
 #include <fmt/format.h>
+#include <sqlite3.h>
+#include <zstd.h>
 
+#include <memory>
 #include <set>
 #include <string>
 
 #include "store/database.h"
-#include "store/import_log.h"
 
 namespace tlparse {
 
-namespace {
-
-Result<void> AddImportCodes(Database& database) {
-  ASSIGN_OR_RETURN(Statement insert,
-                   database.Prepare("INSERT INTO import_code VALUES (?, ?, ?, ?)"));
-  for (int code = 1; code < static_cast<int>(ImportCode::kCount); ++code) {
-    const ImportCodeInfo& info = Info(static_cast<ImportCode>(code));
-    insert.Bind(1, std::int64_t{code});
-    insert.Bind(2, Name(info.severity));
-    insert.Bind(3, info.name);
-    insert.Bind(4, info.advice);
-    RETURN_IF_ERROR(insert.Run());
-  }
-  return {};
-}
-
-}  // namespace
-
 Result<void> CreateSchema(Database& database) {
-  RETURN_IF_ERROR(database.Execute(fmt::format(
-      "PRAGMA application_id = {}; PRAGMA user_version = {};", kApplicationId, kSchemaVersion)));
-  for (const char* script : SchemaScripts()) RETURN_IF_ERROR(database.Execute(script));
-  return AddImportCodes(database);
+  const SchemaImage schema = EmbeddedSchema();
+  const std::unique_ptr<unsigned char[]> image(new unsigned char[schema.size_bytes]);
+  if (ZSTD_decompress(image.get(), schema.size_bytes, schema.packed, schema.packed_bytes) !=
+      schema.size_bytes)
+    return Fail(ErrorCode::kInternal, "the schema of this program cannot be unpacked");
+  ASSIGN_OR_RETURN(Database source, Database::Open(":memory:", Database::Mode::kBulkLoad));
+  const auto size_bytes = static_cast<sqlite3_int64>(schema.size_bytes);
+  sqlite3_backup* copy = nullptr;
+  if (sqlite3_deserialize(source.handle(), "main", image.get(), size_bytes, size_bytes,
+                          SQLITE_DESERIALIZE_READONLY) == SQLITE_OK)
+    copy = sqlite3_backup_init(database.handle(), "main", source.handle(), "main");
+  if (copy != nullptr) sqlite3_backup_step(copy, -1);
+  if (sqlite3_backup_finish(copy) == SQLITE_OK && copy != nullptr) return {};
+  return Fail(ErrorCode::kDatabase,
+              fmt::format("creating '{}': {}", database.path(), sqlite3_errmsg(database.handle())));
 }
 
 namespace {

@@ -1,8 +1,8 @@
 // The schema, embedded from schemas/sql at build time.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
-#include <span>
 
 #include "base/result.h"
 
@@ -16,8 +16,17 @@ inline constexpr std::int64_t kSchemaVersion = 4;
 // PRAGMA application_id: "TLPR".
 inline constexpr std::int64_t kApplicationId = 0x544C5052;
 
-// CREATE TABLE and CREATE VIEW of core, artifacts and views, in that order.
-std::span<const char* const> SchemaScripts();
+// PRAGMA page_size of new databases: what measured best for payloads.
+inline constexpr int kPageBytes = 16384;
+
+// A new database as a file, compressed with zstd: tables and views, and the rows that every database
+// has (lookup tables, import_code, schema_doc). The build makes it of schemas/sql.
+struct SchemaImage {
+  const unsigned char* packed = nullptr;
+  std::size_t packed_bytes = 0;
+  std::size_t size_bytes = 0;  // unpacked
+};
+SchemaImage EmbeddedSchema();
 // CREATE INDEX, for after the load.
 const char* IndexScript();
 
@@ -25,7 +34,8 @@ const char* IndexScript();
 // columns (NULL in existing rows), indexes, and rows of import_code and of lookup tables, and
 // replaces views that differ. kNotATrace if a column that may not be NULL is missing.
 Result<void> MigrateSchema(Database& database);
-// Creates all tables and views in an empty database, and fills import_code.
+// Makes an empty database, opened with kBulkLoad and in no transaction, one of this program: with
+// all tables and views, and the rows that every database has.
 Result<void> CreateSchema(Database& database);
 // The indexes of a new database.
 Result<void> CreateIndexes(Database& database);
