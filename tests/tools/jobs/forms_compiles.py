@@ -227,3 +227,41 @@ def recompiled_after(facts, match, finding):
         for rank in facts.all_ranks()
         if rank not in who
     ]
+
+
+# --- Launches
+
+
+@form(r"^Launch (?P<launch>\d+)(?: of \d+)? had (?P<hits>\d+) cache hits?, (?:all|(?P<some>\d+)) of them on")
+def launch_hits(facts, match, finding):
+    logs = filter(None, map(facts.main, facts.all_ranks()))
+    hits = sum(len(one.hits) for log in logs for one in log.compiles.values())
+    return [(f"the last launch had {match['hits']} cache hits (records: {hits})", hits == int(match["hits"]))]
+
+
+@form(
+    rf"Most of the difference(?: of {RANKS})? in (?P<label>{LABEL}) (?P<function>{FUNCTION}) \((?P<more>[\d.]+) s more\)"
+)
+def most_of_difference(facts, match, finding):
+    def took_s(log):
+        found = [one for one in log.compiles.values() if one.function == match["function"]]
+        found = [one for one in found if one.label == match["label"]] or found
+        return sum(
+            (m.get("duration_us") or 0) / 1e6 for one in found for m in one.metrics + one.backward_metrics
+        )
+
+    who = finding["ranks"]
+    rest = sorted(took_s(facts.main(rank)) for rank in facts.all_ranks() if rank not in who)
+    claims = []
+    for rank in who[:1] if rest else []:
+        own = took_s(facts.main(rank))
+        near = any(
+            close(float(match["more"]), own - one, 0.15, 0.4) for one in [*rest, sum(rest) / len(rest)]
+        )
+        claims.append(
+            (
+                f"rank {rank} took {match['more']} s more (metrics: {own:.1f} s, others {rest})",
+                near if own else None,
+            )
+        )
+    return claims

@@ -256,3 +256,36 @@ def compiled_it_for(facts, match, finding):
             has = facts.any_log(rank, lambda log: short in log.text and value in log.text)
             claims.append((f"rank {rank} has the guard {guard}", has))
     return claims
+
+
+@form(rf"^(?P<function>[\w<>]+) breaks? the graph (?:at|in) (?P<at>[\w./\-]+:\d+)")
+def breaks_the_graph(facts, match, finding):
+    def breaks(log):
+        return any(
+            one.breaks or one.restarts for one in log.compiles.values() if one.function == match["function"]
+        )
+
+    ranks = finding["ranks"] or facts.all_ranks()
+    return [
+        (f"rank {rank} breaks the graph of {match['function']}", facts.any_log(rank, breaks))
+        for rank in ranks
+    ]
+
+
+@form(
+    rf"^(?P<who>{RANKS}) schedules (?:its collectives in another order|other collectives) than the others: in (?P<label>{LABEL}) (?P<function>{FUNCTION})"
+)
+def schedules_other(facts, match, finding):
+    def schedule(log):
+        return [one.collectives for one in log.compiles.values() if one.function == match["function"]]
+
+    who = facts.ranks(match["who"])
+    rest = [schedule(facts.main(rank)) for rank in facts.all_ranks() if rank not in who]
+    claims = []
+    for rank in who:
+        own = schedule(facts.main(rank)) if facts.main(rank) else []
+        is_other = all(own != other for other in rest)
+        claims.append(
+            (f"rank {rank} has another schedule", is_other if any(own) and any(map(any, rest)) else None)
+        )
+    return claims

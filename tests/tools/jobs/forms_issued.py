@@ -1,5 +1,6 @@
 """Forms of sentences about the collectives that dumps show."""
 
+import re
 import statistics
 
 from facts import RANKS, close, form
@@ -118,4 +119,35 @@ def waits_in(facts, match, finding):
         found = entries(facts, rank, match["group"], int(match["sequence"]))
         is_waiting = found and any(op_of(one) == match["op"] and not one["retired"] for one in found)
         claims.append((f"rank {rank} waits in {match['op']}", None if found is None else bool(is_waiting)))
+    return claims
+
+
+@form(rf"(?P<who>{RANKS}): (?P<op>\w+) (?P<sizes>\[[\d, ]*\]) (?P<dtype>\w+)")
+def issued_sizes(facts, match, finding):
+    """Of calls that are told rank by rank: each rank issued such a call."""
+    claims = []
+    sizes = [int(one) for one in re.findall(r"\d+", match["sizes"])]
+    for rank in facts.ranks(match["who"]):
+        dump = facts.job.dumps.get(rank)
+        found = dump and any(
+            op_of(one) == match["op"]
+            and sizes in one["input_sizes"]
+            and match["dtype"] in one["input_dtypes"]
+            for one in dump["entries"]
+        )
+        what = f"rank {rank} issued {match['op']} {match['sizes']} {match['dtype']}"
+        claims.append((what, None if dump is None else bool(found)))
+    return claims
+
+
+@form(rf"The last of (?P<who>{RANKS}) on this group: #(?P<sequence>\d+) (?P<op>\w+)")
+def last_on_group(facts, match, finding):
+    claims = []
+    for rank in facts.ranks(match["who"]):
+        dump = facts.job.dumps.get(rank)
+        last = dump and max(dump["entries"], key=lambda one: one["time_created_ns"], default=None)
+        is_it = last and last["collective_seq_id"] == int(match["sequence"]) and op_of(last) == match["op"]
+        claims.append(
+            (f"rank {rank}'s last is #{match['sequence']} {match['op']}", bool(is_it) if dump else None)
+        )
     return claims

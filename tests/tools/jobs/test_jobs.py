@@ -324,6 +324,24 @@ class Sentences(Recording):
             for wrong in wrongs:
                 self.assertTrue(self.refuted(scenario, {**true, **wrong}), wrong)
 
+    def test_sentences_about_dumps(self):
+        folder = self.recording("nothing", name="dumps")
+        os.makedirs(os.path.join(folder, "fr"))
+        for path in glob.glob(os.path.join(ROOT, "fixtures", "runs", "fr_wrong_op", "fr_hang_trace_rank_?")):
+            shutil.copy(path, os.path.join(folder, "fr"))
+        facts = claims.Facts(rawlogs.Job(folder), 4)
+        for sentence, is_true in (
+            ("Rank 2 issued all_gather where ranks 0,1,3 issued all_reduce: #3 of group dp (1)", True),
+            ("Rank 1 issued all_gather where ranks 0,2,3 issued all_reduce: #3 of group dp (1)", False),
+            ("Rank 2 issued all_gather where ranks 0,1,3 issued all_reduce: #2 of group dp (1)", False),
+            ("Rank 2 had not reached all_reduce #2 of group dp (1) when the recorder was dumped", False),
+            ("Rank 2 had not reached all_reduce #9 of group dp (1) when the recorder was dumped", True),
+            ("Rank 3 had issued nothing on group dp (1)", False),
+        ):
+            found, is_known = claims.check(facts, sentence, finding())
+            self.assertTrue(is_known, sentence)
+            self.assertEqual(all(verdict for _, verdict in found), is_true, (sentence, found))
+
     def test_lines_that_no_stack_has(self):
         one = finding(title="x", place={"file": "/a/job.py", "line": 51, "code": None})
         self.assertEqual([], self.refuted("crash_in_compile", one))
