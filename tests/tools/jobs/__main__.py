@@ -4,7 +4,8 @@ usage (in tests/tools):
   python3 -m jobs list [--shapes DIR]
   python3 -m jobs show SHAPE FAULT [--inputs I] [--seed N]    prints the programs
   python3 -m jobs record SHAPE FAULT --root DIR --out DIR [--inputs I] [--seed N]
-  python3 -m jobs plan --root DIR --out DIR [--part first|rest|all] [--only SHAPE,…] [--again]
+  python3 -m jobs plan --root DIR --out DIR [--part first|rest|all] [--only SHAPE,…]
+                      [--again] [--max-load N]
   python3 -m jobs rekey --out DIR [--shapes DIR]              makes the keys anew, from the files
 
 --root: a folder with a Debian that has PyTorch (README.md). --shapes: more shapes, of another
@@ -50,6 +51,8 @@ def record_all(arguments, all_shapes):
         plan = plan_of.Plan(all_shapes[shape], faults.FAULTS[fault], inputs, arguments.seed)
         if not arguments.again and is_recorded(os.path.join(arguments.out, plan.name, "meta.json")):
             continue
+        while arguments.max_load and os.getloadavg()[0] > arguments.max_load:
+            time.sleep(5)
         begun = time.time()
         try:
             meta = work.record(plan)
@@ -104,6 +107,7 @@ def main():
     parser.add_argument("--shapes", action="append", default=[])
     parser.add_argument("--part", choices=("first", "rest", "all"), default="all")
     parser.add_argument("--only")
+    parser.add_argument("--max-load", type=float, help="waits while the machine has more to do")
     parser.add_argument("--again", action="store_true", help="also those that are recorded")
     arguments = parser.parse_args()
     all_shapes = shapes.load_all(*arguments.shapes)
