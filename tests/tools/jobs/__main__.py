@@ -4,8 +4,8 @@ usage (in tests/tools):
   python3 -m jobs list [--shapes DIR]
   python3 -m jobs show SHAPE FAULT [--inputs I] [--seed N]    prints the programs
   python3 -m jobs record SHAPE FAULT --root DIR --out DIR [--inputs I] [--seed N]
-  python3 -m jobs plan --root DIR --out DIR [--part first|rest|all] [--only SHAPE,…]
-                      [--again] [--max-load N]
+  python3 -m jobs plan --root DIR --out DIR [--part first|rest|all] [--again]
+                      [--only PATTERN,…] [--max-load N]
   python3 -m jobs rekey --out DIR [--shapes DIR]              makes the keys anew, from the files
 
 --root: a folder with a Debian that has PyTorch (README.md). --shapes: more shapes, of another
@@ -13,6 +13,7 @@ folder; repeatable. --inputs: logs, dumps, profiles or run.
 """
 
 import argparse
+import fnmatch
 import glob
 import json
 import os
@@ -39,11 +40,14 @@ def is_recorded(path):
 
 
 def record_all(arguments, all_shapes):
-    combinations = [
-        one
-        for one in plans.combinations(all_shapes, arguments.part, arguments.shapes)
-        if not arguments.only or one[0] in arguments.only.split(",")
-    ]
+    combinations = plans.combinations(all_shapes, arguments.part, arguments.shapes)
+    if arguments.only:
+        combinations = [
+            one
+            for pattern in arguments.only.split(",")
+            for one in combinations
+            if fnmatch.fnmatch("__".join(one), pattern)
+        ]
     root = recorder.Root(arguments.root)
     work = recorder.Recorder(root, arguments.out)
     failed = 0
@@ -106,7 +110,7 @@ def main():
     parser.add_argument("--out", default="jobs")
     parser.add_argument("--shapes", action="append", default=[])
     parser.add_argument("--part", choices=("first", "rest", "all"), default="all")
-    parser.add_argument("--only")
+    parser.add_argument("--only", help="names of recordings, with * and ?, in this order")
     parser.add_argument("--max-load", type=float, help="waits while the machine has more to do")
     parser.add_argument("--again", action="store_true", help="also those that are recorded")
     arguments = parser.parse_args()
