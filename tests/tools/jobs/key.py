@@ -37,7 +37,8 @@ CLASSES = {
 }
 # Between two ranks alone, nothing shows which one is odd.
 SYMMETRIC = {"config", "input", "graph", "collective"}
-ANY_SEVERITY = {"graph_break", "recompile_limit", "recompile", "restarted"}
+# A note is enough: a log that is not there is no fault of the job, for example.
+ANY_SEVERITY = {"missing", "graph_break", "recompile_limit", "recompile", "restarted"}
 
 
 def began(log):
