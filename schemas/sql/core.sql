@@ -62,19 +62,24 @@ CREATE TABLE process (
   last_record_id INTEGER NOT NULL,  --   those of other processes in the file may be among them
   first_record_us INTEGER,          -- when its first and its last record were written, since the epoch, UTC; NULL: uncalibrated
   last_record_us INTEGER,
-  launch_id INTEGER REFERENCES launch(id)
+  launch_id INTEGER REFERENCES launch(id),
+  first_string_number INTEGER,          -- number of its first interned string; above 0: it goes on from its parent's, or the log lacks its beginning
+  parent_process_id INTEGER REFERENCES process(id), -- of a child: the process of the rank that started it; NULL: none, or not known
+  child_kind TEXT,                  -- loader_worker, compile_worker, pool_worker, forked; NULL: a rank, or a process of its own
+  child_evidence TEXT               -- what shows that it is a child
 ) STRICT;
 
 -- One start of the job: the processes of one run that lived at the same time, at most one per rank. A rank's log that begins after
--- its earlier one ended begins a later launch; one that overlaps it is an extra process of the same launch. Logs without rank do not
--- begin launches: they belong to the launch during which they began. Computed at the end of each load.
+-- its earlier one ended begins a later launch; one that overlaps it is an extra process of the same launch. Children (process.child_kind)
+-- and logs without rank do not begin launches: a child is of its parent's launch, others of that during which they began. Computed at the
+-- end of each load.
 CREATE TABLE launch (
   id INTEGER PRIMARY KEY,
   run_id INTEGER NOT NULL REFERENCES run(id),
   ordinal INTEGER NOT NULL,        -- 1-based, in order of time
   start_time_us INTEGER,           -- first and last record of its processes, since the epoch, UTC; NULL: uncalibrated
   end_time_us INTEGER,
-  process_count INTEGER NOT NULL,
+  process_count INTEGER NOT NULL,  -- without children
   UNIQUE (run_id, ordinal)
 ) STRICT;
 

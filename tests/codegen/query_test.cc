@@ -78,6 +78,8 @@ TEST_CASE("An outer join makes numbers optional", "[query]") {
   REQUIRE(first);
   REQUIRE(*first);
   CHECK((*first)->start_ns == 1500);
+  const std::int64_t id = (*first)->id;  // of the left side
+  CHECK(id == 1);
   const std::optional<CompiledSliceKind> kind = (*first)->kind;
   CHECK(kind == CompiledSliceKind::kGraphCall);
 }

@@ -13,7 +13,9 @@ WHERE s.profile_id IN (SELECT value FROM json_each(:ids))
 ORDER BY s.id;
 
 -- query TestJoined
-SELECT p.id, s.kind, s.start_ns FROM profile p LEFT JOIN compiled_slice_row s ON s.profile_id = p.id
+SELECT p.id, s.kind, s.start_ns, n.count AS slices /*INTEGER*/
+FROM profile p LEFT JOIN compiled_slice_row s ON s.profile_id = p.id
+  LEFT JOIN (SELECT profile_id, count(*) AS count FROM compiled_slice_row GROUP BY 1) n ON n.profile_id = p.id
 ORDER BY p.id, s.id;
 
 -- query TestRename(id INTEGER, path TEXT)

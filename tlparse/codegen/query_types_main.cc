@@ -5,6 +5,7 @@
 // SQLite checks it and says from which column of which table each of its columns comes. For
 // SOURCES/a/b.sql, DIRECTORY gets queries/a/b.h. Errors name the file and the line of the query.
 #include <algorithm>
+#include <cctype>
 #include <cstdio>
 #include <exception>
 #include <map>
@@ -134,6 +135,7 @@ class Generator {
  private:
   std::string CppType(const NamedQuery& query, const Type& type, bool is_parameter);
   Type ColumnType(const NamedQuery& query, sqlite3_stmt* statement, int column);
+  bool IsOuter(const NamedQuery& query, const std::string& name, const std::string& origin) const;
   std::string Struct(const NamedQuery& query);
   std::string Parameters(const NamedQuery& query);
   std::string Binds(const NamedQuery& query, sqlite3_stmt* statement);
@@ -163,6 +165,39 @@ std::string Generator::CppType(const NamedQuery& query, const Type& type, bool i
   return type.may_be_null ? "std::optional<" + cpp + ">" : cpp;
 }
 
+// The aliases of what stands to the right of LEFT JOIN.
+std::set<std::string> OuterAliases(const std::string& sql) {
+  static const std::regex kJoin("\\bLEFT (?:OUTER )?JOIN\\s+"), kAlias(R"(\s*(?:AS\s+)?(\w+))");
+  std::set<std::string> aliases;
+  for (std::sregex_iterator join(sql.begin(), sql.end(), kJoin), end; join != end; ++join) {
+    auto at = join->suffix().first;
+    for (int depth = 0; at != sql.end(); ++at) {
+      depth += *at == '(' ? 1 : *at == ')' ? -1 : 0;
+      if (depth == 0 && (*at == ')' || at + 1 == sql.end() || std::isspace(*(at + 1)) != 0)) break;
+    }
+    std::smatch alias;
+    if (at != sql.end() &&
+        std::regex_search(at + 1, sql.end(), alias, kAlias, std::regex_constants::match_continuous))
+      aliases.insert(alias[1]);
+  }
+  return aliases;
+}
+
+// Whether a column that its table declares NOT NULL may be NULL in the rows of the query.
+bool Generator::IsOuter(const NamedQuery& query, const std::string& name,
+                        const std::string& origin) const {
+  static const std::regex kMakesNull("\\b(RIGHT|FULL|UNION|EXCEPT|INTERSECT)\\b");
+  if (std::regex_search(query.sql, kMakesNull)) return true;
+  for (const std::string& view : schema_.views())
+    if (std::regex_search(query.sql, std::regex("\\b" + view + "\\b"))) return true;
+  const std::set<std::string> outer = OuterAliases(query.sql);
+  if (outer.empty()) return false;
+  std::smatch match;
+  const std::regex column("\\b(\\w+)\\." + origin + "\\b" +
+                          (name == origin ? std::string() : "\\s+AS\\s+" + name + "\\b"));
+  return !std::regex_search(query.sql, match, column) || outer.contains(match[1]);
+}
+
 // "name /*TYPE*/" in the text of the query; else the column of a table. Without a name: neither.
 Type Generator::ColumnType(const NamedQuery& query, sqlite3_stmt* statement, int column) {
   const std::string name = sqlite3_column_name(statement, column);
@@ -176,10 +211,7 @@ Type Generator::ColumnType(const NamedQuery& query, sqlite3_stmt* statement, int
   const auto found = std::find_if(table->columns.begin(), table->columns.end(),
                                   [&](const Column& one) { return one.name == origin; });
   if (found == table->columns.end()) StopAt(query, "column '" + name + "': unknown origin");
-  static const std::regex kMakesNull("\\b(LEFT|RIGHT|FULL|UNION|EXCEPT|INTERSECT)\\b");
-  bool may_be_null = found->may_be_null || std::regex_search(query.sql, kMakesNull);
-  for (const std::string& view : schema_.views())
-    may_be_null = may_be_null || std::regex_search(query.sql, std::regex("\\b" + view + "\\b"));
+  const bool may_be_null = found->may_be_null || IsOuter(query, name, origin);
   if (!found->lookup_table.empty()) return {found->lookup_table, may_be_null};
   if (found->type == "INTEGER" && (name.starts_with("is_") || name.starts_with("has_")))
     return {"BOOLEAN", false};

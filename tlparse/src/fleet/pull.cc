@@ -17,7 +17,7 @@
 #include "fleet/row_stream.h"
 #include "fleet/server_tables.h"
 #include "fleet/sql_quote.h"
-#include "import/launches.h"
+#include "model/job_model.h"
 #include "runtime/kernel_lines.h"
 #include "store/schema.h"
 #include "store/text_pool.h"
@@ -97,7 +97,7 @@ class Puller {
     RETURN_IF_ERROR(contents.PullPayloads(options_.ranks));
     RETURN_IF_ERROR(FillDerived(run.run_id));
     if (loads_.size() > 1 || !options_.ranks.empty())
-      RETURN_IF_ERROR(WriteLaunches(database_, run.run_id));
+      RETURN_IF_ERROR(WriteJobModel(database_, run.run_id));
     return run.rows;
   }
 

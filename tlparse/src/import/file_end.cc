@@ -162,7 +162,8 @@ void TypingStep::AddProcessRow(const Process& process) {
                         .first_record_id = process.first_record_id,
                         .last_record_id = process.last_record_id,
                         .first_record_us = epoch_us(process.clock.first_local_us()),
-                        .last_record_us = epoch_us(process.clock.last_local_us())});
+                        .last_record_us = epoch_us(process.clock.last_local_us()),
+                        .first_string_number = state.first_string_number});
 }
 
 // Graphs that a later record may still change: an event of inductor_compile, a late artifact.

@@ -8,10 +8,10 @@
 #include <array>
 #include <chrono>
 
-#include "import/launches.h"
 #include "import/replace.h"
 #include "import/router.h"
 #include "import/run_state.h"
+#include "model/job_model.h"
 #include "rows/core.h"
 #include "store/schema.h"
 #include "store/unfinished_database.h"
@@ -311,7 +311,7 @@ Result<void> Follower::Finish() {
   }
   RETURN_IF_ERROR(BeginTransaction());
   if (has_orphans_) RETURN_IF_ERROR(RemoveOrphans(database_));
-  RETURN_IF_ERROR(WriteLaunches(database_, run_id_));
+  RETURN_IF_ERROR(WriteJobModel(database_, run_id_));
   return Commit();
 }
 
@@ -363,7 +363,7 @@ Result<void> Follower::BeginTransaction() {
 Result<void> Follower::Commit() {
   if (!is_in_transaction_) return {};
   RETURN_IF_ERROR(WriteRows());
-  if (typing_->TakeProcessesChanged()) RETURN_IF_ERROR(WriteLaunches(database_, run_id_));
+  if (typing_->TakeProcessesChanged()) RETURN_IF_ERROR(WriteJobModel(database_, run_id_));
   RETURN_IF_ERROR(database_.Execute("COMMIT"));
   is_in_transaction_ = false;
   return {};

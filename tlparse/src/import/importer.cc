@@ -12,12 +12,12 @@
 #include <thread>
 
 #include "base/worker_threads.h"
-#include "import/launches.h"
 #include "import/pipeline.h"
 #include "import/replace.h"
 #include "import/router.h"
 #include "import/run_state.h"
 #include "log/payload_index.h"
+#include "model/job_model.h"
 #include "rows/core.h"
 #include "runtime/join.h"
 #include "runtime/join_inputs.h"
@@ -246,7 +246,7 @@ class Load {
       // No thread can be started: the memory was freed here.
     }
     if (is_new_) RETURN_IF_ERROR(CreateIndexes(database_));
-    RETURN_IF_ERROR(WriteLaunches(database_, summary_.run_id));
+    RETURN_IF_ERROR(WriteJobModel(database_, summary_.run_id));
     ASSIGN_OR_RETURN(
         Statement totals,
         database_.Prepare(

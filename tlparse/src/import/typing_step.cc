@@ -214,6 +214,7 @@ void TypingStep::TypeString() {
       metadata->at(1).get(id) != simdjson::SUCCESS)
     return Log(ImportCode::kBadMetadata, "str is not [text, id]");
   ProcessState& process = process_->state;
+  if (!process.first_string_number) process.first_string_number = id;
   if (process.strings.size() >= kMostStrings || process.string_bytes + text.size() > kMostBytes) {
     if (!std::exchange(process.has_left_out_strings, true)) {
       Log(ImportCode::kMemoryLimit,

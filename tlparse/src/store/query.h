@@ -17,8 +17,8 @@
 //
 // Columns. A column of a table has the type that the table declares; one that references a lookup
 // table has its enum; one of a name with is_ or has_ is a bool. A number or enum is a std::optional
-// if it may be NULL: the table allows it, or the query has an outer join, a compound or a view. A
-// comment behind the name says otherwise: /*INTEGER*/, /*REAL*/, /*TEXT*/, /*BOOLEAN*/ or a lookup
+// if it may be NULL: the table allows it, an outer join may leave it out, or the query has a compound
+// or a view. A comment behind the name says otherwise: /*INTEGER*/, /*REAL*/, /*TEXT*/, /*BOOLEAN*/ or a lookup
 // table, with "?" for a std::optional. Expressions, and columns of views that are compounds, need
 // one. Without std::optional NULL is read as 0, false or empty text.
 //
@@ -201,6 +201,25 @@ Result<void> Execute(Database& database, const typename Command::Parameters& par
   Command::Bind(parameters, statement);
   return statement.Run();
 }
+
+// The same, prepared once.
+template <typename Command>
+class PreparedCommand {
+ public:
+  static Result<PreparedCommand> Make(Database& database) {
+    ASSIGN_OR_RETURN(Statement statement, database.Prepare(Command::kSql));
+    return PreparedCommand(std::move(statement));
+  }
+  Result<void> Run(const typename Command::Parameters& parameters) {
+    statement_.Reset();
+    Command::Bind(parameters, statement_);
+    return statement_.Run();
+  }
+
+ private:
+  explicit PreparedCommand(Statement statement) : statement_(std::move(statement)) {}
+  Statement statement_;
+};
 
 }  // namespace tlparse
 

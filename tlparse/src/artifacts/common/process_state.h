@@ -123,7 +123,8 @@ struct ProcessState {
   // The process that wrote to the file when this one first did
   const ProcessState* parent = nullptr;
   std::unordered_map<std::int64_t, std::string> strings;
-  std::size_t string_bytes = 0;  // of their texts
+  std::size_t string_bytes = 0;                     // of their texts
+  std::optional<std::int64_t> first_string_number;  // of the first that it defined
   bool has_left_out_strings = false;
 
   std::vector<std::unique_ptr<CompileState>> compiles;              // in order of appearance

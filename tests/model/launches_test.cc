@@ -1,5 +1,5 @@
 // Which processes of a run lived at the same time.
-#include "import/launches.h"
+#include "model/launches.h"
 
 #include "tests/catch2.h"
 

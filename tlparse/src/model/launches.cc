@@ -1,4 +1,4 @@
-#include "import/launches.h"
+#include "model/launches.h"
 
 #include <algorithm>
 #include <map>
@@ -84,86 +84,6 @@ std::vector<std::int64_t> AssignLaunches(const std::vector<LogLife>& lives) {
     if (!lives[i].rank && lives[i].start_us) launches[i] = LaunchAt(boundaries, *lives[i].start_us);
   }
   return launches;
-}
-
-namespace {
-
-struct Lives {
-  std::vector<LogLife> lives;
-  std::vector<std::pair<std::int64_t, std::size_t>> processes;  // id, index of its life
-};
-
-Result<Lives> LoadLives(Database& database, std::int64_t run_id) {
-  // A process without rank in a log of one rank belongs to it: a child, or a start before the rank
-  // was known.
-  ASSIGN_OR_RETURN(
-      Statement rows,
-      database.Prepare("SELECT p.id, p.log_file_id, coalesce(p.rank, one.rank, f.name_rank), "
-                       "p.first_record_us, p.last_record_us "
-                       "FROM process p JOIN log_file f ON f.id = p.log_file_id "
-                       "LEFT JOIN (SELECT log_file_id, min(rank) AS rank "
-                       "FROM process GROUP BY log_file_id "
-                       "HAVING min(rank) = max(rank)) one ON one.log_file_id = p.log_file_id "
-                       "WHERE f.run_id = ? ORDER BY p.id"));
-  rows.Bind(1, run_id);
-  Lives result;
-  std::map<std::pair<std::int64_t, std::optional<std::int64_t>>, std::size_t> index;
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
-    if (!has_row) return result;
-    const auto [found, is_new] =
-        index.try_emplace({rows.Int(1), rows.OptionalInt(2)}, result.lives.size());
-    if (is_new) result.lives.push_back({rows.Int(1), rows.OptionalInt(2), {}, {}});
-    LogLife& life = result.lives[found->second];
-    const std::optional<std::int64_t> start_us = rows.OptionalInt(3), end_us = rows.OptionalInt(4);
-    if (start_us && (!life.start_us || *start_us < *life.start_us)) life.start_us = start_us;
-    if (end_us && (!life.end_us || *end_us > *life.end_us)) life.end_us = end_us;
-    result.processes.emplace_back(rows.Int(0), found->second);
-  }
-}
-
-}  // namespace
-
-Result<void> WriteLaunches(Database& database, std::int64_t run_id) {
-  ASSIGN_OR_RETURN(const Lives lives, LoadLives(database, run_id));
-  const std::vector<std::int64_t> launches = AssignLaunches(lives.lives);
-  std::int64_t count = 0;
-  for (const std::int64_t launch : launches) count = std::max(count, launch);
-  // Ids stay where a launch is known already.
-  ASSIGN_OR_RETURN(Statement add, database.Prepare("INSERT OR IGNORE INTO launch (run_id, "
-                                                   "ordinal, process_count) VALUES (?, ?, 0)"));
-  for (std::int64_t ordinal = 1; ordinal <= count; ++ordinal) {
-    add.Bind(1, run_id);
-    add.Bind(2, ordinal);
-    RETURN_IF_ERROR(add.Step());
-    add.Reset();
-  }
-  ASSIGN_OR_RETURN(Statement set,
-                   database.Prepare("UPDATE process SET launch_id = (SELECT id "
-                                    "FROM launch WHERE run_id = ? AND ordinal = ?) WHERE id = ?"));
-  for (const auto& [process_id, life] : lives.processes) {
-    set.Bind(1, run_id);
-    set.Bind(2, launches[life]);
-    set.Bind(3, process_id);
-    RETURN_IF_ERROR(set.Step());
-    set.Reset();
-  }
-  ASSIGN_OR_RETURN(
-      Statement total,
-      database.Prepare(
-          "UPDATE launch "
-          "SET start_time_us = p.first_us, end_time_us = p.last_us, process_count = p.count "
-          "FROM (SELECT launch_id, min(first_record_us) AS first_us, "
-          "max(last_record_us) AS last_us, count(*) AS count FROM process GROUP BY launch_id) p "
-          "WHERE p.launch_id = launch.id AND launch.run_id = ?"));
-  total.Bind(1, run_id);
-  RETURN_IF_ERROR(total.Step());
-  ASSIGN_OR_RETURN(Statement remove,
-                   database.Prepare("DELETE FROM launch WHERE run_id = ? AND ordinal > ?"));
-  remove.Bind(1, run_id);
-  remove.Bind(2, count);
-  RETURN_IF_ERROR(remove.Step());
-  return {};
 }
 
 }  // namespace tlparse

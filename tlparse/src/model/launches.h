@@ -5,9 +5,6 @@
 #include <optional>
 #include <vector>
 
-#include "base/result.h"
-#include "store/database.h"
-
 namespace tlparse {
 
 // One log of one rank: the time between its first and its last record.
@@ -29,9 +26,5 @@ struct LogLife {
 // A later launch begins in the middle of the pause before it, so clocks of hosts may differ by less
 // than half of that pause. A pure function.
 std::vector<std::int64_t> AssignLaunches(const std::vector<LogLife>& lives);
-
-// Fills table `launch` and process.launch_id of a run, from its rows of `process`; may be called
-// again after processes were added or removed.
-Result<void> WriteLaunches(Database& database, std::int64_t run_id);
 
 }  // namespace tlparse
