@@ -25,7 +25,7 @@ import make_job  # noqa: E402
 import trace_lines  # noqa: E402
 
 # Tables of records and payloads, and what of them answers read: the configuration of a compile and generated codes.
-RECORDS = ("record_row", "compile_record_row", "payload_row", "payload_hash_row", "payload_content_row")
+RECORDS = ("record_row", "compile_record_row", "record_kind_row", "payload_row", "payload_hash_row", "payload_content_row")
 KEPT = "SELECT r.id FROM record_row r WHERE r.name_id IN (SELECT id FROM text_row WHERE text = 'torch._functorch.config') " \
        "OR r.id IN (SELECT record_id FROM output_code_row) OR r.id = (SELECT max(id) FROM record_row)"
 

@@ -13,6 +13,11 @@ LARGE = ("record_row", "compile_record_row", "chromium_event_row", "payload_row"
 # Questions with a key, and the index that answers them.
 HOT = {
     "SELECT * FROM record WHERE rank = 3": "process_by_rank",
+    "SELECT * FROM record WHERE compile_id = 3": "r USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)",
+    "SELECT * FROM record WHERE kind = 'artifact'": "b USING PRIMARY KEY (kind=?)",
+    "SELECT * FROM record WHERE kind = 'artifact' AND name = 'x'": "b USING PRIMARY KEY (kind=?)",
+    "SELECT * FROM record WHERE payload_hash = 'x'": "record_by_payload",
+    "SELECT * FROM record WHERE id = 3": "r USING INTEGER PRIMARY KEY (rowid=?)",
     "SELECT * FROM compile_record WHERE kind = 'artifact' AND name = 'x'": "record_by_kind",
     "SELECT * FROM compile_record WHERE payload_id = (SELECT id FROM payload WHERE hash = 'x')": "record_by_payload",
     "SELECT * FROM compile_record WHERE compile_id = 3": "compile_id=",
@@ -61,6 +66,15 @@ class Plans(harness.EndToEnd):
                 plan = self.plan(query)
                 self.assertIn(step, " ".join(plan), plan)
                 self.assertEqual(self.scanned(query), set(), plan)
+
+    def test_what_an_index_finds_is_what_a_scan_finds(self):
+        for column, of_row in (("compile_id", "compile_id"), ("kind", "(SELECT text FROM text_row WHERE id = kind_id)"),
+                               ("payload_hash", "(SELECT hash FROM payload_row WHERE id = payload_id)")):
+            scanned = dict(harness.rows(self.database, "SELECT %s, count(*) FROM record_row GROUP BY 1" % of_row))
+            self.assertEqual(scanned, dict(harness.rows(self.database, "SELECT %s, count(*) FROM record GROUP BY 1" % column)))
+            for value, count in list(scanned.items())[:50]:
+                if value is not None:
+                    self.assertEqual([[count]], harness.rows(self.database, "SELECT count(*) FROM record WHERE %s = %r" % (column, value)))
 
     def test_a_scan_is_seen(self):
         self.assertEqual(self.scanned("SELECT * FROM record WHERE line = 7"), {"record_row"})

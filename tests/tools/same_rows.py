@@ -17,7 +17,10 @@ RECORD_COLUMNS = {"first_record_id", "last_record_id", "begin_record_id"}
 IGNORED = {("run", "uuid"), ("run", "created_at"), ("run", "tool_version"), ("content_row", "record_id"), ("guard_row", "expression"), ("cache_component", "value"),
            ("log_file", "first_content_id"), ("log_file", "last_content_id")}
 # Strings and frames that nothing refers to any more stay where a log was read anew; how sets are stored depends on the order.
-LEFT_OUT = {"text_row", "stack_frame", "import_code"}
+# record_kind_row follows from the ids of records: in each database it has to find them all.
+LEFT_OUT = {"text_row", "stack_frame", "import_code", "record_kind_row"}
+NOT_FOUND = """SELECT count(*) FROM record_row r LEFT JOIN record v ON v.id = r.id LEFT JOIN text_row k ON k.id = r.kind_id
+  WHERE v.kind IS NOT k.text OR v.compile_id IS NOT r.compile_id OR v.payload_hash IS NOT (SELECT hash FROM payload_row WHERE id = r.payload_id)"""
 VIEWS = ("cache_component", "payload", "cache_event", "rank_status", "compile_history", "kernel_provenance", "import_log")
 
 
@@ -113,6 +116,10 @@ def differences(first, second, most=20):
             continue
         else:
             found += compare(name, a.contents(name), b.contents(name))
+    for database, reader in ((first, a), (second, b)):
+        for count, in reader.connection.execute(NOT_FOUND):
+            if count > 0:
+                found.append(f"{database}: the view record lacks something of {count} records")
     for name in VIEWS:
         found += compare(f"view {name}", a.view(name), b.view(name))
     return found[:most]

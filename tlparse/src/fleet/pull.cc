@@ -133,6 +133,7 @@ class Puller {
     RETURN_IF_ERROR(DivideKernelsAmongLines(database_, run_id));
     RETURN_IF_ERROR(database_.Execute(
         "INSERT INTO payload_hash_row SELECT hash, id FROM payload_row ORDER BY hash"));
+    RETURN_IF_ERROR(FillRecordKinds(database_));
     return database_.Execute(
         fmt::format("INSERT INTO compile_record_row SELECT compile_id, id FROM record_row "
                     "WHERE compile_id IS NOT NULL AND (kind_id IS NULL OR kind_id > {}) "

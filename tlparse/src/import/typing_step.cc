@@ -8,6 +8,7 @@
 #include "base/utf8.h"
 #include "log/rank.h"
 #include "rows/core.h"
+#include "store/schema.h"
 
 namespace tlparse {
 
@@ -35,6 +36,7 @@ TypingStep::TypingStep(TableSet& tables)
   tables.Use<CompileRow>();
   tables.Use<AttemptRow>();
   tables.Use<CompileRecordRow>();
+  tables.Use<RecordKindRow>();
   next_ids_.resize(tables.tables().size(), 1);
   graphs_.on_close = [this](CompileState& compile, GraphState& graph) {
     for (const std::unique_ptr<Ingestor>& ingestor : router_.ingestors()) {
@@ -271,6 +273,7 @@ void TypingStep::AddRecordRow(const LogRecord& record, std::int64_t local_us) {
   if (record_.compile != nullptr && kind_id_ > kTextCreateUnbackedSymbol) {
     rows_->Add(CompileRecordRow{.compile_id = record_.compile->id, .record_id = record_.id});
   }
+  AddBlock();
   const auto id_or_null = [](std::int64_t id) {
     return id == 0 ? std::nullopt : std::optional(id);
   };
@@ -292,6 +295,14 @@ void TypingStep::AddRecordRow(const LogRecord& record, std::int64_t local_us) {
                        .user_stack_id = user_stack_id,
                        .envelope = StaticText{envelope_text},
                        .metadata = metadata});
+}
+
+void TypingStep::AddBlock() {
+  if (kind_id_ == 0) return;
+  const std::int64_t block = record_.id >> kRecordBlockBits;
+  // A row that is there already is ignored; most of those are not made.
+  if (std::exchange(next_block_of_kind_[kind_id_], block + 1) != block + 1)
+    rows_->Add(RecordKindRow{.kind = texts_.Stored(record_.kind), .block = block});
 }
 
 void TypingStep::NoteTime(std::int64_t epoch_us, TimeBasis basis) {

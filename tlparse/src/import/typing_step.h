@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -119,6 +120,7 @@ class TypingStep final : public IngestContext {
   void TypeString();
   void AddPayloadRow(const LogRecord& record);
   void AddRecordRow(const LogRecord& record, std::int64_t local_us);
+  void AddBlock();  // the row of record_kind for the current record
   void ReportEnvelope(const LogRecord& record, bool rank_conflict);
   void ReportUnknown();
   void NoteUnknownName(std::string_view name, std::string_view similar);
@@ -170,6 +172,8 @@ class TypingStep final : public IngestContext {
   std::int64_t local_us_ = 0;
   int logged_count_ = 0;  // rows of import_log
   TextId kind_id_ = 0;
+  // The block after the one that got a row of record_kind last, by kind.
+  std::unordered_map<TextId, std::int64_t> next_block_of_kind_;
   TextId name_id_ = 0;
   std::optional<std::string_view> payload_;
   bool has_root_ = false;

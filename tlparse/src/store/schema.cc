@@ -124,7 +124,17 @@ Result<void> MigrateSchema(Database& database) {
   RETURN_IF_ERROR(AddMissingColumns(database, current));
   RETURN_IF_ERROR(AddMissingRows(database, current));
   RETURN_IF_ERROR(AddMissing("index", database, current));
-  return AddMissing("view", database, current);
+  RETURN_IF_ERROR(AddMissing("view", database, current));
+  return FillRecordKinds(database);
+}
+
+Result<void> FillRecordKinds(Database& database) {
+  return database.Execute(
+      "INSERT INTO record_kind_row "
+      "SELECT t.text, b.block "
+      "FROM (SELECT DISTINCT kind_id, id >> 6 AS block FROM record_row) b "
+      "JOIN text_row t ON t.id = b.kind_id "
+      "WHERE NOT EXISTS (SELECT 1 FROM record_kind_row)");
 }
 
 namespace {

@@ -37,6 +37,10 @@ Result<void> MigrateSchema(Database& database);
 // Makes an empty database, opened with kBulkLoad and in no transaction, one of this program: with
 // all tables and views, and the rows that every database has.
 Result<void> CreateSchema(Database& database);
+// record_kind names blocks of 1 << kRecordBlockBits record ids.
+inline constexpr int kRecordBlockBits = 6;
+// Its rows for all records, unless there are some.
+Result<void> FillRecordKinds(Database& database);
 // The indexes of a new database.
 Result<void> CreateIndexes(Database& database);
 // kNotATrace unless tlparse wrote the database, with a version that is known.

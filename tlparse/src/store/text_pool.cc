@@ -54,12 +54,16 @@ TextId TextPool::Id(RowBatch& rows, std::string_view text) {
   return recent.id;
 }
 
+std::string TextPool::Stored(std::string_view text) {
+  return simdjson::validate_utf8(text.data(), text.size()) ? std::string(text) : SanitizeUtf8(text);
+}
+
 TextId TextPool::Find(RowBatch& rows, std::string_view text) {
   const auto [entry, is_new] = ids_.try_emplace(HashBytes(text), next_);
   if (!is_new) return entry->second;
   if (!simdjson::validate_utf8(text.data(), text.size())) {
     // The raw bytes' hash becomes an alias of the repaired text's id.
-    const std::string safe = SanitizeUtf8(text);
+    const std::string safe = Stored(text);
     const TextId id = Find(rows, safe);
     ids_[HashBytes(text)] = id;
     return id;

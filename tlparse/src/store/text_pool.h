@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <unordered_map>
 
@@ -46,6 +47,8 @@ class TextPool {
 
   // The id of `text`; a string not seen before becomes a row of `rows`.
   TextId Id(RowBatch& rows, std::string_view text);
+  // `text` as its row has it.
+  static std::string Stored(std::string_view text);
   // Nothing for the empty string
   std::optional<TextId> OptionalId(RowBatch& rows, std::string_view text) {
     if (text.empty()) return std::nullopt;
