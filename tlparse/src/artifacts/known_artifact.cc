@@ -24,8 +24,9 @@ TLPARSE_ARTIFACT(
     StandsAlone("artifact/native_dsl_compile"),
     // Dynamo.
     "artifact/compiler_collective", "artifact/get_*_code_state", "artifact/put_*_code_state",
-    StandsAlone("artifact/dynamo_cache_entries"), "artifact/dynamo_cache_exception",
-    "artifact/dynamo_side_effects", "artifact/*_ORIGINAL_BYTECODE", "artifact/*_MODIFIED_BYTECODE",
+    "artifact/add_*_code_state", StandsAlone("artifact/dynamo_cache_entries"),
+    "artifact/dynamo_cache_exception", "artifact/dynamo_side_effects", "artifact/guard_collective",
+    "artifact/*_ORIGINAL_BYTECODE", "artifact/*_MODIFIED_BYTECODE",
     "artifact/compiled_autograd_compile_reasons",
     // AOTAutograd.
     "artifact/aotautograd_cache_pickle_failure", "artifact/aot_forward_graph_fw_metadata",
@@ -39,12 +40,14 @@ TLPARSE_ARTIFACT(
     "artifact/compiled_function_backward", "artifact/compiled_fn_wrapper",
     "artifact/debug_assert_wrapper", "artifact/backward_subclass_unwrap",
     "artifact/backward_subclass_wrapper", "artifact/subclass_wrapper",
+    "artifact/aot_autograd_runtime_wrappers",
     // Inductor.
     "artifact/fx_net_acc_splitter_finder_events", "artifact/flex_gemm_*", "artifact/*_fused",
     // Distributed passes.
     "artifact/pre_bucketing_collective_sizes", "artifact/pre_bucketing_collective_sizes_after",
     "artifact/pre_bucketing_fsdp_collectives", "artifact/fx_bucketing_passes_*",
-    "artifact/inductor_fx_passes_overlap_bucketing", "artifact/scheduler_nodes_before_comm_overlap",
+    "artifact/inductor_fx_passes_overlap_bucketing", "artifact/fusion_regions_*",
+    "artifact/scheduler_nodes_before_comm_overlap",
     "artifact/reorder_communication_preserving_peak_memory", "artifact/sink_waits_iterative_info",
     "artifact/*_ITERATIVE_RECOMPUTE_ERROR", "artifact/inductor_overlap_cyclic_extra_deps",
     "artifact/fx_compute_nodes_runtime_estimation",

@@ -1,4 +1,5 @@
-// Names that PyTorch may change with any version, and the versions in which each was seen in a log.
+// Names that PyTorch may change with any version, and the versions whose sources have each: 2.6 to
+// 2.15 were read, at their newest patches. Of names that the source computes: seen in logs of it.
 // `tlparse import-log --unknown` lists the names of a log that are not here. (Record keys and names
 // of artifacts are declared by the families that type them, in TLPARSE_ARTIFACT.)
 #pragma once
@@ -26,8 +27,8 @@ enum class ComponentSubject : std::uint8_t {
 };
 
 struct PytorchName {
-  std::string_view name;                                // '*' matches any text
-  std::string_view seen_in;                             // versions of PyTorch, or "libtrace"
+  std::string_view name;     // '*' matches any text
+  std::string_view seen_in;  // versions of PyTorch ("2.6-2.10, 2.12"), "vLLM" or "libtrace"
   ComponentSubject subject = ComponentSubject::kOther;  // of a component
 };
 

@@ -1,0 +1,172 @@
+#!/usr/bin/env python3
+"""docs/compatibility.md, made from the rows in fixtures/versions/*/row.json, which measure.py writes.
+
+usage: compatibility.py --write|--check FILE
+
+The part of the file between the two marks is written or compared; what stands around them stays.
+"""
+import glob
+import json
+import os
+import re
+import sys
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
+BEGIN = "<!-- begin: written by scripts/try-pytorch.sh -->"
+END = "<!-- end: written by scripts/try-pytorch.sh -->"
+# What is not "a name that a version writes" in the lists below.
+KINDS = [("record", "Records"), ("artifact", "Artifacts"), ("timed event", "Timed events (`chromium_event`)"),
+         ("metric", "Members of `compilation_metrics`"), ("component of a cache key", "Components of cache keys"), ("file", "Files"),
+         ("version of the recorder", "Versions of recorder dumps"), ("member of a recorder dump", "Members of recorder dumps"),
+         ("member of a recorder entry", "Members of recorder entries"), ("member of a profile", "Members of profiles"),
+         ("category of a profile's event", "Categories of a profile's events"),
+         ("argument of a profile's event", "Arguments of a profile's events")]
+
+
+def number(version):
+    return [int(part) for part in re.findall(r"\d+", version)]
+
+
+def rows():
+    found = {}
+    for path in glob.glob(os.path.join(ROOT, "fixtures", "versions", "*", "row.json")):
+        with open(path) as file:
+            found[os.path.basename(os.path.dirname(path))] = json.load(file)
+    return {version: found[version] for version in sorted(found, key=number)}
+
+
+def table(heading, lines):
+    def line(cells):
+        return "| " + " | ".join(str(cell).replace("|", "\\|").replace("\n", " ") for cell in cells) + " |"
+    return "\n".join([line(heading), "|" + "---|" * len(heading), *map(line, lines)])
+
+
+def total(row, member):
+    return sum(program[member] for program in row["programs"].values())
+
+
+def minutes(seconds):
+    return f"{seconds / 60:.1f} min"
+
+
+def builds(versions):
+    def one(version, row):
+        cost, build = row.get("cost", {}), row["build"]
+        seconds = cost.get("install_s", 0) + sum(end["seconds"] for end in row.get("ends", {}).values()) + row.get("measure_s", 0)
+        return [version, f"{build['torch']} `{build['git'][:8]}`", build["cuda"], build["python"], row["date"], minutes(seconds),
+                f"{cost['disk_bytes'] / 1e9:.1f} GB" if cost else "–"]
+    return table(["PyTorch", "build", "CUDA", "Python", "recorded", "time", "disk"], [one(*item) for item in versions.items()])
+
+
+def equal_or_both(found, counted):
+    return str(found) if found == counted else f"**{found} of {counted}**"
+
+
+def percent(part, whole):
+    return f"{100 * part / whole:.1f} %" if whole else "–"
+
+
+def measured(versions):
+    def one(version, row):
+        programs = row["programs"]
+        lookups = [pair for program in programs.values() for pair in program["caches"].values()]
+        profile = programs["profiled"]["profile"]
+        dumps = [program["dumps"] for program in programs.values()]
+        right = sum(program["finding"]["equal"] for program in programs.values())
+        return [version, *(f"{total(row, what):,}" for what in ("records", "artifacts", "metrics", "timed_events")),
+                len(row["seen"]["component of a cache key"]), sum(len(program["unknown"]) for program in programs.values()),
+                sum(len(program["problems"]) for program in programs.values()),
+                equal_or_both(total(row, "compiles"), total(row, "compiles_counted")),
+                equal_or_both(sum(pair[0] for pair in lookups), sum(pair[1] for pair in lookups)),
+                f"{equal_or_both(profile['calls'], profile['calls_counted'])}; {percent(profile['joined_ns'], profile['calls_ns'])}",
+                f"{sum(one['files'] for one in dumps)}; {sum(one['in_graphs'] for one in dumps)} of {sum(one['calls'] for one in dumps)}",
+                f"{right} of {len(programs)}"]
+    return table(["PyTorch", "records", "artifacts", "metrics", "timed events", "names of components", "unknown names", "damage, warnings",
+                  "compiles", "cache lookups", "graph calls; their time joined", "dumps; calls joined with a graph", "findings right"],
+                 [one(*item) for item in versions.items()])
+
+
+def programs(versions):
+    """The first finding of each program; versions that say the same share a line."""
+    lines = []
+    for name in dict.fromkeys(name for row in versions.values() for name in row["programs"]):
+        said = {}
+        for version, row in versions.items():
+            if name in row["programs"]:
+                finding = row["programs"][name]["finding"]
+                text = re.sub(r"\d+\.\d+ m?s", "… s", finding["first"].split(":")[0] + ("" if finding["equal"] else " ✗ " + finding["first"][:160]))
+                said.setdefault((finding["key"], text), []).append(version)
+        lines += [[name, key, text, spans(found, versions)] for (key, text), found in said.items()]
+    return table(["program", "planted", "first finding", "PyTorch"], lines)
+
+
+def exceptions(versions):
+    """What did not go as the program planned, and what a version lacks."""
+    lines = []
+    for what, member in (("not in this version", "lacks"), ("did not run as planned", "unplanned")):
+        said = {}
+        for version, row in versions.items():
+            for name, program in row["programs"].items():
+                for text in program[member]:
+                    said.setdefault((name, text), []).append(version)
+        lines += [[name, what, f"`{text}`", spans(found, versions)] for (name, text), found in said.items()]
+    return table(["program", "", "", "PyTorch"], sorted(lines))
+
+
+def short(version):
+    return ".".join(version.split(".")[:2])
+
+
+def spans(found, versions):
+    """2.6, 2.8–2.10: runs of neighbours in the list of all versions."""
+    every, parts, run = list(versions), [], []
+    for version in [*every, None]:
+        if version in found:
+            run.append(version)
+        elif run:
+            parts.append(short(run[0]) if len(run) == 1 else f"{short(run[0])}–{short(run[-1])}")
+            run = []
+    return "all" if len(found) == len(every) else ", ".join(parts)
+
+
+def names(versions):
+    """Names that some versions wrote and others did not, by the versions that did."""
+    parts = []
+    for kind, heading in KINDS:
+        by_versions = {}
+        for name in sorted({name for row in versions.values() for name in row["seen"].get(kind, [])}):
+            found = [version for version, row in versions.items() if name in row["seen"].get(kind, [])]
+            by_versions.setdefault(tuple(found), []).append(name)
+        common = len(by_versions.pop(tuple(versions), []))
+        lines = [[spans(found, versions), ", ".join(f"`{name}`" for name in some)] for found, some in
+                 sorted(by_versions.items(), key=lambda item: [list(versions).index(version) for version in item[0]])]
+        parts.append(f"### {heading}\n\nIn all versions: {common}." + ("\n\n" + table(["only in", "names"], lines) if lines else ""))
+    return "\n\n".join(parts)
+
+
+def page():
+    versions = rows()
+    return "\n\n".join([
+        BEGIN, "## Builds", builds(versions), "## What tlparse makes of it", measured(versions), "## Programs and their first finding",
+        programs(versions), "## What a version lacks, and what went otherwise", exceptions(versions), "## Names that not all versions write",
+        names(versions), END])
+
+
+def main():
+    if len(sys.argv) != 3 or sys.argv[1] not in ("--write", "--check"):
+        sys.exit(__doc__)
+    path = sys.argv[2]
+    with open(path) as file:
+        text = file.read()
+    before, rest = text.split(BEGIN)
+    after = rest.split(END)[1]
+    made = before + page() + after
+    if sys.argv[1] == "--write":
+        with open(path, "w") as file:
+            file.write(made)
+    elif made != text:
+        sys.exit(f"compatibility: {path} is not what fixtures/versions say: write it anew with compatibility.py --write")
+
+
+if __name__ == "__main__":
+    main()
