@@ -1,13 +1,14 @@
-"""A ClickHouse of today for the tests, where chDB is installed (npm: @chdb/lib-linux-x64-gnu): libchdb.so behind HTTP, as much of the
-interface as tlparse uses. It has no users, no cluster and no wire protocol of its own.
+"""A ClickHouse of today for the tests, where chDB is installed (PyPI: chdb; npm: @chdb/lib-linux-x64-gnu): its engine behind HTTP, as much of
+the interface as tlparse uses. It has no users, no cluster and no wire protocol of its own.
 
-CHDB_LIBRARY names libchdb.so; else it is looked for in node_modules of viewer/.
+The package of PyPI is taken if the Python that runs this has it, else the libchdb.so that CHDB_LIBRARY names or node_modules of viewer/ has.
 """
 
 import ctypes
 import glob
 import gzip
 import http.server
+import importlib.util
 import os
 import resource
 import threading
@@ -19,13 +20,36 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 
 
 def library():
-    """The path of libchdb.so; None if it is not installed."""
+    """The name of the Python package, or the path of libchdb.so; None if neither is installed."""
     named = os.environ.get("CHDB_LIBRARY")
+    if not named and importlib.util.find_spec("chdb"):
+        return "chdb"
     found = [named] if named else glob.glob(f"{ROOT}/viewer/node_modules/@chdb/lib-*/libchdb.so")
     return found[0] if found and os.path.exists(found[0]) else None
 
 
-class ChdbServer(clickhouse.Queries):
+class PackageEngine:
+    """chDB as PyPI has it."""
+
+    def __init__(self, folder):
+        import chdb
+
+        self.connection = chdb.connect(f"{folder}/data")
+
+    def close(self):
+        self.connection.close()
+
+    def run(self, sql, format="TabSeparated"):
+        """(answer, error) of one statement."""
+        try:
+            return self.connection.query(sql.decode() if isinstance(sql, bytes) else sql, format).bytes(), None
+        except RuntimeError as error:
+            return b"", str(error).encode()
+
+
+class LibraryEngine:
+    """chDB as npm has it: a library with an interface for C."""
+
     def __init__(self, folder):
         self.lib = ctypes.CDLL(library())
         self.lib.chdb_connect.restype = ctypes.POINTER(ctypes.c_void_p)
@@ -42,15 +66,8 @@ class ChdbServer(clickhouse.Queries):
         if not connection:
             raise RuntimeError("chDB does not start")
         self.opened, self.connection = connection, connection[0]
-        self.folder = folder
-        self.lock = threading.Lock()
-        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), self.handler())
-        self.url = f"http://127.0.0.1:{self.server.server_port}"
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
 
-    def stop(self):
-        """Before the interpreter ends, which the library does not survive with an open connection."""
-        self.server.shutdown()
+    def close(self):
         self.lib.chdb_close_conn(self.opened)
 
     def run(self, sql, format="TabSeparated"):
@@ -62,6 +79,22 @@ class ChdbServer(clickhouse.Queries):
             if self.lib.chdb_result_length(result) else b""
         self.lib.chdb_destroy_query_result(result)
         return answer, error
+
+
+class ChdbServer(clickhouse.Queries):
+    def __init__(self, folder):
+        self.engine = (PackageEngine if library() == "chdb" else LibraryEngine)(folder)
+        self.run = self.engine.run
+        self.folder = folder
+        self.lock = threading.Lock()
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), self.handler())
+        self.url = f"http://127.0.0.1:{self.server.server_port}"
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    def stop(self):
+        """Before the interpreter ends, which the library does not survive with an open connection."""
+        self.server.shutdown()
+        self.engine.close()
 
     def query(self, sql, database="tlparse"):
         with self.lock:

@@ -23,7 +23,7 @@ TLPARSE = os.environ.get("TLPARSE", os.path.join(ROOT, "build", "bin", "tlparse"
 DEVICE = {"kernel", "gpu_memcpy", "gpu_memset"}
 LAUNCH = {"cuda_runtime", "cuda_driver", "hip_runtime", "hip_driver"}
 COMMUNICATION = re.compile("nccl|rccl", re.IGNORECASE)
-ROWS = ["kernels", "kernel time", "copies and memsets", "device busy", "device idle", "communication overlapped, %", "mean launch delay",
+ROWS = ["kernels", "kernel time", "copies and memsets", "device busy", "device idle", "communication overlapped, %", "mean delay after the launching call",
         "slowest kernel's sum", "ops on the CPU", "self time of ops"]
 
 
@@ -60,7 +60,7 @@ def device_sums(kernels, copies, delays):
             "device busy": busy / 1e3 if work else None,
             "device idle": (max(end for _, end in work) - min(start for start, _ in work) - busy) / 1e3 if work else None,
             "communication overlapped, %": 100 * both(talk, compute) / length(talk) if talk else None,
-            "mean launch delay": sum(delays) / len(delays) / 1e3 if delays else None,
+            "mean delay after the launching call": sum(delays) / len(delays) / 1e3 if delays else None,
             "slowest kernel's sum": max(by_name.values()) / 1e3 if by_name else None}
 
 
@@ -98,7 +98,7 @@ def count(path):
             if category == "kernel" and correlation:
                 waiting.append((correlation, start))
         elif category in LAUNCH and correlation:
-            launches[correlation] = span[1]
+            launches[correlation] = span[2]
         elif category == "cpu_op":
             ops.append(((event["pid"], event["tid"]), span[1], span[2]))
     delays = [start - launches[correlation] for correlation, start in waiting if correlation in launches]
@@ -113,20 +113,19 @@ def ours(path):
         database = sqlite3.connect(f"{folder}/out/trace.db")
         kernels = database.execute("SELECT name, start_ns, start_ns + duration_ns FROM kernel_run WHERE device IS NOT NULL").fetchall()
         copies = database.execute("SELECT name, start_ns, start_ns + duration_ns FROM device_copy").fetchall()
-        delays = [row[0] for row in database.execute("SELECT start_ns - round(enqueued_us * 1e3) FROM kernel_run WHERE device IS NOT NULL "
-                                                     "AND enqueued_us IS NOT NULL")]
-        exact = database.execute("SELECT r.start_ns - d.start_ns FROM kernel_run_row r JOIN device_launch_row d ON d.profile_id = r.profile_id "
-                                 "AND d.correlation = r.correlation WHERE r.device IS NOT NULL").fetchall()
+        delays = database.execute("SELECT r.start_ns - d.start_ns - d.duration_ns FROM kernel_run_row r JOIN device_launch_row d "
+                                  "ON d.profile_id = r.profile_id AND d.correlation = r.correlation WHERE r.device IS NOT NULL").fetchall()
         # Calls of compiled code and Inductor's kernels on the CPU are slices of the same category, in tables of their own.
         ops = database.execute("SELECT thread_id, start_ns, start_ns + duration_ns FROM op_run UNION SELECT thread_id, start_ns, "
                                "start_ns + duration_ns FROM compiled_slice_row WHERE kind NOT IN (5, 6, 7) UNION SELECT thread_id, start_ns, "
                                "start_ns + duration_ns FROM kernel_run WHERE device IS NULL AND op_run_id IS NULL AND frame_id IS NULL").fetchall()
-        return {**device_sums(kernels, copies, [row[0] for row in exact] or delays), "ops on the CPU": len(ops),
+        return {**device_sums(kernels, copies, [row[0] for row in delays]), "ops on the CPU": len(ops),
                 "self time of ops": self_times(ops) / 1e3}
 
 
 def holistic(path):
     """HolisticTraceAnalysis: a folder with the trace of one rank."""
+    os.environ["HTA_DISABLE_NS_ROUNDING"] = "1"  # else to whole microseconds
     from hta.trace_analysis import TraceAnalysis
 
     with tempfile.TemporaryDirectory() as folder:
@@ -145,9 +144,9 @@ def holistic(path):
         with contextlib.suppress(Exception):
             result["communication overlapped, %"] = float(analysis.get_comm_comp_overlap(visualize=False).iloc[0]["comp_comm_overlap_pctg"])
         with contextlib.suppress(Exception):
-            stats = analysis.get_cuda_kernel_launch_stats(ranks=[0], visualize=False)[0]
+            stats = analysis.get_cuda_kernel_launch_stats(ranks=[0], include_memory_events=False, visualize=False)[0]
             result["kernels"] = len(stats)
-            result["mean launch delay"] = float((stats["launch_delay"]).mean())
+            result["mean delay after the launching call"] = float((stats["launch_delay"]).mean())
         return result
 
 

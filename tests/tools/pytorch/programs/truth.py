@@ -36,7 +36,7 @@ def lacks(feature):
     _lacks.append(feature)
 
 
-def _frame_compiles():
+def frame_compiles():
     from torch._dynamo.convert_frame import FRAME_COMPILE_COUNTER
 
     return sum(FRAME_COMPILE_COUNTER.values())
@@ -60,7 +60,7 @@ def write(**more):
               if "cache" in name}
     with open(os.path.join(FOLDER, f"truth_{rank()}_{os.getpid()}.json"), "w") as file:
         json.dump({"torch": torch.__version__, "git": torch.version.git_version, "cuda": torch.version.cuda, "python": sys.version.split()[0],
-                   "rank": rank(), "pid": os.getpid(), "frame_compiles": _frame_compiles(), "autograd_compiles": _autograd_compiles(),
+                   "rank": rank(), "pid": os.getpid(), "frame_compiles": frame_compiles(), "autograd_compiles": _autograd_compiles(),
                    "graph_breaks": sum(counters["graph_break"].values()), "caches": caches, "outcomes": _outcomes, "lacks": _lacks,
                    **more}, file, indent=1, sort_keys=True)
         file.write("\n")
