@@ -115,9 +115,9 @@ def ours(path):
         copies = database.execute("SELECT name, start_ns, start_ns + duration_ns FROM device_copy").fetchall()
         delays = database.execute("SELECT r.start_ns - d.start_ns - d.duration_ns FROM kernel_run_row r JOIN device_launch_row d "
                                   "ON d.profile_id = r.profile_id AND d.correlation = r.correlation WHERE r.device IS NOT NULL").fetchall()
-        # Calls of compiled code and Inductor's kernels on the CPU are slices of the same category, in tables of their own.
+        # Regions of compiled code and Inductor's kernels on the CPU are slices of the same category, in tables of their own.
         ops = database.execute("SELECT thread_id, start_ns, start_ns + duration_ns FROM op_run UNION SELECT thread_id, start_ns, "
-                               "start_ns + duration_ns FROM compiled_slice_row WHERE kind NOT IN (5, 6, 7) UNION SELECT thread_id, start_ns, "
+                               "start_ns + duration_ns FROM compiled_slice_row WHERE kind NOT IN (0, 5, 6, 7) UNION SELECT thread_id, start_ns, "
                                "start_ns + duration_ns FROM kernel_run WHERE device IS NULL AND op_run_id IS NULL AND frame_id IS NULL").fetchall()
         return {**device_sums(kernels, copies, [row[0] for row in delays]), "ops on the CPU": len(ops),
                 "self time of ops": self_times(ops) / 1e3}
@@ -136,7 +136,7 @@ def holistic(path):
         file = os.path.join(folder, "rank0.json")
         with open(file, "w") as out:
             json.dump(trace, out)
-        analysis = TraceAnalysis(trace_files={0: file})
+        analysis = TraceAnalysis(trace_files={0: file}, include_last_profiler_step=True)
         times = analysis.get_temporal_breakdown(visualize=False).iloc[0]
         _, kernels = analysis.get_gpu_kernel_breakdown(visualize=False, num_kernels=100000, duration_ratio=1.0, include_memory_kernels=False)
         result = {"device busy": float(times["kernel_time(us)"] - times["idle_time(us)"]), "device idle": float(times["idle_time(us)"]),

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""docs/compatibility.md, made from the rows in fixtures/versions/*/row.json, which measure.py writes.
+"""docs/compatibility.md, made from fixtures/versions: row.json of each version that was recorded (measure.py), names.json of each whose
+sources were read (new_names.py).
 
 usage: compatibility.py --write|--check FILE
 
@@ -14,22 +15,22 @@ import sys
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
 BEGIN = "<!-- begin: written by scripts/try-pytorch.sh -->"
 END = "<!-- end: written by scripts/try-pytorch.sh -->"
-# What is not "a name that a version writes" in the lists below.
-KINDS = [("record", "Records"), ("artifact", "Artifacts"), ("timed event", "Timed events (`chromium_event`)"),
-         ("metric", "Members of `compilation_metrics`"), ("component of a cache key", "Components of cache keys"), ("file", "Files"),
-         ("version of the recorder", "Versions of recorder dumps"), ("member of a recorder dump", "Members of recorder dumps"),
-         ("member of a recorder entry", "Members of recorder entries"), ("member of a profile", "Members of profiles"),
-         ("category of a profile's event", "Categories of a profile's events"),
-         ("argument of a profile's event", "Arguments of a profile's events")]
+# Kinds of names in the sources, and in recordings.
+SOURCE_KINDS = [("record", "Records"), ("artifact", "Artifacts"), ("phase", "Timed events (`chromium_event`)"),
+                ("metric", "Members of `compilation_metrics`"), ("component", "Components of cache keys"), ("recorder", "Members of recorder dumps")]
+SEEN_KINDS = [("file", "Files"), ("version of the recorder", "Versions of recorder dumps"), ("member of a profile", "Members of profiles"),
+              ("category of a profile's event", "Categories of a profile's events"),
+              ("argument of a profile's event", "Arguments of a profile's events")]
 
 
 def number(version):
     return [int(part) for part in re.findall(r"\d+", version)]
 
 
-def rows():
+def read(file_name):
+    """{version: content} of the versions that have the file, oldest first."""
     found = {}
-    for path in glob.glob(os.path.join(ROOT, "fixtures", "versions", "*", "row.json")):
+    for path in glob.glob(os.path.join(ROOT, "fixtures", "versions", "*", file_name)):
         with open(path) as file:
             found[os.path.basename(os.path.dirname(path))] = json.load(file)
     return {version: found[version] for version in sorted(found, key=number)}
@@ -70,7 +71,7 @@ def measured(versions):
     def one(version, row):
         programs = row["programs"]
         lookups = [pair for program in programs.values() for pair in program["caches"].values()]
-        profile = programs["profiled"]["profile"]
+        profile = programs.get("profiled", {}).get("profile")
         dumps = [program["dumps"] for program in programs.values()]
         right = sum(program["finding"]["equal"] for program in programs.values())
         return [version, *(f"{total(row, what):,}" for what in ("records", "artifacts", "metrics", "timed_events")),
@@ -78,7 +79,8 @@ def measured(versions):
                 sum(len(program["problems"]) for program in programs.values()),
                 equal_or_both(total(row, "compiles"), total(row, "compiles_counted")),
                 equal_or_both(sum(pair[0] for pair in lookups), sum(pair[1] for pair in lookups)),
-                f"{equal_or_both(profile['calls'], profile['calls_counted'])}; {percent(profile['joined_ns'], profile['calls_ns'])}",
+                f"{equal_or_both(profile['calls'], profile['calls_counted'])}; {percent(profile['joined_ns'], profile['calls_ns'])}"
+                if profile else "not recorded",
                 f"{sum(one['files'] for one in dumps)}; {sum(one['in_graphs'] for one in dumps)} of {sum(one['calls'] for one in dumps)}",
                 f"{right} of {len(programs)}"]
     return table(["PyTorch", "records", "artifacts", "metrics", "timed events", "names of components", "unknown names", "damage, warnings",
@@ -110,7 +112,7 @@ def exceptions(versions):
                 for text in program[member]:
                     said.setdefault((name, text), []).append(version)
         lines += [[name, what, f"`{text}`", spans(found, versions)] for (name, text), found in said.items()]
-    return table(["program", "", "", "PyTorch"], sorted(lines))
+    return table(["program", "", "", "PyTorch"], sorted(lines)) if lines else "Nothing of either."
 
 
 def short(version):
@@ -129,27 +131,32 @@ def spans(found, versions):
     return "all" if len(found) == len(every) else ", ".join(parts)
 
 
-def names(versions):
-    """Names that some versions wrote and others did not, by the versions that did."""
+def names(versions, kinds):
+    """Names that some versions have and others have not, by the versions that do. `versions`: {version: {kind: names}}."""
     parts = []
-    for kind, heading in KINDS:
+    for kind, heading in kinds:
         by_versions = {}
-        for name in sorted({name for row in versions.values() for name in row["seen"].get(kind, [])}):
-            found = [version for version, row in versions.items() if name in row["seen"].get(kind, [])]
-            by_versions.setdefault(tuple(found), []).append(name)
+        for name in sorted({name for found in versions.values() for name in found.get(kind, [])}):
+            with_it = [version for version, found in versions.items() if name in found.get(kind, [])]
+            by_versions.setdefault(tuple(with_it), []).append(name)
         common = len(by_versions.pop(tuple(versions), []))
-        lines = [[spans(found, versions), ", ".join(f"`{name}`" for name in some)] for found, some in
+        lines = [[spans(with_it, versions), ", ".join(f"`{name}`" for name in some)] for with_it, some in
                  sorted(by_versions.items(), key=lambda item: [list(versions).index(version) for version in item[0]])]
         parts.append(f"### {heading}\n\nIn all versions: {common}." + ("\n\n" + table(["only in", "names"], lines) if lines else ""))
     return "\n\n".join(parts)
 
 
 def page():
-    versions = rows()
-    return "\n\n".join([
-        BEGIN, "## Builds", builds(versions), "## What tlparse makes of it", measured(versions), "## Programs and their first finding",
-        programs(versions), "## What a version lacks, and what went otherwise", exceptions(versions), "## Names that not all versions write",
-        names(versions), END])
+    versions, sources = read("row.json"), read("names.json")
+    parts = [BEGIN]
+    if versions:
+        parts += ["## Builds", builds(versions), "## What tlparse makes of it", measured(versions), "## Programs and their first finding",
+                  programs(versions), "## What a version lacks, and what went otherwise", exceptions(versions)]
+    if len(versions) > 1:
+        parts += ["## What recordings hold that not all versions write", names({version: row["seen"] for version, row in versions.items()}, SEEN_KINDS)]
+    parts += [f"## What the sources can write\n\nOf PyTorch {', '.join(sources)}; `*` stands for what the source computes. Names that all of them "
+              "have are counted only.", names(sources, SOURCE_KINDS), END]
+    return "\n\n".join(parts)
 
 
 def main():

@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 """Lists what the source of a wheel can write and tlparse has no declaration of.
 
-usage: new_names.py FOLDER      the unpacked wheel, or the folder of a package (site-packages/torch)
+usage: new_names.py FOLDER [NAMES.json]      the unpacked wheel, or the folder of a package (site-packages/torch)
 
 Prints a line for each name: its kind, the name ('*' stands for what the source computes), file and line; then the places where a name
-cannot be told from the source. Exit code 1 if there is any name.
+cannot be told from the source. Exit code 1 if there is any name. NAMES.json gets all names that the source can write, by kind.
 """
 import fnmatch
 import glob
+import json
 import os
 import re
 import sys
@@ -52,9 +53,14 @@ def is_known(name, patterns):
 
 
 def main():
-    if len(sys.argv) != 2 or not os.path.isdir(sys.argv[1]):
+    if len(sys.argv) not in (2, 3) or not os.path.isdir(sys.argv[1]):
         sys.exit(__doc__)
     found, computed = emitters.find(sys.argv[1])
+    if len(sys.argv) == 3:
+        with open(sys.argv[2], "w") as file:
+            json.dump({kind: sorted({name for other, name, _, _ in found if other == kind}) for kind in sorted({one[0] for one in found})}, file,
+                      indent=1)
+            file.write("\n")
     known = declared()
     places = {}
     for kind, name, path, line in found:

@@ -22,7 +22,7 @@ import time
 import traceback
 
 PROGRAMS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "programs")
-LIMIT_S = 1500
+LIMIT_S = 3600
 RANKS = 4
 # Name, then the script and its arguments, one run after the other. {in}: folder of what is left, {keep}: a folder for this program's runs.
 RUNS = {

@@ -26,8 +26,9 @@ void PrintOrder(const ExecutionAnswer& answer, bool all) {
   const Job& job = answer.job;
   if (answer.classes.empty()) {
     PrintWrapped(
-        "no execution order in this run: run it in "
-        "torch._inductor.debug.record_and_log_graph_execution_order()",
+        fmt::format("no execution order in this run: {}run it in "
+                    "torch._inductor.debug.record_and_log_graph_execution_order()",
+                    answer.not_written.empty() ? "" : answer.not_written + ". With that version "),
         0, 2);
     return;
   }
@@ -219,6 +220,7 @@ JsonWriter ExecutionToJson(const ExecutionAnswer& answer, const std::vector<Find
   for (const ExecutionClass& one : answer.classes) WriteClass(json, answer, one);
   json.EndArray().Key("without_order");
   WriteRanks(json, answer.job, answer.without_order);
+  json.Key("not_written").OptionalString(NonEmpty(answer.not_written));
   json.Key("runtimes").BeginArray();
   for (const RuntimeSpread& spread : answer.runtimes) WriteRuntimes(json, answer, spread);
   json.EndArray().Key("tensors").BeginArray();

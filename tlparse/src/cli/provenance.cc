@@ -4,6 +4,8 @@
 #include "cli/answer.h"
 #include "cli/command.h"
 #include "cli/commands.h"
+#include "cli/rank_output.h"
+#include "facts/job/written_since.h"
 
 namespace tlparse {
 
@@ -126,8 +128,15 @@ int RunProvenance(std::span<const std::string> arguments) {
   if (common.json) return PrintRowsAsJson(std::move(*statement), "kernels");
   Result<bool> printed = PrintProvenance(*statement, run);
   if (!printed) return ReportError(printed.error());
-  if (!*printed)
-    std::puts(kernel || source || node ? "no kernel matches" : "no kernels in this database");
+  if (*printed) return kExitDone;
+  const Result<std::optional<std::int64_t>> run_id = run.RunId(*database);
+  if (!run_id) return ReportError(run_id.error());
+  const Result<std::string> why = WhyNotWritten(*database, *run_id, VersionedInput::kKernelNodes);
+  if (!why) return ReportError(why.error());
+  const bool is_asked = kernel || source || node;
+  PrintWrapped((is_asked ? "no kernel matches" : "no kernels in this database") +
+                   (why->empty() ? "" : ": " + *why),
+               0, 2);
   return kExitDone;
 }
 

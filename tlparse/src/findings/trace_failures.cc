@@ -52,7 +52,8 @@ Result<void> FindFailedTraces(FindingContext& context) {
           "JOIN process p ON p.id = r.process_id LEFT JOIN compile c ON c.id = f.compile_id "
           "LEFT JOIN payload_row y ON y.id = r.payload_id WHERE k.text = 'make_fx_fail_partial' "
           // torch.export of 2.15 gives its traces compile ids, of compiles without anything else.
-          "AND (c.frame_id IS NULL OR c.status = 'empty') AND NOT coalesce(c.status = 'failed', 0) AND " +
+          "AND (c.frame_id IS NULL OR c.status = 'empty') AND NOT coalesce(c.status = 'failed', 0) "
+          "AND " +
           context.job.InLogs("r.id") + " ORDER BY r.id"));
   std::map<std::pair<std::string, std::int64_t>, FailedTrace> traces;  // by place
   while (true) {
@@ -78,7 +79,8 @@ Result<void> FindFailedTraces(FindingContext& context) {
         trace.place.line > 0 ? " after " + PlaceText(trace.place) : "");
     finding.cause = "make_fx failed";
     finding.detail =
-        "It belongs to no compile of Dynamo, as a trace of torch.export does not. The log has the graph as "
+        "It belongs to no compile of Dynamo, as a trace of torch.export does not. The log has the "
+        "graph as "
         "far as it was traced; what the program did about the exception is not in it.";
     finding.since_us = trace.since_us;
     if (trace.place.line > 0) finding.place = std::move(trace.place);

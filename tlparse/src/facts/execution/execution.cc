@@ -8,6 +8,7 @@
 
 #include "facts/job/majority.h"
 #include "facts/job/read_transaction.h"
+#include "facts/job/written_since.h"
 #include "facts/text/sequence_diff.h"
 #include "store/hash128.h"
 
@@ -262,6 +263,10 @@ Result<ExecutionAnswer> AnalyzeExecution(Database& database, const ExecutionOpti
   ASSIGN_OR_RETURN(answer.graphs, JobGraphs::Load(database, answer.job));
   RETURN_IF_ERROR(FindExecutionClasses(database, answer));
   RETURN_IF_ERROR(FindOpDifferences(database, answer));
+  if (answer.classes.empty()) {
+    ASSIGN_OR_RETURN(answer.not_written,
+                     WhyNotWritten(database, answer.job.run_id(), VersionedInput::kGraphOrder));
+  }
   return answer;
 }
 

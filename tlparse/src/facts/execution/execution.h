@@ -70,6 +70,8 @@ struct ExecutionAnswer {
   std::vector<RuntimeSpread> runtimes;   // only graphs where estimates differ, widest first
   std::vector<TensorDivergence> tensors;
   std::size_t graphs_with_estimates = 0;
+  // With no order: what WhyNotWritten says of it; empty: a version that writes it.
+  std::string not_written;
   // What damage of logs may explain is none.
   bool IsDivergent(const ExecutionClass& one) const;
   bool HasDivergence() const;
