@@ -48,7 +48,8 @@ class PytorchVersions(harness.EndToEnd):
             for name, program in row["programs"].items():
                 with self.subTest(version=version, program=name):
                     self.assertEqual(program["unknown"], [])
-                    self.assertEqual(program["problems"], [])
+                    expected = {"open_event"} if name in measure.ENDED_BY_FORCE else set()
+                    self.assertLessEqual({one["code"] for one in program["problems"]}, expected)
 
     def test_the_page_is_made_of_the_rows(self):
         with open(os.path.join(harness.ROOT, "docs", "compatibility.md")) as file:

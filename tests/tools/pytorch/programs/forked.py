@@ -24,6 +24,8 @@ def _start(rank, port, function):
         return pid
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     os.environ.update(RANK=str(rank), LOCAL_RANK=str(rank), WORLD_SIZE=str(RANKS), MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
+    # With one for all it depends on the moment which rank finds what another has just stored.
+    os.environ["TORCHINDUCTOR_CACHE_DIR"] += f"_{rank}"
     code = 1
     try:
         function()

@@ -3,7 +3,7 @@ import sys
 
 import torch
 import truth
-from torch.profiler import ProfilerActivity, profile, schedule
+from torch.profiler import ProfilerActivity, profile
 
 torch.manual_seed(0)
 
@@ -27,14 +27,13 @@ def main(path):
         compiled(torch.randn(32, 64)).sum().backward()
 
     truth.run("compile", step)
-    with profile(activities=[ProfilerActivity.CPU], schedule=schedule(wait=0, warmup=1, active=3), record_shapes=True, profile_memory=True,
-                 with_stack=True) as profiler:
-        for _ in range(4):
+    with profile(activities=[ProfilerActivity.CPU], record_shapes=True, profile_memory=True, with_stack=True) as profiler:
+        for _ in range(3):
             truth.run("profiled step", step)
             steps += 1
             profiler.step()
     profiler.export_chrome_trace(path)
-    truth.write(graph_calls=2 * (steps - 1))  # forward and backward of each active step
+    truth.write(graph_calls=2 * steps)  # forward and backward
 
 
 main(sys.argv[1])
