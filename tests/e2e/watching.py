@@ -34,7 +34,7 @@ class Watching(harness.EndToEnd):
         output = open(self.path("watch.out"), "ab")
         self.addCleanup(output.close)
         process = subprocess.Popen([*prefix, harness.TLPARSE, "watch", "logs", *arguments], cwd=self.folder, stdin=subprocess.DEVNULL,
-                                   stdout=output, stderr=subprocess.STDOUT)
+                                   stdout=output, stderr=subprocess.STDOUT, env={**os.environ, "TLPARSE_WATCH_RATE": "10"})
         self.running.append(process)
         return process
 

@@ -38,6 +38,22 @@ def below(folder, *endings):
                 yield os.path.join(directory, name)
 
 
+def compile_headers(headers, flags):
+    """What the compiler complains of: of each header in a unit of its own, so that what another one brings in cannot help
+    (in the long form, TRACEKIT_LONG), else of all in one unit, the last first."""
+    groups = [[header] for header in headers] if os.environ.get("TRACEKIT_LONG") else [headers[::-1]]
+    failures = []
+    with tempfile.TemporaryDirectory() as folder:
+        unit = os.path.join(folder, "headers.cc")
+        for group in groups:
+            with open(unit, "w", encoding="utf-8") as file:
+                file.writelines('#include "%s"\n' % header for header in group)
+            done = subprocess.run(COMPILER + flags + ["-fsyntax-only", unit], capture_output=True, text=True, check=False)
+            if done.returncode != 0:
+                failures.append("%s\n%s" % (group[0], done.stderr[:1000]))
+    return "\n".join(failures)
+
+
 class Format(unittest.TestCase):
     def test_sources_are_as_clang_format_leaves_them(self):
         # Versions disagree about details; Debian 12's is the one that counts.
@@ -92,23 +108,14 @@ class Stages(unittest.TestCase):
     def test_every_header_compiles_alone(self):
         if COMPILER is None:
             self.skipTest("no compiler was named")
-        # A source file that begins with its own header is the proof for that one; the others get a
-        # translation unit each, so that what another header has brought in cannot help.
-        failures = []
-        with tempfile.TemporaryDirectory() as folder:
-            unit = os.path.join(folder, "alone.cc")
-            for path in below(SOURCES, ".h"):
-                source = path[:-len(".h")] + ".cc"
-                first = INCLUDED.search(read(source)) if os.path.exists(source) else None
-                if first and first.group(1) == os.path.relpath(path, SOURCES):
-                    continue
-                with open(unit, "w", encoding="utf-8") as file:
-                    file.write('#include "%s"\n' % os.path.relpath(path, SOURCES))
-                done = subprocess.run(COMPILER + ["-std=c++20", "-fsyntax-only", "-I" + SOURCES, unit],
-                                      capture_output=True, text=True)
-                if done.returncode != 0:
-                    failures.append(os.path.relpath(path, SOURCES) + "\n" + done.stderr[:1000])
-        self.assertEqual("", "\n".join(failures))
+        # A source file that begins with its own header is the proof for that one.
+        headers = []
+        for path in below(SOURCES, ".h"):
+            source = path[:-len(".h")] + ".cc"
+            first = INCLUDED.search(read(source)) if os.path.exists(source) else None
+            if not first or first.group(1) != os.path.relpath(path, SOURCES):
+                headers.append(os.path.relpath(path, SOURCES))
+        self.assertEqual("", compile_headers(headers, ["-std=c++20", "-I" + SOURCES]))
 
 
 class Libtrace(unittest.TestCase):
@@ -127,22 +134,11 @@ class Libtrace(unittest.TestCase):
     def test_every_public_header_compiles_alone(self):
         if COMPILER is None:
             self.skipTest("no compiler was named")
-        headers = [path for path in below(os.path.join(self.FOLDER, "include"), ".h")
+        include = os.path.join(self.FOLDER, "include")
+        headers = [os.path.relpath(path, include) for path in below(include, ".h")
                    if "torch/" not in read(path) and "/torch" not in path and "ATen/" not in read(path) and "spdlog/" not in read(path)]
         self.assertGreater(len(headers), 5)
-        failures = []
-        with tempfile.TemporaryDirectory() as folder:
-            unit = os.path.join(folder, "alone.cc")
-            for path in headers:
-                with open(unit, "w", encoding="utf-8") as file:
-                    file.write('#include "%s"\n' % os.path.relpath(path, os.path.join(self.FOLDER, "include")))
-                done = subprocess.run(COMPILER + ["-std=c++17", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-fsyntax-only",
-                                                  "-I" + os.path.join(self.FOLDER, "include"), unit],
-                                      capture_output=True, text=True)
-                if done.returncode != 0:
-                    failures.append(os.path.relpath(path, ROOT) + "\n" + done.stderr[:1000])
-        self.assertEqual("", "\n".join(failures))
-
+        self.assertEqual("", compile_headers(headers, ["-std=c++17", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-I" + include]))
 
     def test_what_every_function_costs_is_measured(self):
         # Not these: they switch tracing, do the same with it on or off, or are called with it on only.

@@ -4,6 +4,7 @@
 #include <sys/inotify.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 
 namespace tlparse {
@@ -18,7 +19,9 @@ void FileEvents::Add(const std::string& directory) {
 
 void FileEvents::Wait(std::chrono::milliseconds longest) {
   pollfd waited{descriptor_.get(), POLLIN, 0};
-  if (poll(&waited, descriptor_.is_open() ? 1 : 0, static_cast<int>(longest.count())) <= 0) return;
+  if (poll(&waited, descriptor_.is_open() ? 1 : 0,
+           std::max(0, static_cast<int>(longest.count()))) <= 0)
+    return;
   std::array<char, 1 << 16> events;
   while (read(descriptor_.get(), events.data(), events.size()) > 0) {
   }

@@ -17,7 +17,8 @@ class FileEvents {
 
   // Watches the files of the directory from now on. Adding it again does nothing.
   void Add(const std::string& directory);
-  // Returns when something has changed, a signal was received, or the time is over.
+  // Returns when something has changed, a signal was received, or the time is over: at once if it is
+  // negative.
   void Wait(std::chrono::milliseconds longest);
 
  private:

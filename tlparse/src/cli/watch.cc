@@ -201,9 +201,9 @@ bool Watch::IsIdle() const {
 
 void Watch::WaitForNextStep() {
   const auto next = rhythm_.NextStep();
-  events_.Wait(std::chrono::ceil<std::chrono::milliseconds>(next - Clock::now()));
+  events_.Wait(std::chrono::ceil<std::chrono::milliseconds>(Clock::Real(next - Clock::now())));
   // What is written at once is read at once.
-  const auto rest = std::chrono::ceil<std::chrono::microseconds>(next - Clock::now());
+  const auto rest = Clock::Real(next - Clock::now());
   if (rest.count() > 0 && !stop_asked) usleep(static_cast<useconds_t>(rest.count()));
 }
 

@@ -1,6 +1,7 @@
 #include "cli/watch_rhythm.h"
 
 #include <algorithm>
+#include <cstdlib>
 
 namespace tlparse {
 
@@ -28,7 +29,23 @@ std::chrono::duration<double> PauseAfter(double cpu_s) {
   return std::chrono::duration<double>(kTimesCost * cpu_s);
 }
 
+int ClockRate() {
+  static const int rate = [] {
+    const char* const text = std::getenv("TLPARSE_WATCH_RATE");
+    return text == nullptr ? 1 : std::clamp(std::atoi(text), 1, 100);
+  }();
+  return rate;
+}
+
 }  // namespace
+
+WatchClock::time_point WatchClock::now() {
+  return time_point(std::chrono::steady_clock::now().time_since_epoch() * ClockRate());
+}
+
+std::chrono::microseconds WatchClock::Real(duration time) {
+  return std::chrono::ceil<std::chrono::microseconds>(time / ClockRate());
+}
 
 void WatchRhythm::NoteStep(Clock::time_point began, bool has_changed) {
   began_ = began;
