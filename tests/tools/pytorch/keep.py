@@ -31,7 +31,7 @@ def pack(folder, programs):
         for name in programs:
             for part in ("in", "truth"):
                 archive.add(os.path.join(folder, name, part), f"{name}/{part}", filter=_clean)
-    return subprocess.run(["zstd", "--ultra", "-22", "--long=27", "-c", "-q"], input=tar.getvalue(), stdout=subprocess.PIPE, check=True).stdout
+    return subprocess.run(["zstd", "-19", "--long=27", "-c", "-q"], input=tar.getvalue(), stdout=subprocess.PIPE, check=True).stdout
 
 
 def unpack(archive, folder):
