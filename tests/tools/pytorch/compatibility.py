@@ -155,8 +155,10 @@ def page():
     if versions:
         parts += ["## Builds", builds(versions), "## What tlparse makes of it", measured(versions), "## Programs and their first finding",
                   programs(versions), "## What a version lacks, and what went otherwise", exceptions(versions)]
-    if len(versions) > 1:
-        parts += ["## What recordings hold that not all versions write", names({version: row["seen"] for version, row in versions.items()}, SEEN_KINDS)]
+    # A name is missing only where the program that leaves it was recorded.
+    whole = {version: row["seen"] for version, row in versions.items() if {"profiled", "ddp", "fsdp2", "package"} <= set(row["programs"])}
+    if len(whole) > 1:
+        parts += [f"## What recordings hold that not all versions write\n\nOf {', '.join(whole)}.", names(whole, SEEN_KINDS)]
     parts += [f"## What the sources can write\n\nOf PyTorch {', '.join(sources)}; `*` stands for what the source computes. Names that all of them "
               "have are counted only.", names(sources, SOURCE_KINDS), END]
     return "\n\n".join(parts)
