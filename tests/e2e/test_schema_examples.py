@@ -37,7 +37,7 @@ class SchemaExamples(harness.EndToEnd):
                 if not done.stdout:
                     empty.append(query)
         # Divergences need several ranks; these logs hold nothing unknown, are not of vLLM, and come from machines without a GPU;
-        # tests/runtime zips the members of a package, and makes the files of tritonparse.
+        # tests/inputs zips the members of a package, and makes the files of tritonparse.
         allowed = ("divergence", "component_set_id = 1", "unknown_artifact", "gpu_activity", "vllm_piece", "package_member", "package_model ",
                    "package_model\n", "triton_compilation", "triton_launch")
         self.assertEqual([query for query in empty if not any(word in query for word in allowed)], [])

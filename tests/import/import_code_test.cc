@@ -24,7 +24,7 @@ TEST_CASE("Every code of import_log has a fixture", "[import_code]") {
   }
   // What is found in profiles and dumps is provoked by tests in Python.
   for (const auto& entry :
-       std::filesystem::directory_iterator(TRACEKIT_SOURCE_DIR "/tests/runtime")) {
+       std::filesystem::directory_iterator(TRACEKIT_SOURCE_DIR "/tests/inputs")) {
     if (entry.path().extension() != ".py") continue;
     std::ifstream stream(entry.path(), std::ios::binary);
     fixtures.append(std::istreambuf_iterator<char>(stream), {});

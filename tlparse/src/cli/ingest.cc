@@ -23,10 +23,10 @@
 #include "cli/terminal.h"
 #include "findings/findings.h"
 #include "import/importer.h"
+#include "inputs/size_estimate.h"
 #include "report/output_directory.h"
 #include "report/report.h"
 #include "report/viewer/export.h"
-#include "runtime/size_estimate.h"
 #include "store/unfinished_database.h"
 
 namespace tlparse {

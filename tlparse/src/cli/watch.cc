@@ -27,11 +27,11 @@
 #include "import/follower.h"
 #include "import/importer.h"
 #include "import/run_state.h"
+#include "inputs/find_inputs.h"
 #include "log/standard_feed.h"
 #include "report/output_directory.h"
 #include "report/report.h"
 #include "report/viewer/export.h"
-#include "runtime/find_inputs.h"
 
 namespace tlparse {
 

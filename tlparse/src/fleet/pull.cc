@@ -17,8 +17,8 @@
 #include "fleet/row_stream.h"
 #include "fleet/server_tables.h"
 #include "fleet/sql_quote.h"
+#include "inputs/join/kernel_lines.h"
 #include "model/job_model.h"
-#include "runtime/kernel_lines.h"
 #include "store/schema.h"
 #include "store/text_pool.h"
 

@@ -8,9 +8,9 @@
 
 #include "base/result.h"
 #include "base/step_times.h"
+#include "inputs/find_inputs.h"
+#include "inputs/reader.h"
 #include "log/find_logs.h"
-#include "runtime/find_inputs.h"
-#include "runtime/reader.h"
 #include "store/database.h"
 
 namespace tlparse {

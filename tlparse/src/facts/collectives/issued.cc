@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "facts/collectives/issued_members.h"
+#include "inputs/common/collective_op.h"
 #include "queries/facts/collectives/issued.h"
-#include "runtime/collective_op.h"
 
 namespace tlparse {
 namespace {

@@ -13,7 +13,7 @@
 
 #include "base/result.h"
 #include "facts/finding_kind.h"
-#include "runtime/collective_slices.h"
+#include "inputs/join/collective_slices.h"
 #include "store/database.h"
 
 namespace tlparse {

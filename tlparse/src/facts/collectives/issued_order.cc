@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "facts/collectives/issued_group.h"
-#include "runtime/collective_op.h"
+#include "inputs/common/collective_op.h"
 
 namespace tlparse {
 

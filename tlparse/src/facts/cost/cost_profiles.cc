@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "facts/cost/cost_queries.h"
+#include "inputs/join/join_notes.h"
 #include "log/import_code.h"
-#include "runtime/join_notes.h"
 #include "store/schema.h"
 
 namespace tlparse {

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "runtime/join_notes.h"
+#include "inputs/join/join_notes.h"
 
 namespace tlparse {
 namespace {
@@ -107,7 +107,7 @@ constexpr char kByOp[] =
     "FROM op) > 0 THEN coalesce(device_us, 0) ELSE cpu_us END AS share_us "
     "FROM op JOIN text_row t ON t.id = op.name_id ORDER BY share_us DESC, cpu_us DESC, name";
 
-// The rule is in schemas/sql/runtime/module.sql.
+// The rule is in schemas/sql/inputs/module.sql.
 constexpr char kByModule[] =
     ", ran AS (SELECT m.path_id, "
     "count(*) AS calls, sum(m.self_ns / 1e3) AS cpu_us, NULL AS us, 0 AS on_device FROM win w "

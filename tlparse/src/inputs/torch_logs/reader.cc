@@ -1,0 +1,182 @@
+// Text of TORCH_LOGS: "V1122 19:30:29.099000 26478 torch/_inductor/scheduler.py:2132] [0/0]
+// [__fusion] cannot fuse …". Lines that name an artifact become rows; the rest is reported once.
+#include "inputs/reader.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "base/ascii.h"
+#include "base/utf8.h"
+#include "inputs/common/line_stream.h"
+#include "log/glog_prefix.h"
+#include "rows/torch_logs.h"
+
+namespace tlparse {
+namespace {
+
+constexpr std::size_t kMostLineBytes = std::size_t{16} << 20;
+
+struct LogLine {
+  std::optional<std::int64_t> rank;
+  char level = 'I';
+  std::string_view local_time;
+  std::int64_t pid = 0;
+  std::string_view source_file;
+  std::int64_t source_line = 0;
+  std::string_view label;
+  std::int64_t attempt = 0;
+  std::string_view artifact;
+  std::string_view text;
+};
+
+bool TakeNumber(std::string_view& text, std::int64_t& number) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end == text.data()) return false;
+  text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+  return true;
+}
+
+// "[0/0_1] " or "[!1/0/0] ": a compile.
+bool TakeCompile(std::string_view& text, LogLine& line) {
+  if (text.size() < 3 || text[0] != '[' || (!IsDigit(text[1]) && text[1] != '!')) return false;
+  const std::size_t end = text.find(']');
+  if (end == text.npos) return false;
+  std::string_view id = text.substr(1, end - 1);
+  if (id.find_first_not_of("0123456789/_!-") != id.npos) return false;
+  if (const std::size_t attempt = id.find('_'); attempt != id.npos) {
+    std::string_view digits = id.substr(attempt + 1);
+    if (!TakeNumber(digits, line.attempt) || !digits.empty()) return false;
+    id = id.substr(0, attempt);
+  }
+  line.label = id;
+  text.remove_prefix(end + 1);
+  return true;
+}
+
+std::optional<LogLine> Parse(std::string_view text) {
+  LogLine line;
+  if (const std::optional<RankPrefix> rank = ParseRankPrefix(text)) {
+    line.rank = rank->rank;
+    text.remove_prefix(rank->length);
+    if (text.starts_with(' ')) text.remove_prefix(1);
+  }
+  constexpr std::size_t kTimeLength = 20;  // 1122 19:30:29.099000
+  if (text.size() < kTimeLength + 4 ||
+      std::string_view("VIWECD").find(text[0]) == std::string_view::npos)
+    return std::nullopt;
+  line.level = text[0];
+  line.local_time = text.substr(1, kTimeLength);
+  for (std::size_t i = 0; i < kTimeLength; ++i) {
+    constexpr std::string_view kShape = "0000 00:00:00.000000";
+    if (kShape[i] == '0' ? !IsDigit(line.local_time[i]) : kShape[i] != line.local_time[i])
+      return std::nullopt;
+  }
+  text.remove_prefix(1 + kTimeLength);
+  while (text.starts_with(' ')) text.remove_prefix(1);
+  if (!TakeNumber(text, line.pid) || !text.starts_with(' ')) return std::nullopt;
+  text.remove_prefix(1);
+  const std::size_t end = text.find("] ");
+  if (end == text.npos) return std::nullopt;
+  const std::string_view place = text.substr(0, end);
+  const std::size_t colon = place.rfind(':');
+  if (colon == place.npos) return std::nullopt;
+  line.source_file = place.substr(0, colon);
+  std::string_view digits = place.substr(colon + 1);
+  if (!TakeNumber(digits, line.source_line) || !digits.empty()) return std::nullopt;
+  text.remove_prefix(end + 2);
+  if (TakeCompile(text, line) && text.starts_with(' ')) text.remove_prefix(1);
+  if (!text.starts_with("[__")) return std::nullopt;
+  const std::size_t close = text.find(']');
+  if (close == text.npos) return std::nullopt;
+  line.artifact = text.substr(3, close - 3);
+  text.remove_prefix(close + 1);
+  if (text.starts_with(' ')) text.remove_prefix(1);
+  line.text = text;
+  return line;
+}
+
+class TorchLogsReader final : public RuntimeReader {
+ public:
+  void Prepare(TableSet& tables) override { tables.Use<TorchLogLineRow>(); }
+  Result<bool> Read(RuntimeContext& context) override;
+};
+
+// Lines that are no lines of an artifact, as one row of import_log for each stretch.
+class Others {
+ public:
+  void Add(const LineStream::Line& line) {
+    if (count_++ == 0) first_ = line.number;
+    if (text_.size() < kMostText) text_.append(line.text.substr(0, kMostText)).push_back('\n');
+  }
+  void Flush(RuntimeContext& context) {
+    if (count_ == 0) return;
+    ImportPlace place;
+    place.line = first_;
+    context.Log(ImportCode::kForeignLine, fmt::format("{} lines that name no artifact", count_),
+                place, text_, count_);
+    count_ = 0;
+    text_.clear();
+  }
+
+ private:
+  static constexpr std::size_t kMostText = 4096;
+  std::int64_t count_ = 0;
+  std::int64_t first_ = 0;
+  std::string text_;
+};
+
+Result<bool> TorchLogsReader::Read(RuntimeContext& context) {
+  RowBatch& rows = context.rows();
+  ProfileFacts& facts = context.facts();
+  facts.kind = "torch_logs";
+  LineStream lines(context, kMostLineBytes);
+  Others others;
+  std::map<std::int64_t, std::int64_t> lines_of_pid;
+  while (true) {
+    ASSIGN_OR_RETURN(const std::optional<LineStream::Line> next, lines.Next());
+    if (!next) break;
+    ++facts.event_count;
+    const std::optional<LogLine> line = next->is_too_long ? std::nullopt : Parse(next->text);
+    if (!line) {
+      others.Add(*next);
+      continue;
+    }
+    others.Flush(context);
+    const std::string text = SanitizeUtf8(line->text);
+    const std::string level(1, line->level);
+    TorchLogLineRow row{.id = context.NextId(rows.TableOf<TorchLogLineRow>()),
+                        .profile_id = context.profile_id(),
+                        .line = next->number,
+                        .level = RowText(level),
+                        .local_time = RowText(line->local_time),
+                        .pid = line->pid,
+                        .source_file_id = context.Text(line->source_file),
+                        .source_line = line->source_line,
+                        .artifact_id = context.Text(line->artifact),
+                        .text = RowText(text)};
+    row.rank = line->rank;
+    row.label_id = context.OptionalText(line->label);
+    if (row.label_id) row.attempt = line->attempt;
+    rows.Add(row);
+    ++facts.kept_count;
+    ++lines_of_pid[line->pid];
+    if (line->rank)
+      facts.rank = facts.kept_count == 1 || facts.rank == line->rank ? line->rank : std::nullopt;
+    RETURN_IF_ERROR(context.Flush());
+  }
+  others.Flush(context);
+  // Text of several processes in one file belongs to none of them.
+  if (lines_of_pid.size() == 1) facts.pid = lines_of_pid.begin()->first;
+  return true;
+}
+
+}  // namespace
+
+std::unique_ptr<RuntimeReader> MakeTorchLogsReader() { return std::make_unique<TorchLogsReader>(); }
+
+}  // namespace tlparse
