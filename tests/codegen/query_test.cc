@@ -73,6 +73,8 @@ TEST_CASE("Lists, enums and prepared queries", "[query]") {
 }
 
 TEST_CASE("An outer join makes numbers optional", "[query]") {
+  static_assert(std::is_same_v<decltype(TestOfViews::problem), std::int64_t>);
+  static_assert(std::is_same_v<decltype(TestOfViews::launch), std::optional<std::int64_t>>);
   QueryDatabase scratch;
   auto first = First(Query<TestJoined>(scratch.database));
   REQUIRE(first);

@@ -18,6 +18,10 @@ FROM profile p LEFT JOIN compiled_slice_row s ON s.profile_id = p.id
   LEFT JOIN (SELECT profile_id, count(*) AS count FROM compiled_slice_row GROUP BY 1) n ON n.profile_id = p.id
 ORDER BY p.id, s.id;
 
+-- A view without an outer join, and one that joins launch so.
+-- query TestOfViews
+SELECT i.id AS problem, s.launch FROM import_log i JOIN rank_status s ON s.run_id = i.run_id;
+
 -- query TestRename(id INTEGER, path TEXT)
 UPDATE profile SET path = :path WHERE id = :id;
 

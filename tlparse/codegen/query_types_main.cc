@@ -135,7 +135,10 @@ class Generator {
  private:
   std::string CppType(const NamedQuery& query, const Type& type, bool is_parameter);
   Type ColumnType(const NamedQuery& query, sqlite3_stmt* statement, int column);
-  bool IsOuter(const NamedQuery& query, const std::string& name, const std::string& origin) const;
+  bool ViewMakesNull(const std::string& view, const std::string& table) const;
+  bool AnyViewMakesNull(const std::string& sql, const std::string& table) const;
+  bool IsOuter(const NamedQuery& query, const std::string& table, const std::string& name,
+               const std::string& origin) const;
   std::string Struct(const NamedQuery& query);
   std::string Parameters(const NamedQuery& query);
   std::string Binds(const NamedQuery& query, sqlite3_stmt* statement);
@@ -165,6 +168,11 @@ std::string Generator::CppType(const NamedQuery& query, const Type& type, bool i
   return type.may_be_null ? "std::optional<" + cpp + ">" : cpp;
 }
 
+bool MayBeCompound(const std::string& sql) {
+  static const std::regex kCompound("\\b(RIGHT|FULL|UNION|EXCEPT|INTERSECT)\\b");
+  return std::regex_search(sql, kCompound);
+}
+
 // The aliases of what stands to the right of LEFT JOIN.
 std::set<std::string> OuterAliases(const std::string& sql) {
   static const std::regex kJoin("\\bLEFT (?:OUTER )?JOIN\\s+"), kAlias(R"(\s*(?:AS\s+)?(\w+))");
@@ -183,13 +191,31 @@ std::set<std::string> OuterAliases(const std::string& sql) {
   return aliases;
 }
 
+// Whether a view, or one that it reads, may make NULL of a column of a table.
+bool Generator::ViewMakesNull(const std::string& view, const std::string& table) const {
+  static const std::regex kOuter("\\bLEFT (?:OUTER )?JOIN\\s+(\\w*)");
+  const std::string& sql = schema_.views().at(view);
+  if (MayBeCompound(sql)) return true;
+  for (std::sregex_iterator one(sql.begin(), sql.end(), kOuter), end; one != end; ++one) {
+    const std::string joined = (*one)[1];
+    if (joined == table || schema_.Find(joined) == nullptr) return true;
+  }
+  return AnyViewMakesNull(sql, table);
+}
+
+// The same for the views that a query or a view reads.
+bool Generator::AnyViewMakesNull(const std::string& sql, const std::string& table) const {
+  return std::any_of(schema_.views().begin(), schema_.views().end(), [&](const auto& view) {
+    return sql.find(view.first) != sql.npos &&
+           std::regex_search(sql, std::regex("\\b(FROM|JOIN)\\s+" + view.first + "\\b")) &&
+           ViewMakesNull(view.first, table);
+  });
+}
+
 // Whether a column that its table declares NOT NULL may be NULL in the rows of the query.
-bool Generator::IsOuter(const NamedQuery& query, const std::string& name,
+bool Generator::IsOuter(const NamedQuery& query, const std::string& table, const std::string& name,
                         const std::string& origin) const {
-  static const std::regex kMakesNull("\\b(RIGHT|FULL|UNION|EXCEPT|INTERSECT)\\b");
-  if (std::regex_search(query.sql, kMakesNull)) return true;
-  for (const std::string& view : schema_.views())
-    if (std::regex_search(query.sql, std::regex("\\b" + view + "\\b"))) return true;
+  if (MayBeCompound(query.sql) || AnyViewMakesNull(query.sql, table)) return true;
   const std::set<std::string> outer = OuterAliases(query.sql);
   if (outer.empty()) return false;
   std::smatch match;
@@ -211,7 +237,7 @@ Type Generator::ColumnType(const NamedQuery& query, sqlite3_stmt* statement, int
   const auto found = std::find_if(table->columns.begin(), table->columns.end(),
                                   [&](const Column& one) { return one.name == origin; });
   if (found == table->columns.end()) StopAt(query, "column '" + name + "': unknown origin");
-  const bool may_be_null = found->may_be_null || IsOuter(query, name, origin);
+  const bool may_be_null = found->may_be_null || IsOuter(query, table_name, name, origin);
   if (!found->lookup_table.empty()) return {found->lookup_table, may_be_null};
   if (found->type == "INTEGER" && (name.starts_with("is_") || name.starts_with("has_")))
     return {"BOOLEAN", false};

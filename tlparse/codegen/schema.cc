@@ -57,8 +57,8 @@ void Schema::Run(const std::string& path) {
         Query("SELECT count(*) FROM \"" + name + "\"")[0][0] != "0")
       lookup_tables_.insert(name);
   }
-  for (const auto& row : Query("SELECT name FROM sqlite_schema WHERE type = 'view'"))
-    views_.insert(row[0]);
+  for (const auto& row : Query("SELECT name, sql FROM sqlite_schema WHERE type = 'view'"))
+    views_[row[0]] = row[1];
   for (const std::string& name : added) tables_.push_back(Describe(name, stem));
 }
 

@@ -47,7 +47,8 @@ class Schema {
   // nullptr: there is none.
   const Table* Find(std::string_view name) const;
   bool IsView(const std::string& name) const { return views_.contains(name); }
-  const std::set<std::string>& views() const { return views_; }
+  // With the text of each.
+  const std::map<std::string, std::string>& views() const { return views_; }
   sqlite3* database() const { return database_; }
 
  private:
@@ -58,7 +59,7 @@ class Schema {
   sqlite3* database_ = nullptr;
   std::vector<Table> tables_;
   std::set<std::string> lookup_tables_;
-  std::set<std::string> views_;
+  std::map<std::string, std::string> views_;
 };
 
 // cache_event_row → CacheEventRow.

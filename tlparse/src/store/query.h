@@ -17,10 +17,10 @@
 //
 // Columns. A column of a table has the type that the table declares; one that references a lookup
 // table has its enum; one of a name with is_ or has_ is a bool. A number or enum is a std::optional
-// if it may be NULL: the table allows it, an outer join may leave it out, or the query has a compound
-// or a view. A comment behind the name says otherwise: /*INTEGER*/, /*REAL*/, /*TEXT*/, /*BOOLEAN*/ or a lookup
-// table, with "?" for a std::optional. Expressions, and columns of views that are compounds, need
-// one. Without std::optional NULL is read as 0, false or empty text.
+// if it may be NULL: its table allows it, an outer join of the query or of a view in it may leave it
+// out, or one of them is a compound. A comment behind the name says otherwise: /*INTEGER*/, /*REAL*/,
+// /*TEXT*/, /*BOOLEAN*/ or a lookup table, with "?" for a std::optional. Expressions, and columns of
+// views that are compounds, need one. Without std::optional NULL is read as 0, false or empty text.
 //
 // Parameters. INTEGER, REAL, TEXT, BOOLEAN or a lookup table, "?" if NULL may be given; a list
 // (INTEGER[], TEXT[]) is given as JSON; SQL is a condition that is put in place of {name}. A
@@ -147,6 +147,16 @@ QueryRows<Row> Query(Database& database, const typename Row::Parameters& paramet
   if (!statement) return QueryRows<Row>(std::move(statement).error());
   Row::Bind(parameters, *statement);
   return QueryRows<Row>(std::move(*statement));
+}
+
+// As Query, of a statement that the database keeps: for a query that is run for each log or graph.
+// Its rows must end before it is run again. Not for queries with parameters that are SQL.
+template <typename Row>
+QueryRows<Row> KeptQuery(Database& database, const typename Row::Parameters& parameters) {
+  Result<Statement*> statement = database.PrepareKept(std::string(Row::kSql));
+  if (!statement) return QueryRows<Row>(std::move(statement).error());
+  Row::Bind(parameters, **statement);
+  return QueryRows<Row>(*statement);
 }
 
 // A query that is run many times: prepared once. Its rows must end before the next Run. Not for
