@@ -9,6 +9,7 @@
 
 #include "artifacts/common/text/python_traceback.h"
 #include "base/ascii.h"
+#include "queries/facts/job/concurrent_logs.h"
 
 namespace tlparse {
 namespace {
@@ -41,20 +42,12 @@ Result<bool> IsBeginning(Database& database, const RunParticipant& shorter,
   if (one.pid != other.pid || one.first_record_us != other.first_record_us ||
       RecordCount(shorter) < 2)
     return false;
-  ASSIGN_OR_RETURN(
-      Statement* const differing,
-      database.PrepareKept("SELECT NOT EXISTS (SELECT 1 "
-                           "FROM record_row a LEFT JOIN record_row b ON b.id = a.id + ?3 "
-                           "WHERE a.id BETWEEN ?1 AND ?2 AND (a.byte_offset IS NOT b.byte_offset "
-                           "OR a.local_us IS NOT b.local_us OR a.payload_id IS NOT b.payload_id "
-                           "OR a.envelope IS NOT b.envelope))"));
-  differing->Bind(1, shorter.first_record_id);
-  differing->Bind(2, shorter.last_record_id - 1);
-  differing->Bind(3, longer.first_record_id - shorter.first_record_id);
-  ASSIGN_OR_RETURN(const bool has_row, differing->Step());
-  const bool is_beginning = has_row && differing->Int(0) != 0;
-  differing->Reset();
-  return is_beginning;
+  ASSIGN_OR_RETURN(const FirstRow<SameRecords> same,
+                   First(KeptQuery<SameRecords>(
+                       database, {.first = shorter.first_record_id,
+                                  .last = shorter.last_record_id - 1,
+                                  .distance = longer.first_record_id - shorter.first_record_id})));
+  return same && same->are_equal;
 }
 
 // What orders the logs of a rank by the start of their processes, where they tell.
@@ -107,23 +100,13 @@ std::vector<RunParticipant*> SecondLogs(Iterator begin, Iterator end, bool& is_c
 }  // namespace
 
 Result<std::string> ScriptOf(Database& database, std::int64_t process_id) {
-  ASSIGN_OR_RETURN(
-      Statement* const frames,
-      database.PrepareKept(
-          "WITH RECURSIVE frame(id, depth) AS (SELECT (SELECT stack_id FROM compile "
-          "WHERE process_id = ? AND stack_id IS NOT NULL ORDER BY +id LIMIT 1), 0 UNION ALL "
-          "SELECT s.parent_id, f.depth + 1 FROM frame f JOIN stack_frame s ON s.id = f.id) "
-          "SELECT s.file FROM frame f JOIN stack_frame s ON s.id = f.id ORDER BY f.depth DESC"));
-  frames->Bind(1, process_id);
-  std::string script;
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, frames->Step());
-    if (!has_row) return script;
-    const std::string_view file = frames->Text(0);
-    if (!script.empty() || !IsUserFile(file)) continue;
-    const std::string_view name = file.substr(file.find_last_of("/\\") + 1);
-    if (IsPlainFileName(name)) script = name;
+  FOR_EACH_ROW(const FirstCompileFrame& row,
+               KeptQuery<FirstCompileFrame>(database, {.process_id = process_id})) {
+    if (!IsUserFile(row.file)) continue;
+    const std::string_view name = row.file.substr(row.file.find_last_of("/\\") + 1);
+    if (IsPlainFileName(name)) return std::string(name);
   }
+  return std::string();
 }
 
 Result<void> MarkCopies(Database& database, Iterator begin, Iterator end) {

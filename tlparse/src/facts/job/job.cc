@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 
+#include "queries/facts/job/job.h"
 #include "store/hash128.h"
 
 namespace tlparse {
@@ -27,13 +28,7 @@ std::int32_t Job::Intern(std::string_view text) {
 Result<Job> Job::Load(Database& database, std::string_view run_name,
                       const std::optional<std::int64_t>& launch) {
   Job job;
-  ASSIGN_OR_RETURN(job.run_id_, FindRun(database, run_name));
-  ASSIGN_OR_RETURN(job.run_name_, database.QueryText(fmt::format(
-                                      "SELECT name FROM run WHERE id = {}", job.run_id_)));
-  ASSIGN_OR_RETURN(job.launch_, FindLaunch(database, job.run_id_, launch));
-  ASSIGN_OR_RETURN(job.launch_count_,
-                   database.QueryInt(fmt::format(
-                       "SELECT max(1, count(*)) FROM launch WHERE run_id = {}", job.run_id_)));
+  ASSIGN_OR_RETURN(job.launch_, ChooseLaunch(database, run_name, launch));
   RETURN_IF_ERROR(job.TakeParticipants(database));
   RETURN_IF_ERROR(job.LoadCutRecords(database));
   RETURN_IF_ERROR(job.LoadCompiles(database));
@@ -45,34 +40,29 @@ Result<Job> Job::Load(Database& database, std::string_view run_name,
 }
 
 std::string Job::Title() const {
-  return launch_count_ > 1
-             ? fmt::format("run {}, launch {} of {}", run_name_, launch_, launch_count_)
-             : "run " + run_name_;
+  return launch_.count > 1 ? fmt::format("run {}, launch {} of {}", launch_.run_name,
+                                         launch_.ordinal, launch_.count)
+                           : "run " + launch_.run_name;
 }
 
 Result<Job> Job::LoadWithoutLogs(Database& database, std::string_view run_name) {
   Job job;
-  ASSIGN_OR_RETURN(job.run_id_, FindRun(database, run_name));
-  ASSIGN_OR_RETURN(job.run_name_, database.QueryText(fmt::format(
-                                      "SELECT name FROM run WHERE id = {}", job.run_id_)));
-  ASSIGN_OR_RETURN(
-      const std::int64_t is_without_logs,
-      database.QueryInt(fmt::format("SELECT EXISTS (SELECT 1 "
-                                    "FROM profile WHERE run_id = {0}) AND NOT EXISTS (SELECT 1 "
-                                    "FROM log_file WHERE run_id = {0})",
-                                    job.run_id_)));
-  if (is_without_logs == 0)
-    return Fail(ErrorCode::kNotFound, fmt::format("run '{}' has no profiles", job.run_name_));
+  ASSIGN_OR_RETURN(job.launch_.run_id, FindRun(database, run_name));
+  ASSIGN_OR_RETURN(job.launch_.run_name, NameOfRun(database, job.run_id()));
+  ASSIGN_OR_RETURN(const FirstRow<RunWithoutLogs> run,
+                   First(Query<RunWithoutLogs>(database, {.run_id = job.run_id()})));
+  if (!run->is_without_logs)
+    return Fail(ErrorCode::kNotFound, fmt::format("run '{}' has no profiles", job.run_name()));
   return job;
 }
 
 Result<void> Job::TakeParticipants(Database& database) {
-  ASSIGN_OR_RETURN(std::vector<RunParticipant> all, tlparse::LoadParticipants(database, run_id_));
+  ASSIGN_OR_RETURN(std::vector<RunParticipant> all, tlparse::LoadParticipants(database, run_id()));
   const bool has_records = std::any_of(all.begin(), all.end(), [&](const RunParticipant& one) {
-    return one.launch == launch_ && !one.processes.empty();
+    return one.launch == launch() && !one.processes.empty();
   });
   for (RunParticipant& one : all) {
-    if (one.launch != launch_) continue;
+    if (one.launch != launch()) continue;
     // A log without records says nothing about what its rank did: it is not compared.
     if (has_records && one.processes.empty()) {
       if (one.rank) ranks_without_records_.push_back(*one.rank);
@@ -105,66 +95,48 @@ Result<void> Job::TakeParticipants(Database& database) {
     participants_.push_back(std::move(participant));
   }
   if (participants_.empty())
-    return Fail(ErrorCode::kNotFound, fmt::format("run '{}' has no logs", run_name_));
+    return Fail(ErrorCode::kNotFound, fmt::format("run '{}' has no logs", run_name()));
   return {};
 }
 
 Result<void> Job::LoadCutRecords(Database& database) {
-  ASSIGN_OR_RETURN(Statement rows, database.Prepare("SELECT record_id FROM import_log "
-                                                    "WHERE code = 'payload_truncated' AND " +
-                                                    InLogs("record_id") + " ORDER BY record_id"));
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
-    if (!has_row) return {};
-    cut_records_.push_back(rows.Int(0));
-  }
+  FOR_EACH_ROW(const CutRecord& row, Query<CutRecord>(database, {.in_logs = InLogs("record_id")}))
+    cut_records_.push_back(row.record_id);
+  return {};
 }
 
 Result<void> Job::LoadCompiles(Database& database) {
-  ASSIGN_OR_RETURN(
-      Statement rows,
-      database.Prepare(
-          "SELECT id, process_id, label, function, file, line, "
-          "status, start_time_us, duration_us, backward_duration_us, generation, is_synthetic "
-          "FROM compile WHERE id BETWEEN (SELECT min(id) "
-          "FROM compile WHERE process_id BETWEEN ?2 AND ?3) AND (SELECT max(id) "
-          "FROM compile WHERE process_id BETWEEN ?2 AND ?3) AND id NOT IN (SELECT r.compile_id "
-          "FROM import_log i JOIN record_row r ON r.id = i.record_id "
-          "WHERE i.run_id = ?1 AND i.code = 'stray_record' AND r.compile_id IS NOT NULL) "
-          "ORDER BY id"));
   std::int64_t first_process = INT64_MAX, last_process = -1;
   for (const auto& [process, participant] : participant_of_process_) {
     first_process = std::min(first_process, process);
     last_process = std::max(last_process, process);
   }
-  rows.Bind(1, run_id_);
-  rows.Bind(2, first_process);
-  rows.Bind(3, last_process);
   compiles_of_participant_.resize(participants_.size());
   std::vector<std::int64_t> synthetic_count(participants_.size());
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
-    if (!has_row) break;
-    const RankIndex participant = ParticipantOfProcess(rows.Int(1));
+  FOR_EACH_ROW(const CompileOfJob& row,
+               Query<CompileOfJob>(database, {.run_id = run_id(),
+                                              .first_process = first_process,
+                                              .last_process = last_process})) {
+    const RankIndex participant = ParticipantOfProcess(row.process_id);
     if (participant < 0) continue;
     JobCompile compile;
-    compile.id = rows.Int(0);
+    compile.id = row.id;
     compile.participant = participant;
-    compile.is_synthetic = rows.Int(11) != 0;
+    compile.is_synthetic = row.is_synthetic;
     // A synthetic label is a line number, which says nothing about other ranks: their order does.
     compile.label_id =
         compile.is_synthetic
             ? Intern(fmt::format("unknown#{}",
                                  synthetic_count[static_cast<std::size_t>(participant)]++))
-            : Intern(rows.Text(2));
-    if (!rows.IsNull(3)) compile.function_id = Intern(rows.Text(3));
-    if (!rows.IsNull(4)) compile.file_id = Intern(rows.Text(4));
-    compile.line = rows.Int(5);
-    compile.status = CompileStatusFrom(rows.Text(6));
-    compile.start_us = rows.Int(7);
-    compile.duration_us = rows.Int(8);
-    compile.backward_duration_us = rows.Int(9);
-    compile.generation = static_cast<std::int32_t>(rows.Int(10));
+            : Intern(row.label);
+    if (row.function) compile.function_id = Intern(*row.function);
+    if (row.file) compile.file_id = Intern(*row.file);
+    compile.line = row.line;
+    compile.status = CompileStatusFrom(row.status);
+    compile.start_us = row.start_time_us;
+    compile.duration_us = row.duration_us;
+    compile.backward_duration_us = row.backward_duration_us;
+    compile.generation = static_cast<std::int32_t>(row.generation);
     const auto index = static_cast<std::int32_t>(compiles_.size());
     compile_index_.emplace(compile.id, index);
     compiles_of_participant_[static_cast<std::size_t>(participant)].push_back(index);
@@ -174,19 +146,14 @@ Result<void> Job::LoadCompiles(Database& database) {
 }
 
 Result<void> Job::LoadGraphs(Database& database) {
-  // The last one of a compile: earlier attempts were thrown away.
-  ASSIGN_OR_RETURN(Statement rows,
-                   database.Prepare("SELECT compile_id, content_id "
-                                    "FROM graph_text_row WHERE stage_id IN (SELECT id "
-                                    "FROM text_row WHERE text = 'dynamo_output_graph') AND " +
-                                    InWholeRecords("record_id") + " ORDER BY record_id"));
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
-    if (!has_row) return {};
-    const auto found = compile_index_.find(rows.Int(0));
+  FOR_EACH_ROW(
+      const DynamoGraphOfCompile& row,
+      Query<DynamoGraphOfCompile>(database, {.in_whole_records = InWholeRecords("record_id")})) {
+    const auto found = compile_index_.find(row.compile_id);
     if (found != compile_index_.end())
-      compiles_[static_cast<std::size_t>(found->second)].graph_content = rows.Int(1);
+      compiles_[static_cast<std::size_t>(found->second)].graph_content = row.content_id;
   }
+  return {};
 }
 
 std::string Job::InLogs(std::string_view column) const {

@@ -93,10 +93,10 @@ class Job {
   // logs, or nothing at all.
   static Result<Job> LoadWithoutLogs(Database& database, std::string_view run_name = {});
 
-  std::int64_t run_id() const { return run_id_; }
-  const std::string& run_name() const { return run_name_; }
-  std::int64_t launch() const { return launch_; }              // ordinal
-  std::int64_t launch_count() const { return launch_count_; }  // of the run
+  std::int64_t run_id() const { return launch_.run_id; }
+  const std::string& run_name() const { return launch_.run_name; }
+  std::int64_t launch() const { return launch_.ordinal; }
+  std::int64_t launch_count() const { return launch_.count; }  // of the run
   // "run X, launch 2 of 3"; of a run with one launch "run X".
   std::string Title() const;
   // Those whose log has records (all, if no log has any) and is no copy.
@@ -167,10 +167,7 @@ class Job {
   void AlignClass(const std::vector<RankIndex>& members);
   void FindEndPositions();
 
-  std::int64_t run_id_ = 0;
-  std::string run_name_;
-  std::int64_t launch_ = 1;
-  std::int64_t launch_count_ = 1;
+  ChosenLaunch launch_;
   std::int64_t first_record_id_ = INT64_MAX, last_record_id_ = -1;  // of the launch's logs
   std::vector<std::int64_t> cut_records_;  // those of them whose payload is cut off, ascending
   std::vector<JobParticipant> participants_;

@@ -6,6 +6,8 @@
 #include <map>
 #include <tuple>
 
+#include "queries/facts/job/job_graphs.h"
+
 namespace tlparse {
 
 Result<JobGraphs> JobGraphs::Load(Database& database, const Job& job) {
@@ -13,19 +15,14 @@ Result<JobGraphs> JobGraphs::Load(Database& database, const Job& job) {
   std::map<std::tuple<std::int32_t, Direction, std::int32_t>, std::int32_t> slots;
   std::int32_t last_compile = -1;
   std::map<Direction, std::int32_t> count;
-  ASSIGN_OR_RETURN(
-      Statement rows,
-      database.Prepare("SELECT id, compile_id, direction FROM graph WHERE " +
-                       job.InCompiles("compile_id") + " ORDER BY compile_id, ordinal"));
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
-    if (!has_row) break;
-    const JobCompile* compile = job.FindCompile(rows.Int(1));
+  FOR_EACH_ROW(const GraphOfJob& row,
+               Query<GraphOfJob>(database, {.in_compiles = job.InCompiles("compile_id")})) {
+    const JobCompile* compile = job.FindCompile(row.compile_id);
     if (compile == nullptr) continue;
     JobGraph graph;
-    graph.id = rows.Int(0);
+    graph.id = row.id;
     graph.compile = static_cast<std::int32_t>(compile - job.compiles().data());
-    graph.direction = DirectionFrom(rows.Text(2));
+    graph.direction = DirectionFrom(row.direction);
     if (graph.compile != last_compile) count.clear();
     last_compile = graph.compile;
     const std::int32_t ordinal = count[graph.direction]++;

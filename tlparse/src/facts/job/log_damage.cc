@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "queries/facts/job/log_damage.h"
+
 namespace tlparse {
 
 Result<LogDamage> FindLogDamage(Database& database, const Job& job) {
@@ -9,37 +11,17 @@ Result<LogDamage> FindLogDamage(Database& database, const Job& job) {
   damage.is_damaged.resize(job.participants().size());
   damage.is_cut.resize(job.participants().size());
   damage.readable_bytes.resize(job.participants().size());
-  // As the view log_damage, which databases of earlier versions lack. The few rows that report
-  // damage first: a log may hold thousands of processes and rows.
-  ASSIGN_OR_RETURN(
-      Statement rows,
-      database.Prepare(
-          "WITH damage AS MATERIALIZED ("
-          "SELECT CASE WHEN i.code <> 'stray_record' THEN i.record_id END AS record_id, "
-          "i.log_file_id, i.code IN ('payload_truncated', 'damaged_input') "
-          "OR (i.code = 'broken_header' AND i.line + i.line_count > f.line_count) AS is_cut, "
-          "CASE WHEN i.code = 'damaged_input' THEN coalesce(i.byte_offset, 0) END AS end_offset "
-          "FROM import_log i JOIN log_file f ON f.id = i.log_file_id WHERE i.run_id = ? "
-          "AND i.code IN ('broken_header', 'payload_mismatch', 'payload_missing', "
-          "'payload_truncated', 'payload_without_record', 'unhashed_payload', 'bad_payload_hash', "
-          "'damaged_input', 'line_too_long', 'damaged_header', 'stray_record', 'missing_metrics')) "
-          "SELECT r.process_id, d.is_cut, d.end_offset "
-          "FROM damage d JOIN record_row r ON r.id = d.record_id "
-          "UNION SELECT p.id, d.is_cut, d.end_offset "
-          "FROM damage d JOIN process p ON p.log_file_id = d.log_file_id "
-          "WHERE d.record_id IS NULL"));
-  rows.Bind(1, job.run_id());
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
-    if (!has_row) return damage;
-    const RankIndex participant = job.ParticipantOfProcess(rows.Int(0));
+  FOR_EACH_ROW(const DamageOfProcess& row,
+               Query<DamageOfProcess>(database, {.run_id = job.run_id()})) {
+    const RankIndex participant = job.ParticipantOfProcess(row.process_id);
     if (participant < 0) continue;
     const auto index = static_cast<std::size_t>(participant);
-    (rows.Int(1) != 0 ? damage.is_cut : damage.is_damaged)[index] = 1;
-    if (rows.IsNull(2)) continue;
+    (row.is_cut ? damage.is_cut : damage.is_damaged)[index] = 1;
+    if (!row.end_offset) continue;
     damage.is_damaged[index] = 1;
-    damage.readable_bytes[index] = rows.Int(2);
+    damage.readable_bytes[index] = row.end_offset;
   }
+  return damage;
 }
 
 bool LogDamage::AreDamaged(const std::vector<RankIndex>& who) const {

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "facts/job/concurrent_logs.h"
+#include "queries/facts/job/participants.h"
 
 namespace tlparse {
 namespace {
@@ -30,42 +31,26 @@ struct Log {
 };
 
 Result<std::vector<Log>> ReadLogs(Database& database, std::int64_t run_id) {
-  ASSIGN_OR_RETURN(Statement files,
-                   database.Prepare("SELECT id, path, first_record_id, last_record_id, name_rank, "
-                                    "content_hash FROM log_file WHERE run_id = ? ORDER BY id"));
-  files.Bind(1, run_id);
   std::map<std::int64_t, Log> logs;
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_file, files.Step());
-    if (!has_file) break;
-    logs[files.Int(0)] = {std::string(files.Text(1)),
-                          std::string(files.Text(5)),
-                          files.OptionalInt(2).value_or(0),
-                          files.OptionalInt(3).value_or(-1),
-                          files.OptionalInt(4),
-                          {}};
-  }
-  ASSIGN_OR_RETURN(
-      Statement rows,
-      database.Prepare("SELECT p.log_file_id, p.id, p.pid, "
-                       "p.rank, p.rank_source = 'record', p.time_shift_us, p.first_record_id, "
-                       "p.last_record_id, p.torch_version, p.python_version, n.ordinal, "
-                       "p.first_record_us "
-                       "FROM process p JOIN log_file f ON f.id = p.log_file_id "
-                       "LEFT JOIN launch n ON n.id = p.launch_id "
-                       "WHERE f.run_id = ? AND p.id NOT IN (" +
-                       std::string(kStrayProcesses) + ") ORDER BY p.id"));
-  rows.Bind(1, run_id);
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
-    if (!has_row) break;
-    logs[rows.Int(0)].processes.push_back(
-        {{rows.Int(1), rows.Int(2), rows.OptionalInt(5), rows.Int(6), rows.Int(7),
-          rows.OptionalText(8).value_or(""), rows.OptionalText(9).value_or(""),
-          rows.OptionalInt(11)},
-         rows.OptionalInt(3),
-         rows.Int(4) != 0,
-         rows.OptionalInt(10)});
+  FOR_EACH_ROW(const LogOfRun& row, Query<LogOfRun>(database, {.run_id = run_id}))
+    logs[row.id] = {std::string(row.path),
+                    std::string(row.content_hash),
+                    row.first_record_id.value_or(0),
+                    row.last_record_id.value_or(-1),
+                    row.name_rank,
+                    {}};
+  FOR_EACH_ROW(const ProcessOfLog& row, Query<ProcessOfLog>(database, {.run_id = run_id})) {
+    logs[row.log_file_id].processes.push_back({{.id = row.id,
+                                                .pid = row.pid,
+                                                .time_shift_us = row.time_shift_us,
+                                                .first_record_id = row.first_record_id,
+                                                .last_record_id = row.last_record_id,
+                                                .torch_version = std::string(row.torch_version),
+                                                .python_version = std::string(row.python_version),
+                                                .first_record_us = row.first_record_us},
+                                               row.rank,
+                                               row.is_rank_in_records,
+                                               row.launch});
   }
   std::vector<Log> result;
   for (auto& [id, log] : logs) result.push_back(std::move(log));
@@ -222,17 +207,11 @@ Result<std::vector<RunParticipant>> LoadParticipants(Database& database, std::in
 }
 
 Result<std::vector<Launch>> LoadLaunches(Database& database, std::int64_t run_id) {
-  ASSIGN_OR_RETURN(Statement rows,
-                   database.Prepare("SELECT id, ordinal, start_time_us, end_time_us, process_count "
-                                    "FROM launch WHERE run_id = ? ORDER BY ordinal"));
-  rows.Bind(1, run_id);
   std::vector<Launch> launches;
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
-    if (!has_row) return launches;
+  FOR_EACH_ROW(const LaunchOfRun& row, Query<LaunchOfRun>(database, {.run_id = run_id}))
     launches.push_back(
-        {rows.Int(0), rows.Int(1), rows.OptionalInt(2), rows.OptionalInt(3), rows.Int(4)});
-  }
+        {row.id, row.ordinal, row.start_time_us, row.end_time_us, row.process_count});
+  return launches;
 }
 
 Result<std::int64_t> FindLaunch(Database& database, std::int64_t run_id,
@@ -249,22 +228,34 @@ Result<std::int64_t> FindLaunch(Database& database, std::int64_t run_id,
 
 Result<std::int64_t> FindRun(Database& database, std::string_view run_name) {
   if (run_name.empty()) {
-    ASSIGN_OR_RETURN(const std::int64_t latest, database.QueryInt("SELECT max(id) FROM run"));
-    if (latest == 0)
-      return Fail(ErrorCode::kNotFound,
-                  fmt::format("the database '{}' holds no run", database.path()));
-    return latest;
+    ASSIGN_OR_RETURN(const FirstRow<LatestRun> latest, First(Query<LatestRun>(database)));
+    if (latest && latest->id) return *latest->id;
+    return Fail(ErrorCode::kNotFound,
+                fmt::format("the database '{}' holds no run", database.path()));
   }
-  ASSIGN_OR_RETURN(Statement find, database.Prepare("SELECT id FROM run WHERE name = ?"));
-  find.Bind(1, run_name);
-  ASSIGN_OR_RETURN(const bool has_row, find.Step());
-  if (has_row) return find.Int(0);
-  ASSIGN_OR_RETURN(
-      const std::string names,
-      database.QueryText(
-          "SELECT group_concat(name, ', ') FROM (SELECT name FROM run ORDER BY id LIMIT 20)"));
-  return Fail(ErrorCode::kNotFound,
-              fmt::format("no run '{}' in '{}'; there is: {}", run_name, database.path(), names));
+  ASSIGN_OR_RETURN(const FirstRow<RunOfName> found,
+                   First(Query<RunOfName>(database, {.name = run_name})));
+  if (found) return found->id;
+  ASSIGN_OR_RETURN(const FirstRow<FirstRuns> others, First(Query<FirstRuns>(database)));
+  return Fail(ErrorCode::kNotFound, fmt::format("no run '{}' in '{}'; there is: {}", run_name,
+                                                database.path(), others->names));
+}
+
+Result<std::string> NameOfRun(Database& database, std::int64_t run_id) {
+  ASSIGN_OR_RETURN(const FirstRow<RunWithName> run,
+                   First(Query<RunWithName>(database, {.run_id = run_id})));
+  return run ? std::string(run->name) : std::string();
+}
+
+Result<ChosenLaunch> ChooseLaunch(Database& database, std::string_view run_name,
+                                  const std::optional<std::int64_t>& ordinal) {
+  ChosenLaunch chosen;
+  ASSIGN_OR_RETURN(chosen.run_id, FindRun(database, run_name));
+  ASSIGN_OR_RETURN(chosen.run_name, NameOfRun(database, chosen.run_id));
+  ASSIGN_OR_RETURN(chosen.ordinal, FindLaunch(database, chosen.run_id, ordinal));
+  ASSIGN_OR_RETURN(const std::vector<Launch> launches, LoadLaunches(database, chosen.run_id));
+  chosen.count = std::max<std::int64_t>(1, static_cast<std::int64_t>(launches.size()));
+  return chosen;
 }
 
 std::string LogStem(std::string_view path) {

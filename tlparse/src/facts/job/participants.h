@@ -13,12 +13,6 @@
 
 namespace tlparse {
 
-// Processes of which a changed digit made the only record. They belong to no participant.
-inline constexpr std::string_view kStrayProcesses =
-    "SELECT p.id FROM import_log i JOIN process p ON p.log_file_id = i.log_file_id "
-    "AND p.first_record_id = i.record_id AND p.last_record_id = i.record_id "
-    "WHERE i.code = 'stray_record'";
-
 struct ParticipantProcess {
   std::int64_t id = 0;
   std::int64_t pid = 0;
@@ -82,6 +76,18 @@ Result<std::int64_t> FindLaunch(Database& database, std::int64_t run_id,
 
 // The named run, or the latest. kNotFound with the list of names.
 Result<std::int64_t> FindRun(Database& database, std::string_view run_name);
+Result<std::string> NameOfRun(Database& database, std::int64_t run_id);
+
+// One launch of a run.
+struct ChosenLaunch {
+  std::int64_t run_id = 0;
+  std::string run_name;
+  std::int64_t ordinal = 1;
+  std::int64_t count = 1;  // launches of the run, at least 1
+};
+// As FindRun and FindLaunch.
+Result<ChosenLaunch> ChooseLaunch(Database& database, std::string_view run_name,
+                                  const std::optional<std::int64_t>& ordinal);
 
 // "a/trace.log.gz" → "trace": names lose their usual endings; "-" is "stdin".
 std::string LogStem(std::string_view path);

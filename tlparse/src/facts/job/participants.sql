@@ -1,0 +1,34 @@
+-- The latest run.
+-- query LatestRun
+SELECT max(id) AS id /*INTEGER?*/ FROM run;
+
+-- query RunOfName(name TEXT)
+SELECT id FROM run WHERE name = :name;
+
+-- query RunWithName(run_id INTEGER)
+SELECT name FROM run WHERE id = :run_id;
+
+-- For a message: the first runs of the database.
+-- query FirstRuns
+SELECT group_concat(name, ', ') AS names /*TEXT*/ FROM (SELECT name FROM run ORDER BY id LIMIT 20);
+
+-- query LaunchOfRun(run_id INTEGER)
+SELECT id, ordinal, start_time_us, end_time_us, process_count
+FROM launch WHERE run_id = :run_id ORDER BY ordinal;
+
+-- query LogOfRun(run_id INTEGER)
+SELECT id, path, first_record_id, last_record_id, name_rank, content_hash
+FROM log_file WHERE run_id = :run_id ORDER BY id;
+
+-- The processes of the logs of a run, without those of which a changed digit made the only record:
+-- they belong to no participant.
+-- query ProcessOfLog(run_id INTEGER)
+SELECT p.log_file_id, p.id, p.pid, p.rank, p.rank_source = 'record' AS is_rank_in_records /*BOOLEAN*/,
+  p.time_shift_us, p.first_record_id, p.last_record_id, p.torch_version, p.python_version,
+  n.ordinal AS launch, p.first_record_us
+FROM process p JOIN log_file f ON f.id = p.log_file_id LEFT JOIN launch n ON n.id = p.launch_id
+WHERE f.run_id = :run_id AND p.id NOT IN (SELECT s.id
+  FROM import_log i JOIN process s ON s.log_file_id = i.log_file_id
+    AND s.first_record_id = i.record_id AND s.last_record_id = i.record_id
+  WHERE i.code = 'stray_record')
+ORDER BY p.id;
