@@ -8,6 +8,8 @@
 #include <string>
 #include <string_view>
 
+#include "queries/facts/ranks/absent_ranks.h"
+
 namespace tlparse {
 namespace {
 
@@ -58,61 +60,29 @@ struct KnownSize {
 // has the size of its group as an argument.
 Result<void> TakeGroupsOfCode(Database& database, const Job& job, std::int64_t most,
                               KnownSize& known) {
-  ASSIGN_OR_RETURN(
-      Statement rows,
-      database.Prepare(
-          "SELECT DISTINCT c.arguments FROM collective_row c "
-          "WHERE c.op LIKE '%all_gather_into_tensor%' AND c.arguments IS NOT NULL "
-          "AND c.content_id IN (SELECT u.content_id FROM collective_use_row u "
-          "JOIN compile k ON k.id = u.compile_id JOIN process p ON p.id = k.process_id "
-          "JOIN launch n ON n.id = p.launch_id WHERE n.run_id = ? AND n.ordinal = ?)"));
-  rows.Bind(1, job.run_id());
-  rows.Bind(2, job.launch());
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
-    if (!has_row) return {};
-    const std::string_view size = rows.Text(0).substr(0, rows.Text(0).find(','));
+  FOR_EACH_ROW(const GatherArguments& row,
+               Query<GatherArguments>(database, {.run_id = job.run_id(), .launch = job.launch()})) {
+    const std::string_view size = row.arguments.substr(0, row.arguments.find(','));
     if (size.empty() || size.find_first_not_of("0123456789") != std::string_view::npos) continue;
     if (const std::optional<std::int64_t> count = CountIn(size))
       known.Take(
           *count, most,
           fmt::format("A collective in the generated code names a group of {} ranks.", *count));
   }
+  return {};
 }
 
-// What dumps and profiles of the launch name: the job's number of ranks, their own rank, members of
-// groups. A file whose process has no log here may be of any launch.
 Result<void> TakeFiles(Database& database, const Job& job, std::int64_t most, KnownSize& known) {
-  ASSIGN_OR_RETURN(
-      Statement rows,
-      database.Prepare(
-          "WITH file AS (SELECT p.kind, p.own_rank, p.world_size, p.metadata "
-          "FROM profile p "
-          "LEFT JOIN process q ON q.id = p.process_id LEFT JOIN launch n ON n.id = q.launch_id "
-          "WHERE p.run_id = ?1 AND p.kind IN ('flight_recorder', 'kineto') "
-          "AND (n.ordinal = ?2 OR (n.ordinal IS NULL AND ?3 < 2))) "
-          "SELECT kind, max(own_rank) + 1, 'is of rank ' || max(own_rank) "
-          "FROM file GROUP BY kind "
-          "UNION ALL SELECT kind, max(world_size), 'names ' || max(world_size) || ' ranks' "
-          "FROM file GROUP BY kind "
-          "UNION ALL SELECT 'flight_recorder', max(m.value) + 1, "
-          "'names rank ' || max(m.value) || ' as a member of a group' "
-          "FROM (SELECT DISTINCT g.value ->> '$.ranks' AS ranks "
-          "FROM file f, json_each(f.metadata, '$.pg_config') g "
-          "WHERE f.kind = 'flight_recorder' AND json_type(g.value) = 'object' AND g.key <> '') x, "
-          "json_each(CASE WHEN json_valid(x.ranks) THEN x.ranks ELSE '[]' END) m "
-          "WHERE m.type = 'integer'"));
-  rows.Bind(1, job.run_id());
-  rows.Bind(2, job.launch());
-  rows.Bind(3, job.launch_count());
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
-    if (!has_row) return {};
-    if (rows.IsNull(1)) continue;
-    known.Take(rows.Int(1), most,
-               fmt::format("{} {}.", rows.Text(0) == "kineto" ? "A profile" : "A recorder's dump",
-                           rows.Text(2)));
+  FOR_EACH_ROW(const RanksShownByFiles& row,
+               Query<RanksShownByFiles>(database, {.run_id = job.run_id(),
+                                                   .launch = job.launch(),
+                                                   .launch_count = job.launch_count()})) {
+    if (!row.ranks) continue;
+    known.Take(
+        *row.ranks, most,
+        fmt::format("{} {}.", row.kind == "kineto" ? "A profile" : "A recorder's dump", row.what));
   }
+  return {};
 }
 
 }  // namespace

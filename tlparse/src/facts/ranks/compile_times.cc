@@ -1,4 +1,6 @@
 // How long ranks compiled: medians, the ranks that took much longer, and why.
+#include "queries/facts/ranks/compile_times.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -108,28 +110,22 @@ namespace {
 Result<std::string> InnermostExcess(Database& database, std::int64_t own_id,
                                     std::int64_t typical_id, double excess_s) {
   constexpr double kMost = 0.75;
-  ASSIGN_OR_RETURN(
-      Statement events,
-      database.Prepare(
-          "SELECT t.text, total(iif(c.id = ?1, e.duration_us, 0)) AS own_us, "
-          "total(iif(c.id = ?2, e.duration_us, 0)) AS typical_us FROM compile c "
-          "JOIN chromium_event_row e ON e.record_id BETWEEN c.first_record_id "
-          "AND c.last_record_id AND e.compile_id = c.id JOIN text_row t ON t.id = e.name_id "
-          "WHERE c.id IN (?1, ?2) AND e.phase = 88 AND e.duration_us >= ?4 "
-          "AND t.text NOT IN ('dynamo', 'entire_frame_compile', "
-          " 'entire_backward_compile', 'backend_compile', "
-          "'create_aot_dispatcher_function', 'inductor_compile', 'fx_codegen_and_compile', "
-          "'_compile.compile_inner') AND t.text NOT GLOB 'compile_attempt_*' "
-          "AND t.text NOT GLOB 'compile_fx*' GROUP BY t.id "
-          "HAVING own_us - typical_us >= ?3 * 1e6 ORDER BY own_us, t.text LIMIT 1"));
-  events.Bind(1, own_id);
-  events.Bind(2, typical_id);
-  events.Bind(3, kMost * excess_s);
-  events.Bind(4, kLeastNamedEventUs);
-  ASSIGN_OR_RETURN(const bool has_row, events.Step());
-  if (!has_row) return std::string();
-  return fmt::format("{:.2f} s more in {}", (events.Real(1) - events.Real(2)) / 1e6,
-                     events.Text(0));
+  ASSIGN_OR_RETURN(const FirstRow<EventOfExcess> event,
+                   First(Query<EventOfExcess>(database, {.own_id = own_id,
+                                                         .typical_id = typical_id,
+                                                         .least_us = kMost * excess_s * 1e6,
+                                                         .least_event_us = kLeastNamedEventUs})));
+  if (!event) return std::string();
+  return fmt::format("{:.2f} s more in {}", (event->own_us - event->typical_us) / 1e6, event->name);
+}
+
+// What the metrics of a compile have of its parts; empty: they are not in the log.
+Result<std::vector<double>> Phases(Database& database, std::int64_t compile_id) {
+  ASSIGN_OR_RETURN(const FirstRow<PhasesOfCompile> row,
+                   First(Query<PhasesOfCompile>(database, {.compile_id = compile_id})));
+  if (!row) return std::vector<double>();
+  return std::vector<double>{row->dynamo_us, row->inductor_us, row->backward_us,
+                             row->before_restart_us, row->gc_us};
 }
 
 }  // namespace
@@ -191,18 +187,8 @@ Result<std::optional<SlowestRank>> RankFacts::FindSlowest(Database& database,
   ASSIGN_OR_RETURN(result.reason,
                    InnermostExcess(database, own_id, typical_id, result.compile_excess_s));
   if (!result.reason.empty()) return std::optional(result);
-  ASSIGN_OR_RETURN(Statement phases,
-                   database.Prepare("SELECT total(dynamo_us), total(inductor_us), "
-                                    "total(backward_us), total(before_restart_us), total(gc_us) "
-                                    "FROM compilation_metric_row WHERE compile_id = ?"));
-  std::vector<double> own_phases, typical_phases;
-  for (const auto& [id, values] :
-       {std::pair(own_id, &own_phases), std::pair(typical_id, &typical_phases)}) {
-    phases.Bind(1, id);
-    ASSIGN_OR_RETURN(const bool has_row, phases.Step());
-    for (int i = 0; has_row && i < 5; ++i) values->push_back(phases.Real(i));
-    phases.Reset();
-  }
+  ASSIGN_OR_RETURN(const std::vector<double> own_phases, Phases(database, own_id));
+  ASSIGN_OR_RETURN(const std::vector<double> typical_phases, Phases(database, typical_id));
   static constexpr const char* kPhaseNames[] = {"Dynamo with what it calls", "Inductor",
                                                 "the backward", "attempts that were thrown away",
                                                 "garbage collection"};

@@ -10,6 +10,7 @@
 #include "facts/contents/code_difference.h"
 #include "facts/contents/graph_difference.h"
 #include "facts/text/text_diff.h"
+#include "queries/facts/ranks/rank_facts.h"
 
 namespace tlparse {
 namespace {
@@ -24,14 +25,10 @@ std::string MostFrequent(const std::map<std::string, std::size_t>& counts) {
 }
 
 Result<std::string> CodeOf(Database& database, std::int64_t record_id) {
-  ASSIGN_OR_RETURN(
-      const std::string text,
-      database.QueryText(
-          fmt::format("SELECT p.content "
-                      "FROM record_row r JOIN payload_row p ON p.id = r.payload_id WHERE r.id = {}",
-                      record_id)));
+  ASSIGN_OR_RETURN(const FirstRow<CodeOfRecord> row,
+                   First(KeptQuery<CodeOfRecord>(database, {.record_id = record_id})));
   std::string buffer;
-  return std::string(NormalizeCode(text, buffer));
+  return row ? std::string(NormalizeCode(row->content, buffer)) : std::string();
 }
 
 }  // namespace
@@ -89,17 +86,14 @@ void RankFacts::FindCommonGraphs() {
 }
 
 Result<void> RankFacts::LoadCodes(Database& database) {
-  ASSIGN_OR_RETURN(Statement rows,
-                   database.Prepare("SELECT graph_id, content_id, record_id FROM output_code_row "
-                                    "WHERE graph_id IS NOT NULL AND content_id IS NOT NULL AND " +
-                                    job_->InWholeRecords("record_id") + " ORDER BY record_id"));
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
-    if (!has_row) break;
-    const JobGraph* graph = graphs_->Find(rows.Int(0));
+  FOR_EACH_ROW(
+      const CodeOfGraph& row,
+      Query<CodeOfGraph>(database, {.in_whole_records = job_->InWholeRecords("record_id")})) {
+    const JobGraph* graph = graphs_->Find(row.graph_id);
     if (graph == nullptr) continue;
     const RankIndex rank = job_->compiles()[static_cast<std::size_t>(graph->compile)].participant;
-    codes_[static_cast<std::size_t>(rank)].push_back({graph->graph_slot, rows.Int(1), rows.Int(2)});
+    codes_[static_cast<std::size_t>(rank)].push_back(
+        {graph->graph_slot, row.content_id, row.record_id});
   }
   for (std::vector<Code>& codes : codes_) {
     std::stable_sort(codes.begin(), codes.end(),
@@ -111,15 +105,12 @@ Result<void> RankFacts::LoadCodes(Database& database) {
 Result<void> RankFacts::LoadBackends(Database& database) {
   for (const std::vector<Code>& codes : codes_) has_inductor_.push_back(!codes.empty());
   if (std::count(has_inductor_.begin(), has_inductor_.end(), 0) == 0) return {};
-  ASSIGN_OR_RETURN(Statement rows,
-                   database.Prepare("SELECT DISTINCT compile_id FROM cache_event_row WHERE " +
-                                    job_->InLogs("record_id")));
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
-    if (!has_row) return {};
-    if (const JobCompile* compile = job_->FindCompile(rows.Int(0)))
+  FOR_EACH_ROW(const CompileWithLookup& row,
+               Query<CompileWithLookup>(database, {.in_logs = job_->InLogs("record_id")})) {
+    if (const JobCompile* compile = job_->FindCompile(row.compile_id))
       has_inductor_[static_cast<std::size_t>(compile->participant)] = 1;
   }
+  return {};
 }
 
 // A rank that compiled the same graph and has nothing of Inductor in its log.
@@ -144,25 +135,14 @@ std::optional<RankAspect> RankFacts::CompareBackends(RankIndex reference, RankIn
 }
 
 Result<void> RankFacts::LoadEvents(Database& database) {
-  const std::string in_logs = job_->InLogs("record_id");
-  ASSIGN_OR_RETURN(
-      Statement rows,
-      database.Prepare(
-          "SELECT compile_id, 0, kind_id, type_id, user_line, reason_id, record_id, NULL "
-          "FROM failure_row WHERE " +
-          in_logs +
-          " UNION ALL SELECT compile_id, 1, user_file_id, NULL, "
-          "user_line, reason_id, record_id, user_stack_id FROM graph_break_row WHERE " +
-          in_logs + " ORDER BY 7"));
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
-    if (!has_row) return {};
-    const JobCompile* compile = job_->FindCompile(rows.Int(0));
-    if (compile == nullptr) continue;
-    events_[static_cast<std::size_t>(compile->participant)].push_back(
-        {compile->slot, rows.Int(1) != 0, rows.Int(2), rows.Int(3), rows.Int(4), rows.Int(5),
-         rows.Int(7)});
+  FOR_EACH_ROW(const FailureOrBreak& row,
+               Query<FailureOrBreak>(database, {.in_logs = job_->InLogs("record_id")})) {
+    if (const JobCompile* compile = job_->FindCompile(row.compile_id))
+      events_[static_cast<std::size_t>(compile->participant)].push_back(
+          {compile->slot, row.is_break, row.kind_id, row.type_id, row.user_line, row.reason_id,
+           row.stack_id});
   }
+  return {};
 }
 
 Hash128 RankFacts::Signature(RankIndex rank) const {

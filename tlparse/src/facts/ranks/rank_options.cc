@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "facts/cache/component_index.h"
+#include "queries/facts/ranks/rank_options.h"
 
 namespace tlparse {
 namespace {
@@ -44,26 +45,15 @@ bool IsOfTheMachine(std::string_view name) {
   return false;
 }
 
-// Lists are compared as sets: PyTorch writes some in the order of a set.
 Result<void> Read(Database& database, std::string_view section, std::string_view text,
                   std::map<std::string, std::string>& options) {
-  ASSIGN_OR_RETURN(
-      Statement* const kept,
-      database.PrepareKept(
-          "SELECT o.key, "
-          "CASE WHEN o.type = 'array' THEN (SELECT '[' || group_concat(e.value, ', ') || ']' "
-          "FROM (SELECT value FROM json_each(o.value) "
-          "ORDER BY value) e) ELSE CAST(coalesce(CASE o.type WHEN 'true' THEN 'True' "
-          "WHEN 'false' THEN 'False' ELSE o.value END, 'None') AS TEXT) END "
-          "FROM json_each(json_extract(?, '$')) o"));
-  kept->Bind(1, text);
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, kept->Step());
-    if (!has_row) return {};
-    if (IsOfTheMachine(kept->Text(0))) continue;
-    const std::string name = fmt::format("{}[{}]", section, kept->Text(0));
-    options[name] = NeutralizeDesign(name, kept->Text(1)).text;
+  FOR_EACH_ROW(const OptionOfCompile& row,
+               KeptQuery<OptionOfCompile>(database, {.options = text})) {
+    if (IsOfTheMachine(row.name)) continue;
+    const std::string name = fmt::format("{}[{}]", section, row.name);
+    options[name] = NeutralizeDesign(name, row.value).text;
   }
+  return {};
 }
 
 Result<std::map<std::string, std::string>> ReadOptions(Database& database,
@@ -76,16 +66,16 @@ Result<std::map<std::string, std::string>> ReadOptions(Database& database,
 }
 
 // Of the metrics of a compile; nothing: it has none, or they name no options.
-Result<std::optional<RankOptions::Texts>> ReadTexts(Statement& metrics, std::int64_t compile_id) {
-  metrics.Bind(1, compile_id);
-  ASSIGN_OR_RETURN(const bool has_row, metrics.Step());
+Result<std::optional<RankOptions::Texts>> ReadTexts(PreparedQuery<MetricsOfCompile>& metrics,
+                                                    std::int64_t compile_id) {
+  ASSIGN_OR_RETURN(const FirstRow<MetricsOfCompile> row,
+                   First(metrics.Run({.compile_id = compile_id})));
   RankOptions::Texts texts;
   bool is_empty = true;
-  for (std::size_t i = 0; has_row && i < texts.size(); ++i) {
-    texts[i] = MemberText(metrics.Text(0), kSections[i]);
+  for (std::size_t i = 0; row && i < texts.size(); ++i) {
+    texts[i] = MemberText(row->metrics, kSections[i]);
     is_empty = is_empty && texts[i].empty();
   }
-  metrics.Reset();
   return is_empty ? std::optional<RankOptions::Texts>() : std::move(texts);
 }
 
@@ -131,11 +121,8 @@ Result<RankOptions> RankOptions::Load(Database& database, const Job& job) {
 // their own.
 Result<bool> RankOptions::AddSample(Database& database, const Job& job,
                                     const std::vector<std::int32_t>& slots) {
-  ASSIGN_OR_RETURN(
-      Statement metrics,
-      database.Prepare("SELECT coalesce(r.metadata, r.envelope) "
-                       "FROM compilation_metric_row m JOIN record_row r ON r.id = m.record_id "
-                       "WHERE m.compile_id = ? ORDER BY r.id"));
+  ASSIGN_OR_RETURN(PreparedQuery<MetricsOfCompile> metrics,
+                   PreparedQuery<MetricsOfCompile>::Make(database));
   const std::size_t count = job.participants().size();
   Sample sample{-1, std::vector<std::int64_t>(count, -1), -1};
   std::vector<std::int32_t> slot_of(count, -1);
