@@ -1,6 +1,7 @@
 // Ranks without a log, ranks that started late, ranks that compiled much longer.
+#include "queries/findings/absent.h"
+
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <map>
@@ -32,12 +33,11 @@ void AddEmptyLogs(FindingContext& context) {
 // The latest other launch in which all of these ranks have logs; 0: there is none.
 Result<std::int64_t> LaunchWith(FindingContext& context, const std::vector<std::int64_t>& ranks) {
   if (context.launches.size() < 2) return 0;
-  return context.database.QueryInt(fmt::format(
-      "SELECT coalesce(max(ordinal), 0) "
-      "FROM (SELECT n.ordinal FROM process p JOIN launch n ON n.id = p.launch_id "
-      "WHERE n.run_id = {} AND n.ordinal <> {} AND p.rank IN ({}) "
-      "GROUP BY n.ordinal HAVING count(DISTINCT p.rank) = {})",
-      context.job.run_id(), context.job.launch(), fmt::join(ranks, ", "), ranks.size()));
+  ASSIGN_OR_RETURN(const FirstRow<OtherLaunchWith> other,
+                   First(Query<OtherLaunchWith>(context.database, {.run_id = context.job.run_id(),
+                                                                   .launch = context.job.launch(),
+                                                                   .ranks = ranks})));
+  return other ? other->ordinal : 0;
 }
 
 Result<void> AddMissing(FindingContext& context) {
@@ -103,16 +103,11 @@ void SayEarlyDump(const FindingContext& context, const std::vector<RankIndex>& w
 // Ranks with a log but without a recorder dump, where most have one.
 Result<void> AddMissingDumps(FindingContext& context) {
   if (!context.HasRanks() || context.live != nullptr || context.launches.size() > 1) return {};
-  ASSIGN_OR_RETURN(Statement rows,
-                   context.database.Prepare("SELECT DISTINCT rank FROM profile "
-                                            "WHERE run_id = ? AND kind = 'flight_recorder'"));
-  rows.Bind(1, context.job.run_id());
   std::set<std::int64_t> dumped;
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
-    if (!has_row) break;
-    if (rows.IsNull(0)) return {};  // it may be any rank's
-    dumped.insert(rows.Int(0));
+  FOR_EACH_ROW(const RankWithDump& row,
+               Query<RankWithDump>(context.database, {.run_id = context.job.run_id()})) {
+    if (!row.rank) return {};  // it may be any rank's
+    dumped.insert(*row.rank);
   }
   std::vector<RankIndex> with, without;
   for (const RankIndex rank : context.All()) {

@@ -1,4 +1,6 @@
 // Compiles that failed: with which exception, on which ranks.
+#include "queries/findings/failures.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -50,63 +52,37 @@ std::optional<FindingPlace> PlaceOfFailure(const FindingContext& context, const 
 
 // Of a compile without an id: the user's line that began it, by the stack of its last record with one.
 Result<std::optional<FindingPlace>> PlaceOfRecords(Database& database, std::int64_t compile_id) {
-  ASSIGN_OR_RETURN(
-      Statement frames,
-      database.Prepare(
-          "WITH RECURSIVE frame(id, depth) AS (SELECT (SELECT stack_id FROM record_row "
-          "WHERE compile_id = ? AND stack_id IS NOT NULL ORDER BY id DESC LIMIT 1), 0 UNION ALL "
-          "SELECT s.parent_id, f.depth + 1 FROM frame f JOIN stack_frame s ON s.id = f.id) "
-          "SELECT s.file, s.line, s.code "
-          "FROM frame f JOIN stack_frame s ON s.id = f.id ORDER BY f.depth"));
-  frames.Bind(1, compile_id);
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, frames.Step());
-    if (!has_row) return std::optional<FindingPlace>();
-    if (IsUserFile(frames.Text(0)))
-      return FindingPlace{std::string(frames.Text(0)), frames.Int(1), std::string(frames.Text(2))};
+  FOR_EACH_ROW(const FrameOfLastRecord& row,
+               Query<FrameOfLastRecord>(database, {.compile_id = compile_id})) {
+    if (IsUserFile(row.file))
+      return FindingPlace{std::string(row.file), row.line, std::string(row.code)};
   }
+  return std::optional<FindingPlace>();
 }
 
-// dynamo_error and the metrics' fail_type report one exception; the former has the user's line,
-// the latter has the reason alone.
 Result<std::vector<Failure>> LoadFailures(FindingContext& context) {
-  ASSIGN_OR_RETURN(
-      Statement rows,
-      context.database.Prepare(
-          "SELECT f.compile_id, k.text, t.text, r.text, u.text, f.user_line, f.record_id, "
-          "c.local_us + p.time_shift_us, b.text FROM failure_row f "
-          "JOIN text_row k ON k.id = f.kind_id "
-          "LEFT JOIN text_row t ON t.id = f.type_id LEFT JOIN text_row r ON r.id = f.reason_id "
-          "LEFT JOIN text_row u ON u.id = f.user_file_id "
-          "LEFT JOIN record_row c ON c.id = f.record_id LEFT JOIN process p ON p.id = c.process_id "
-          "LEFT JOIN text_row b ON b.id = c.kind_id "
-          "WHERE k.text NOT IN ('restart', 'make_fx_fail_partial') AND " +
-          context.job.InLogs("f.record_id") + " ORDER BY f.record_id"));
   std::vector<Failure> failures;
   std::map<std::int64_t, std::size_t> by_compile;
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
-    if (!has_row) break;
-    const JobCompile* compile = context.job.FindCompile(rows.Int(0));
+  FOR_EACH_ROW(
+      const FailureOfCompile& row,
+      Query<FailureOfCompile>(context.database, {.in_logs = context.job.InLogs("f.record_id")})) {
+    const JobCompile* compile = context.job.FindCompile(row.compile_id);
     if (compile == nullptr) continue;
-    const std::string_view kind = rows.Text(1);
-    if (compile->status != CompileStatus::kFailed && kind != "eager_compile_backwards_failure")
-      continue;
+    const bool is_eager_backward = row.kind == "eager_compile_backwards_failure";
+    if (compile->status != CompileStatus::kFailed && !is_eager_backward) continue;
     const auto [found, is_new] = by_compile.try_emplace(compile->id, failures.size());
-    if (is_new) failures.push_back({compile, {}, {}, {}, rows.OptionalInt(7), rows.Int(6), false});
+    if (is_new) failures.push_back({compile, {}, {}, {}, row.time_us, row.record_id, false});
     Failure& failure = failures[found->second];
-    const std::string_view record_kind = rows.Text(8);
-    failure.is_backward = kind == "eager_compile_backwards_failure" ||
-                          record_kind.starts_with("bwd_") ||
-                          record_kind.starts_with("aot_autograd_backward");
-    if (failure.reason.empty() || kind == "failure") {
-      failure.type = rows.Text(2);
-      failure.reason = rows.Text(3);
+    failure.is_backward = is_eager_backward || row.record_kind.starts_with("bwd_") ||
+                          row.record_kind.starts_with("aot_autograd_backward");
+    if (failure.reason.empty() || row.kind == "failure") {
+      failure.type = row.type;
+      failure.reason = row.reason;
     }
-    if (failure.place.file.empty() && !rows.IsNull(4))
-      failure.place = {std::string(rows.Text(4)), rows.Int(5), {}};
+    if (failure.place.file.empty() && row.user_file)
+      failure.place = {std::string(*row.user_file), row.user_line, {}};
     if (failure.place.code.empty())
-      failure.place.code = CodeOfFrame(rows.Text(3), failure.place.file, failure.place.line);
+      failure.place.code = CodeOfFrame(row.reason, failure.place.file, failure.place.line);
   }
   // PyTorch names no exception that is no Exception (KeyboardInterrupt, SystemExit).
   for (const JobCompile& compile : context.job.compiles()) {
@@ -146,14 +122,10 @@ bool MayRunEagerly(const FindingContext& context, const std::vector<const Failur
 
 // torch._dynamo.config.suppress_errors: a function that cannot be compiled runs eagerly.
 Result<bool> AreSuppressed(FindingContext& context, const std::vector<std::int64_t>& compile_ids) {
-  ASSIGN_OR_RETURN(const std::int64_t count,
-                   context.database.QueryInt(fmt::format(
-                       "SELECT count(DISTINCT m.compile_id) FROM compilation_metric_row m "
-                       "JOIN record_row r ON r.id = m.record_id WHERE m.compile_id IN {} "
-                       "AND (instr(r.envelope, '\"config_suppress_errors\": true') "
-                       "OR instr(r.envelope, '\"config_suppress_errors\":true'))",
-                       IdList(compile_ids))));
-  return count == static_cast<std::int64_t>(std::min<std::size_t>(compile_ids.size(), 100));
+  ASSIGN_OR_RETURN(
+      const FirstRow<CompilesWithSuppressedErrors> suppressed,
+      First(Query<CompilesWithSuppressedErrors>(context.database, {.compile_ids = compile_ids})));
+  return suppressed->compiles == static_cast<std::int64_t>(compile_ids.size());
 }
 
 std::string TitleOf(const FindingContext& context, const std::vector<RankIndex>& who,

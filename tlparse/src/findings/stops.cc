@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <tuple>
 
+#include "queries/findings/stops.h"
+
 namespace tlparse {
 namespace {
 
@@ -108,28 +110,17 @@ Result<bool> WasSilentBeforeOthers(const FindingContext& context, const Stop& st
   const ProcessStatus& own = context.StatusOf(stop.rank);
   const JobCompile* own_compile = context.LastCompile(stop.rank);
   if (own.open_record_id == 0 || own_compile == nullptr) return false;
-  // From the event's begin to its end, or to the end of the log inside it.
-  ASSIGN_OR_RETURN(
-      Statement longest,
-      context.database.Prepare(
-          "SELECT count(*), max(us - earlier_us) "
-          "FROM (SELECT r.local_us AS us, lag(r.local_us) OVER (PARTITION BY e.record_id "
-          "ORDER BY r.id) AS earlier_us FROM compile c "
-          "JOIN chromium_event_row e ON e.record_id BETWEEN c.first_record_id AND c.last_record_id "
-          "AND e.compile_id = c.id AND e.phase IN (66, 88) "
-          "JOIN record_row r ON r.process_id = c.process_id "
-          "AND r.id BETWEEN coalesce(e.begin_record_id, e.record_id) "
-          "AND CASE e.phase WHEN 88 THEN e.record_id ELSE c.last_record_id END WHERE c.id = ?1 "
-          "AND e.name_id = (SELECT name_id FROM chromium_event_row WHERE record_id = ?2))"));
+  ASSIGN_OR_RETURN(PreparedQuery<PauseInEvent> pause,
+                   PreparedQuery<PauseInEvent>::Make(context.database));
   std::int64_t silence_us = -1;
   for (const RankIndex other : context.Others({stop.rank})) {
     const std::int32_t index = context.job.CompileOf(other, own_compile->slot);
     if (index < 0) continue;
-    longest.Bind(1, context.job.compiles()[static_cast<std::size_t>(index)].id);
-    longest.Bind(2, own.open_record_id);
-    ASSIGN_OR_RETURN(const bool has_row, longest.Step());
-    if (has_row && longest.Int(0) > 0) silence_us = std::max(silence_us, longest.Int(1));
-    longest.Reset();
+    ASSIGN_OR_RETURN(
+        const FirstRow<PauseInEvent> longest,
+        First(pause.Run({.compile_id = context.job.compiles()[static_cast<std::size_t>(index)].id,
+                         .event_record_id = own.open_record_id})));
+    if (longest->records > 0) silence_us = std::max(silence_us, longest->longest_us);
   }
   return silence_us >= 0 &&
          LatestRecord(context) - stop.last_us > kStopTimesSilence * silence_us + kStopMarginUs;

@@ -1,0 +1,10 @@
+-- The latest other launch in which all of these ranks have logs.
+-- query OtherLaunchWith(run_id INTEGER, launch INTEGER, ranks INTEGER[])
+SELECT n.ordinal FROM process p JOIN launch n ON n.id = p.launch_id
+WHERE n.run_id = :run_id AND n.ordinal <> :launch
+  AND p.rank IN (SELECT value FROM json_each(:ranks))
+GROUP BY n.ordinal HAVING count(DISTINCT p.rank) = json_array_length(:ranks)
+ORDER BY n.ordinal DESC LIMIT 1;
+
+-- query RankWithDump(run_id INTEGER)
+SELECT DISTINCT rank FROM profile WHERE run_id = :run_id AND kind = 'flight_recorder';

@@ -1,0 +1,29 @@
+-- The stack of the last record of a compile that has one, innermost frame first.
+-- query FrameOfLastRecord(compile_id INTEGER)
+WITH RECURSIVE frame(id, depth) AS (
+  SELECT (SELECT stack_id FROM record_row
+    WHERE compile_id = :compile_id AND stack_id IS NOT NULL ORDER BY id DESC LIMIT 1), 0
+  UNION ALL SELECT s.parent_id, f.depth + 1 FROM frame f JOIN stack_frame s ON s.id = f.id)
+SELECT s.file, s.line /*INTEGER*/, s.code
+FROM frame f JOIN stack_frame s ON s.id = f.id ORDER BY f.depth;
+
+-- The failures of compiles. dynamo_error and the metrics' fail_type report one exception: the former
+-- has the user's line, the latter has the reason alone.
+-- query FailureOfCompile(in_logs SQL)
+SELECT f.compile_id /*INTEGER*/, k.text AS kind, t.text AS type, r.text AS reason,
+  u.text AS user_file /*TEXT?*/, f.user_line /*INTEGER*/, f.record_id,
+  c.local_us + p.time_shift_us AS time_us /*INTEGER?*/, b.text AS record_kind
+FROM failure_row f JOIN text_row k ON k.id = f.kind_id
+  LEFT JOIN text_row t ON t.id = f.type_id LEFT JOIN text_row r ON r.id = f.reason_id
+  LEFT JOIN text_row u ON u.id = f.user_file_id
+  LEFT JOIN record_row c ON c.id = f.record_id LEFT JOIN process p ON p.id = c.process_id
+  LEFT JOIN text_row b ON b.id = c.kind_id
+WHERE k.text NOT IN ('restart', 'make_fx_fail_partial') AND {in_logs} ORDER BY f.record_id;
+
+-- How many of these compiles had torch._dynamo.config.suppress_errors set.
+-- query CompilesWithSuppressedErrors(compile_ids INTEGER[])
+SELECT count(DISTINCT m.compile_id) AS compiles /*INTEGER*/
+FROM compilation_metric_row m JOIN record_row r ON r.id = m.record_id
+WHERE m.compile_id IN (SELECT value FROM json_each(:compile_ids))
+  AND (instr(r.envelope, '"config_suppress_errors": true')
+    OR instr(r.envelope, '"config_suppress_errors":true'));
