@@ -2,11 +2,10 @@
 #include "model/launches.h"
 
 #include "tests/catch2.h"
+#include "tests/model/time.h"
 
 namespace tlparse {
 namespace {
-
-constexpr std::int64_t kSecond = 1'000'000;
 
 LogLife Life(std::optional<std::int64_t> rank, double start_s, double end_s) {
   static std::int64_t id = 0;
