@@ -18,7 +18,7 @@ import unittest
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 SOURCES = os.path.join(ROOT, "tlparse", "src")
 SQL = os.path.join(ROOT, "schemas", "sql")
-STAGES = ["base", "log", "store", "artifacts", "inputs", "model", "import", "facts", "findings", "answers", "report", "fleet", "cli"]
+STAGES = ["base", "log", "store", "artifacts", "inputs", "model", "import", "facts", "findings", "answers", "report", "fleet", "runner", "cli"]
 GENERATED = {"rows": "store", "enums": "base", "queries": "store"}  # folders of the build tree, by the first stage that may use them
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"/]+)/', re.MULTILINE)
 INCLUDED = re.compile(r'^#include [<"]([^>"]+)[>"]', re.MULTILINE)

@@ -21,7 +21,7 @@ CREATE TABLE profile (
   id INTEGER PRIMARY KEY,
   run_id INTEGER NOT NULL REFERENCES run(id),
   path TEXT NOT NULL,             -- as given on the command line or found in a directory
-  kind TEXT NOT NULL,             -- kineto, nsys, flight_recorder, kernel_information, tritonparse, torch_logs, libtrace
+  kind TEXT NOT NULL,             -- kineto, nsys, flight_recorder, kernel_information, tritonparse, torch_logs, libtrace, run (run.json of tlparse run)
   process_id INTEGER REFERENCES process(id), -- the process of a log that it measured; NULL: none found, process_note says why
   rank INTEGER,                   -- of the file, else of its process; NULL: unknown
   pid INTEGER,                    -- of the process that was measured; NULL: unknown

@@ -23,6 +23,7 @@ int RunImportLog(std::span<const std::string> arguments);
 int RunPush(std::span<const std::string> arguments);
 int RunPull(std::span<const std::string> arguments);
 int RunFleet(std::span<const std::string> arguments);
+int RunCommandRecorded(std::span<const std::string> arguments);
 int RunServe(std::span<const std::string> arguments);
 
 }  // namespace tlparse

@@ -53,9 +53,7 @@ Result<FoundInputs> InputsOf(const IngestOptions& options) {
       ASSIGN_OR_RETURN(path, LatestLog(input));
     }
     ASSIGN_OR_RETURN(FoundInputs part, FindInputs(path));
-    found.logs.insert(found.logs.end(), part.logs.begin(), part.logs.end());
-    found.runtime.insert(found.runtime.end(), part.runtime.begin(), part.runtime.end());
-    found.skipped.insert(found.skipped.end(), part.skipped.begin(), part.skipped.end());
+    AppendInputs(std::move(part), found);
   }
   KeepOnePerPath(found.logs);
   KeepOnePerPath(found.runtime);

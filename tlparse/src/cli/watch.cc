@@ -20,6 +20,7 @@
 #include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/terminal.h"
+#include "cli/watch_end.h"
 #include "cli/watch_options.h"
 #include "cli/watch_page.h"
 #include "cli/watch_rhythm.h"
@@ -30,8 +31,6 @@
 #include "inputs/find_inputs.h"
 #include "log/standard_feed.h"
 #include "report/output_directory.h"
-#include "report/report.h"
-#include "report/viewer/export.h"
 
 namespace tlparse {
 
@@ -62,12 +61,15 @@ double CpuSeconds() {
 
 class Watch {
  public:
-  explicit Watch(const WatchOptions& options)
+  // `job`: of WatchJob, or null.
+  explicit Watch(const WatchOptions& options, StartedJob* job = nullptr)
       : options_(options),
+        job_(job),
         run_(options.run.value_or(options.input == "-" ? "stdin" : options.input)),
         rhythm_(Terminal::Out().is_terminal || options.json || options.serve ||
                 !options.alerts.empty()),
-        view_({run_, options.world_size, options.json}, options.alerts, options.command) {}
+        view_({run_, options.world_size, options.json, options.only_findings}, options.alerts,
+              options.command) {}
 
   Result<int> Run();
 
@@ -75,7 +77,10 @@ class Watch {
   Result<void> PrepareDatabase();
   Result<void> StartPage();
   Result<void> Search();
+  Result<void> SearchDirectory(const std::string& directory);
   Result<void> Follow();
+  Result<void> FollowJob();
+  Result<void> ReadOnce();
   Result<void> Look(bool is_last);
   LiveJob Live() const;
   bool IsIdle() const;
@@ -83,10 +88,9 @@ class Watch {
   bool WaitForLock(std::chrono::milliseconds waited);
   void SayUnlocked();
   Result<void> Complete();
-  Result<void> Report(std::int64_t run_id);
-  Result<int> Judge();
 
   const WatchOptions& options_;
+  StartedJob* job_;
   std::string run_;
   WatchRhythm rhythm_;
   WatchView view_;
@@ -112,8 +116,9 @@ Result<void> Watch::PrepareDatabase() {
   const auto exists = [&](const char* name) {
     return access((options_.output + name).c_str(), F_OK) == 0;
   };
-  const bool is_unfinished = exists("/trace.db") && !exists("/compile_directory.json") &&
-                             !exists("/index.html") && !options_.overwrite;
+  const bool is_unfinished =
+      options_.is_output_made || (exists("/trace.db") && !exists("/compile_directory.json") &&
+                                  !exists("/index.html") && !options_.overwrite);
   Result<Directory> directory = is_unfinished
                                     ? OpenOutputDirectory(options_.output)
                                     : CreateOutputDirectory(options_.output, options_.overwrite);
@@ -141,22 +146,29 @@ Result<void> Watch::Search() {
   const auto began = Clock::now();
   if (searched_ && began - *searched_ < std::max<Clock::duration>(kLeastSearch, 50 * search_took_))
     return {};
-  Result<FoundLogs> found = FindLogs(options_.input);
+  RETURN_IF_ERROR(SearchDirectory(options_.input));
+  for (const std::string& directory : options_.more_inputs)
+    RETURN_IF_ERROR(SearchDirectory(directory));
+  searched_ = Clock::now();
+  search_took_ = *searched_ - began;
+  return {};
+}
+
+Result<void> Watch::SearchDirectory(const std::string& directory) {
+  Result<FoundLogs> found = FindLogs(directory);
   if (!found) {
     // The directory itself may come back; at the start it must be there.
-    if (!searched_) return tl::unexpected<Error>(std::move(found).error());
+    if (!searched_ && directory == options_.input)
+      return tl::unexpected<Error>(std::move(found).error());
     return {};
   }
   struct stat status {};
-  if (stat(options_.input.c_str(), &status) == 0 && S_ISDIR(status.st_mode))
-    events_.Add(options_.input);
+  if (stat(directory.c_str(), &status) == 0 && S_ISDIR(status.st_mode)) events_.Add(directory);
   for (const FoundLog& log : found->logs) {
     const std::size_t slash = log.path.rfind('/');
     events_.Add(slash == std::string::npos ? "." : log.path.substr(0, slash));
     RETURN_IF_ERROR(follower_->Add(log));
   }
-  searched_ = Clock::now();
-  search_took_ = *searched_ - began;
   return {};
 }
 
@@ -182,6 +194,7 @@ Result<void> Watch::Look(bool is_last) {
       (is_last || rhythm_.AreFindingsDue(view_.HasTurned(), view_.MayBeStuck()))) {
     RETURN_IF_ERROR(view_.Find(database));
     rhythm_.NoteFindings(CpuSeconds() - read_s);
+    if (job_ != nullptr && !is_last) job_->SeeFindings(view_.Findings());
   }
   if (page_) view_.Publish(page_->state());
   view_.Show(is_last);
@@ -225,12 +238,7 @@ void Watch::SayUnlocked() {
 
 Result<void> Watch::Follow() {
   while (!stop_asked) {
-    const auto began = Clock::now();
-    RETURN_IF_ERROR(Search());
-    ASSIGN_OR_RETURN(const FollowStep step, follower_->Step());
-    SayUnlocked();
-    rhythm_.NoteStep(began, step.has_changed);
-    if (page_) page_->state().SetLooked(step.has_changed);
+    RETURN_IF_ERROR(ReadOnce());
     if (rhythm_.IsViewDue()) RETURN_IF_ERROR(Look(false));
     if (IsIdle()) {
       why_ended_ = fmt::format("no log has grown for {} s", *options_.until_idle_s);
@@ -251,15 +259,36 @@ Result<void> Watch::Follow() {
   return {};
 }
 
+// A step, and what follows from it.
+Result<void> Watch::ReadOnce() {
+  const auto began = Clock::now();
+  RETURN_IF_ERROR(Search());
+  ASSIGN_OR_RETURN(const FollowStep step, follower_->Step());
+  SayUnlocked();
+  rhythm_.NoteStep(began, step.has_changed);
+  if (page_) page_->state().SetLooked(step.has_changed);
+  return {};
+}
+
+// Until the job has ended. What it wrote last is read afterwards.
+Result<void> Watch::FollowJob() {
+  bool has_ended = false;
+  while (!has_ended) {
+    RETURN_IF_ERROR(ReadOnce());
+    if (rhythm_.IsViewDue()) RETURN_IF_ERROR(Look(false));
+    has_ended = job_->WaitForEnd(Clock::Real(rhythm_.NextStep() - Clock::now()));
+  }
+  searched_.reset();
+  RETURN_IF_ERROR(ReadOnce());
+  return job_->Complete();
+}
+
 // What only the end of a load makes: logs that changed meanwhile, profiles, joins, indexes, one
 // file. Then the tree and the page.
 Result<void> Watch::Complete() {
   RETURN_IF_ERROR(follower_->Finish());
   const bool has_rows = !Live().logs.empty();
-  FoundInputs found;
-  if (!feed_) {
-    if (Result<FoundInputs> inputs = FindInputs(options_.input); inputs) found = std::move(*inputs);
-  }
+  FoundInputs found = FindOtherInputs(options_);
   std::erase_if(found.logs, [&](const FoundLog& log) {
     if (follower_->Holds(log)) return true;
     if (access(log.path.c_str(), R_OK) == 0) return false;
@@ -290,33 +319,9 @@ if (const std::string wal = database_path_ + "-wal"; access(wal.c_str(), F_OK) =
                "of the database\n",
                Printable(wal).c_str());
 }
-return Report(summary.run_id);
+if (options_.database) return {};
+return WriteWatchReport(options_, *directory_, database_path_, summary.run_id);
 }  // namespace
-
-Result<void> Watch::Report(std::int64_t run_id) {
-  if (options_.database) return {};
-  ASSIGN_OR_RETURN(Database database, Database::Open(database_path_, Database::Mode::kReadOnly));
-  ReportOptions report;
-  report.run_id = run_id;
-  report.world_size = options_.world_size;
-  report.viewer = !ViewerPage().empty();
-  if (report.viewer) report.root_index_name = kPlainIndexName;
-  RETURN_IF_ERROR(WriteReport(database, *directory_, report));
-  return {};
-}
-
-Result<int> Watch::Judge() {
-  bool is_ok = was_stopped_ || options_.once || !view_.HasError();
-  if (HasLimit(options_.budget)) {
-    ASSIGN_OR_RETURN(Database database, Database::Open(database_path_, Database::Mode::kReadOnly));
-    CheckBudget budget = options_.budget;
-    budget.run = run_;
-    ASSIGN_OR_RETURN(const CheckAnswer answer, RunCheck(database, budget));
-    if (!options_.json) PrintCheck(answer);
-    is_ok = is_ok && answer.IsOk();
-  }
-  return is_ok ? kExitDone : kExitNo;
-}
 
 Result<int> Watch::Run() {
   struct stat status {};
@@ -336,6 +341,8 @@ Result<int> Watch::Run() {
   if (options_.once) {
     RETURN_IF_ERROR(Search());
     RETURN_IF_ERROR(follower_->Step());
+  } else if (job_ != nullptr) {
+    RETURN_IF_ERROR(FollowJob());
   } else {
     RETURN_IF_ERROR(Follow());
   }
@@ -346,10 +353,13 @@ Result<int> Watch::Run() {
     page_.reset();
   }
   view_.ShowEnd(database_path_);
-  if (!options_.json)
+  if (!options_.json && job_ == nullptr)
     std::puts(
         Printable(options_.database ? database_path_ : options_.output + "/index.html").c_str());
-  return Judge();
+  const bool is_ok = was_stopped_ || options_.once || !view_.HasError();
+  if (!HasLimit(options_.budget)) return is_ok ? kExitDone : kExitNo;
+  ASSIGN_OR_RETURN(const bool is_in_budget, CheckWatchBudget(options_, database_path_, run_));
+  return is_ok && is_in_budget ? kExitDone : kExitNo;
 }
 
 void InstallSignals() {
@@ -363,6 +373,10 @@ void InstallSignals() {
 }
 
 }  // namespace tlparse
+
+Result<int> WatchJob(const WatchOptions& options, StartedJob& job) {
+  return Watch(options, &job).Run();
+}
 
 int RunWatch(std::span<const std::string> arguments) {
   WatchOptions options;

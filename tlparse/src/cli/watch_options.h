@@ -14,6 +14,7 @@ namespace tlparse {
 
 struct WatchOptions {
   std::string input;
+  std::vector<std::string> more_inputs;  // directories that are searched as well
   std::string output = "tl_out";
   std::optional<std::string> database;
   std::optional<std::string> run;
@@ -26,6 +27,8 @@ struct WatchOptions {
   bool overwrite = false;
   bool once = false;
   bool json = false;
+  bool is_output_made = false;  // the output directory exists, and is continued
+  bool only_findings = false;   // no lines of the state of the ranks
 };
 
 // Nothing: continue. A code: exit with it (help or a complaint was printed).

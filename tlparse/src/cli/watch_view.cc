@@ -42,6 +42,12 @@ bool WatchView::HasError() const {
   });
 }
 
+std::vector<Finding> WatchView::Findings() const {
+  std::vector<Finding> findings;
+  for (const std::string& id : order_) findings.push_back(standing_.at(id).finding);
+  return findings;
+}
+
 Result<void> WatchView::LoadCache(Database& database) {
   ASSIGN_OR_RETURN(Statement rows,
                    database.Prepare("SELECT c.process_id, sum(e.state = 0), count(*) "
@@ -137,6 +143,7 @@ void WatchView::Compare(std::vector<Finding> findings) {
 }
 
 void WatchView::RunAlerts() {
+  if (alerts_.empty()) return;
   while (waitpid(-1, nullptr, WNOHANG) > 0) {
   }
   const auto now = std::chrono::steady_clock::now();
@@ -280,6 +287,10 @@ void WatchView::Publish(LiveState& page) const {
 
 void WatchView::Show(bool is_last) {
   if (options_.json) return ShowJson();
+  if (options_.only_findings) {
+    if (!is_last) ShowLines({});
+    return ClearNews();
+  }
   const std::vector<std::string> lines = StatusLines();
   if (WatchScreen::IsPossible() && !is_last) {
     ShowScreen(lines);

@@ -23,6 +23,7 @@ struct WatchViewOptions {
   std::string run;
   std::optional<std::int64_t> world_size;
   bool json = false;
+  bool only_findings = false;  // no lines of the state of the ranks, no screen
 };
 
 class WatchView {
@@ -49,6 +50,8 @@ class WatchView {
   // The `{"event": "end", …}` of --json.
   void ShowEnd(const std::string& database);
   bool HasError() const;
+  // The findings that are open, the most urgent first.
+  std::vector<Finding> Findings() const;
 
  private:
   struct Cache {

@@ -9,6 +9,7 @@ namespace {
 // In the order of FindingKind.
 constexpr std::string_view kFindingKinds[] = {
     "compile_failed",
+    "crashed",
     "stopped_first",
     "stuck",
     "missing_rank",

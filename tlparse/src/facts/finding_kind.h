@@ -11,6 +11,7 @@ namespace tlparse {
 // In JSON by name; schemas/json/answers/findings.schema.json has the list with a line on each.
 enum class FindingKind : std::uint8_t {
   kCompileFailed,
+  kCrashed,
   kStoppedFirst,
   kStuck,
   kMissingRank,

@@ -107,6 +107,7 @@ Result<void> FindGraphBreaks(FindingContext& context);
 Result<void> FindSlowRanks(FindingContext& context);
 Result<void> FindAbsentAndLateRanks(FindingContext& context);
 Result<void> FindLaunchNotes(FindingContext& context);
+Result<void> FindExits(FindingContext& context);  // after those that name failures
 Result<void> FindImportErrors(FindingContext& context);
 
 // Says of a finding about damaged logs alone that the damage may be its cause.

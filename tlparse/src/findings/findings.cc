@@ -28,6 +28,7 @@ constexpr FindingFamily kFamilies[] = {
     &FindAbsentAndLateRanks,
     &FindLateAtCollectives,
     &FindLaunchNotes,
+    &FindExits,
     &FindImportErrors,
 };
 
@@ -61,8 +62,8 @@ void SetId(Finding& finding) {
 }
 
 bool IsEnd(FindingKind kind) {
-  return kind == FindingKind::kCompileFailed || kind == FindingKind::kStoppedFirst ||
-         kind == FindingKind::kStuck;
+  return kind == FindingKind::kCompileFailed || kind == FindingKind::kCrashed ||
+         kind == FindingKind::kStoppedFirst || kind == FindingKind::kStuck;
 }
 
 // What a record that is lost or changed can bring about.
@@ -126,6 +127,7 @@ Result<std::vector<Finding>> Find(Database& database, const FindingsOptions& opt
   if (context.job.participants().empty()) {
     RETURN_IF_ERROR(FindIssuedCollectives(context));
     RETURN_IF_ERROR(FindLateAtCollectives(context));
+    RETURN_IF_ERROR(FindExits(context));
     RETURN_IF_ERROR(FindImportErrors(context));
   } else {
     for (const FindingFamily family : kFamilies) RETURN_IF_ERROR(family(context));

@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "inputs/reader.h"
@@ -52,6 +53,15 @@ Result<FoundInputs> FindInputs(const std::string& path) {
   std::sort(found.runtime.begin(), found.runtime.end(),
             [](const RuntimeInput& a, const RuntimeInput& b) { return a.path < b.path; });
   return found;
+}
+
+void AppendInputs(FoundInputs&& part, FoundInputs& found) {
+  const auto move = [](auto& from, auto& to) {
+    to.insert(to.end(), std::make_move_iterator(from.begin()), std::make_move_iterator(from.end()));
+  };
+  move(part.logs, found.logs);
+  move(part.runtime, found.runtime);
+  move(part.skipped, found.skipped);
 }
 
 }  // namespace tlparse

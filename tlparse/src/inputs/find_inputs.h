@@ -29,4 +29,7 @@ struct FoundInputs {
 // log.
 Result<FoundInputs> FindInputs(const std::string& path);
 
+// Adds the files of `part` behind those of `found`.
+void AppendInputs(FoundInputs&& part, FoundInputs& found);
+
 }  // namespace tlparse

@@ -121,5 +121,6 @@ std::unique_ptr<RuntimeReader> MakeKernelInformationReader();
 std::unique_ptr<RuntimeReader> MakeNsysReader();
 std::unique_ptr<RuntimeReader> MakeTritonparseReader();
 std::unique_ptr<RuntimeReader> MakeTorchLogsReader();
+std::unique_ptr<RuntimeReader> MakeRunFileReader();
 
 }  // namespace tlparse

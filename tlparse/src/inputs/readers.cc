@@ -17,6 +17,7 @@ constexpr ReaderOfKind kReaders[] = {
     {InputKind::kNsys, &MakeNsysReader},
     {InputKind::kTritonparse, &MakeTritonparseReader},
     {InputKind::kTorchLogs, &MakeTorchLogsReader},
+    {InputKind::kRunFile, &MakeRunFileReader},
 };
 
 }  // namespace

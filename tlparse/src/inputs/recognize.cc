@@ -64,6 +64,8 @@ InputKind RecognizeObject(std::string_view text) {
   const ObjectHead head = ReadObjectHead(text);
   if (head.Has("event_type") && (head.Has("payload") || head.Has("pid") || head.Has("name")))
     return InputKind::kTritonparse;
+  if (head.Has("command") && head.Has("directory") && head.Has("started_us"))
+    return InputKind::kRunFile;
   if (head.Has("pg_config") || head.Has("pg_status")) return InputKind::kRecorderDump;
   if (head.Has("schema") && Contains(text.substr(0, 512), "chakra"))
     return InputKind::kExecutionTrace;
@@ -136,6 +138,8 @@ std::string_view Describe(InputKind kind) {
       return "a tritonparse log";
     case InputKind::kTorchLogs:
       return "text of TORCH_LOGS";
+    case InputKind::kRunFile:
+      return "a run.json of tlparse run";
     case InputKind::kExecutionTrace:
       return "a Chakra execution trace";
     case InputKind::kOwnDatabase:

@@ -20,6 +20,7 @@ enum class InputKind : std::uint8_t {
   kNsys,               // nsys export --type sqlite
   kTritonparse,        // ndjson
   kTorchLogs,          // text of TORCH_LOGS
+  kRunFile,            // run.json of tlparse run
   kExecutionTrace,     // Chakra
   kOwnDatabase,        // a database that tlparse wrote
 };

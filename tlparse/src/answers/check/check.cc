@@ -179,7 +179,8 @@ CheckRule CompileSecondsRule(const Job& job, double limit) {
 }
 
 bool FailsNoFailures(const Finding& finding) {
-  return finding.kind == FindingKind::kCompileFailed || finding.kind == FindingKind::kStoppedFirst;
+  return finding.kind == FindingKind::kCompileFailed || finding.kind == FindingKind::kCrashed ||
+         finding.kind == FindingKind::kStoppedFirst;
 }
 bool FailsNoDivergence(const Finding& finding) {
   const FindingKind kind = finding.kind;

@@ -24,7 +24,7 @@ struct CheckBudget {
                                                  // layers, 0 … 1; no lookups: 0 / 0 passes
   std::optional<double> max_compile_seconds;     // of all compiles and backwards of a participant,
                                                  // as far as the log has their times
-  bool no_failures = false;                      // findings compile_failed, stopped_first
+  bool no_failures = false;                      // findings compile_failed, crashed, stopped_first
   bool no_divergence = false;         // findings *_divergence, extra_compile, missing_compile,
                                       // one_key_two_codes above a note
   bool notes_are_divergence = false;  // with no_divergence: expected differences count as well

@@ -1,0 +1,158 @@
+#!/usr/bin/env python3
+"""tlparse run: starts a command with everything recorded. Its exit code, signals, input and output are the command's."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+import unittest
+
+import harness
+
+PYTHON = sys.executable
+
+
+class Running(harness.EndToEnd):
+    def script(self, name, text):
+        return self.write(name, textwrap.dedent(text).encode())
+
+    def start(self, *arguments, environment=None, **options):
+        variables = {name: value for name, value in os.environ.items() if not name.startswith(("TORCH", "RANK", "PYTHONPATH"))}
+        return subprocess.Popen([harness.TLPARSE, "run", *arguments], cwd=self.folder, env={**variables, **(environment or {})},
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options)
+
+    def run_command(self, *arguments, expect=0, stdin=b"", environment=None):
+        process = self.start(*arguments, environment=environment, stdin=subprocess.PIPE)
+        out, errors = process.communicate(stdin, timeout=120)
+        self.assertEqual(process.returncode, expect, errors.decode("utf-8", "replace"))
+        return out, errors.decode("utf-8", "replace")
+
+    def run_file(self, output="tl_run"):
+        with open(self.path(output, "recorded", "run.json"), encoding="utf-8") as file:
+            return json.load(file)
+
+
+class Command(Running):
+    def test_exit_code_and_signal_are_the_commands(self):
+        self.run_command("-o", "a", "--", "sh", "-c", "exit 7", expect=7)
+        self.assertEqual(self.run_file("a")["exit_code"], 7)
+        self.run_command("-o", "b", "--", "sh", "-c", "kill -KILL $$", expect=137)
+        first = self.run_file("b")["processes"][0]
+        self.assertEqual([first["exit_code"], first["signal"]], [None, 9])
+        _, errors = self.run_command("-o", "c", "--", "no-such-program", expect=127)
+        self.assertIn("cannot execute 'no-such-program'", errors)
+
+    def test_input_and_output_are_untouched(self):
+        out, errors = self.run_command("-q", "--", "sh", "-c", "cat; echo seen >&2", stdin=b"\x00bytes\xff")
+        self.assertEqual([out, errors], [b"\x00bytes\xff", "seen\n"])
+        out, errors = self.run_command("--", "sh", "-c", "echo out")
+        self.assertEqual(out, b"out\n")
+        self.assertIn("recording into tl_run_2", errors)  # tl_run was taken
+
+    def test_signals_reach_the_command(self):
+        program = self.script("trap.py", """
+            import signal, sys, time
+            def end(number, frame):
+                sys.exit(40 + number)
+            signal.signal(signal.SIGTERM, end)
+            signal.signal(signal.SIGUSR1, end)
+            print("ready", flush=True)
+            time.sleep(60)
+            """)
+        for number in (signal.SIGTERM, signal.SIGUSR1):
+            process = self.start("--", PYTHON, program)
+            self.assertEqual(process.stdout.readline(), b"ready\n")
+            process.send_signal(number)
+            _, errors = process.communicate(timeout=60)
+            self.assertEqual(process.returncode, 40 + number, errors)
+
+    def test_no_command_is_one_line_of_complaint(self):
+        self.assert_one_line_of_complaint(self.tlparse("run", "sh", expect=2))
+        self.assert_one_line_of_complaint(self.tlparse("run", "--", expect=2))
+
+
+class Environment(Running):
+    SHOW = "import os; print({n: v for n, v in os.environ.items() if n.startswith('TORCH')})"
+
+    def test_everything_is_recorded(self):
+        out, _ = self.run_command("--", PYTHON, "-c", self.SHOW)
+        recorded = os.path.realpath(self.path("tl_run", "recorded"))
+        variables = eval(out)  # pylint: disable=eval-used
+        self.assertEqual(variables["TORCH_TRACE"], recorded)
+        self.assertEqual(variables["TORCH_FR_BUFFER_SIZE"], variables["TORCH_NCCL_TRACE_BUFFER_SIZE"])
+        self.assertTrue(variables["TORCH_NCCL_DEBUG_INFO_TEMP_FILE"].startswith(recorded))
+
+    def test_settings_of_the_user_win_and_are_said(self):
+        os.mkdir(self.path("mine"))
+        program = f"import shutil, os; shutil.copy({harness.bundled('diverge_config_2_6')!r}, os.environ['TORCH_TRACE']); {self.SHOW}"
+        out, errors = self.run_command("--", PYTHON, "-c", program,
+                                       environment={"TORCH_TRACE": self.path("mine"), "TORCH_NCCL_TRACE_BUFFER_SIZE": "5"})
+        variables = eval(out)  # pylint: disable=eval-used
+        self.assertEqual([variables["TORCH_NCCL_TRACE_BUFFER_SIZE"], "TORCH_FR_BUFFER_SIZE" in variables], ["5", False])
+        self.assertIn(f"TORCH_TRACE={self.path('mine')} was set before and stays", errors)
+        self.assertEqual(harness.rows(self.path("tl_run", "trace.db"), "SELECT count(*) > 0 FROM log_file"), [[1]])
+
+    def test_a_sitecustomize_of_the_user_is_loaded(self):
+        self.script("own/sitecustomize.py", "import sys; sys.own = __file__\n")
+        show = "import sys, sitecustomize; print(sys.own, sitecustomize.__file__, [p for p in sys.path if p.endswith('hook')])"
+        out, _ = self.run_command("--", PYTHON, "-c", show, environment={"PYTHONPATH": self.path("own")})
+        own = self.path("own", "sitecustomize.py")
+        self.assertEqual(out.decode(), f"{own} {own} []\n")
+
+    def test_secrets_are_not_kept(self):
+        self.run_command("--", "true", environment={"TORCH_HUB_TOKEN": "abc", "RANK": "3", "HOME_PAGE": "x"})
+        kept = self.run_file()["environment"]
+        self.assertEqual([kept["RANK"], "TORCH_HUB_TOKEN" in kept, "HOME_PAGE" in kept], ["3", False, False])
+
+
+class Ranks(Running):
+    LAUNCHER = """
+        import os, subprocess, sys, time
+        ends = ["import time; time.sleep(0.7)", "import os, time; time.sleep(0.7); os.kill(os.getpid(), 9)", "import time; time.sleep(0.7); raise SystemExit(5)"]
+        ranks = [subprocess.Popen([sys.executable, "-c", end], env={**os.environ, "RANK": str(rank)}) for rank, end in enumerate(ends)]
+        time.sleep(1.5)  # as torchrun, it looks from time to time
+        [rank.wait() for rank in ranks]
+        """
+
+    def test_ends_of_ranks_are_known(self):
+        self.run_command("--", PYTHON, self.script("launch.py", self.LAUNCHER))
+        ends = {process["rank"]: [process["exit_code"], process["signal"]] for process in self.run_file()["processes"]}
+        self.assertEqual(ends, {None: [0, None], 0: [0, None], 1: [None, 9], 2: [5, None]})
+
+    def test_children_of_a_rank_are_no_rank(self):
+        program = "import subprocess, sys, time; subprocess.run(['sh', '-c', 'sleep 1.2; exit 3']); time.sleep(0.2)"
+        self.run_command("--", PYTHON, "-c", program, environment={"RANK": "4"})
+        processes = self.run_file()["processes"]
+        self.assertEqual([processes[0]["rank"], processes[1]["rank"], processes[1]["exit_code"]], [4, None, 3])
+        self.assertEqual(processes[1]["parent_pid"], processes[0]["pid"])
+
+
+class Hang(Running):
+    WAIT = """\
+        import threading
+        def wait():
+            threading.Event().wait()
+        wait()
+        """
+
+    def test_a_hang_gives_stacks_and_is_ended(self):
+        program = self.script("hang.py", self.WAIT)
+        began = time.monotonic()
+        _, errors = self.run_command("--on-hang", "kill", "--hang-after", "3", "--", PYTHON, program, expect=128 + signal.SIGTERM)
+        self.assertLess(time.monotonic() - began, 60)
+        self.assertIn("no process of the command has used the CPU for", errors)
+        self.assertIn(f" is at {program}:3 in wait, which called wait\n", errors)
+        with open(self.path("tl_run", "stacks.txt"), encoding="utf-8") as file:
+            self.assertIn(f'File "{program}", line 3 in wait', file.read())
+        self.assertEqual(len(self.run_file()["hangs"]), 1)
+
+    def test_who_cannot_give_stacks_is_left_alone(self):
+        _, errors = self.run_command("--hang-after", "2", "--", "sh", "-c", "sleep 7; exit 5", expect=5)
+        self.assertIn("not taken: 2 processes without a Python stack", errors)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,215 @@
+// tlparse run [options] -- COMMAND …: start a command with everything recorded, follow it, print
+// the findings.
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+
+#include "base/file_descriptor.h"
+#include "cli/command.h"
+#include "cli/commands.h"
+#include "cli/finding_output.h"
+#include "cli/rank_output.h"
+#include "cli/run_options.h"
+#include "cli/terminal.h"
+#include "cli/watch.h"
+#include "findings/findings.h"
+#include "report/finding_text.h"
+#include "report/output_directory.h"
+#include "runner/child.h"
+#include "runner/hang_dump.h"
+#include "runner/process_watch.h"
+#include "runner/recording.h"
+#include "runner/run_file.h"
+
+extern char** environ;
+
+namespace tlparse {
+
+namespace {
+
+constexpr std::chrono::seconds kTermToKill(10);
+constexpr std::size_t kMostHangs = 3;  // reports of one command
+
+std::int64_t EpochUsNow() {
+  return std::chrono::duration_cast<std::chrono::microseconds>(
+             std::chrono::system_clock::now().time_since_epoch())
+      .count();
+}
+
+void SayOfRun(const std::string& text) {
+  std::fprintf(stderr, "tlparse: %s\n", Printable(text).c_str());
+}
+
+std::vector<const char*> OwnEnvironment() {
+  std::vector<const char*> variables;
+  for (char** entry = environ; *entry != nullptr; ++entry) variables.push_back(*entry);
+  return variables;
+}
+
+// The command and what is known of it.
+class RunningCommand : public StartedJob {
+ public:
+  RunningCommand(const RunOptions& options, const RecordPlaces& places,
+                 const JobEnvironment& environment)
+      : options_(options), places_(places) {
+    facts_.command = options.command;
+    facts_.directory = std::filesystem::current_path().string();
+    facts_.environment = TellingVariables(environment.variables);
+    facts_.recorded = environment.settings;
+    facts_.started_us = EpochUsNow();
+  }
+
+  Result<void> Start(const JobEnvironment& environment) {
+    RETURN_IF_ERROR(child_.Start(options_.command, environment.variables));
+    processes_ = std::make_unique<ProcessWatch>(child_);
+    return {};
+  }
+
+  bool WaitForEnd(std::chrono::microseconds longest) override {
+    LookForHang();
+    const std::optional<int> code = processes_->WaitForEnd(longest);
+    if (code) facts_.exit_code = *code;
+    return code.has_value();
+  }
+
+  void SeeFindings(const std::vector<Finding>& findings) override {
+    for (const Finding& finding : findings) {
+      if (finding.kind == FindingKind::kStuck && stuck_.empty()) stuck_ = finding.title;
+    }
+  }
+
+  Result<void> Complete() override {
+    if (terminated_) kill(-child_.pid(), SIGKILL);  // what has not ended with the command
+    facts_.ended_us = EpochUsNow();
+    facts_.processes = processes_->Processes();
+    return WriteRunFile(places_.recorded + "/run.json", RunFileText(facts_));
+  }
+
+  int exit_code() const { return facts_.exit_code; }
+  // Without an answer about its logs.
+  void WaitWithoutWatch() {
+    while (!WaitForEnd(std::chrono::seconds(1))) {
+    }
+  }
+
+ private:
+  void LookForHang();
+  void HandleHang(const std::string& why);
+
+  const RunOptions& options_;
+  const RecordPlaces& places_;
+  RunFacts facts_;
+  Child child_;
+  std::unique_ptr<ProcessWatch> processes_;
+  std::string stuck_;  // title of the first finding of that kind
+  bool is_stuck_handled_ = false, is_idle_handled_ = false;
+  std::optional<std::chrono::steady_clock::time_point> terminated_;
+};
+
+void RunningCommand::LookForHang() {
+  if (terminated_ && std::chrono::steady_clock::now() - *terminated_ >= kTermToKill) {
+    kill(-child_.pid(), SIGKILL);
+    terminated_.reset();
+  }
+  if (options_.on_hang == OnHang::kNone) return;
+  const std::chrono::seconds idle = processes_->IdleTime();
+  if (idle < std::chrono::seconds(options_.hang_after_s)) is_idle_handled_ = false;
+  if (!stuck_.empty() && !is_stuck_handled_) {
+    is_stuck_handled_ = true;
+    HandleHang(stuck_);
+  } else if (idle >= std::chrono::seconds(options_.hang_after_s) && !is_idle_handled_) {
+    is_idle_handled_ = true;
+    HandleHang(fmt::format("no process of the command has used the CPU for {} s", idle.count()));
+  }
+}
+
+void RunningCommand::HandleHang(const std::string& why) {
+  if (facts_.hangs.size() >= kMostHangs) return;
+  const HangReport report = TakeHangDump(places_, processes_->Processes(), why);
+  if (!options_.quiet) {
+    SayOfRun("the command seems to hang: " + why);
+    for (const std::string& line : report.taken) SayOfRun(line);
+    for (const std::string& line : report.missing) SayOfRun("not taken: " + line);
+  }
+  facts_.hangs.push_back(report);
+  if (options_.on_hang != OnHang::kKill || terminated_) return;
+  if (!options_.quiet) SayOfRun("the command is ended (--on-hang kill)");
+  kill(-child_.pid(), SIGTERM);
+  terminated_ = std::chrono::steady_clock::now();
+}
+
+// Standard output is the command's: what answers print goes to standard error, or nowhere.
+void LeaveOutputToCommand(bool is_quiet) {
+  const FileDescriptor nowhere(open("/dev/null", O_WRONLY | O_CLOEXEC));
+  dup2(is_quiet ? nowhere.get() : STDERR_FILENO, STDOUT_FILENO);
+  const FileDescriptor no_input(open("/dev/null", O_RDONLY | O_CLOEXEC));
+  dup2(no_input.get(), STDIN_FILENO);
+}
+
+void SaySettings(const std::string& output, const JobEnvironment& environment,
+                 const RecordPlaces& places) {
+  SayOfRun(fmt::format("recording into {}", output));
+  for (const JobEnvironment::Setting& one : environment.settings) {
+    if (one.is_users) SayOfRun(fmt::format("{}={} was set before and stays", one.name, one.value));
+  }
+  if (places.pipes.empty())
+    SayOfRun("no pipes can be made in the output directory: no dumps of the recorder on a hang");
+}
+
+Result<void> PrintEnd(const std::string& output, const std::optional<std::int64_t>& world_size) {
+  ASSIGN_OR_RETURN(Database database, OpenAnswerDatabase(output));
+  FindingsOptions options;
+  options.world_size = world_size;
+  ASSIGN_OR_RETURN(const std::vector<Finding> findings, FindFindings(database, options));
+  PrintHeading(fmt::format("tlparse: {} ({}/index.html)",
+                           findings.empty() ? "no findings" : Count(findings.size(), "finding"),
+                           output));
+  PrintFindings(findings);
+  std::fflush(stdout);
+  return {};
+}
+
+Result<int> RunAndWatch(const RunOptions& options) {
+  RETURN_IF_ERROR(CreateOutputDirectory(options.output, options.overwrite));
+  ASSIGN_OR_RETURN(const RecordPlaces places, MakeRecordPlaces(options.output, !options.no_hook));
+  const JobEnvironment environment = MakeJobEnvironment(OwnEnvironment(), places);
+  if (!options.quiet) SaySettings(options.output, environment, places);
+  RunningCommand command(options, places, environment);
+  if (Result<void> started = command.Start(environment); !started) {
+    const bool is_missing = started.error().code == ErrorCode::kNotFound;
+    ReportError(started.error());
+    return is_missing ? 127 : 126;
+  }
+  LeaveOutputToCommand(options.quiet);
+  WatchOptions watch;
+  watch.input = options.output + "/recorded";
+  if (environment.has_own_trace && !environment.trace.empty())
+    watch.more_inputs.push_back(environment.trace);
+  watch.output = options.output;
+  watch.run = options.output;
+  watch.world_size = options.world_size;
+  watch.is_output_made = watch.only_findings = true;
+  const Result<int> watched = WatchJob(watch, command);
+  command.WaitWithoutWatch();
+  Result<void> shown;
+  if (watched && !options.quiet) shown = PrintEnd(options.output, options.world_size);
+  if (!watched) ReportError(watched.error());
+  if (!shown) ReportError(shown.error());
+  return command.exit_code();
+}
+
+}  // namespace
+
+int RunCommandRecorded(std::span<const std::string> arguments) {
+  RunOptions options;
+  if (const std::optional<int> code = ParseRunOptions(arguments, options)) return *code;
+  Result<int> code = RunAndWatch(options);
+  return code ? *code : ReportError(code.error());
+}
+
+}  // namespace tlparse

@@ -1,0 +1,90 @@
+#include "cli/run_options.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "base/printable.h"
+#include "cli/arguments.h"
+#include "cli/command.h"
+
+namespace tlparse {
+
+namespace {
+
+// Nobody is harmed by stacks that are taken too early; a command that is ended is.
+constexpr std::int64_t kHangForDump = 30, kHangForKill = 300;
+
+// "%h" is the name of the host, so that hosts may share a directory.
+std::string WithHost(std::string path) {
+  char host[256] = "";
+  gethostname(host, sizeof host - 1);
+  for (std::size_t at = path.find("%h"); at != std::string::npos; at = path.find("%h", at))
+    path.replace(at, 2, host);
+  return path;
+}
+
+// The first of tl_run, tl_run_2, … that does not exist.
+std::string FreeDirectory() {
+  std::string path = "tl_run";
+  for (int number = 2; access(path.c_str(), F_OK) == 0; ++number)
+    path = fmt::format("tl_run_{}", number);
+  return path;
+}
+
+OnHang OnHangOf(const std::string& word) {
+  return word == "kill" ? OnHang::kKill : word == "none" ? OnHang::kNone : OnHang::kDump;
+}
+
+}  // namespace
+
+std::optional<int> ParseRunOptions(std::span<const std::string> arguments, RunOptions& options) {
+  Arguments app(
+      "Start a command with everything recorded: the structured trace, dumps of the flight "
+      "recorder, Python stacks. Follow it, and print the findings when it hangs and when it has "
+      "ended. Its input and output are not touched, signals are passed on to it, and its exit code "
+      "is returned (128 + n if signal n ended it). What the environment sets already stays.",
+      "run");
+  std::optional<std::string> output;
+  std::optional<std::int64_t> hang_after_s;
+  std::string on_hang = "dump";
+  app.Add("-o,--output", output,
+          "output directory; %h is the host's name (default: tl_run, or the first of tl_run_2, … "
+          "that is free)");
+  app.Flag("--overwrite", options.overwrite,
+           "replace the output directory, if an earlier tlparse wrote it");
+  app.Flag("-q,--quiet", options.quiet, "print nothing of our own but errors");
+  app.Add("--on-hang", on_hang,
+          "when the command hangs: dump takes Python stacks and dumps of the flight recorder, kill "
+          "does the same and then ends the command (SIGTERM, after 10 s SIGKILL)")
+      .OneOf({"dump", "kill", "none"})
+      .ShowDefault();
+  app.Add("--hang-after", hang_after_s,
+          fmt::format("seconds without CPU time of any of its processes after which a command "
+                      "counts as hanging; so does one with a finding `stuck` (default: {}, with "
+                      "--on-hang kill {})",
+                      kHangForDump, kHangForKill))
+      .Positive();
+  app.Add("--world-size", options.world_size,
+          "expected number of ranks (default: as many as the inputs show)")
+      .Positive();
+  app.Flag("--no-hook", options.no_hook,
+           "leave PYTHONPATH alone: no Python stacks, and dumps of NCCL's recorder alone");
+  app.SetFooter(
+      "The command follows --, as in: tlparse run -- torchrun --nproc-per-node 8 train.py");
+  const auto separator = std::find(arguments.begin(), arguments.end(), "--");
+  const auto count = static_cast<std::size_t>(separator - arguments.begin());
+  if (const std::optional<int> code = app.Parse(arguments.first(count))) return *code;
+  if (separator == arguments.end() || separator + 1 == arguments.end())
+    return ReportError({ErrorCode::kUsage,
+                        "run: give the command behind --, as in 'tlparse run -- python train.py'"});
+  options.command.assign(separator + 1, arguments.end());
+  options.output = output ? WithHost(*output) : FreeDirectory();
+  options.on_hang = OnHangOf(on_hang);
+  options.hang_after_s =
+      hang_after_s.value_or(options.on_hang == OnHang::kKill ? kHangForKill : kHangForDump);
+  return std::nullopt;
+}
+
+}  // namespace tlparse

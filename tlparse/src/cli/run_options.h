@@ -1,0 +1,28 @@
+// What `tlparse run` was asked for.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace tlparse {
+
+enum class OnHang { kDump, kKill, kNone };
+
+struct RunOptions {
+  std::vector<std::string> command;
+  std::string output;
+  std::optional<std::int64_t> world_size;
+  OnHang on_hang = OnHang::kDump;
+  std::int64_t hang_after_s = 0;
+  bool overwrite = false;
+  bool quiet = false;
+  bool no_hook = false;
+};
+
+// Nothing: continue. A code: exit with it (help or a complaint was printed).
+std::optional<int> ParseRunOptions(std::span<const std::string> arguments, RunOptions& options);
+
+}  // namespace tlparse

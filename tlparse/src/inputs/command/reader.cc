@@ -1,0 +1,98 @@
+// run.json of `tlparse run`: the command, its processes and how each of them ended.
+#include "inputs/reader.h"
+
+#include <array>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "inputs/common/plain_json.h"
+#include "rows/command.h"
+
+namespace tlparse {
+namespace {
+
+constexpr std::size_t kMostRunFileBytes = std::size_t{64} << 20;
+
+Result<std::string> ReadRunFile(RuntimeContext& context) {
+  std::string text;
+  std::array<char, 1 << 16> buffer{};
+  while (text.size() < kMostRunFileBytes) {
+    ASSIGN_OR_RETURN(const std::size_t count, context.Read(buffer.data(), buffer.size()));
+    if (count == 0) break;
+    text.append(buffer.data(), count);
+  }
+  return text;
+}
+
+class RunFileReader final : public RuntimeReader {
+ public:
+  void Prepare(TableSet& tables) override {
+    tables.Use<RunCommandRow>();
+    tables.Use<RunProcessRow>();
+  }
+
+  Result<bool> Read(RuntimeContext& context) override {
+    ASSIGN_OR_RETURN(const std::string text, ReadRunFile(context));
+    const PlainDocument document = ReadPlainJson(text);
+    if (document.problem) context.Log(ImportCode::kDamagedInput, document.problem->message, {}, {});
+    const PlainValue root = document.tree.root();
+    AddCommand(root, context);
+    const PlainValue processes = root["processes"];
+    for (std::size_t i = 0; i < processes.size(); ++i) {
+      AddProcess(processes.At(i), static_cast<std::int64_t>(i), context);
+      RETURN_IF_ERROR(context.Flush());
+    }
+    return true;
+  }
+
+ private:
+  static void AddCommand(const PlainValue& root, RuntimeContext& context) {
+    ProfileFacts& facts = context.facts();
+    facts.kind = "run";
+    facts.host = TextOf(root["host"]).value_or("");
+    facts.format_version = std::to_string(root["version"].Int().value_or(0));
+    const std::optional<std::int64_t> started_us = root["started_us"].Int();
+    const std::optional<std::int64_t> ended_us = root["ended_us"].Int();
+    const std::optional<std::string> command = JsonOf(root["command"]);
+    const std::optional<std::string> directory = TextOf(root["directory"]);
+    const std::optional<std::string> host = TextOf(root["host"]);
+    const std::optional<std::string> environment = JsonOf(root["environment"]);
+    const std::optional<std::string> recorded = JsonOf(root["recorded"]);
+    const std::optional<std::string> hangs = JsonOf(root["hangs"]);
+    RunCommandRow row{.profile_id = context.profile_id()};
+    row.command = command;
+    row.directory = directory;
+    row.host = host;
+    row.started_us = started_us;
+    row.ended_us = ended_us;
+    row.exit_code = root["exit_code"].Int();
+    row.environment = environment;
+    row.recorded = recorded;
+    row.hangs = hangs;
+    context.rows().Add(row);
+  }
+
+  static void AddProcess(const PlainValue& process, std::int64_t ordinal, RuntimeContext& context) {
+    ++context.facts().event_count;
+    const std::optional<std::int64_t> pid = process["pid"].Int();
+    if (!pid) return;
+    ++context.facts().kept_count;
+    const std::optional<std::string> command = TextOf(process["command"]);
+    RunProcessRow row{.profile_id = context.profile_id(), .ordinal = ordinal, .pid = *pid};
+    row.parent_pid = process["parent_pid"].Int();
+    row.rank = process["rank"].Int();
+    row.command = command;
+    row.exit_code = process["exit_code"].Int();
+    row.signal = process["signal"].Int();
+    row.started_us = process["started_us"].Int();
+    row.ended_us = process["ended_us"].Int();
+    context.rows().Add(row);
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<RuntimeReader> MakeRunFileReader() { return std::make_unique<RunFileReader>(); }
+
+}  // namespace tlparse

@@ -1,0 +1,135 @@
+#include "runner/child.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+
+extern char** environ;
+
+namespace tlparse {
+
+namespace {
+
+constexpr int kPassedOn[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
+
+std::atomic<pid_t> passed_to = 0;  // 0: the command has ended
+std::atomic<int> code_of_end = 0;
+
+// SIGINT and SIGQUIT go to the group, as a terminal sends them; others to the command alone, as
+// somebody sends them who knows its process id.
+void PassOn(int number) {
+  const int saved = errno;
+  const pid_t pid = passed_to;
+  if (pid == 0) {
+    if (number == SIGINT || number == SIGTERM || number == SIGHUP || number == SIGQUIT)
+      _exit(code_of_end);
+  } else {
+    kill(number == SIGINT || number == SIGQUIT ? -pid : pid, number);
+  }
+  errno = saved;
+}
+
+void SetHandlers() {
+  for (const int number : kPassedOn) {
+    struct sigaction action {
+    }, before{};
+    sigaction(number, nullptr, &before);
+    if (before.sa_handler == SIG_IGN) continue;  // as nohup sets it; the command inherits that
+    action.sa_handler = PassOn;
+    action.sa_flags = SA_RESTART;
+    sigemptyset(&action.sa_mask);
+    sigaction(number, &action, nullptr);
+  }
+  struct sigaction ignore {};
+  ignore.sa_handler = SIG_IGN;  // tcsetpgrp and output from the background
+  sigaction(SIGTTOU, &ignore, nullptr);
+}
+
+std::vector<char*> Pointers(const std::vector<std::string>& texts) {
+  std::vector<char*> pointers;
+  for (const std::string& text : texts) pointers.push_back(const_cast<char*>(text.c_str()));
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+// In the child, between fork and exec.
+[[noreturn]] void Execute(std::vector<char*>& arguments, std::vector<char*>& variables, int errors,
+                          int terminal) {
+  setpgid(0, 0);
+  if (terminal >= 0) {
+    signal(SIGTTOU, SIG_IGN);
+    tcsetpgrp(terminal, getpid());
+    signal(SIGTTOU, SIG_DFL);
+  }
+  environ = variables.data();
+  execvp(arguments[0], arguments.data());
+  const int error = errno;
+  [[maybe_unused]] const ssize_t written = write(errors, &error, sizeof error);
+  _exit(127);
+}
+
+}  // namespace
+
+int ExitCodeOf(int wait_status) {
+  return WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
+}
+
+Child::~Child() { passed_to = 0; }
+
+Result<void> Child::Start(const std::vector<std::string>& command,
+                          const std::vector<std::string>& environment) {
+  FileDescriptor terminal(open("/dev/tty", O_RDWR | O_CLOEXEC));
+  if (terminal.is_open() && tcgetpgrp(terminal.get()) == getpgrp()) terminal_ = std::move(terminal);
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0)
+    return Fail(ErrorCode::kIo, fmt::format("cannot make a pipe: {}", std::strerror(errno)));
+  const FileDescriptor read_end(ends[0]);
+  FileDescriptor write_end(ends[1]);
+  prctl(PR_SET_CHILD_SUBREAPER, 1);
+  std::vector<char*> arguments = Pointers(command), variables = Pointers(environment);
+  pid_ = fork();
+  if (pid_ < 0)
+    return Fail(ErrorCode::kIo, fmt::format("cannot start a process: {}", std::strerror(errno)));
+  if (pid_ == 0) Execute(arguments, variables, write_end.get(), terminal_.get());
+  setpgid(pid_, pid_);  // whichever of the two is first
+  passed_to = pid_;
+  SetHandlers();
+  write_end.Close();
+  int error = 0;
+  ssize_t count = 0;
+  do {
+    count = read(read_end.get(), &error, sizeof error);
+  } while (count < 0 && errno == EINTR);
+  if (count != sizeof error) return {};
+  waitpid(pid_, nullptr, 0);
+  Ended(error == ENOENT ? 127 : 126);
+  return Fail(error == ENOENT ? ErrorCode::kNotFound : ErrorCode::kIo,
+              fmt::format("cannot execute '{}': {}", command.front(), std::strerror(error)));
+}
+
+void Child::TakeTerminal(pid_t group) {
+  if (terminal_.is_open()) tcsetpgrp(terminal_.get(), group);
+}
+
+void Child::StopWithIt() {
+  if (!terminal_.is_open()) return;
+  TakeTerminal(getpgrp());
+  raise(SIGSTOP);
+  if (tcgetpgrp(terminal_.get()) == getpgrp()) TakeTerminal(pid_);
+  kill(-pid_, SIGCONT);
+}
+
+void Child::Ended(int code) {
+  code_of_end = code;
+  passed_to = 0;
+  TakeTerminal(getpgrp());
+}
+
+}  // namespace tlparse

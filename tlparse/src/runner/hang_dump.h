@@ -1,0 +1,19 @@
+// What can be taken of a command that hangs, before anything is ended.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "runner/process_watch.h"
+#include "runner/recorded_variables.h"
+#include "runner/run_file.h"
+
+namespace tlparse {
+
+// Asks each flight recorder for a dump and each Python process for its stacks, and waits some
+// seconds for them. A process that would not survive the signal does not get it. `why`: a
+// sentence.
+HangReport TakeHangDump(const RecordPlaces& places, const std::vector<WatchedProcess>& processes,
+                        const std::string& why);
+
+}  // namespace tlparse

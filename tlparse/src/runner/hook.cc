@@ -1,0 +1,12 @@
+#include "runner/hook.h"
+
+namespace tlparse {
+
+std::string_view HookText() {
+  static constexpr char kText[] =
+#include "runner_hook.inc"
+      ;
+  return {kText, sizeof kText - 1};
+}
+
+}  // namespace tlparse

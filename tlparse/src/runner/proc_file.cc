@@ -1,0 +1,130 @@
+#include "runner/proc_file.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <string_view>
+
+#include "base/file_descriptor.h"
+
+namespace tlparse {
+
+namespace {
+
+std::string ReadProc(pid_t pid, const char* name, std::size_t most) {
+  const FileDescriptor file(
+      open(fmt::format("/proc/{}/{}", pid, name).c_str(), O_RDONLY | O_CLOEXEC));
+  std::string text(file.is_open() ? most : 0, '\0');
+  std::size_t size = 0;
+  while (size < text.size()) {
+    const ssize_t count = read(file.get(), text.data() + size, text.size() - size);
+    if (count <= 0) break;
+    size += static_cast<std::size_t>(count);
+  }
+  text.resize(size);
+  return text;
+}
+
+struct CloseFolder {
+  void operator()(DIR* folder) const { closedir(folder); }
+};
+using Folder = std::unique_ptr<DIR, CloseFolder>;
+
+}  // namespace
+
+std::optional<ProcStat> ReadProcStat(pid_t pid) {
+  const std::string text = ReadProc(pid, "stat", 2048);
+  // The name in parentheses may hold anything.
+  const std::size_t name_end = text.rfind(')');
+  if (name_end == std::string::npos || name_end + 2 >= text.size()) return std::nullopt;
+  ProcStat stat;
+  struct stat owner {};
+  stat.is_own = ::stat(fmt::format("/proc/{}", pid).c_str(), &owner) == 0 &&
+                (owner.st_uid == geteuid() || geteuid() == 0);
+  stat.state = text[name_end + 2];
+  const char* at = text.c_str() + name_end + 3;
+  // proc(5): the fields from the fourth on.
+  for (int field = 4; field <= 52; ++field) {
+    char* end = nullptr;
+    const long long value = std::strtoll(at, &end, 10);
+    if (end == at) break;
+    at = end;
+    if (field == 4) stat.parent = static_cast<pid_t>(value);
+    if (field == 14 || field == 15) stat.cpu_ticks += value;
+    if (field == 22) stat.started_ticks = value;
+    if (field == 52) stat.wait_status = static_cast<int>(value);
+  }
+  return stat;
+}
+
+std::vector<pid_t> ListProcesses() {
+  std::vector<pid_t> pids;
+  const Folder folder(opendir("/proc"));
+  while (folder) {
+    const dirent* const entry = readdir(folder.get());
+    if (entry == nullptr) break;
+    if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9')
+      pids.push_back(static_cast<pid_t>(std::atoi(entry->d_name)));
+  }
+  return pids;
+}
+
+std::optional<std::string> ReadProcVariable(pid_t pid, const std::string& name) {
+  const std::string all = ReadProc(pid, "environ", 4 << 20);
+  for (std::string_view rest = all; !rest.empty();) {
+    const std::string_view variable = rest.substr(0, rest.find('\0'));
+    if (variable.size() > name.size() && variable[name.size()] == '=' && variable.starts_with(name))
+      return std::string(variable.substr(name.size() + 1));
+    rest.remove_prefix(std::min(variable.size() + 1, rest.size()));
+  }
+  return std::nullopt;
+}
+
+std::string ReadProcCommand(pid_t pid) {
+  std::string command = ReadProc(pid, "cmdline", 4000);
+  while (!command.empty() && command.back() == '\0') command.pop_back();
+  std::replace(command.begin(), command.end(), '\0', ' ');
+  return command;
+}
+
+bool HandlesSignal(pid_t pid, int number) {
+  const std::string status = ReadProc(pid, "status", 16 << 10);
+  const std::size_t at = status.find("\nSigCgt:");
+  if (at == std::string::npos) return false;
+  const unsigned long long caught = std::strtoull(status.c_str() + at + 8, nullptr, 16);
+  return (caught >> (number - 1) & 1) != 0;
+}
+
+bool HasOpen(pid_t pid, const std::string& path) {
+  const std::string links = fmt::format("/proc/{}/fd", pid);
+  const Folder folder(opendir(links.c_str()));
+  while (folder) {
+    const dirent* const entry = readdir(folder.get());
+    if (entry == nullptr) break;
+    char target[4096];
+    const ssize_t size = readlink((links + "/" + entry->d_name).c_str(), target, sizeof target);
+    if (size > 0 && std::string_view(target, static_cast<std::size_t>(size)) == path) return true;
+  }
+  return false;
+}
+
+std::int64_t EpochUsOfTicks(std::int64_t ticks) {
+  // Read once: equal ticks are equal times.
+  static const std::int64_t machine_started_us = [] {
+    timespec now{}, up{};
+    clock_gettime(CLOCK_REALTIME, &now);
+    clock_gettime(CLOCK_BOOTTIME, &up);
+    return (now.tv_sec - up.tv_sec) * 1'000'000 + (now.tv_nsec - up.tv_nsec) / 1000;
+  }();
+  return machine_started_us + ticks * 1'000'000 / sysconf(_SC_CLK_TCK);
+}
+
+}  // namespace tlparse

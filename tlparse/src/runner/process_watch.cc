@@ -1,0 +1,268 @@
+#include "runner/process_watch.h"
+
+#include <poll.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <ctime>
+#include <utility>
+
+#include "runner/proc_file.h"
+
+namespace tlparse {
+
+namespace {
+
+using SteadyClock = std::chrono::steady_clock;
+// Between two looks at all processes: so many times the CPU time of the last one, within limits.
+constexpr std::chrono::milliseconds kLeastSearch(100), kMostSearch(1000);
+constexpr int kTimesSearch = 100;
+constexpr std::chrono::milliseconds kLongestPoll(100);
+constexpr std::chrono::seconds kIdleStep(2);
+constexpr std::chrono::milliseconds kLastEnds(500);
+constexpr std::int64_t kSettledUs = 3'000'000;
+
+std::chrono::nanoseconds ThreadTime() {
+  timespec time{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
+}
+
+std::int64_t NowUs() {
+  return std::chrono::duration_cast<std::chrono::microseconds>(
+             std::chrono::system_clock::now().time_since_epoch())
+      .count();
+}
+
+// <linux/pidfd.h> of Linux 6.15.
+struct PidfdInfo {
+  std::uint64_t mask, cgroup_id;
+  std::uint32_t ids[11];
+  std::int32_t exit_code;
+};
+constexpr std::uint64_t kInfoOfExit = 1 << 3;
+
+// What the kernel keeps of a process that was waited for.
+std::optional<int> KeptStatus(int handle) {
+  PidfdInfo info{};
+  info.mask = kInfoOfExit;
+  if (ioctl(handle, _IOWR(0xFF, 11, PidfdInfo), &info) != 0 || (info.mask & kInfoOfExit) == 0)
+    return std::nullopt;
+  return info.exit_code;
+}
+
+std::optional<std::int64_t> NumberOf(const std::optional<std::string>& text) {
+  std::int64_t value = 0;
+  if (!text || text->empty()) return std::nullopt;
+  const char* const end = text->data() + text->size();
+  const auto [rest, error] = std::from_chars(text->data(), end, value);
+  if (error != std::errc() || rest != end || value < 0) return std::nullopt;
+  return value;
+}
+
+}  // namespace
+
+ProcessWatch::ProcessWatch(Child& child)
+    : child_(child), busy_(SteadyClock::now()), measured_(busy_) {
+  others_.insert(getpid());
+  thread_ = std::thread([this] { Follow(); });
+}
+
+ProcessWatch::~ProcessWatch() {
+  {
+    const std::lock_guard lock(mutex_);
+    is_over_ = true;
+  }
+  thread_.join();
+}
+
+std::optional<int> ProcessWatch::WaitForEnd(std::chrono::microseconds longest) {
+  std::unique_lock lock(mutex_);
+  has_ended_.wait_for(lock, longest, [&] { return code_.has_value(); });
+  return code_;
+}
+
+std::vector<WatchedProcess> ProcessWatch::Processes() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<WatchedProcess> all = ended_;
+  for (const auto& [pid, entry] : living_) all.push_back(entry.process);
+  std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) {
+    return std::pair(a.started_us, a.pid) < std::pair(b.started_us, b.pid);
+  });
+  return all;
+}
+
+std::chrono::seconds ProcessWatch::IdleTime() const {
+  const std::lock_guard lock(mutex_);
+  return std::chrono::duration_cast<std::chrono::seconds>(measured_ - busy_);
+}
+
+void ProcessWatch::Follow() {
+  auto next_search = SteadyClock::now();
+  while (true) {
+    {
+      const std::lock_guard lock(mutex_);
+      Reap();
+      const auto began = SteadyClock::now();
+      if (began >= next_search || command_code_) {
+        const std::chrono::nanoseconds before = ThreadTime();
+        Search();
+        next_search =
+            began + std::clamp<SteadyClock::duration>((ThreadTime() - before) * kTimesSearch,
+                                                      kLeastSearch, kMostSearch);
+      }
+      if (began - measured_ >= kIdleStep) MeasureIdle();
+      // Its processes may end with it.
+      if (command_code_ && (living_.empty() || began - ended_at_ >= kLastEnds)) {
+        code_ = command_code_;
+        has_ended_.notify_all();
+      }
+      if (code_ || is_over_) return;
+    }
+    PollHandles(kLongestPoll);
+  }
+}
+
+// Our children: the command, and its orphans.
+void ProcessWatch::Reap() {
+  while (true) {
+    int status = 0;
+    // Without waiting, so that /proc still tells of a child that was not seen yet.
+    siginfo_t info{};
+    if (waitid(P_ALL, 0, &info, WEXITED | WSTOPPED | WNOHANG | WNOWAIT) != 0 || info.si_pid == 0)
+      return;
+    const pid_t pid = info.si_pid;
+    const auto known = living_.find(pid);
+    if (known == living_.end()) {
+      std::set<pid_t> looking;
+      others_.erase(pid);
+      Adopt(pid, looking);
+    }
+    if (waitpid(pid, &status, WNOHANG | WUNTRACED) != pid) return;
+    if (WIFSTOPPED(status)) {
+      if (pid == child_.pid() && WSTOPSIG(status) != SIGSTOP) child_.StopWithIt();
+      continue;
+    }
+    if (const auto entry = living_.find(pid); entry != living_.end()) SetEnd(entry->second, status);
+    if (pid != child_.pid()) continue;
+    command_code_ = ExitCodeOf(status);
+    ended_at_ = SteadyClock::now();
+    child_.Ended(*command_code_);
+  }
+}
+
+// New descendants. Whatever is no descendant is looked at once.
+void ProcessWatch::Search() {
+  const std::vector<pid_t> pids = ListProcesses();
+  const std::set<pid_t> present(pids.begin(), pids.end());
+  std::erase_if(others_, [&](pid_t pid) { return !present.contains(pid); });
+  std::set<pid_t> looking;
+  for (const pid_t pid : pids) Adopt(pid, looking);
+  std::vector<Entry*> gone;  // without a pidfd nobody reports it
+  for (auto& [pid, entry] : living_) {
+    // Until it has executed its program, it has the environment of its parent.
+    if (NowUs() - entry.process.started_us < kSettledUs) Learn(entry);
+    if (!entry.handle.is_open() && !present.contains(pid)) gone.push_back(&entry);
+  }
+  for (Entry* const entry : gone) SetEnd(*entry, std::nullopt);
+}
+
+// Whether the process is a descendant, which is then followed.
+bool ProcessWatch::Adopt(pid_t pid, std::set<pid_t>& looking) {
+  if (living_.contains(pid)) return true;
+  if (others_.contains(pid) || !looking.insert(pid).second) return false;
+  const std::optional<ProcStat> stat = ReadProcStat(pid);
+  if (!stat) return false;
+  const bool is_ours =
+      stat->parent == getpid() || (stat->parent > 1 && Adopt(stat->parent, looking));
+  if (!is_ours) {
+    others_.insert(pid);
+    return false;
+  }
+  Entry entry;
+  entry.process.pid = pid;
+  entry.process.parent_pid = stat->parent;
+  entry.started_ticks = stat->started_ticks;
+  entry.process.started_us = EpochUsOfTicks(stat->started_ticks);
+  entry.handle = FileDescriptor(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
+  Entry& kept = living_.insert_or_assign(pid, std::move(entry)).first->second;
+  Learn(kept);
+  busy_ = SteadyClock::now();
+  return true;
+}
+
+void ProcessWatch::Learn(Entry& entry) {
+  if (std::string command = ReadProcCommand(entry.process.pid); !command.empty())
+    entry.process.command = std::move(command);
+  if (std::optional<std::string> text = ReadProcVariable(entry.process.pid, "RANK"); text)
+    entry.rank_text = std::move(text);
+  if (const auto parent = living_.find(entry.process.parent_pid); parent != living_.end())
+    entry.parent_rank_text = parent->second.rank_text;
+  entry.process.rank =
+      entry.rank_text == entry.parent_rank_text ? std::nullopt : NumberOf(entry.rank_text);
+}
+
+void ProcessWatch::MeasureIdle() {
+  const auto now = SteadyClock::now();
+  const double passed_s = std::chrono::duration<double>(now - measured_).count();
+  std::int64_t used = 0;
+  for (auto& [pid, entry] : living_) {
+    const std::optional<ProcStat> stat = ReadProcStat(pid);
+    if (!stat) continue;
+    used += stat->cpu_ticks - entry.cpu_ticks;
+    entry.cpu_ticks = stat->cpu_ticks;
+  }
+  measured_ = now;
+  if (static_cast<double>(used) > 0.01 * passed_s * static_cast<double>(sysconf(_SC_CLK_TCK)))
+    busy_ = now;
+}
+
+void ProcessWatch::NoteEnd(Entry& entry) {
+  // Our own children are waited for by Reap.
+  std::optional<int> status;
+  const std::optional<ProcStat> stat = ReadProcStat(entry.process.pid);
+  if (stat && stat->started_ticks == entry.started_ticks) {
+    if (stat->parent == getpid()) return;
+    if (stat->state == 'Z' && stat->is_own) status = stat->wait_status;
+  } else {
+    status = KeptStatus(entry.handle.get());
+  }
+  SetEnd(entry, status);
+}
+
+void ProcessWatch::SetEnd(Entry& entry, std::optional<int> wait_status) {
+  entry.process.ended_us = NowUs();
+  if (wait_status && WIFSIGNALED(*wait_status)) entry.process.signal = WTERMSIG(*wait_status);
+  if (wait_status && WIFEXITED(*wait_status)) entry.process.exit_code = WEXITSTATUS(*wait_status);
+  busy_ = SteadyClock::now();
+  ended_.push_back(std::move(entry.process));
+  const pid_t pid = ended_.back().pid;
+  living_.erase(pid);
+  others_.insert(pid);  // until its parent has waited for it
+}
+
+void ProcessWatch::PollHandles(std::chrono::milliseconds longest) {
+  std::vector<pollfd> handles;
+  std::vector<pid_t> pids;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [pid, entry] : living_) {
+      if (!entry.handle.is_open()) continue;
+      handles.push_back({entry.handle.get(), POLLIN, 0});
+      pids.push_back(pid);
+    }
+  }
+  if (poll(handles.data(), handles.size(), static_cast<int>(longest.count())) <= 0) return;
+  const std::lock_guard lock(mutex_);
+  for (std::size_t i = 0; i < handles.size(); ++i) {
+    const auto entry = living_.find(pids[i]);
+    if (handles[i].revents != 0 && entry != living_.end()) NoteEnd(entry->second);
+  }
+}
+
+}  // namespace tlparse

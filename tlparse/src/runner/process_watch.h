@@ -1,0 +1,84 @@
+// Follows the processes of a command: which there are, and how each ends.
+//
+// A descendant is waited for by its own parent, so its end is seen here only if this process looks
+// before that parent has waited for it, or if the kernel keeps it (Linux 6.15 and newer): otherwise
+// the process has an end, but neither exit code nor signal.
+#pragma once
+
+#include <sys/types.h>
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/file_descriptor.h"
+#include "runner/child.h"
+
+namespace tlparse {
+
+struct WatchedProcess {
+  pid_t pid = 0;
+  pid_t parent_pid = 0;              // when it was first seen
+  std::optional<std::int64_t> rank;  // RANK of its environment; not of a child of that rank
+  std::string command;
+  std::int64_t started_us = 0;           // since the epoch
+  std::optional<std::int64_t> ended_us;  // nothing: it lives on
+  std::optional<int> exit_code, signal;  // at most one; neither: not known
+};
+
+// Its own thread follows the processes. Other functions may be called by any thread.
+class ProcessWatch {
+ public:
+  // `child` was started, and outlives this.
+  explicit ProcessWatch(Child& child);
+  ~ProcessWatch();
+  ProcessWatch(const ProcessWatch&) = delete;  // its thread refers to it
+  ProcessWatch& operator=(const ProcessWatch&) = delete;
+
+  // Waits until the command has ended, and its other processes or half a second have passed; at most
+  // so long. Its exit code, if it has ended.
+  std::optional<int> WaitForEnd(std::chrono::microseconds longest);
+  // Those that were seen, in order of their starts: the command first.
+  std::vector<WatchedProcess> Processes() const;
+  // How long no living process has used the CPU to speak of (1 % of one) or has begun or ended.
+  std::chrono::seconds IdleTime() const;
+
+ private:
+  struct Entry {
+    WatchedProcess process;
+    FileDescriptor handle;  // a pidfd
+    std::int64_t started_ticks = 0;
+    std::int64_t cpu_ticks = 0;
+    std::optional<std::string> rank_text, parent_rank_text;
+  };
+  void Follow();
+  void Reap();
+  void Search();
+  bool Adopt(pid_t pid, std::set<pid_t>& looking);
+  void Learn(Entry& entry);
+  void MeasureIdle();
+  void NoteEnd(Entry& entry);
+  void SetEnd(Entry& entry, std::optional<int> wait_status);
+  void PollHandles(std::chrono::milliseconds longest);
+
+  Child& child_;
+  mutable std::mutex mutex_;
+  std::condition_variable has_ended_;
+  std::map<pid_t, Entry> living_;
+  std::vector<WatchedProcess> ended_;
+  std::set<pid_t> others_;                  // processes that are not the command's
+  std::optional<int> command_code_, code_;  // the latter when the last ends were waited for
+  std::chrono::steady_clock::time_point busy_, measured_, ended_at_;
+  bool is_over_ = false;
+  std::thread thread_;
+};
+
+}  // namespace tlparse

@@ -1,0 +1,16 @@
+// The directory of a run, made before the command is started.
+#pragma once
+
+#include <string>
+
+#include "base/result.h"
+#include "runner/recorded_variables.h"
+
+namespace tlparse {
+
+// `output`: an output directory that exists. Makes in it: `recorded` (logs, dumps, run.json), `ask`
+// (pipes) and, unless `has_hook` is false, `hook` (sitecustomize.py). Without `ask` and its pipes the
+// places have none: PyTorch ends a program whose pipe cannot be made.
+Result<RecordPlaces> MakeRecordPlaces(const std::string& output, bool has_hook);
+
+}  // namespace tlparse

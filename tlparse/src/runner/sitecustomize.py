@@ -1,0 +1,163 @@
+"""Python loads this before a program that `tlparse run` has started (PYTHONPATH). Whatever fails here fails without a word: the
+program must not notice. A sitecustomize of the user's own is loaded afterwards, as if this one were not there."""
+
+import os
+import sys
+
+RECORDED = os.environ.get("TLPARSE_RUN_RECORDED", "")
+PIPES = os.environ.get("TLPARSE_RUN_PIPES", "")
+STACKS = os.environ.get("TLPARSE_RUN_STACKS", "")
+
+
+def attempt(step, *arguments):
+    try:
+        step(*arguments)
+    except BaseException:
+        pass
+
+
+def listen_for_stacks():
+    """A signal makes faulthandler write the stacks of all threads, even if the program is blocked in C."""
+    import faulthandler
+    import fcntl
+    import resource
+
+    file = os.open(STACKS, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+    try:
+        # Beyond the descriptors that programs use by number. tlparse looks whether it is still this file.
+        most = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+        high = fcntl.fcntl(file, fcntl.F_DUPFD_CLOEXEC, max(10, min(most, 1000) - 50))
+    finally:
+        os.close(file)
+    faulthandler.register(int(os.environ["TLPARSE_RUN_SIGNAL"]), file=high, all_threads=True, chain=False)
+
+
+def write_dump():
+    """The flight recorder of this process, where PyTorch would write it at a timeout."""
+    from torch._C import _distributed_c10d as c10d
+    from torch.distributed import distributed_c10d
+
+    dump = getattr(c10d, "_dump_fr_trace", None) or getattr(c10d, "_dump_nccl_trace", None)
+    path = os.path.join(RECORDED, "comm_lib_trace_rank_%d" % distributed_c10d.get_rank())
+    draft = os.path.join(PIPES, "draft_%d" % os.getpid())
+    with open(draft, "wb") as file:
+        file.write(dump())
+    os.replace(draft, path)
+
+
+def wait_for_asks(pipe):
+    while os.read(pipe, 100):
+        attempt(write_dump)
+
+
+def listen_for_dumps(distributed_c10d):
+    """NCCL and XCCL have a pipe that asks for a dump. Other backends record as well, since 2.8, but nothing writes their dumps."""
+    import threading
+
+    backend = distributed_c10d.get_backend()
+    if "nccl" in backend or "xccl" in backend or getattr(listen_for_dumps, "pid", None) == os.getpid():
+        return
+    listen_for_dumps.pid = os.getpid()
+    name = os.path.join(PIPES, "pid_%d.pipe" % os.getpid())
+    os.mkfifo(name, 0o600)
+    pipe = os.open(name, os.O_RDWR | os.O_CLOEXEC)
+    threading.Thread(target=wait_for_asks, args=(pipe,), name="tlparse", daemon=True).start()
+
+
+def after_distributed(module):
+    import functools
+
+    original = module.init_process_group
+
+    @functools.wraps(original)
+    def init_process_group(*arguments, **options):
+        result = original(*arguments, **options)
+        attempt(listen_for_dumps, module)
+        return result
+
+    module.init_process_group = init_process_group
+
+
+# Old names and the ones that replaced them: PyTorch warns of an old one that is set.
+RENAMED = (("TORCH_NCCL_TRACE_BUFFER_SIZE", "TORCH_FR_BUFFER_SIZE"), ("TORCH_NCCL_DUMP_ON_TIMEOUT", "TORCH_FR_DUMP_ON_TIMEOUT"),
+           ("TORCH_NCCL_DEBUG_INFO_TEMP_FILE", "TORCH_FR_DUMP_TEMP_FILE"))
+
+
+def leave_one_name(spec):
+    """Of a setting that `tlparse run` made under two names, keeps the one that this PyTorch asks for."""
+    import re
+
+    with open(os.path.join(os.path.dirname(spec.origin), "version.py"), encoding="utf-8") as file:
+        version = re.search(r"__version__ = ['\"](\d+)\.(\d+)", file.read())
+    if (int(version[1]), int(version[2])) < (2, 9):
+        return
+    for old, new in RENAMED:
+        if old in os.environ and os.environ.get(new) == os.environ[old]:
+            del os.environ[old]
+
+
+class Loader:
+    """A loader that calls a function when its module has been executed."""
+
+    def __init__(self, loader, after):
+        self.loader, self.after = loader, after
+
+    def __getattr__(self, name):
+        return getattr(self.loader, name)
+
+    def create_module(self, spec):
+        return self.loader.create_module(spec)
+
+    def exec_module(self, module):
+        module.__loader__ = module.__spec__.loader = self.loader
+        self.loader.exec_module(module)
+        attempt(self.after, module)
+
+
+class Finder:
+    """Finds modules as the finders behind it do. `before` get the spec of a module, `after` the module."""
+
+    def __init__(self, before, after):
+        self.before, self.after = before, after
+
+    def find_spec(self, name, path=None, target=None):
+        before, after = self.before.pop(name, None), self.after.pop(name, None)
+        if before is None and after is None:
+            return None
+        for finder in sys.meta_path:
+            if finder is self or not hasattr(finder, "find_spec"):
+                continue
+            spec = finder.find_spec(name, path, target)
+            if spec is not None:
+                if before is not None:
+                    attempt(before, spec)
+                if after is not None and hasattr(spec.loader, "exec_module"):
+                    spec.loader = Loader(spec.loader, after)
+                return spec
+        return None
+
+
+def load_next():
+    """The sitecustomize that Python would have loaded."""
+    import importlib.machinery
+    import importlib.util
+
+    here = os.path.dirname(os.path.abspath(__file__))
+    sys.path[:] = [entry for entry in sys.path if os.path.abspath(entry) != here]
+    sys.path_importer_cache.pop(here, None)
+    spec = importlib.machinery.PathFinder.find_spec("sitecustomize")
+    if spec is None or spec.loader is None:
+        return
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["sitecustomize"] = module
+    spec.loader.exec_module(module)
+
+
+def watch_imports():
+    sys.meta_path.insert(0, Finder({"torch": leave_one_name}, {"torch.distributed.distributed_c10d": after_distributed} if PIPES else {}))
+
+
+if STACKS:
+    attempt(listen_for_stacks)
+    attempt(watch_imports)
+load_next()
