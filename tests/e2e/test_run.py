@@ -10,6 +10,8 @@ import textwrap
 import time
 import unittest
 
+import jsonschema
+
 import harness
 
 PYTHON = sys.executable
@@ -152,6 +154,33 @@ class Hang(Running):
     def test_who_cannot_give_stacks_is_left_alone(self):
         _, errors = self.run_command("--hang-after", "2", "--", "sh", "-c", "sleep 7; exit 5", expect=5)
         self.assertIn("not taken: 2 processes without a Python stack", errors)
+
+
+class Doctor(Running):
+    def ask(self, *versions):
+        """What it says of a Python that answers with these lines."""
+        lines = "".join(f"{line}\\n" for line in versions)
+        program = self.script("python.sh", f"#!/bin/sh\nprintf '{lines}'\n")
+        os.chmod(program, 0o755)
+        document = json.loads(self.tlparse("doctor", "--json", "--python", program, "-o", self.folder).stdout)
+        with open(os.path.join(harness.ROOT, "schemas", "json", "answers", "doctor.schema.json"), encoding="utf-8") as file:
+            jsonschema.validate(document, json.load(file))
+        return {check["name"]: (check["state"], check["detail"]) for check in document["checks"]}
+
+    def test_what_a_version_records(self):
+        checks = self.ask("3.14.1", "2.14.1+debian", "", "/etc/python3/sitecustomize.py")
+        self.assertEqual([checks[name][0] for name in ("structured trace", "flight recorder")], ["yes", "yes"])
+        self.assertIn("collectives of gloo", checks["flight recorder"][1])
+        self.assertIn("/etc/python3/sitecustomize.py is loaded after it", checks["Python stacks"][1])
+        checks = self.ask("3.10.2", "2.6.0", "", "")
+        self.assertEqual(checks["flight recorder"][0], "no")
+        self.assertIn("2.8 and newer record those of gloo", checks["flight recorder"][1])
+        self.assertEqual(self.ask("3.8.1", "2.1.0", "12.1", "")["structured trace"], ("no", "PyTorch 2.1.0 does not write it; 2.3 and newer do"))
+
+    def test_what_is_missing(self):
+        done = self.tlparse("doctor", "--python", "no-such-python", "-o", "nowhere")
+        self.assertIn("Python: no; 'no-such-python' cannot be run", done.stdout)
+        self.assertIn("output directory: no; 'nowhere' cannot be written", " ".join(done.stdout.split()))
 
 
 if __name__ == "__main__":

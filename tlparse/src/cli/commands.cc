@@ -42,6 +42,8 @@ constexpr Command kCommands[] = {
     {"run", "[options] -- COMMAND …",
      "start a command with everything recorded, follow it, print the findings",
      &RunCommandRecorded},
+    {"doctor", "[--python PROGRAM]", "what run would record here, and what stands in its way",
+     &RunDoctor},
     {"recompiles", "<db>", "why frames were compiled again", &RunRecompiles},
     {"provenance", "<db> [--kernel K | --source FILE:LINE | --node N]",
      "from a kernel to its Python line and back", &RunProvenance},

@@ -24,6 +24,7 @@ int RunPush(std::span<const std::string> arguments);
 int RunPull(std::span<const std::string> arguments);
 int RunFleet(std::span<const std::string> arguments);
 int RunCommandRecorded(std::span<const std::string> arguments);
+int RunDoctor(std::span<const std::string> arguments);
 int RunServe(std::span<const std::string> arguments);
 
 }  // namespace tlparse

@@ -20,14 +20,6 @@ Result<void> MakeFolder(const std::string& path) {
   return Fail(ErrorCode::kIo, fmt::format("cannot make '{}': {}", path, std::strerror(errno)));
 }
 
-// Some file systems have no pipes.
-bool CanHoldPipes(const std::string& folder) {
-  const std::string path = folder + "/try.pipe";
-  const bool is_made = mkfifo(path.c_str(), 0600) == 0;
-  unlink(path.c_str());
-  return is_made;
-}
-
 Result<void> WriteHook(const std::string& path) {
   std::FILE* const file = std::fopen(path.c_str(), "wbe");
   const std::string_view text = HookText();
@@ -38,6 +30,13 @@ Result<void> WriteHook(const std::string& path) {
 }
 
 }  // namespace
+
+bool CanHoldPipes(const std::string& folder) {
+  const std::string path = folder + "/.tlparse-try.pipe";
+  const bool is_made = mkfifo(path.c_str(), 0600) == 0;
+  unlink(path.c_str());
+  return is_made;
+}
 
 Result<RecordPlaces> MakeRecordPlaces(const std::string& output, bool has_hook) {
   std::error_code error;

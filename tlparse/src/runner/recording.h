@@ -13,4 +13,7 @@ namespace tlparse {
 // places have none: PyTorch ends a program whose pipe cannot be made.
 Result<RecordPlaces> MakeRecordPlaces(const std::string& output, bool has_hook);
 
+// Whether pipes can be made in the folder: some file systems have none.
+bool CanHoldPipes(const std::string& folder);
+
 }  // namespace tlparse
