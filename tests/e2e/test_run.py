@@ -156,6 +156,68 @@ class Hang(Running):
         self.assertIn("not taken: 2 processes without a Python stack", errors)
 
 
+class Hook(Running):
+    """With a package of PyTorch's names and none of its work."""
+
+    STEPS = """
+        import os, torch.optim.optimizer as o
+        print("FR" if "TORCH_NCCL_TRACE_BUFFER_SIZE" not in os.environ else "both")
+        one, other = object(), object()
+        for step in range(8):
+            for hook in o.hooks:
+                hook(one, (), {})
+                hook(other, (), {})
+        raise SystemExit(6)
+        """
+
+    def torch(self, version="2.14.1", export="pass"):
+        self.script("torch/__init__.py", "")
+        self.script("torch/version.py", f"__version__ = '{version}'\n")
+        self.script("torch/optim/__init__.py", "")
+        self.script("torch/optim/optimizer.py", "hooks = []\nregister_optimizer_step_post_hook = hooks.append\n")
+        self.script("torch/profiler.py", f"""
+            import enum
+            ProfilerAction = enum.Enum("ProfilerAction", "NONE WARMUP RECORD")
+            class profile:
+                def __init__(self, schedule):
+                    self.schedule, self.seen = schedule, []
+                def start(self):
+                    self.seen.append((self.step_num, self.current_action.name))
+                def step(self):
+                    self.step_num += 1
+                    self.seen.append((self.step_num, self.schedule(self.step_num).name))
+                def stop(self):
+                    {export}
+                def export_chrome_trace(self, path):
+                    open(path, "w").write(repr(self.seen))
+            """)
+        return {"PYTHONPATH": self.folder}
+
+    def profiled(self, output):
+        folder = self.path(output, "recorded")
+        for name in os.listdir(folder):
+            if name.startswith("profile_pid_"):
+                with open(os.path.join(folder, name), encoding="utf-8") as file:
+                    return file.read()
+        return None
+
+    def test_steps_are_profiled(self):
+        program, variables = self.script("steps.py", self.STEPS), self.torch()
+        out, _ = self.run_command("-o", "a", "--profile", "--", PYTHON, program, environment=variables, expect=6)
+        self.assertEqual(out, b"FR\n")  # the old name would be warned of
+        self.assertEqual(self.profiled("a"), str([(2, "WARMUP"), (3, "RECORD"), (4, "RECORD"), (5, "RECORD")]))
+        self.run_command("-o", "b", "--profile=2-2", "--", PYTHON, program, environment=variables, expect=6)
+        self.assertEqual(self.profiled("b"), str([(2, "RECORD")]))
+        _, errors = self.run_command("-o", "c", "--profile=9-12", "--", PYTHON, program, environment=variables, expect=6)
+        self.assertIn("no profile was written", errors)
+
+    def test_what_fails_in_the_hook_is_not_noticed(self):
+        variables = self.torch("2.8.0", "raise RuntimeError('planted')")
+        out, errors = self.run_command("--profile", "--", PYTHON, self.script("steps.py", self.STEPS), environment=variables, expect=6)
+        self.assertEqual(out, b"both\n")
+        self.assertNotIn("planted", errors)
+
+
 class Doctor(Running):
     def ask(self, *versions):
         """What it says of a Python that answers with these lines."""

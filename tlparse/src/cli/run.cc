@@ -161,6 +161,18 @@ void SaySettings(const std::string& output, const JobEnvironment& environment,
     SayOfRun("no pipes can be made in the output directory: no dumps of the recorder on a hang");
 }
 
+// Asked for and not there: the program has no optimizer, or too few steps.
+void SayMissingProfile(const RunOptions& options, const RecordPlaces& places) {
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(places.recorded, error)) {
+    if (entry.path().filename().string().starts_with("profile_pid_")) return;
+  }
+  SayOfRun(
+      fmt::format("no profile was written: no process with our hook has counted {} of an "
+                  "optimizer of PyTorch",
+                  options.profile.starts_with("steps") ? "these steps" : "steps"));
+}
+
 Result<void> PrintEnd(const std::string& output, const std::optional<std::int64_t>& world_size) {
   ASSIGN_OR_RETURN(Database database, OpenAnswerDatabase(output));
   FindingsOptions options;
@@ -177,7 +189,7 @@ Result<void> PrintEnd(const std::string& output, const std::optional<std::int64_
 Result<int> RunAndWatch(const RunOptions& options) {
   RETURN_IF_ERROR(CreateOutputDirectory(options.output, options.overwrite));
   ASSIGN_OR_RETURN(const RecordPlaces places, MakeRecordPlaces(options.output, !options.no_hook));
-  const JobEnvironment environment = MakeJobEnvironment(OwnEnvironment(), places);
+  const JobEnvironment environment = MakeJobEnvironment(OwnEnvironment(), places, options.profile);
   if (!options.quiet) SaySettings(options.output, environment, places);
   RunningCommand command(options, places, environment);
   if (Result<void> started = command.Start(environment); !started) {
@@ -196,6 +208,7 @@ Result<int> RunAndWatch(const RunOptions& options) {
   watch.is_output_made = watch.only_findings = true;
   const Result<int> watched = WatchJob(watch, command);
   command.WaitWithoutWatch();
+  if (!options.profile.empty() && !options.quiet) SayMissingProfile(options, places);
   Result<void> shown;
   if (watched && !options.quiet) shown = PrintEnd(options.output, options.world_size);
   if (!watched) ReportError(watched.error());

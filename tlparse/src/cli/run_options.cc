@@ -4,8 +4,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
+#include <utility>
 
-#include "base/printable.h"
+#include "base/result.h"
 #include "cli/arguments.h"
 #include "cli/command.h"
 
@@ -31,6 +33,24 @@ std::string FreeDirectory() {
   for (int number = 2; access(path.c_str(), F_OK) == 0; ++number)
     path = fmt::format("tl_run_{}", number);
   return path;
+}
+
+// "", "3-5", "steps 3-5" or "10s", as the hook reads it.
+Result<std::string> ProfileOf(std::string text) {
+  if (text.empty()) text = "3-5";
+  if (text.starts_with("steps ")) text.erase(0, 6);
+  int first = 0, last = 0, seconds = 0, end = 0;
+  const auto is_whole = [&] { return end == static_cast<int>(text.size()) && end > 0; };
+  if (std::sscanf(text.c_str(), "%d-%d%n", &first, &last, &end) == 2 && is_whole() && first >= 2 &&
+      last >= first)
+    return fmt::format("steps {} {}", first, last);
+  end = 0;
+  if (std::sscanf(text.c_str(), "%ds%n", &seconds, &end) == 1 && is_whole() && seconds > 0)
+    return fmt::format("seconds {}", seconds);
+  return Fail(ErrorCode::kUsage,
+              fmt::format("run: --profile={}: give steps, as in 3-5 (the first can be 2), or "
+                          "seconds, as in 10s",
+                          text));
 }
 
 OnHang OnHangOf(const std::string& word) {
@@ -71,6 +91,11 @@ std::optional<int> ParseRunOptions(std::span<const std::string> arguments, RunOp
       .Positive();
   app.Flag("--no-hook", options.no_hook,
            "leave PYTHONPATH alone: no Python stacks, and dumps of NCCL's recorder alone");
+  std::optional<std::string> profile;
+  app.FlagWithText("--profile", profile,
+                   "also profile each process with torch.profiler: steps 3 to 5 of its first "
+                   "optimizer, --profile=A-B other steps, --profile=10s that long from its second "
+                   "step on");
   app.SetFooter(
       "The command follows --, as in: tlparse run -- torchrun --nproc-per-node 8 train.py");
   const auto separator = std::find(arguments.begin(), arguments.end(), "--");
@@ -79,6 +104,14 @@ std::optional<int> ParseRunOptions(std::span<const std::string> arguments, RunOp
   if (separator == arguments.end() || separator + 1 == arguments.end())
     return ReportError({ErrorCode::kUsage,
                         "run: give the command behind --, as in 'tlparse run -- python train.py'"});
+  if (profile && options.no_hook)
+    return ReportError(
+        {ErrorCode::kUsage, "run: --profile needs the hook that --no-hook leaves out"});
+  if (profile) {
+    Result<std::string> parsed = ProfileOf(*profile);
+    if (!parsed) return ReportError(parsed.error());
+    options.profile = std::move(*parsed);
+  }
   options.command.assign(separator + 1, arguments.end());
   options.output = output ? WithHost(*output) : FreeDirectory();
   options.on_hang = OnHangOf(on_hang);

@@ -65,7 +65,7 @@ std::span<const RecordedVariable> RecordedVariables() { return kVariables; }
 int StackSignal() { return SIGRTMAX - 5; }
 
 JobEnvironment MakeJobEnvironment(std::span<const char* const> variables,
-                                  const RecordPlaces& places) {
+                                  const RecordPlaces& places, const std::string& profile) {
   JobEnvironment made;
   std::string python_path;
   for (const char* const variable : variables) {
@@ -104,6 +104,7 @@ JobEnvironment MakeJobEnvironment(std::span<const char* const> variables,
     made.variables.push_back("TLPARSE_RUN_STACKS=" + places.stacks);
     made.variables.push_back("TLPARSE_RUN_RECORDED=" + places.recorded);
     made.variables.push_back("TLPARSE_RUN_PIPES=" + places.pipes);
+    made.variables.push_back("TLPARSE_RUN_PROFILE=" + profile);
     made.variables.push_back("TLPARSE_RUN_SIGNAL=" + std::to_string(StackSignal()));
   }
   return made;

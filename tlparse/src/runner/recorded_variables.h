@@ -49,9 +49,10 @@ struct JobEnvironment {
   bool has_own_trace = false;          // …which is the user's
 };
 
-// `variables`: our own environment, NAME=value. What the user has set stays as it is.
+// `variables`: our own environment, NAME=value. What the user has set stays as it is. `profile`: what
+// the hook is to profile, "steps 3 5" or "seconds 10"; empty: nothing.
 JobEnvironment MakeJobEnvironment(std::span<const char* const> variables,
-                                  const RecordPlaces& places);
+                                  const RecordPlaces& places, const std::string& profile);
 
 // Names and values of `variables` that say how PyTorch ran (TORCH…, NCCL_…, CUDA_VISIBLE_DEVICES,
 // RANK, …). None whose name says that it is a secret.

@@ -3,10 +3,12 @@ program must not notice. A sitecustomize of the user's own is loaded afterwards,
 
 import os
 import sys
+import time
 
 RECORDED = os.environ.get("TLPARSE_RUN_RECORDED", "")
 PIPES = os.environ.get("TLPARSE_RUN_PIPES", "")
 STACKS = os.environ.get("TLPARSE_RUN_STACKS", "")
+PROFILE = os.environ.get("TLPARSE_RUN_PROFILE", "")  # "steps 3 5", "seconds 10"
 
 
 def attempt(step, *arguments):
@@ -76,6 +78,61 @@ def after_distributed(module):
         return result
 
     module.init_process_group = init_process_group
+
+
+class StepProfile:
+    """Profiles a stretch of steps. The first step that is seen ends when an optimizer steps for the first time, so it is never profiled."""
+
+    def __init__(self):
+        kind, *numbers = PROFILE.split()
+        self.first, self.last = (int(numbers[0]), int(numbers[1])) if kind == "steps" else (2, None)
+        self.seconds = float(numbers[0]) if kind == "seconds" else None
+        self.done, self.optimizer, self.profile, self.began = 0, None, None, 0.0
+
+    def action(self, step):
+        from torch.profiler import ProfilerAction
+
+        if step < self.first:
+            return ProfilerAction.WARMUP
+        return ProfilerAction.RECORD if self.last is None or step <= self.last else ProfilerAction.NONE
+
+    def after_step(self, optimizer, *_):
+        attempt(self.count, optimizer)
+
+    def count(self, optimizer):
+        # Of several optimizers the first one counts.
+        self.optimizer = self.optimizer or id(optimizer)
+        if id(optimizer) != self.optimizer or self.profile is False:
+            return
+        self.done += 1
+        if self.profile is not None:
+            is_over = self.done >= self.last if self.last else time.monotonic() - self.began >= self.seconds
+            return self.end() if is_over else self.profile.step()
+        if self.done >= max(1, self.first - 2):
+            self.begin(max(2, self.done + 1))
+
+    def begin(self, step):
+        import atexit
+
+        import torch.profiler
+
+        self.profile = torch.profiler.profile(schedule=self.action)
+        # The names of the steps are their numbers.
+        self.profile.step_num, self.profile.current_action = step, self.action(step)
+        self.began = time.monotonic()
+        self.profile.start()
+        atexit.register(attempt, self.end)
+
+    def end(self):
+        profile, self.profile = self.profile, False
+        if profile:
+            profile.stop()
+        if profile and self.done >= self.first:  # a whole step was recorded
+            profile.export_chrome_trace(os.path.join(RECORDED, "profile_pid_%d.json" % os.getpid()))
+
+
+def after_optimizer(module):
+    module.register_optimizer_step_post_hook(StepProfile().after_step)
 
 
 # Old names and the ones that replaced them: PyTorch warns of an old one that is set.
@@ -154,7 +211,10 @@ def load_next():
 
 
 def watch_imports():
-    sys.meta_path.insert(0, Finder({"torch": leave_one_name}, {"torch.distributed.distributed_c10d": after_distributed} if PIPES else {}))
+    after = {"torch.distributed.distributed_c10d": after_distributed} if PIPES else {}
+    if PROFILE:
+        after["torch.optim.optimizer"] = after_optimizer
+    sys.meta_path.insert(0, Finder({"torch": leave_one_name}, after))
 
 
 if STACKS:
