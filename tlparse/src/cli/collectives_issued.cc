@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "cli/collectives_messages.h"
 #include "cli/rank_output.h"
 #include "cli/terminal.h"
 #include "facts/collectives/issued_lines.h"
@@ -200,6 +201,7 @@ void PrintCompared(const CollectiveAnswer& answer, bool all) {
     if (!finding.advice.empty()) PrintWrapped("try: " + finding.advice, 2, 4);
   }
   for (const IssuedGroup& group : job.groups) PrintGroup(job, group, all);
+  PrintMessages(job);
   PrintWaits(job, all);
   for (const GraphProgress& progress : answer.progress) {
     if (progress.reached == progress.scheduled) continue;
@@ -352,7 +354,9 @@ void WriteIssued(JsonWriter& json, const CollectiveAnswer& answer) {
   }
   json.BeginObject().Key("sources").String(job.Sources()).Key("groups").BeginArray();
   for (const IssuedGroup& group : job.groups) WriteGroup(json, job, group);
-  json.EndArray().Key("findings").BeginArray();
+  json.EndArray();
+  WriteMessages(json, job);
+  json.Key("findings").BeginArray();
   for (const CollectiveFinding& one : answer.problems) WriteProblem(json, job, one);
   json.EndArray().Key("progress").BeginArray();
   for (const GraphProgress& one : answer.progress) WriteProgress(json, job, one);

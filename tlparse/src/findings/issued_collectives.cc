@@ -16,7 +16,7 @@ std::string QueryOf(const CollectiveFinding& problem) {
   return "SELECT rank, op, input_shapes, dtype, reduce_op, state, start_us, graph_id, file, line "
          "FROM collective_run WHERE group_name = '" +
          group + "' AND sequence_number = " + std::to_string(problem.sequence) +
-         " AND peer_id IS NULL ORDER BY rank";
+         (problem.is_p2p ? " AND is_p2p = 1" : "") + " AND peer_id IS NULL ORDER BY rank";
 }
 
 bool IsOfSchedules(FindingKind kind) {

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "facts/collectives/issued_batches.h"
 #include "facts/collectives/issued_members.h"
 #include "inputs/common/collective_op.h"
 #include "queries/facts/collectives/issued.h"
@@ -22,7 +23,9 @@ std::string BaseName(std::string_view path) {
 // The rows of one rank in one group, before they are split into epochs.
 struct Loaded {
   std::map<std::pair<std::int64_t, std::string>, std::size_t> rank_of;  // (rank or -1, path if -1)
-  std::map<std::string, std::map<std::size_t, std::vector<IssuedCollective>>> groups;
+  using ByRank = std::map<std::size_t, std::vector<IssuedCollective>>;
+  std::map<std::string, ByRank> groups;
+  std::map<std::string, ByRank> messages;  // sends and receives
   std::map<std::string, std::string> descriptions;
 };
 
@@ -69,6 +72,7 @@ IssuedCollective CollectiveOf(const IssuedCollectiveRow& row,
   one.thread = row.thread_id;
   one.join_key = row.join_key;
   one.run_row_id = row.id;
+  one.is_p2p = row.is_p2p;
   return one;
 }
 
@@ -87,7 +91,7 @@ std::size_t RankOf(const IssuedCollectiveRow& row, Loaded& loaded, IssuedJob& jo
 // Where there are dumps, they alone count: a profile of another rank sees other moments, and spells
 // sizes and types in its own way. Whether there are dumps.
 bool DropUnrecorded(Loaded& loaded) {
-  bool has_dump = false;
+  bool has_dump = !loaded.messages.empty();
   for (const auto& [name, by_rank] : loaded.groups) {
     for (const auto& [rank, issued] : by_rank)
       has_dump |= std::any_of(issued.begin(), issued.end(),
@@ -136,6 +140,10 @@ void CountSources(IssuedJob& job) {
         by_source[one.source].insert(group.ranks[i]);
     }
   }
+  for (const MessageGroup& group : job.message_groups) {
+    known.insert(group.ranks.begin(), group.ranks.end());
+    by_source[IssuedSource::kDump].insert(group.ranks.begin(), group.ranks.end());
+  }
   job.known_ranks = known.size();
   job.dump_ranks = by_source[IssuedSource::kDump].size();
   job.profile_ranks = by_source[IssuedSource::kProfile].size();
@@ -155,6 +163,48 @@ Result<void> LoadNotCompared(Database& database, const std::optional<std::int64_
                                 std::string(row.reason)});
   }
   return {};
+}
+
+std::string GroupTitle(const std::string& name, const std::string& description) {
+  return description.empty() || description == "undefined"
+             ? fmt::format("group {}", name)
+             : fmt::format("group {} ({})", description, name);
+}
+
+// The calls of each group become those of `job`.
+void TakeCalls(Loaded& loaded, IssuedJob& job) {
+  for (auto& [name, by_rank] : loaded.groups) {
+    IssuedGroup group;
+    group.name = name;
+    group.description = loaded.descriptions[name];
+    for (auto& [rank, issued] : by_rank) {
+      KeepLastEpoch(issued);
+      SettleBatches(issued);
+      group.ranks.push_back(rank);
+      group.issued.push_back(std::move(issued));
+    }
+    job.groups.push_back(std::move(group));
+  }
+  for (auto& [name, by_rank] : loaded.messages) {
+    MessageGroup group;
+    group.name = name;
+    group.description = loaded.descriptions[name];
+    std::int64_t unnamed = 0;
+    for (auto& [rank, issued] : by_rank) {
+      KeepLastEpoch(issued);
+      SettleBatches(issued);
+      std::vector<IssuedMessage> messages = MessagesOf(issued);
+      for (const IssuedCollective& one : issued) unnamed += IsEndOfBatch(one) ? 0 : 1;
+      unnamed -= static_cast<std::int64_t>(messages.size());
+      if (messages.empty()) continue;
+      group.ranks.push_back(rank);
+      group.issued.push_back(std::move(messages));
+    }
+    if (unnamed > 0)
+      job.not_compared.push_back(
+          {unnamed, "dumps", "they are sends or receives whose names do not tell the peer"});
+    if (!group.ranks.empty()) job.message_groups.push_back(std::move(group));
+  }
 }
 
 // From the dumps of each rank; of a dump without a rank, by its path.
@@ -242,11 +292,8 @@ std::string IssuedJob::Sources() const {
   return text;
 }
 
-std::string IssuedGroup::Title() const {
-  return description.empty() || description == "undefined"
-             ? fmt::format("group {}", name)
-             : fmt::format("group {} ({})", description, name);
-}
+std::string IssuedGroup::Title() const { return GroupTitle(name, description); }
+std::string MessageGroup::Title() const { return GroupTitle(name, description); }
 
 std::vector<const IssuedCollective*> IssuedGroup::At(std::size_t position,
                                                      std::int64_t sequence) const {
@@ -268,21 +315,12 @@ Result<IssuedJob> LoadIssued(Database& database, std::int64_t run_id,
   FOR_EACH_ROW(const IssuedCollectiveRow& row,
                Query<IssuedCollectiveRow>(database, {.run_id = run_id, .launch = launch})) {
     const std::string group(row.group_name);
-    loaded.groups[group][RankOf(row, loaded, job)].push_back(CollectiveOf(row, with_starts));
+    auto& groups = row.is_p2p ? loaded.messages : loaded.groups;
+    groups[group][RankOf(row, loaded, job)].push_back(CollectiveOf(row, with_starts));
     if (!row.group_desc.empty()) loaded.descriptions[group] = row.group_desc;
   }
   const bool has_dump = DropUnrecorded(loaded);
-  for (auto& [name, by_rank] : loaded.groups) {
-    IssuedGroup group;
-    group.name = name;
-    group.description = loaded.descriptions[name];
-    for (auto& [rank, issued] : by_rank) {
-      KeepLastEpoch(issued);
-      group.ranks.push_back(rank);
-      group.issued.push_back(std::move(issued));
-    }
-    job.groups.push_back(std::move(group));
-  }
+  TakeCalls(loaded, job);
   RETURN_IF_ERROR(LoadRankFacts(database, job));
   CountSources(job);
   if (has_dump) RETURN_IF_ERROR(LoadCutDumps(database, job));

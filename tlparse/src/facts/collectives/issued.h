@@ -6,7 +6,9 @@
 // ring had wrapped, or because it is cut or damaged, is unknown at that number, not missing.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -52,6 +54,7 @@ struct IssuedCollective {
   std::int64_t code_line = 0;  // of the generated code; 0: unknown
   std::string thread;
   std::string join_key;
+  bool is_p2p = false;  // a send or a receive; its number counts these alone
   bool IsRecorded() const { return source == IssuedSource::kDump; }
   bool IsCompleted() const { return progress == IssuedProgress::kCompleted; }
   bool IsDone() const { return IsCompleted() || progress == IssuedProgress::kRetired; }
@@ -107,6 +110,26 @@ struct IssuedGroup {
   std::vector<const IssuedCollective*> At(std::size_t position, std::int64_t sequence) const;
 };
 
+// A send or a receive. Ranks are those of the group.
+struct IssuedMessage {
+  IssuedCollective call;
+  bool is_send = false;
+  std::int64_t own = 0, peer = 0;
+  std::size_t ordinal = 0;  // 1-based, of the calls of one direction between the two
+};
+
+// The sends and receives of one group, from recorder dumps.
+struct MessageGroup {
+  std::string name;
+  std::string description;
+  std::vector<std::size_t> ranks;  // that issued some; indices into IssuedJob::ranks, ascending
+  // By the position in `ranks`: in the order in which they were issued, of the last epoch.
+  std::vector<std::vector<IssuedMessage>> issued;
+  std::vector<std::int64_t> members;            // by their ranks in the group; empty: unknown
+  std::map<std::int64_t, std::size_t> rank_of;  // a rank of the group: index into IssuedJob::ranks
+  std::string Title() const;                    // as of IssuedGroup
+};
+
 // A dump that is cut, damaged or refused, and of which no whole copy in the other form is there.
 struct CutDump {
   std::string rank;  // "2"; empty: its name has none
@@ -131,14 +154,25 @@ struct IssuedJob {
   std::size_t known_ranks = 0;     // that issued something
   std::size_t dump_ranks = 0, profile_ranks = 0, libtrace_ranks = 0;  // of them, by their files
   std::vector<IssuedGroup> groups;                                    // by name
+  std::vector<MessageGroup> message_groups;                           // by name
   std::vector<CutDump> cut_dumps;                                     // by rank, then by path
-  bool empty() const { return groups.empty(); }
+  bool empty() const { return groups.empty() && message_groups.empty(); }
 };
 
 // All of a run, or of one launch of it (an ordinal; dumps whose launch is unknown belong to every
-// launch). Sends and receives are left out.
+// launch). Sends and receives of other files than recorder dumps are left out.
 Result<IssuedJob> LoadIssued(Database& database, std::int64_t run_id,
                              const std::optional<std::int64_t>& launch);
+
+// The sends and receives between two ranks of a group, in one direction.
+struct MessageLine {
+  const MessageGroup* group = nullptr;
+  std::int64_t from = 0, to = 0;                  // ranks of the group
+  std::size_t sent = 0, received = 0;             // how many the dumps of the two hold
+  std::size_t open_sends = 0, open_receives = 0;  // of these: not ended
+};
+// By group, then by ranks.
+std::vector<MessageLine> MessageLines(const IssuedJob& job);
 
 // How far one rank came in the last call of one graph: the schedule of the generated code against
 // the issued collectives.
@@ -164,6 +198,7 @@ struct CollectiveFinding {
   std::vector<std::size_t> ranks;  // the odd ones: indices into IssuedJob::ranks; empty: all
   std::string group;
   std::int64_t sequence = 0;
+  bool is_p2p = false;   // the number is one of sends and receives
   std::string label;     // compile of the graph concerned; empty: none
   std::string function;  // compiled function; empty: none
   std::string file;      // Python line; empty: unknown

@@ -1,5 +1,6 @@
--- The collectives that a rank issued, with the recorder's entry and the graph of each. Sends,
--- receives and calls without a group, number or time are left out (IssuedNotCompared).
+-- The calls that a rank issued, with the recorder's entry and the graph of each. Sends and receives
+-- of other files than dumps, and calls without a group, number or time are left out
+-- (IssuedNotCompared).
 -- query IssuedCollectiveRow(run_id INTEGER, launch INTEGER?)
 SELECT c.rank /*INTEGER?*/, c.process_id /*INTEGER?*/, coalesce(p.path, 'libtrace') AS path /*TEXT*/,
   c.group_name /*TEXT*/, e.group_desc, c.sequence_number /*INTEGER*/, c.op /*TEXT*/,
@@ -7,12 +8,12 @@ SELECT c.rank /*INTEGER?*/, c.process_id /*INTEGER?*/, coalesce(p.path, 'libtrac
   c.start_ns /*INTEGER*/, c.end_ns /*INTEGER?*/, e.timeout_ms /*INTEGER*/, c.graph_id /*INTEGER*/,
   k.label, k.function, c.file /*TEXT*/, c.line /*INTEGER*/,
   c.code_line /*INTEGER*/, e.thread_id, c.join_key /*TEXT*/, c.id /*INTEGER*/,
-  p.kind, e.time_discovered_started_ns, c.profile_id /*INTEGER*/
+  p.kind, e.time_discovered_started_ns, c.profile_id /*INTEGER*/, c.is_p2p = 1 AS is_p2p /*BOOLEAN*/
 FROM collective_run c LEFT JOIN profile p ON p.id = c.profile_id
   LEFT JOIN recorder_entry e ON e.id = c.entry_id LEFT JOIN graph g ON g.id = c.graph_id
   LEFT JOIN compile k ON k.id = g.compile_id LEFT JOIN process q ON q.id = c.process_id
   LEFT JOIN log_file f ON f.id = q.log_file_id LEFT JOIN launch n ON n.id = q.launch_id
-WHERE c.peer_id IS NULL AND c.is_p2p = 0 AND c.group_name IS NOT NULL
+WHERE c.peer_id IS NULL AND (c.is_p2p = 0 OR p.kind = 'flight_recorder') AND c.group_name IS NOT NULL
   AND c.sequence_number IS NOT NULL AND c.start_ns IS NOT NULL
   AND coalesce(p.run_id, f.run_id) = :run_id
   AND (:launch IS NULL OR n.ordinal IS NULL OR n.ordinal = :launch)
@@ -27,7 +28,7 @@ WHERE p.run_id = :run_id AND (e.state = 'started' OR e.time_discovered_started_n
 -- How many calls are not compared, by the kind of file and the reason.
 -- query IssuedNotCompared(run_id INTEGER, launch INTEGER?, has_dump BOOLEAN)
 SELECT p.kind,
-  CASE WHEN c.is_p2p = 1 THEN 'they are sends or receives'
+  CASE WHEN c.is_p2p = 1 AND p.kind <> 'flight_recorder' THEN 'they are sends or receives'
     WHEN c.group_name IS NULL AND c.sequence_number IS NULL
       THEN 'they have neither a group nor a sequence number'
     WHEN c.group_name IS NULL THEN 'they have no group'

@@ -62,8 +62,11 @@ Result<std::vector<CollectiveFinding>> FindIssuedProblems(Database& database,
   const std::vector<OpenWait> waits = OpenWaits(job);
   std::set<std::size_t> waiting;
   for (const OpenWait& wait : waits) waiting.insert(wait.waiting.begin(), wait.waiting.end());
+  const std::vector<MessageWait> message_waits = MessageWaits(job);
+  for (const MessageWait& wait : message_waits) waiting.insert(wait.rank);
   for (const IssuedGroup& group : job.groups)
     RETURN_IF_ERROR(GroupFinder(database, job, group, waiting, findings).Run());
+  FindMessageWaits(job, message_waits, waits, findings);
   FindCycle(job, waits, findings);
   FindOrder(job, waiting, findings);
   for (CollectiveFinding& finding : findings) {

@@ -17,8 +17,8 @@ using Positions = std::vector<std::size_t>;  // in IssuedGroup::ranks
 
 class GroupFinder {
  public:
-  // `blocked`: ranks that are inside a collective that not every rank of its group has issued: they
-  // are late in other groups because they wait. All outlive the finder.
+  // `blocked`: ranks that are inside a call that not every rank that it needs has issued: they are
+  // late in other groups because they wait. All outlive the finder.
   GroupFinder(Database& database, const IssuedJob& job, const IssuedGroup& group,
               const std::set<std::size_t>& blocked, std::vector<CollectiveFinding>& findings)
       : database_(database), job_(job), group_(group), blocked_(blocked), findings_(findings) {}
@@ -36,8 +36,14 @@ class GroupFinder {
   std::vector<Positions> Classes(std::int64_t sequence) const;
   // issued_pairs.cc: whether a finding was added.
   bool FindOther(std::int64_t sequence);
-  std::string DifferingParts(const std::vector<Positions>& classes, std::int64_t sequence) const;
-  std::string DifferenceTitle(const std::vector<Positions>& classes, std::int64_t sequence) const;
+  bool IsBegun(const std::vector<Positions>& classes, std::int64_t sequence) const;
+  std::size_t OddMember(const std::vector<Positions>& classes, std::int64_t sequence) const;
+  const IssuedCollective& Member(std::size_t position, std::int64_t sequence,
+                                 std::size_t member) const;
+  std::string DifferingParts(const std::vector<Positions>& classes, std::int64_t sequence,
+                             std::size_t member) const;
+  std::string DifferenceTitle(const std::vector<Positions>& classes, std::int64_t sequence,
+                              std::size_t member) const;
   bool FindMispaired();
   std::size_t Reference() const;
   bool FindMispairedWith(std::size_t reference, std::size_t position);
@@ -92,6 +98,22 @@ struct OpenWait {
   RankSet waiting, missing;
 };
 std::vector<OpenWait> OpenWaits(const IssuedJob& job);
+
+// A send or receive that its rank has not ended, and that the peer had not issued the other end of.
+struct MessageWait {
+  const MessageGroup* group = nullptr;
+  const IssuedMessage* message = nullptr;
+  std::size_t rank = 0;  // index into IssuedJob::ranks
+  std::size_t peer = 0;
+};
+// Only where the dumps of both are whole, in the order in which they were issued.
+std::vector<MessageWait> MessageWaits(const IssuedJob& job);
+
+// Adds what is wrong with sends and receives: who has not issued the other end of one, and who waits
+// for whom. `collectives`: OpenWaits.
+void FindMessageWaits(const IssuedJob& job, const std::vector<MessageWait>& waits,
+                      const std::vector<OpenWait>& collectives,
+                      std::vector<CollectiveFinding>& findings);
 
 // Adds at most one finding: ranks that wait in collectives for ranks that wait in others for them.
 // These are all among the waiting ones, so that no GroupFinder names them; what it found to be stuck

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "facts/collectives/issued_group.h"
 #include "facts/collectives/issued_lines.h"
@@ -31,6 +32,26 @@ LastCall LastCallOf(const IssuedJob& job, std::size_t rank) {
   return last;
 }
 
+struct LastMessage {
+  const MessageGroup* group = nullptr;
+  const IssuedCollective* call = nullptr;  // nullptr: none
+  std::size_t rank = 0;
+};
+
+// Of one rank, or of all.
+LastMessage LastMessageOf(const IssuedJob& job, const std::optional<std::size_t>& rank) {
+  LastMessage last;
+  for (const MessageGroup& group : job.message_groups) {
+    for (std::size_t i = 0; i < group.ranks.size(); ++i) {
+      const IssuedCollective& call = group.issued[i].back().call;
+      if ((!rank || group.ranks[i] == *rank) &&
+          (last.call == nullptr || call.start_ns > last.call->start_ns))
+        last = {&group, &call, group.ranks[i]};
+    }
+  }
+  return last;
+}
+
 }  // namespace
 
 std::string LastElsewhere(const IssuedJob& job, const IssuedGroup& group, std::size_t rank) {
@@ -38,6 +59,8 @@ std::string LastElsewhere(const IssuedJob& job, const IssuedGroup& group, std::s
   if (last.group == nullptr || last.group == &group || !last.is_alone ||
       !NeedsAllRanks(last.call->plain_op))
     return {};
+  const LastMessage message = LastMessageOf(job, rank);
+  if (message.call != nullptr && message.call->start_ns > last.call->start_ns) return {};
   return fmt::format("The last call of {} in any group is #{} {} of {}, which no other dump has",
                      RanksText(job, {rank}), last.call->sequence, last.call->Title(),
                      last.group->Title());
@@ -77,6 +100,12 @@ std::optional<FinalCall> FindFinalCall(const IssuedJob& job) {
                     call.file, call.line};
     }
   }
+  const LastMessage message = LastMessageOf(job, std::nullopt);
+  if (message.call != nullptr && message.call->start_ns > latest_ns)
+    final_call = {RanksText(job, {message.rank}),
+                  fmt::format("#{} {} of {}", message.call->sequence, message.call->Title(),
+                              message.group->Title()),
+                  message.call->file, message.call->line};
   return final_call;
 }
 

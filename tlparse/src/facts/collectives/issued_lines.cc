@@ -5,6 +5,8 @@
 #include <string_view>
 #include <utility>
 
+#include "facts/collectives/issued_batches.h"
+
 namespace tlparse {
 namespace {
 
@@ -141,7 +143,7 @@ std::vector<IssuedLine> IssuedLines(const IssuedJob& job, const IssuedGroup& gro
         continue;
       }
       const IssuedCollective& one = *all.front();
-      const std::string title = one.Title();
+      const std::string title = BatchTitle(all);
       known.try_emplace(title, &one);
       line.by_title[title].push_back(group.ranks[i]);
       if (one.start_ns < line.first_ns) {

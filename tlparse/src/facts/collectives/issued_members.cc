@@ -57,6 +57,10 @@ Result<void> LoadConfigured(Database& database, IssuedJob& job) {
     // Files that contradict each other tell nothing.
     if (found != members.end() && found->second.size() == 1) group.members = *found->second.begin();
   }
+  for (MessageGroup& group : job.message_groups) {
+    const auto found = members.find(group.name);
+    if (found != members.end() && found->second.size() == 1) group.members = *found->second.begin();
+  }
   return {};
 }
 
@@ -148,6 +152,22 @@ std::set<std::int64_t> MembersOf(const IssuedGroup& group, const RanksByGroup& s
   return found == scheduled.end() ? std::set<std::int64_t>() : found->second;
 }
 
+// Which ranks the ranks of a group are: by their own calls, else by the group's members. In c10d's
+// group of all ranks they are the same.
+void SetRanksOfGroup(const IssuedJob& job, MessageGroup& group) {
+  for (std::size_t i = 0; i < job.ranks.size(); ++i) {
+    if (!job.ranks[i].rank) continue;
+    const auto member = std::find(group.members.begin(), group.members.end(), *job.ranks[i].rank);
+    if (member != group.members.end()) {
+      group.rank_of[member - group.members.begin()] = i;
+    } else if (group.members.empty() && group.description == "default_pg") {
+      group.rank_of[*job.ranks[i].rank] = i;
+    }
+  }
+  for (std::size_t i = 0; i < group.ranks.size(); ++i)
+    group.rank_of[group.issued[i].front().own] = group.ranks[i];
+}
+
 }  // namespace
 
 Result<void> LoadCutDumps(Database& database, IssuedJob& job) {
@@ -212,6 +232,7 @@ Result<void> LoadMembers(Database& database, const std::optional<std::int64_t>& 
         group.unknown.push_back(found->second);
     }
   }
+  for (MessageGroup& group : job.message_groups) SetRanksOfGroup(job, group);
   return {};
 }
 

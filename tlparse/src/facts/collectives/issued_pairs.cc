@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "facts/collectives/issued_batches.h"
 #include "facts/collectives/issued_group.h"
 #include "facts/collectives/issued_lines.h"
 #include "facts/text/sequence_diff.h"
@@ -48,6 +49,13 @@ std::int64_t Elements(std::string_view shapes) {
 // What distinguishes calls of the program: op, line, function and reduction.
 std::string Identity(const IssuedCollective& one) {
   return fmt::format("{}|{}|{}|{}", one.plain_op, one.Place(), one.function, one.reduce_op);
+}
+
+// What must be alike of one call on all ranks.
+std::string SignatureOf(const IssuedCollective& one) {
+  if (!NeedsEqualSizes(one.plain_op)) return one.plain_op;
+  return fmt::format("{}({} {})", one.plain_op, one.shapes.empty() ? -1 : Elements(one.shapes),
+                     one.dtype);
 }
 
 // Those from the number `first` on.
@@ -100,14 +108,36 @@ std::string CompareAdvice(const IssuedCollective& odd, const IssuedCollective& u
 
 std::string IssuedSignature(const IssuedCalls& all) {
   std::string signature;
-  for (const IssuedCollective* one : all) {
-    signature += one->plain_op;
-    if (NeedsEqualSizes(one->plain_op))
-      signature +=
-          fmt::format("({} {})", one->shapes.empty() ? -1 : Elements(one->shapes), one->dtype);
-    signature += ';';
-  }
+  for (const IssuedCollective* one : all) signature += SignatureOf(*one) + ';';
   return signature;
+}
+
+// The first member in which two classes differ, of a call that is a batch; 0 of a single call.
+std::size_t GroupFinder::OddMember(const std::vector<Positions>& classes,
+                                   std::int64_t sequence) const {
+  const IssuedCalls usual = group_.At(classes[0].front(), sequence);
+  const IssuedCalls odd = group_.At(classes[1].front(), sequence);
+  std::size_t member = 0;
+  while (member + 1 < std::min(usual.size(), odd.size()) &&
+         SignatureOf(*usual[member]) == SignatureOf(*odd[member]))
+    ++member;
+  return member;
+}
+
+// Whether the second class has only begun to record the batch of the first, or the other way round.
+bool GroupFinder::IsBegun(const std::vector<Positions>& classes, std::int64_t sequence) const {
+  IssuedCalls fewer = group_.At(classes[0].front(), sequence);
+  IssuedCalls more = group_.At(classes[1].front(), sequence);
+  if (fewer.size() > more.size()) std::swap(fewer, more);
+  return classes.size() == 2 && fewer.size() < more.size() && IsEndOfBatch(*more.back()) &&
+         !IsEndOfBatch(*fewer.back()) && IssuedSignature(more).starts_with(IssuedSignature(fewer));
+}
+
+// That member of the rank at a position; the last one, if its batch has fewer.
+const IssuedCollective& GroupFinder::Member(std::size_t position, std::int64_t sequence,
+                                            std::size_t member) const {
+  const IssuedCalls all = group_.At(position, sequence);
+  return *all[std::min(member, all.size() - 1)];
 }
 
 std::vector<Positions> GroupFinder::Classes(std::int64_t sequence) const {
@@ -125,11 +155,11 @@ std::vector<Positions> GroupFinder::Classes(std::int64_t sequence) const {
 
 // In what calls of one op differ: "size", "type", "size and type".
 std::string GroupFinder::DifferingParts(const std::vector<Positions>& classes,
-                                        std::int64_t sequence) const {
-  const IssuedCollective& usual = *group_.At(classes[0].front(), sequence).front();
+                                        std::int64_t sequence, std::size_t member) const {
+  const IssuedCollective& usual = Member(classes[0].front(), sequence, member);
   bool has_size = false, has_type = false;
   for (const Positions& one : classes) {
-    const IssuedCollective& call = *group_.At(one.front(), sequence).front();
+    const IssuedCollective& call = Member(one.front(), sequence, member);
     has_size = has_size || Elements(call.shapes) != Elements(usual.shapes);
     has_type = has_type || call.dtype != usual.dtype;
   }
@@ -138,19 +168,19 @@ std::string GroupFinder::DifferingParts(const std::vector<Positions>& classes,
 
 // "rank 2 issued barrier where ranks 0,1,3 issued all_reduce"
 std::string GroupFinder::DifferenceTitle(const std::vector<Positions>& classes,
-                                         std::int64_t sequence) const {
+                                         std::int64_t sequence, std::size_t member) const {
   const auto name = [&](const Positions& one) {
-    return group_.At(one.front(), sequence).front()->PrintedOp();
+    return Member(one.front(), sequence, member).PrintedOp();
   };
   const auto plain = [&](const Positions& one) {
-    return group_.At(one.front(), sequence).front()->plain_op;
+    return Member(one.front(), sequence, member).plain_op;
   };
   const bool is_even = classes[0].size() == classes[1].size();
   if (!is_even) {
     return plain(classes[0]) == plain(classes[1])
-               ? fmt::format("{} issued {} with another {} than {}", Ranks(classes[1]),
-                             name(classes[1]), DifferingParts({classes[0], classes[1]}, sequence),
-                             Ranks(classes[0]))
+               ? fmt::format(
+                     "{} issued {} with another {} than {}", Ranks(classes[1]), name(classes[1]),
+                     DifferingParts({classes[0], classes[1]}, sequence, member), Ranks(classes[0]))
                : fmt::format("{} issued {} where {} issued {}", Ranks(classes[1]), name(classes[1]),
                              Ranks(classes[0]), name(classes[0]));
   }
@@ -164,7 +194,7 @@ std::string GroupFinder::DifferenceTitle(const std::vector<Positions>& classes,
     is_one_op &= plain(one) == plain(classes[0]);
   }
   std::sort(all.begin(), all.end());
-  const std::string part = DifferingParts(classes, sequence);
+  const std::string part = DifferingParts(classes, sequence, member);
   return is_one_op ? fmt::format("{} issued {} with different {}", Ranks(all), name(classes[0]),
                                  part == "size"   ? "sizes"
                                  : part == "type" ? "types"
@@ -175,18 +205,22 @@ std::string GroupFinder::DifferenceTitle(const std::vector<Positions>& classes,
 // Another op, size or type under one number.
 bool GroupFinder::FindOther(std::int64_t sequence) {
   const std::vector<Positions> classes = Classes(sequence);
-  if (classes.size() < 2) return false;
-  const IssuedCollective& usual = *group_.At(classes[0].front(), sequence).front();
-  const IssuedCollective& odd = *group_.At(classes[1].front(), sequence).front();
+  if (classes.size() < 2 || IsBegun(classes, sequence)) return false;
+  const std::size_t member = OddMember(classes, sequence);
+  const bool is_batch = group_.At(classes[0].front(), sequence).size() > 1;
+  const IssuedCollective& usual = Member(classes[0].front(), sequence, member);
+  const IssuedCollective& odd = Member(classes[1].front(), sequence, member);
   CollectiveFinding finding;
   finding.kind = FindingKind::kCollectiveDivergence;
   finding.severity = FindingSeverity::kError;
   // Where no side is the largest, none is the odd one.
   const bool is_even = classes[0].size() == classes[1].size();
   finding.title =
-      fmt::format("{}: #{} of {}", DifferenceTitle(classes, sequence), sequence, group_.Title());
+      fmt::format("{}: {}#{} of {}", DifferenceTitle(classes, sequence, member),
+                  is_batch ? fmt::format("member {} of the batch ", member + 1) : std::string(),
+                  sequence, group_.Title());
   for (std::size_t i = 0; i < classes.size(); ++i) {
-    const IssuedCollective& one = *group_.At(classes[i].front(), sequence).front();
+    const IssuedCollective& one = Member(classes[i].front(), sequence, member);
     finding.detail += fmt::format("{}{}: {}", i == 0 ? "" : "; ", Ranks(classes[i]), one.Title());
     if (i > 0 || is_even)
       for (const std::size_t position : classes[i]) finding.ranks.push_back(group_.ranks[position]);

@@ -18,7 +18,7 @@ std::string PlainCollective(std::string_view name) {
   for (bool again = true; again;) {
     again = false;
     for (const std::string_view ending :
-         {"base", "intotensor", "tensor", "single", "coalesced", "async", "out"}) {
+         {"base", "intotensor", "tensor", "single", "coalesced", "async", "out", "oop"}) {
       if (plain.size() <= ending.size() || !plain.ends_with(ending)) continue;
       plain.resize(plain.size() - ending.size());
       again = true;

@@ -8,7 +8,7 @@ namespace tlparse {
 
 // "nccl:all_reduce", "c10d::allreduce_", "torch.ops._c10d_functional.all_reduce_.default" →
 // "allreduce": without backend, namespace, overload, underscores and the words that only say how
-// tensors are passed (_base, into_tensor, tensor, single, coalesced). Of "nccl:send 1->2" the peers
+// tensors are passed (_base, into_tensor, tensor, single, coalesced, _oop). Of "nccl:send 1->2" the peers
 // are left out. Empty for an empty name.
 std::string PlainCollective(std::string_view name);
 

@@ -1,0 +1,60 @@
+#include "cli/collectives_messages.h"
+
+#include <fmt/format.h>
+
+#include <string>
+#include <vector>
+
+#include "cli/rank_output.h"
+#include "cli/terminal.h"
+
+namespace tlparse {
+namespace {
+
+std::string RankOfGroup(const IssuedJob& job, const MessageGroup& group, std::int64_t rank) {
+  const auto found = group.rank_of.find(rank);
+  return found == group.rank_of.end() ? fmt::format("{} of the group", rank)
+                                      : job.ranks[found->second].name;
+}
+
+}  // namespace
+
+void PrintMessages(const IssuedJob& job) {
+  const std::vector<MessageLine> lines = MessageLines(job);
+  for (std::size_t i = 0; i < lines.size();) {
+    const MessageGroup& group = *lines[i].group;
+    PrintWrapped(fmt::format("{}: sends and receives", group.Title()), 2, 4);
+    Table table({{"from"},
+                 {"to"},
+                 {"sends", Table::Align::kRight},
+                 {"receives", Table::Align::kRight},
+                 {"not ended"}});
+    for (; i < lines.size() && lines[i].group == &group; ++i) {
+      const MessageLine& line = lines[i];
+      std::string open;
+      if (line.open_sends > 0) open = Count(line.open_sends, "send");
+      if (line.open_receives > 0)
+        open += (open.empty() ? "" : ", ") + Count(line.open_receives, "receive");
+      table.Add({RankOfGroup(job, group, line.from), RankOfGroup(job, group, line.to),
+                 fmt::format("{}", line.sent), fmt::format("{}", line.received), open});
+    }
+    table.Print();
+  }
+}
+
+void WriteMessages(JsonWriter& json, const IssuedJob& job) {
+  json.Key("messages").BeginArray();
+  for (const MessageLine& line : MessageLines(job)) {
+    json.BeginObject().Key("group").String(line.group->name);
+    json.Key("description").OptionalString(NonEmpty(line.group->description));
+    json.Key("from").String(RankOfGroup(job, *line.group, line.from));
+    json.Key("to").String(RankOfGroup(job, *line.group, line.to));
+    json.Key("sends").Int(static_cast<std::int64_t>(line.sent));
+    json.Key("receives").Int(static_cast<std::int64_t>(line.received));
+    json.Key("open_sends").Int(static_cast<std::int64_t>(line.open_sends));
+    json.Key("open_receives").Int(static_cast<std::int64_t>(line.open_receives)).EndObject();
+  }
+  json.EndArray();
+}
+
+}  // namespace tlparse

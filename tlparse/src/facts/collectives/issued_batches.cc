@@ -1,0 +1,114 @@
+#include "facts/collectives/issued_batches.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+namespace tlparse {
+namespace {
+
+// The digits that `text` begins with; they are removed from it.
+std::optional<std::int64_t> TakeNumber(std::string_view& text) {
+  std::int64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || number < 0) return std::nullopt;
+  text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+  return number;
+}
+
+// Of "nccl:send 0->1", "nccl:recv 1<-0".
+std::optional<IssuedMessage> MessageOf(const IssuedCollective& call) {
+  std::string_view name = call.op;
+  name.remove_prefix(name.rfind(':') + 1);
+  IssuedMessage message;
+  message.is_send = name.starts_with("send ");
+  if (!message.is_send && !name.starts_with("recv ")) return std::nullopt;
+  name.remove_prefix(5);
+  const std::optional<std::int64_t> own = TakeNumber(name);
+  if (!own || !name.starts_with(message.is_send ? "->" : "<-")) return std::nullopt;
+  name.remove_prefix(2);
+  const std::optional<std::int64_t> peer = TakeNumber(name);
+  if (!peer) return std::nullopt;
+  message.own = *own;
+  message.peer = *peer;
+  message.call = call;
+  return message;
+}
+
+}  // namespace
+
+bool IsEndOfBatch(const IssuedCollective& one) {
+  const bool has_size = one.shapes.find_first_of("0123456789") != std::string::npos;
+  return one.op.ends_with("coalesced") && !has_size;
+}
+
+void SettleBatches(std::vector<IssuedCollective>& issued) {
+  for (auto begin = issued.begin(); begin != issued.end();) {
+    const auto end = std::find_if(begin, issued.end(), [&](const IssuedCollective& one) {
+      return one.sequence != begin->sequence;
+    });
+    const IssuedCollective& last = *std::prev(end);
+    if (last.IsRecorded() && IsEndOfBatch(last)) {
+      for (auto member = begin; member != std::prev(end); ++member) {
+        member->state = last.state;
+        member->progress = last.progress;
+        member->end_ns = last.end_ns;
+      }
+    }
+    begin = end;
+  }
+}
+
+std::vector<IssuedMessage> MessagesOf(const std::vector<IssuedCollective>& issued) {
+  std::vector<IssuedMessage> messages;
+  std::map<std::pair<bool, std::int64_t>, std::size_t> counts;  // (is_send, peer)
+  for (const IssuedCollective& one : issued) {
+    std::optional<IssuedMessage> message = MessageOf(one);
+    if (!message) continue;
+    message->ordinal = ++counts[{message->is_send, message->peer}];
+    messages.push_back(*std::move(message));
+  }
+  return messages;
+}
+
+std::vector<MessageLine> MessageLines(const IssuedJob& job) {
+  std::vector<MessageLine> lines;
+  for (const MessageGroup& group : job.message_groups) {
+    std::map<std::pair<std::int64_t, std::int64_t>, MessageLine> by_pair;
+    for (const std::vector<IssuedMessage>& issued : group.issued) {
+      for (const IssuedMessage& one : issued) {
+        const auto [from, to] =
+            one.is_send ? std::pair(one.own, one.peer) : std::pair(one.peer, one.own);
+        MessageLine& line =
+            by_pair.try_emplace({from, to}, MessageLine{&group, from, to}).first->second;
+        ++(one.is_send ? line.sent : line.received);
+        if (one.call.IsOpen()) ++(one.is_send ? line.open_sends : line.open_receives);
+      }
+    }
+    for (const auto& [pair, line] : by_pair) lines.push_back(line);
+  }
+  return lines;
+}
+
+std::string BatchTitle(const std::vector<const IssuedCollective*>& calls) {
+  constexpr std::size_t kMost = 4;
+  std::size_t members = calls.size();
+  if (members > 1 && IsEndOfBatch(*calls.back())) --members;
+  if (members == 1) return calls.front()->Title();
+  std::string text;
+  for (std::size_t i = 0; i < std::min(members, kMost); ++i) {
+    IssuedCollective unplaced = *calls[i];
+    unplaced.file.clear();
+    text += (i == 0 ? "" : ", ") + unplaced.Title();
+  }
+  if (members > kMost) text += fmt::format(", and {} more", members - kMost);
+  const std::string place = calls.front()->Place();
+  return fmt::format("[{}]{}{}", text, place.empty() ? "" : " from ", place);
+}
+
+}  // namespace tlparse
