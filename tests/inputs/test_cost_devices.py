@@ -22,7 +22,7 @@ class CostDevices(costs.CostTest):
         self.assertEqual((profile["steps"], profile["window_us"], profile["compiled_us"], profile["outside_us"]), (2, 200, 40, 160))
         self.assertEqual((profile["device_in_calls_us"], profile["device_outside_us"], profile["device_unknown_us"]), (140, 0, 0))
         # Busy 350 … 420 and 450 … 500, where the window ends.
-        self.assertEqual(profile["devices"], [{"device": 0, "kernels": 2, "busy_us": 120, "idle_us": 80}])
+        self.assertEqual(profile["devices"], [{"device": 0, "kernels": 2, "has_own_steps": False, "window_us": 200, "busy_us": 120, "idle_us": 80}])
         self.assertEqual([(row["calls"], row["share_us"]) for row in answer["rows"]], [(2, 140)])
         one = self.ask("--by", "kernel", "--steps", "3")
         self.assertEqual([(row["calls"], row["share_us"]) for row in one["rows"]], [(1, 70)])
@@ -161,7 +161,7 @@ class CostDevices(costs.CostTest):
         self.assertEqual(answer["time"], "ops_on_device")
         self.assertEqual([(row["name"], row["share_us"], row["share"], row["device_us"], row["cpu_us"]) for row in answer["rows"]],
                          [("triton_poi_fused_0", 140, 1, 140, 10), ("aten::long", 0, 0, None, 50)])
-        self.assertRegex(self.tlparse("cost", "x.db", "--by", "op").stdout, r"share +device time +CPU time +with ops inside +calls +op")
+        self.assertRegex(self.tlparse("cost", "x.db", "--by", "op").stdout, r"share +kernel time +CPU time +with ops inside +calls +op")
         # Without device work: the CPU's time.
         trace["traceEvents"] = [event for event in trace["traceEvents"] if event["cat"] in ("user_annotation", "cpu_op")]
         self.write("q.json", json.dumps(trace).encode())

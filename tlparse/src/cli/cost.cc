@@ -23,7 +23,6 @@ constexpr std::pair<std::string_view, CostBy> kQuestions[] = {
 std::string OptionalUs(const std::optional<double>& us) {
   return us ? HumanMicroseconds(*us) : std::string();
 }
-std::string Percent(double share) { return fmt::format("{:.1f} %", share * 100); }
 
 // "3-5" or "4".
 bool ParseSteps(const std::string& text, CostOptions& options) {
@@ -41,51 +40,6 @@ bool ParseSteps(const std::string& text, CostOptions& options) {
   const std::string_view last = dash == text.npos ? first : std::string_view(text).substr(dash + 1);
   return number(first, options.first_step) && number(last, options.last_step) &&
          *options.first_step <= *options.last_step;
-}
-
-// One line; on a terminal as many of its width as it takes.
-void PrintLine(std::string_view text, int indent) {
-  if (Terminal::Out().width > 0) return PrintWrapped(text, indent, indent + 2);
-  std::puts((std::string(static_cast<std::size_t>(indent), ' ') + Printable(text)).c_str());
-}
-
-void PrintKernels(const CostProfile& profile) {
-  if (!profile.kernel_us) {
-    PrintLine(profile.problems.empty()
-                  ? "kernels: none was recorded (on CPUs TORCHINDUCTOR_CPP_ENABLE_KERNEL_PROFILE=1 "
-                    "makes them visible)"
-                  : "kernels: none in what could be read of the file",
-              2);
-  } else {
-    const double us = *profile.kernel_us, joined_us = profile.joined_kernel_us;
-    const std::string whose =
-        !profile.process_id && joined_us == 0 ? "no log of this process says where they are from"
-        : joined_us == us                     ? "all of them kernels of a log or package"
-                          : fmt::format("of which {} belong to a kernel of a log or package",
-                                        HumanMicroseconds(joined_us));
-    PrintLine(fmt::format("kernels {}, {}", HumanMicroseconds(us), whose), 2);
-  }
-  if (!profile.devices.empty()) {
-    const double all_us =
-        profile.device_in_calls_us + profile.device_outside_us + profile.device_unknown_us;
-    const auto part = [&](double us) {
-      return fmt::format("{} ({})", HumanMicroseconds(us), Percent(us / std::max(all_us, 1e-9)));
-    };
-    std::string line =
-        fmt::format("on devices {} enqueued by calls of compiled graphs, {} outside",
-                    part(profile.device_in_calls_us), part(profile.device_outside_us));
-    if (profile.device_unknown_us > 0)
-      line += fmt::format(", {} unknown: the file does not hold their launch or graph call",
-                          part(profile.device_unknown_us));
-    PrintLine(line, 2);
-  }
-  for (const CostProfile::Device& device : profile.devices) {
-    PrintLine(fmt::format("device {}: {}, busy (kernels, copies) {}, idle {} ({})", device.device,
-                          Count(static_cast<std::size_t>(device.kernels), "kernel"),
-                          HumanMicroseconds(device.busy_us), HumanMicroseconds(device.idle_us),
-                          Percent(device.idle_us / std::max(profile.window_us, 1e-9))),
-              2);
-  }
 }
 
 // What the paths have in common up to a '/' is left out.
@@ -266,7 +220,7 @@ void AddSubject(const CostRow& row, CostBy by, std::vector<std::string>& cells) 
       cells.push_back(row.name.empty() ? "(no module was open)" : row.name);
       break;
     case CostBy::kGraph:
-    case CostBy::kOp:
+    case CostBy::kOp:  // kernels that no op enqueued: the reason
       cells.push_back(!row.name.empty()       ? ShortenMiddle(row.name, kLongestText)
                       : row.join_note.empty() ? std::string()
                                               : fmt::format("({})", row.join_note));
@@ -277,11 +231,12 @@ void AddSubject(const CostRow& row, CostBy by, std::vector<std::string>& cells) 
 std::vector<std::string> CostCells(const CostRow& row, const CostColumns& columns) {
   const CostBy by = columns.by;
   std::vector<std::string> cells = {Percent(row.share), HumanMicroseconds(row.share_us)};
+  const bool is_of_none = (by == CostBy::kModule || by == CostBy::kOp) && row.name.empty();
   if (columns.has_cpu) cells.push_back(OptionalUs(row.cpu_us));
   if (by == CostBy::kLine || by == CostBy::kNode || by == CostBy::kOp || by == CostBy::kModule)
-    cells.push_back(HumanMicroseconds(row.inclusive_us));
-  const bool is_no_module = by == CostBy::kModule && row.name.empty();
-  cells.push_back(is_no_module ? std::string() : std::to_string(row.calls));
+    cells.push_back(is_of_none && by == CostBy::kOp ? std::string()
+                                                    : HumanMicroseconds(row.inclusive_us));
+  cells.push_back(is_of_none ? std::string() : std::to_string(row.calls));
   if (by == CostBy::kKernel) {
     cells.push_back(HumanMicroseconds(row.inclusive_us /
                                       static_cast<double>(std::max<std::int64_t>(row.calls, 1))));
@@ -342,7 +297,7 @@ int RunCost(std::span<const std::string> arguments) {
       "module; how much of it is outside compiled graphs, how long devices were idle. A kernel "
       "that fuses several lines: 'inclusive' gives each of them all of its time, 'kernel time' and "
       "'share' divide it. Rows are sorted by share. The heading names the time that is shared: of "
-      "ops and modules, device time if any of them enqueued device work, else CPU time. A kernel "
+      "ops and modules, kernel time if any kernel ran on a device, else CPU time. A kernel "
       "belongs to the module that was open where and when it was enqueued; kernels of a backward "
       "belong to none.",
       "cost");

@@ -13,7 +13,7 @@ TimeName NameOf(CostTime time) {
     case CostTime::kOpsOnCpu:
       return {"ops_on_cpu", "CPU time"};
     case CostTime::kOpsOnDevice:
-      return {"ops_on_device", "device time"};
+      return {"ops_on_device", "kernel time"};
     case CostTime::kModulesOnCpu:
       return {"modules_on_cpu", "CPU time"};
   }
@@ -39,11 +39,14 @@ void WriteProfile(JsonWriter& json, const CostProfile& profile) {
   json.Key("device_in_calls_us").OptionalReal(if_devices(profile.device_in_calls_us));
   json.Key("device_outside_us").OptionalReal(if_devices(profile.device_outside_us));
   json.Key("device_unknown_us").OptionalReal(if_devices(profile.device_unknown_us));
+  json.Key("device_replay_us").OptionalReal(if_devices(profile.device_replay_us));
+  json.Key("wait_us").Real(profile.wait_us).Key("collective_us").Real(profile.collective_us);
   json.Key("problems").BeginArray();
   for (const std::string& problem : profile.problems) json.String(problem);
   json.EndArray().Key("devices").BeginArray();
   for (const CostProfile::Device& device : profile.devices) {
     json.BeginObject().Key("device").Int(device.device).Key("kernels").Int(device.kernels);
+    json.Key("has_own_steps").Bool(device.has_own_steps).Key("window_us").Real(device.window_us);
     json.Key("busy_us").Real(device.busy_us).Key("idle_us").Real(device.idle_us).EndObject();
   }
   json.EndArray().EndObject();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
 #include <string_view>
 
 #include "base/json_writer.h"
@@ -14,6 +15,13 @@ struct TimeName {
   std::string_view name, heading;
 };
 TimeName NameOf(CostTime time);
+
+// "12.5 %"
+std::string Percent(double share);
+// One line; on a terminal as many of its width as it takes.
+void PrintLine(std::string_view text, int indent);
+// The lines on kernels and devices of one profile.
+void PrintKernels(const CostProfile& profile);
 
 // schemas/json/answers/cost.schema.json; `by`: as the flag names it. The first `top` rows.
 JsonWriter CostJson(const CostAnswer& answer, std::string_view by, std::size_t top);

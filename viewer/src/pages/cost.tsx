@@ -105,7 +105,7 @@ function lineView(context: Context): View {
     ...shareColumns(us, totalUs, 'the time of all kernels'),
     { key: 'inclusive', title: 'Inclusive', width: '84px', align: 'right', hint: 'All of the time of each kernel that the line is part of; the time at the left divides it among the lines of a fused kernel', cell: (row) => duration(t.inclusive_us[row]), sort: (row) => t.inclusive_us[row] },
     { key: 'calls', title: 'Kernel calls', width: '84px', align: 'right', cell: (row) => count(t.calls[row]), sort: (row) => t.calls[row] },
-    { key: 'line', title: 'Line', width: 'minmax(130px, 1fr)', about: (row) => `${t.file[row] ?? ''}:${t.line[row] ?? ''}`, cell: (row) => (t.file[row] === null ? <span class="quiet">no line known</span> : <span class="mono">{place(t.file[row], t.line[row])}</span>), sort: (row) => (t.file[row] === null ? null : `${t.file[row]}:${String(t.line[row] ?? 0).padStart(9, '0')}`) },
+    { key: 'line', title: 'Line', width: 'minmax(130px, 1fr)', about: (row) => `${t.file[row] ?? ''}:${t.line[row] ?? ''}`, cell: (row) => (t.file[row] === null ? <span class="quiet">{t.join_note[row] === null ? 'no line known' : `no line known: ${t.join_note[row]}`}</span> : <span class="mono">{place(t.file[row], t.line[row])}</span>), sort: (row) => (t.file[row] === null ? null : `${t.file[row]}:${String(t.line[row] ?? 0).padStart(9, '0')}`) },
     { key: 'code', title: 'Code', width: 'minmax(180px, 3fr)', about: (row) => t.code[row] ?? '', cell: (row) => <code>{shorten(t.code[row] ?? '', 300)}</code>, sort: (row) => t.code[row] },
     { key: 'function', title: 'Function', width: 'minmax(90px, 1fr)', cell: (row) => <code>{shorten(t.function[row] ?? '', 200)}</code>, sort: (row) => t.function[row] },
   ];
@@ -129,16 +129,18 @@ function graphView(context: Context): View {
 
 function opView(context: Context): View {
   const t = context.cost.op;
-  const us = (row: number) => t.self_us[row] ?? 0;
-  const totalUs = t.self_us.reduce<number>((sum, value) => sum + (value ?? 0), 0) + leftOutUs(context.cost, 'op');
+  const hasDevice = t.device_us.some((value) => value !== null);
+  const shared = hasDevice ? t.device_us : t.self_us;
+  const us = (row: number) => shared[row] ?? 0;
+  const totalUs = shared.reduce<number>((sum, value) => sum + (value ?? 0), 0) + leftOutUs(context.cost, 'op');
   const columns: Column<number>[] = [
-    ...shareColumns(us, totalUs, 'the time of all ops on the CPU, each without the ops inside it'),
+    ...shareColumns(us, totalUs, hasDevice ? 'the time of all kernels on devices, each counted for the op that enqueued it' : 'the time of all ops on the CPU, each without the ops inside it'),
     { key: 'inclusive', title: 'With ops inside', width: '104px', align: 'right', cell: (row) => duration(t.inclusive_us[row]), sort: (row) => t.inclusive_us[row] },
     { key: 'calls', title: 'Calls', width: '70px', align: 'right', cell: (row) => count(t.calls[row]), sort: (row) => t.calls[row] },
-    { key: 'device', title: 'Device', width: '84px', align: 'right', hint: 'Time of the device kernels that it queued itself', cell: (row) => (t.device_us[row] === null ? <span class="quiet">–</span> : duration(t.device_us[row])), sort: (row) => t.device_us[row] },
+    { key: 'cpu', title: 'On the CPU', width: '90px', align: 'right', hint: 'Without the ops inside', cell: (row) => (t.self_us[row] === null ? <span class="quiet">–</span> : duration(t.self_us[row])), sort: (row) => t.self_us[row] },
     { key: 'name', title: 'Op', width: 'minmax(180px, 3fr)', about: (row) => t.name[row] ?? '', cell: (row) => <code>{shorten(t.name[row] ?? '', 300)}</code>, sort: (row) => t.name[row] },
   ];
-  return { columns, text: (row) => t.name[row] ?? '', totalUs, rows: t.rows, unit: 'op' };
+  return { columns: columns.filter((column) => hasDevice || column.key !== 'cpu'), text: (row) => t.name[row] ?? '', totalUs, rows: t.rows, unit: 'op' };
 }
 
 function moduleView(context: Context): View {
@@ -174,6 +176,7 @@ function Head({ profile, cost }: { profile: Profile; cost: Cost }) {
   const w = cost.window;
   const windowUs = w.window_us[0] ?? 0;
   const share = (us: number | null) => (windowUs > 0 ? ` (${percent((us ?? 0) / windowUs)})` : '');
+  const ofDevice = (i: number) => ((cost.device.window_us[i] ?? 0) > 0 ? ` (${percent((cost.device.busy_us[i] ?? 0) / cost.device.window_us[i]!)})` : '');
   const unjoined = (w.kernel_us[0] ?? 0) - (w.joined_kernel_us[0] ?? 0);
   return (
     <>
@@ -185,7 +188,7 @@ function Head({ profile, cost }: { profile: Profile; cost: Cost }) {
             <span>
               {' '}
               Device {device}: {plural(cost.device.kernels[i] ?? 0, 'kernel')}, busy {duration(cost.device.busy_us[i])}
-              {share(cost.device.busy_us[i])}, idle {duration(cost.device.idle_us[i])}.
+              {ofDevice(i)}, idle {duration(cost.device.idle_us[i])}{cost.device.has_own_steps[i] === 1 ? `, in ${duration(cost.device.window_us[i])} of its own steps` : ''}.
             </span>
           ))}
         </p>

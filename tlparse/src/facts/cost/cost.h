@@ -38,9 +38,13 @@ struct CostOptions {
 struct CostProfile {
   struct Device {
     std::int64_t device = 0;
-    std::int64_t kernels = 0;
-    double busy_us = 0;  // some kernel or copy ran
-    double idle_us = 0;  // none ran, between the window's ends
+    std::int64_t kernels = 0;  // that ran in that window, wholly or in part
+    // Where the file marks the steps on the device, from the first to the end of the last; else the
+    // profile's window.
+    bool has_own_steps = false;
+    double window_us = 0;
+    double busy_us = 0;  // some kernel or copy ran in that window
+    double idle_us = 0;  // none ran
   };
   std::int64_t id = 0;
   std::string path;
@@ -59,7 +63,7 @@ struct CostProfile {
   double outside_us = 0;  // neither; with unmarked_us some of it may be compiled code too
   // A compile of the process was under way, by its log; nothing: no log.
   std::optional<double> compile_us;
-  // Sum of kernel runs, on all devices and threads; nothing: the profile recorded none.
+  // Sum of the kernel runs that the window enqueued, on all devices and threads; nothing: the profile recorded none.
   std::optional<double> kernel_us;
   double joined_kernel_us = 0;  // of those that belong to a kernel of a log or package
   // Time of kernels on devices by what enqueued them: calls of compiled graphs; something else; not
@@ -67,6 +71,11 @@ struct CostProfile {
   double device_in_calls_us = 0;
   double device_outside_us = 0;
   double device_unknown_us = 0;
+  double device_replay_us = 0;  // of what is left: replays of CUDA graphs outside of such calls
+  // Waits for collectives (wait_tensor) on the CPU, which are no kernels; of the kernels on devices
+  // those of collectives, which wait for other ranks too.
+  double wait_us = 0;
+  double collective_us = 0;
   std::optional<std::int64_t> process_id;  // that was measured; nothing: no log of it
   std::vector<std::string> problems;       // what is missing in the file: cut, damaged
   std::vector<Device> devices;

@@ -125,6 +125,69 @@ Result<std::vector<CostProfile>> Profiles(Database& database, const CostOptions&
   }
 }
 
+// When the steps ran on a device, if the file marks them there.
+Result<std::optional<Interval>> StepsOnDevice(Database& database, const CostProfile& profile,
+                                              std::int64_t device) {
+  if (profile.steps == 0) return std::optional<Interval>();
+  ASSIGN_OR_RETURN(Statement steps,
+                   database.Prepare("SELECT min(start_ns), max(start_ns + duration_ns) "
+                                    "FROM annotation_row WHERE profile_id = ?1 AND device = ?2 "
+                                    "AND step BETWEEN ?3 AND ?4"));
+  steps.Bind(1, profile.id);
+  steps.Bind(2, device);
+  steps.Bind(3, *profile.first_step);
+  steps.Bind(4, *profile.last_step);
+  ASSIGN_OR_RETURN(const bool has_row, steps.Step());
+  if (!has_row || steps.IsNull(0)) return std::optional<Interval>();
+  return std::optional(Interval(steps.Int(0), steps.Int(1)));
+}
+
+// What a device ran, in the time of its own steps, or else in that of the profile's.
+Result<CostProfile::Device> DeviceIn(Database& database, const CostProfile& profile,
+                                     std::int64_t index) {
+  CostProfile::Device device;
+  device.device = index;
+  ASSIGN_OR_RETURN(const std::optional<Interval> own, StepsOnDevice(database, profile, index));
+  device.has_own_steps = own.has_value();
+  const auto [start_ns, end_ns] = own.value_or(Interval(profile.start_ns, profile.end_ns));
+  ASSIGN_OR_RETURN(Statement work,
+                   database.Prepare("SELECT start_ns, start_ns + duration_ns, 1 "
+                                    "FROM kernel_run_row WHERE profile_id = ?1 AND device = ?2 "
+                                    "UNION ALL SELECT start_ns, start_ns + duration_ns, 0 "
+                                    "FROM device_copy_row WHERE profile_id = ?1 AND device = ?2"));
+  work.Bind(1, profile.id);
+  work.Bind(2, index);
+  std::vector<Interval> busy;
+  while (true) {
+    ASSIGN_OR_RETURN(const bool has_row, work.Step());
+    if (!has_row) break;
+    const std::int64_t from = std::max(work.Int(0), start_ns), to = std::min(work.Int(1), end_ns);
+    if (from >= to && !(work.Int(0) == work.Int(1) && from == to)) continue;
+    device.kernels += work.Int(2);
+    busy.emplace_back(from, to);
+  }
+  device.window_us = static_cast<double>(end_ns - start_ns) / 1e3;
+  device.busy_us = UnionUs(busy);
+  device.idle_us = device.window_us - device.busy_us;
+  return device;
+}
+
+// Every device that the file has work of: one that ran nothing in the window was idle.
+Result<void> FillDevices(Database& database, CostProfile& profile) {
+  ASSIGN_OR_RETURN(
+      Statement devices,
+      database.Prepare("SELECT device FROM kernel_run_row WHERE profile_id = ?1 "
+                       "AND device IS NOT NULL UNION SELECT device FROM device_copy_row "
+                       "WHERE profile_id = ?1 AND device IS NOT NULL ORDER BY 1"));
+  devices.Bind(1, profile.id);
+  while (true) {
+    ASSIGN_OR_RETURN(const bool has_row, devices.Step());
+    if (!has_row) return {};
+    ASSIGN_OR_RETURN(const CostProfile::Device device, DeviceIn(database, profile, devices.Int(0)));
+    profile.devices.push_back(device);
+  }
+}
+
 Result<void> FillTimes(Database& database, CostProfile& profile) {
   ASSIGN_OR_RETURN(
       Statement calls,
@@ -152,32 +215,7 @@ Result<void> FillTimes(Database& database, CostProfile& profile) {
   const double both_us = UnionUs(compiled);
   profile.unmarked_us = both_us - profile.compiled_us;
   profile.outside_us = profile.window_us - both_us;
-  ASSIGN_OR_RETURN(
-      Statement devices,
-      database.Prepare("SELECT device, count(*) FROM kernel_run_row WHERE profile_id = ?1 "
-                       "AND device IS NOT NULL AND start_ns BETWEEN ?2 AND ?3 GROUP BY device"));
-  devices.Bind(1, profile.id);
-  devices.Bind(2, profile.start_ns);
-  devices.Bind(3, profile.end_ns);
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, devices.Step());
-    if (!has_row) return {};
-    CostProfile::Device device;
-    device.device = devices.Int(0);
-    device.kernels = devices.Int(1);
-    ASSIGN_OR_RETURN(
-        Statement work,
-        database.Prepare("SELECT start_ns, start_ns + duration_ns "
-                         "FROM kernel_run_row WHERE profile_id = ?1 AND device = ?2 "
-                         "UNION ALL SELECT start_ns, start_ns + duration_ns "
-                         "FROM device_copy_row WHERE profile_id = ?1 AND device = ?2"));
-    work.Bind(1, profile.id);
-    work.Bind(2, device.device);
-    ASSIGN_OR_RETURN(std::vector<Interval> busy, Intervals(work, profile));
-    device.busy_us = UnionUs(busy);
-    device.idle_us = profile.window_us - device.busy_us;
-    profile.devices.push_back(device);
-  }
+  return FillDevices(database, profile);
 }
 
 // Compiles of the measured process, and the phases of them that have times: a lazy backward is
@@ -202,6 +240,22 @@ Result<void> FillCompileTime(Database& database, CostProfile& profile) {
   return {};
 }
 
+// Waits on the CPU in which another thread's collective ends; they are ops, and in generated code
+// external kernels.
+Result<void> FillWaits(Database& database, CostProfile& profile) {
+  ASSIGN_OR_RETURN(Statement rows,
+                   database.Prepare("SELECT total(o.duration_ns) / 1e3 FROM op_run_row o "
+                                    "JOIN text_row t ON t.id = o.name_id "
+                                    "WHERE o.profile_id = ?1 AND o.start_ns >= ?2 "
+                                    "AND o.start_ns < ?3 AND t.text LIKE '%::wait_tensor'"));
+  rows.Bind(1, profile.id);
+  rows.Bind(2, profile.start_ns);
+  rows.Bind(3, profile.end_ns);
+  ASSIGN_OR_RETURN(const bool has_row, rows.Step());
+  if (has_row) profile.wait_us = rows.Real(0);
+  return {};
+}
+
 Result<void> FillKernelTimes(Database& database, CostProfile& profile) {
   ASSIGN_OR_RETURN(
       Statement rows,
@@ -209,8 +263,11 @@ Result<void> FillKernelTimes(Database& database, CostProfile& profile) {
                        " SELECT sum(us), total(us) FILTER (WHERE kernel_id IS NOT NULL), "
                        "total(us) FILTER (WHERE device IS NOT NULL AND is_in_call), "
                        "total(us) FILTER (WHERE device IS NOT NULL "
-                       "AND NOT is_in_call AND is_unknown IS NOT 1), "
-                       "total(us) FILTER (WHERE device IS NOT NULL AND is_unknown) FROM cost"));
+                       "AND NOT is_in_call AND is_unknown IS NOT 1 AND is_replay IS NOT 1), "
+                       "total(us) FILTER (WHERE device IS NOT NULL AND is_unknown), "
+                       "total(us) FILTER (WHERE device IS NOT NULL AND is_replay), "
+                       "total(us) FILTER (WHERE device IS NOT NULL AND (t.text LIKE 'nccl%' "
+                       "OR t.text LIKE 'rccl%')) FROM cost JOIN text_row t ON t.id = name_id"));
   ASSIGN_OR_RETURN(const bool has_row, rows.Step());
   if (!has_row) return {};
   profile.kernel_us = rows.OptionalReal(0);
@@ -218,7 +275,9 @@ Result<void> FillKernelTimes(Database& database, CostProfile& profile) {
   profile.device_in_calls_us = rows.Real(2);
   profile.device_outside_us = rows.Real(3);
   profile.device_unknown_us = rows.Real(4);
-  return {};
+  profile.device_replay_us = rows.Real(5);
+  profile.collective_us = rows.Real(6);
+  return FillWaits(database, profile);
 }
 
 // What the import found missing in the file.

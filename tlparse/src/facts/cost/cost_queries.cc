@@ -7,15 +7,18 @@
 namespace tlparse {
 namespace {
 
-// Work of a device counts where it was queued.
+// Work of a device counts where it was queued. What waits for a collective on the CPU is no kernel.
 constexpr char kKernelSql[] =
     ", unknown AS MATERIALIZED (SELECT id FROM text_row WHERE text IN ('{}', '{}', '{}')), "
+    "replay AS MATERIALIZED (SELECT id FROM text_row WHERE text = '{}'), "
+    "wait AS MATERIALIZED (SELECT id FROM text_row WHERE text LIKE '%wait_tensor%'), "
     "cost AS MATERIALIZED (SELECT w.rank, w.launch, l.kernel_id, s.graph_id, "
     "s.compile_id, r.name_id, r.device, count(*) AS calls, sum(r.duration_ns / 1e3) AS us, "
     "min(r.grid_id) AS grid_id, min(r.block_id) AS block_id, min(l.note_id) AS note_id, "
     "min(e.name_id) AS region_id, min(CASE WHEN y.kind = 0 THEN y.name_id END) AS key_id, "
     "min(o.file_id) AS file_id, l.slice_id IS NOT NULL AS is_in_call, l.slice_id IS NULL "
-    "AND l.note_id IN (SELECT id FROM unknown) AS is_unknown "
+    "AND l.note_id IN (SELECT id FROM unknown) AS is_unknown, l.slice_id IS NULL "
+    "AND l.note_id IN (SELECT id FROM replay) AS is_replay "
     "FROM win w JOIN kernel_run_row r ON r.profile_id = w.profile_id "
     "LEFT JOIN kernel_run_link_row l ON l.kernel_run_id = r.id "
     "LEFT JOIN compiled_slice_link_row s ON s.slice_id = l.slice_id "
@@ -24,8 +27,10 @@ constexpr char kKernelSql[] =
     "LEFT JOIN op_run_row o ON o.id = l.launch_op_id "
     "WHERE coalesce(l.enqueued_ns, r.start_ns) >= w.start_ns "
     "AND coalesce(l.enqueued_ns, r.start_ns) < w.end_ns "
+    "AND (r.device IS NOT NULL OR r.name_id NOT IN (SELECT id FROM wait)) "
     "GROUP BY w.rank, w.launch, l.kernel_id, s.graph_id, "
-    "r.device, is_in_call, is_unknown, CASE WHEN l.kernel_id IS NULL THEN r.name_id END, "
+    "r.device, is_in_call, is_unknown, is_replay, CASE WHEN l.kernel_id IS NULL THEN r.name_id "
+    "END, "
     "CASE WHEN l.kernel_id IS NULL THEN l.note_id END, "
     "CASE WHEN l.kernel_id IS NULL THEN e.name_id END, CASE WHEN l.kernel_id IS NULL "
     "AND y.kind = 0 THEN y.name_id END, CASE WHEN l.kernel_id IS NULL THEN o.file_id END)";
@@ -96,16 +101,36 @@ constexpr char kByGraph[] =
     "ORDER BY direction IS NULL, share_us DESC, graph_id) = 1 THEN all_us END AS compile_us "
     "FROM call ORDER BY share_us DESC, label, graph_id";
 
-// Ops share the time of the devices where any of them enqueued device work, else that of the CPU.
+// Ops share the time of the devices where any kernel ran there, else that of the CPU. Kernels that no
+// op enqueued have a row for each reason.
 constexpr char kByOp[] =
-    ", op AS MATERIALIZED ("
-    "SELECT o.name_id, count(*) AS calls, sum(o.duration_ns / 1e3) AS inclusive_us, "
-    "sum(l.self_ns / 1e3) AS cpu_us, sum(l.device_ns / 1e3) AS device_us "
+    ", replay AS MATERIALIZED (SELECT DISTINCT d.profile_id, d.correlation FROM win w "
+    "JOIN device_launch_row d ON d.profile_id = w.profile_id JOIN text_row t ON t.id = d.name_id "
+    "WHERE t.text LIKE '%GraphLaunch%'), "
+    "ran AS MATERIALIZED (SELECT o.name_id, CASE WHEN o.id IS NOT NULL THEN NULL "
+    "WHEN p.correlation IS NOT NULL THEN '{0}' WHEN n.text = '{1}' THEN n.text "
+    "WHEN l.enqueued_ns IS NULL THEN '{2}' "
+    "ELSE 'no op was open where it was enqueued' END AS note, "
+    "count(*) AS kernels, sum(r.duration_ns / 1e3) AS us "
+    "FROM win w JOIN kernel_run_row r ON r.profile_id = w.profile_id AND r.device IS NOT NULL "
+    "LEFT JOIN kernel_run_link_row l ON l.kernel_run_id = r.id "
+    "LEFT JOIN op_run_row o ON o.id = l.launch_op_id LEFT JOIN text_row n ON n.id = l.note_id "
+    "LEFT JOIN replay p ON p.profile_id = r.profile_id AND p.correlation = r.correlation "
+    "WHERE coalesce(l.enqueued_ns, r.start_ns) >= w.start_ns "
+    "AND coalesce(l.enqueued_ns, r.start_ns) < w.end_ns GROUP BY 1, 2), "
+    "op AS MATERIALIZED (SELECT o.name_id, count(*) AS calls, "
+    "sum(o.duration_ns / 1e3) AS inclusive_us, sum(l.self_ns / 1e3) AS cpu_us "
     "FROM win w JOIN op_run_row o ON o.profile_id = w.profile_id AND o.start_ns >= w.start_ns "
     "AND o.start_ns < w.end_ns LEFT JOIN op_run_link_row l ON l.op_run_id = o.id "
-    "GROUP BY o.name_id) SELECT t.text AS name, op.*, CASE WHEN (SELECT count(device_us) "
-    "FROM op) > 0 THEN coalesce(device_us, 0) ELSE cpu_us END AS share_us "
-    "FROM op JOIN text_row t ON t.id = op.name_id ORDER BY share_us DESC, cpu_us DESC, name";
+    "GROUP BY o.name_id), one AS (SELECT count(*) > 0 AS has_device FROM ran) "
+    "SELECT t.text AS name, op.calls, op.inclusive_us, op.cpu_us, ran.us AS device_us, "
+    "CASE WHEN has_device THEN coalesce(ran.us, 0) ELSE cpu_us END AS share_us, "
+    "NULL AS join_note FROM one CROSS JOIN op JOIN text_row t ON t.id = op.name_id "
+    "LEFT JOIN ran ON ran.name_id = op.name_id "
+    "UNION ALL SELECT t.text, ran.kernels, 0, NULL, ran.us, ran.us, ran.note "
+    "FROM ran LEFT JOIN text_row t ON t.id = ran.name_id "
+    "WHERE ran.name_id IS NULL OR ran.name_id NOT IN (SELECT name_id FROM op) "
+    "ORDER BY share_us DESC, cpu_us DESC, name, join_note";
 
 // The rule is in schemas/sql/inputs/module.sql.
 constexpr char kByModule[] =
@@ -143,7 +168,7 @@ std::string WindowSql(const std::vector<CostProfile>& profiles) {
 
 std::string KernelCostSql(const std::vector<CostProfile>& profiles) {
   return WindowSql(profiles) + fmt::format(fmt::runtime(kKernelSql), kLaunchNotInProfile,
-                                           kLaunchNotInLog, kCallNotInProfile);
+                                           kLaunchNotInLog, kCallNotInProfile, kGraphReplay);
 }
 
 std::string CostSql(CostBy by, const std::vector<CostProfile>& profiles) {
@@ -161,7 +186,8 @@ std::string CostSql(CostBy by, const std::vector<CostProfile>& profiles) {
     case CostBy::kOp:
       break;
   }
-  return WindowSql(profiles) + kByOp;
+  return WindowSql(profiles) +
+         fmt::format(fmt::runtime(kByOp), kGraphReplay, kLaunchNotInLog, kLaunchNotInProfile);
 }
 
 }  // namespace tlparse

@@ -132,7 +132,9 @@ Result<void> Joiner::LoadItems() {
 
 Result<void> Joiner::LoadLaunches() {
   ASSIGN_OR_RETURN(Statement rows,
-                   database_.Prepare("SELECT correlation, coalesce(thread_id, 0), start_ns "
+                   database_.Prepare("SELECT correlation, coalesce(thread_id, 0), start_ns, "
+                                     "name_id IN (SELECT id FROM text_row "
+                                     "WHERE text LIKE '%GraphLaunch%') "
                                      "FROM device_launch_row WHERE profile_id = ?"));
   rows.Bind(1, profile_id_);
   while (true) {
@@ -140,7 +142,7 @@ Result<void> Joiner::LoadLaunches() {
     if (!has_row) break;
     const std::size_t index = launches_.size();
     RETURN_IF_ERROR(launch_of_.Add(rows.Int(0), index));
-    RETURN_IF_ERROR(launches_.Push({rows.Int(2)}));
+    RETURN_IF_ERROR(launches_.Push({rows.Int(2), rows.Int(3) != 0}));
     RETURN_IF_ERROR(AddItem(Item::kLaunch, rows.Int(1), rows.Int(2), rows.Int(2), index));
   }
   launch_of_.Sort();

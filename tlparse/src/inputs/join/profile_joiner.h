@@ -109,6 +109,7 @@ inline std::string_view FileNoteOf(const Run& run) {
 }
 struct Launch {
   std::int64_t start;
+  bool is_replay = false;  // of a CUDA or HIP graph
   std::int32_t call = kNone, child = kNone, op = kNone, slice = kNone;
 };
 struct DeviceKernel {

@@ -124,13 +124,14 @@ Result<void> Joiner::JoinDeviceKernels() {
 Result<void> Joiner::JoinDeviceKernel(const DeviceKernel& kernel) {
   std::int32_t call = kNone, child = kNone, op = kNone, slice = kNone;
   std::optional<std::int64_t> enqueued;
-  bool has_launch = false;
+  bool has_launch = false, is_replay = false;
   if (const auto found = kernel.correlation ? launch_of_.First(*kernel.correlation) : std::nullopt;
       found) {
     const Launch& launch = launches_[*found];
     call = launch.call, child = launch.child, op = launch.op, slice = launch.slice;
     enqueued = launch.start;
     has_launch = true;
+    is_replay = launch.is_replay;
   }
   if (op == kNone && kernel.external_id) {
     if (const auto found = op_of_.First(*kernel.external_id); found) {
@@ -158,8 +159,9 @@ Result<void> Joiner::JoinDeviceKernel(const DeviceKernel& kernel) {
   const std::string_view file_note =
       launched_by == nullptr ? std::string_view() : FileNoteOf(*launched_by);
   const std::string_view note =
-      is_joined            ? std::string_view()
-      : !file_note.empty() ? file_note
+      is_joined                                   ? std::string_view()
+      : is_replay && call == kNone && op == kNone ? kGraphReplay
+      : !file_note.empty()                        ? file_note
       : has_launch ? WhyNoKernel(call, op == kNone ? nullptr : &runs_[static_cast<std::size_t>(op)])
                    : kLaunchNotInProfile;
   return WriteKernelLink({.kernel_run_id = kernel.id,

@@ -87,6 +87,10 @@ void ReadArgument(std::string_view key, od::value& value, KinetoEvent& event) {
       if (key == "device") event.device = IntOf(value);
       if (key == "stream") event.stream = IntOf(value);
       return;
+    case 9:
+      if (key == "Task Type") event.task_type = TextOf(value);
+      if (key == "Stream Id") event.stream = IntOf(value);
+      return;
     case 8:
       if (key == "CallFrom") event.called_from = TextOf(value);
       return;

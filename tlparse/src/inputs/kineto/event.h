@@ -39,6 +39,7 @@ struct KinetoEvent {
   std::string_view metadata_name;  // "name" of a metadata event
   std::string_view collective;     // "Collective name"
   std::string_view group_name;
+  std::string_view task_type;  // "Task Type", of an NPU
   std::string_view dtype;
   std::optional<std::int64_t> group_size;
   std::optional<std::int64_t> sequence_in_group;  // "Seq"

@@ -44,7 +44,27 @@ bool Queues(std::string_view name) {
 // Of one file, in memory.
 constexpr std::size_t kMostCollectives = 100'000;
 
+// Device work: of CUDA, ROCm and XPU; of MTIA and Gaudi; of Ascend's NPU, whose events have a task
+// type instead of a category.
+bool IsKernelCategory(const KinetoEvent& event) {
+  const std::string_view category = event.category;
+  return EqualsIgnoringCase(category, "kernel") || category == "mtia_ccp_events" ||
+         category == "hpu_op" || category == "collective_comm" ||
+         (category.empty() && !event.task_type.empty());
+}
+
+// Of symm_mem the ops that all ranks of a group must call.
+bool IsSymmetricCollective(std::string_view name) {
+  if (!name.starts_with("symm_mem::")) return false;
+  for (const std::string_view word :
+       {"all_reduce", "all_gather", "reduce_scatter", "all_to_all", "broadcast", "barrier"}) {
+    if (name.find(word) != name.npos) return true;
+  }
+  return false;
+}
+
 bool IsCollectiveOp(std::string_view name) {
+  if (IsSymmetricCollective(name)) return true;
   if (name.starts_with("c10d::")) return name != "c10d::monitored_barrier_";
   return (name.starts_with("_c10d_functional::") || name.starts_with("c10d_functional::")) &&
          name.find("wait_tensor") == name.npos;
@@ -69,7 +89,7 @@ void KinetoFile::TakeSlice(const KinetoEvent& event, const EventScanner::Item& i
     return TakeCpuSlice(event, false);
   }
   if (category == "user_annotation") return TakeCpuSlice(event, true);
-  if (EqualsIgnoringCase(category, "kernel")) {
+  if (IsKernelCategory(event)) {
     has_profile_events_ = true;
     return TakeDeviceSlice(event, true);
   }
@@ -84,11 +104,17 @@ void KinetoFile::TakeSlice(const KinetoEvent& event, const EventScanner::Item& i
     return TakeLaunch(event);
   }
   if (category == "python_function") return TakeFrame(event);
+  if (category.ends_with("_runtime") || category.ends_with("_driver")) return TakeLaunch(event);
   if (category == "overhead" || category == "cuda_sync" || category == "Trace" ||
       category == "python" || category == "gpu_sync") {
     return Count(left_out_, category);
   }
   Count(unknown_, category.empty() ? "(none)" : category);
+  // Work of another accelerator: it counts, under its own name.
+  if (event.device || event.stream) {
+    has_profile_events_ = true;
+    TakeDeviceSlice(event, true);
+  }
 }
 
 std::optional<std::int64_t> KinetoFile::ThreadId(const KinetoEvent& event) {

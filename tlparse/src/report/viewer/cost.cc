@@ -40,11 +40,14 @@ void AddWindow(const CostAnswer& answer, std::int64_t origin_us, ChunkWriter& wr
     writer.AddReal(profile.joined_kernel_us);
     AddReal(writer, profile.compile_us);
   }
-  writer.BeginTable("device", {"device", "kernels", "busy_us", "idle_us"}, {});
+  writer.BeginTable("device",
+                    {"device", "kernels", "has_own_steps", "window_us", "busy_us", "idle_us"}, {});
   for (const CostProfile& profile : answer.profiles) {
     for (const CostProfile::Device& device : profile.devices) {
       writer.AddNumber(device.device);
       writer.AddNumber(device.kernels);
+      writer.AddNumber(device.has_own_steps ? 1 : 0);
+      writer.AddReal(device.window_us);
       writer.AddReal(device.busy_us);
       writer.AddReal(device.idle_us);
     }
@@ -77,6 +80,7 @@ void AddLine(const CostRow& row, ChunkWriter& writer) {
   writer.AddText(OptionalText(row.file));
   writer.AddText(OptionalText(row.function));
   writer.AddText(OptionalText(row.name));
+  writer.AddText(OptionalText(row.join_note));
 }
 
 void AddGraph(const CostRow& row, ChunkWriter& writer) {
@@ -96,7 +100,7 @@ void AddOp(const CostRow& row, ChunkWriter& writer) {
   writer.AddReal(row.inclusive_us);
   AddReal(writer, row.cpu_us);
   AddReal(writer, row.device_us);
-  writer.AddText(row.name);
+  writer.AddText(row.name.empty() ? fmt::format("({})", row.join_note) : row.name);
 }
 
 void AddModule(const CostRow& row, ChunkWriter& writer) {
@@ -126,7 +130,7 @@ const std::vector<Question>& Questions() {
       {CostBy::kLine,
        "line",
        {"line", "calls", "inclusive_us", "share_us"},
-       {"file", "function", "code"},
+       {"file", "function", "code", "join_note"},
        AddLine},
       {CostBy::kGraph,
        "graph",
@@ -163,8 +167,8 @@ void AddTables(const std::vector<CostAnswer>& answers, std::int64_t most, ChunkW
         question.add(answer.rows[i], writer);
       } else {
         ++rest.rows;
-        const CostRow& row = answer.rows[i];  // the page's share
-        rest.us += question.by == CostBy::kOp ? row.cpu_us.value_or(row.share_us) : row.share_us;
+        const CostRow& row = answer.rows[i];
+        rest.us += row.share_us;
       }
     }
     if (rest.rows > 0) left_out.push_back(rest);
