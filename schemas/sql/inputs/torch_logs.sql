@@ -5,14 +5,16 @@ CREATE TABLE torch_log_line_row (
   profile_id INTEGER NOT NULL REFERENCES profile(id),
   line INTEGER NOT NULL,          -- 1-based, in the file
   level TEXT NOT NULL,            -- V, I, W, E, C, D
-  local_time TEXT NOT NULL,       -- as in the text: month, day and time of day of the process's zone, 1122 19:30:29.099000
-  pid INTEGER NOT NULL,           -- as in the text: process, or thread
+  local_time TEXT NOT NULL,       -- as in the text: month, day and time of day of the process's zone, 1122 19:30:29.099000; '': the line has no
+                                  -- prefix, as the warning at the recompile limit may
+  pid INTEGER NOT NULL,           -- as in the text: process, or thread; 0: the line has no prefix
   rank INTEGER,                   -- of a "[rankN]:" that torchrun put before the line
   source_file_id INTEGER NOT NULL REFERENCES text_row(id),
   source_line INTEGER NOT NULL,
   label_id INTEGER REFERENCES text_row(id),    -- compile as in the text: 0/0, !1/0/0; NULL: the line names none
   attempt INTEGER,                -- the 1 of [0/0_1]; NULL: the line names no compile
-  artifact_id INTEGER NOT NULL REFERENCES text_row(id), -- fusion, perf_hints, cudagraphs, output_code, …
+  artifact_id INTEGER NOT NULL REFERENCES text_row(id), -- fusion, perf_hints, recompiles, …;
+                                  -- recompile_limit: the warning at the limit, which names none
   text TEXT NOT NULL              -- the rest of the line
 ) STRICT;
 
@@ -33,3 +35,38 @@ CREATE VIEW fusion_refusal AS
     substr(l.text, 13 + instr(substr(l.text, 13), ': ') + 1) AS reason, l.line
   FROM torch_log_line l
   WHERE l.artifact = 'fusion' AND l.text LIKE 'cannot fuse % with %: %';
+
+-- Recompiles as the text tells them: one row per guard that failed, or per warning at the recompile limit (is_refused = 1).
+CREATE VIEW torch_log_recompile AS
+  WITH part AS (
+    SELECT l.*, ltrim(l.text) AS bare,
+      max(CASE WHEN l.text LIKE 'Recompiling function %' OR l.text LIKE 'torch.\_dynamo hit config.%' ESCAPE '\' THEN l.line END)
+        OVER (PARTITION BY l.profile_id, l.pid, l.label, l.artifact ORDER BY l.line) AS head_line
+    FROM torch_log_line l WHERE l.artifact IN ('recompiles', 'recompiles_verbose', 'recompile_limit')),
+  head AS (
+    SELECT profile_id, line, rtrim(substr(text, 22 + instr(substr(text, 22), ' in ') + 3), '0123456789') AS place,
+      substr(text, 22, instr(substr(text, 22), ' in ') - 1) AS function, substr(text, 22 + instr(substr(text, 22), ' in ') + 3) AS whole
+    FROM part WHERE text LIKE 'Recompiling function %'
+    UNION ALL SELECT p.profile_id, p.head_line, rtrim(rtrim(substr(p.bare, instr(p.bare, ''' (') + 3), ')'), '0123456789'),
+      substr(p.bare, 12, instr(p.bare, ''' (') - 12), rtrim(substr(p.bare, instr(p.bare, ''' (') + 3), ')')
+    FROM part p WHERE p.artifact = 'recompile_limit' AND p.bare LIKE 'function: %'),
+  said AS (
+    SELECT p.*, CASE WHEN p.artifact = 'recompile_limit' THEN substr(p.bare, 14) ELSE substr(p.bare, 3) END AS reason
+    FROM part p WHERE p.head_line IS NOT NULL AND (p.bare LIKE 'last reason: %' OR (p.artifact <> 'recompile_limit' AND p.bare LIKE '- %')))
+  SELECT s.id, s.profile_id, s.rank, s.process_id, s.line, s.label, h.function, rtrim(h.place, ':') AS file,
+    CAST(substr(h.whole, length(h.place) + 1) AS INTEGER) AS function_line,
+    CASE WHEN s.reason GLOB '[0-9!]*/*: *' THEN substr(s.reason, 1, instr(s.reason, ': ') - 1) END AS prior_label, s.reason,
+    CASE WHEN s.reason GLOB '[0-9!]*/*: *' THEN substr(s.reason, instr(s.reason, ': ') + 2) ELSE s.reason END AS guard,
+    (SELECT m.text FROM part m WHERE m.profile_id = s.profile_id AND m.line = s.head_line) AS message, s.artifact = 'recompile_limit' AS is_refused
+  FROM said s LEFT JOIN head h ON h.profile_id = s.profile_id AND h.line = s.head_line;
+
+-- Graph breaks as the text tells them: one row per "Graph break …" line, with the reason of the lines below it.
+CREATE VIEW torch_log_graph_break AS
+  WITH part AS (
+    SELECT l.*, max(CASE WHEN l.text LIKE 'Graph break%' THEN l.line END)
+      OVER (PARTITION BY l.profile_id, l.pid, l.label ORDER BY l.line) AS head_line
+    FROM torch_log_line l WHERE l.artifact = 'graph_breaks')
+  SELECT h.id, h.profile_id, h.rank, h.process_id, h.line, h.label, h.text AS message,
+    (SELECT min(ltrim(substr(r.text, instr(r.text, ':') + 1))) FROM part r
+     WHERE r.profile_id = h.profile_id AND r.head_line = h.line AND (r.text LIKE 'Reason:%' OR r.text LIKE '%Graph Break Reason:%')) AS reason
+  FROM part h WHERE h.line = h.head_line;

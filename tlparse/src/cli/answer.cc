@@ -4,6 +4,7 @@
 #include <openssl/evp.h>
 
 #include "cli/command.h"
+#include "cli/not_looked_for.h"
 #include "facts/job/participants.h"
 
 namespace tlparse {
@@ -70,10 +71,13 @@ std::string CellText(const Statement& statement, int column) {
   }
 }
 
-int PrintRowsAsJson(Statement statement, std::string_view name, const AddMembers& add) {
+int PrintRowsAsJson(Statement statement, std::string_view name, const AddMembers& add,
+                    const std::optional<std::string>& not_looked_for) {
   JsonWriter json;
   json.BeginObject().Key(name);
   if (Result<void> rows = RowsToJson(statement, json, add); !rows) return ReportError(rows.error());
+  if (not_looked_for && !not_looked_for->empty())
+    json.Key("not_looked_for").String(*not_looked_for);
   json.EndObject();
   PrintJson(json);
   return kExitDone;
@@ -115,6 +119,11 @@ Result<void> RunFilter::Bind(Database& database, int index, Statement& statement
 Result<std::optional<std::int64_t>> RunFilter::RunId(Database& database) const {
   if (!name_) return std::nullopt;
   return FindRun(database, *name_);
+}
+
+Result<std::string> RunFilter::WhyNone(Database& database, std::string_view of_torch_logs) const {
+  ASSIGN_OR_RETURN(const std::optional<std::int64_t> run_id, RunId(database));
+  return NotLookedFor(database, run_id, of_torch_logs);
 }
 
 Table RunFilter::MakeTable(std::vector<Table::Column> columns) const {
@@ -159,7 +168,9 @@ int RunRowsAnswer(const RowsAnswer& answer, std::span<const std::string> argumen
       add = [&](const Statement& row, JsonWriter& json) {
         return answer.add(*database, row, json);
       };
-    return PrintRowsAsJson(std::move(*rows), answer.member, add);
+    const Result<std::string> why_none = run.WhyNone(*database, answer.of_torch_logs);
+    if (!why_none) return ReportError(why_none.error());
+    return PrintRowsAsJson(std::move(*rows), answer.member, add, *why_none);
   }
   if (Result<void> printed = answer.print(*database, *rows, run); !printed)
     return ReportError(printed.error());

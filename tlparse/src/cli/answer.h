@@ -25,7 +25,8 @@ Result<void> RowsToJson(Statement& statement, JsonWriter& json, const AddMembers
 std::string CellText(const Statement& statement, int column);
 
 // {"<name>": [rows…]} to standard output.
-int PrintRowsAsJson(Statement statement, std::string_view name, const AddMembers& add = {});
+int PrintRowsAsJson(Statement statement, std::string_view name, const AddMembers& add = {},
+                    const std::optional<std::string>& not_looked_for = {});
 
 // --json and the database argument that every answer takes.
 struct AnswerArguments {
@@ -42,6 +43,8 @@ class RunFilter {
   // Binds parameter `index` to the run's id (NULL: all runs), and the next one to the launch's
   // ordinal (NULL: all). kNotFound, with a list of those that exist, if there is none of that name.
   Result<void> Bind(Database& database, int index, Statement& statement);
+  // Of the run's id; its inputs, if the answer is empty: see NotLookedFor.
+  Result<std::string> WhyNone(Database& database, std::string_view of_torch_logs) const;
   bool has_launch() const { return launch_.has_value(); }
   // The run's id; nothing: all runs.
   Result<std::optional<std::int64_t>> RunId(Database& database) const;
@@ -69,6 +72,9 @@ struct RowsAnswer {
   Result<void> (*print)(Database& database, Statement& rows, const RunFilter& runs);
   // Members of the JSON of a row beyond its columns; may be null.
   Result<void> (*add)(Database& database, const Statement& row, JsonWriter& json) = nullptr;
+  // What to say of text of TORCH_LOGS where the answer is empty and no log was looked through
+  // (NotLookedFor): printed, and the member "not_looked_for" of the document.
+  const char* of_torch_logs = "";
 };
 int RunRowsAnswer(const RowsAnswer& answer, std::span<const std::string> arguments);
 

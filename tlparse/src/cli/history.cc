@@ -42,6 +42,9 @@ constexpr char kCompilesQuery[] =
     "AND ifnull(?2, 9223372036854775807) AND (?3 IS NULL OR n.ordinal = ?3) "
     "ORDER BY h.run_id, h.start_time_us IS NULL, h.start_time_us, h.rank, h.compile_id";
 
+constexpr char kElsewhereInText[] =
+    "of its text of TORCH_LOGS see 'tlparse recompiles' and the view torch_log_graph_break";
+
 std::string Time(const Statement& row, int column) {
   if (row.IsNull(column)) return "";
   const std::int64_t us = row.Int(column);
@@ -151,7 +154,8 @@ Result<void> PrintHistory(Database& database, Statement& row, const RunFilter& r
                      std::move(cells));
   }
   if (table.empty()) {
-    std::puts("no compiles in this database");
+    ASSIGN_OR_RETURN(const std::string why_none, runs.WhyNone(database, kElsewhereInText));
+    std::puts(why_none.empty() ? "no compiles in this database" : why_none.c_str());
   } else {
     table.Print();
   }
@@ -178,7 +182,7 @@ int RunHistory(std::span<const std::string> arguments) {
       {"history",
        "The compiles in order of time: when, how long by phase, status, graph breaks, recompiles "
        "and why, caches; with profiles how often each was called, and how long it ran.",
-       kCompilesQuery, "compiles", &PrintHistory, &AddGuardsInWords},
+       kCompilesQuery, "compiles", &PrintHistory, &AddGuardsInWords, kElsewhereInText},
       arguments);
 }
 

@@ -104,6 +104,7 @@ Result<void> FindCacheCauses(FindingContext& context);
 void AddSameKeys(FindingContext& context);  // part of the latter
 Result<void> FindRecompiles(FindingContext& context);
 Result<void> FindGraphBreaks(FindingContext& context);
+Result<void> FindInTorchLogs(FindingContext& context);  // of processes without a log
 Result<void> FindSlowRanks(FindingContext& context);
 Result<void> FindAbsentAndLateRanks(FindingContext& context);
 Result<void> FindLaunchNotes(FindingContext& context);

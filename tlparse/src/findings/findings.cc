@@ -24,6 +24,7 @@ constexpr FindingFamily kFamilies[] = {
     &FindCacheCauses,
     &FindRecompiles,
     &FindGraphBreaks,
+    &FindInTorchLogs,
     &FindSlowRanks,
     &FindAbsentAndLateRanks,
     &FindLateAtCollectives,
@@ -126,6 +127,7 @@ Result<std::vector<Finding>> Find(Database& database, const FindingsOptions& opt
   context.live = live;
   if (context.job.participants().empty()) {
     RETURN_IF_ERROR(FindIssuedCollectives(context));
+    RETURN_IF_ERROR(FindInTorchLogs(context));
     RETURN_IF_ERROR(FindLateAtCollectives(context));
     RETURN_IF_ERROR(FindExits(context));
     RETURN_IF_ERROR(FindImportErrors(context));

@@ -102,12 +102,14 @@ bool HasTraceLine(std::string_view text) {
   return false;
 }
 
-// A line of TORCH_LOGS: header of glog, then "[__artifact]" behind brackets.
+// A line of TORCH_LOGS: header of glog, then "[__artifact]" behind brackets; or the warning at the
+// recompile limit.
 bool HasTorchLogsLine(std::string_view text) {
   while (!text.empty()) {
     const std::size_t end = std::min(text.find('\n'), text.size());
     std::string_view line = text.substr(0, end);
     if (line.starts_with("[rank")) line.remove_prefix(std::min(line.find("]:") + 2, line.size()));
+    if (Contains(line, "torch._dynamo hit config.")) return true;
     const std::size_t bracket = line.find("] [");
     if (line.size() > 22 && std::string_view("VIWECD").find(line[0]) != line.npos &&
         bracket != line.npos && Contains(line.substr(bracket), "[__")) {

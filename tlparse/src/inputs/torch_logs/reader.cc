@@ -1,5 +1,6 @@
 // Text of TORCH_LOGS: "V1122 19:30:29.099000 26478 torch/_inductor/scheduler.py:2132] [0/0]
-// [__fusion] cannot fuse …". Lines that name an artifact become rows; the rest is reported once.
+// [__fusion] cannot fuse …". Lines that name an artifact become rows, and those of the warning at the
+// recompile limit, which PyTorch prints without TORCH_LOGS too; the rest is reported once.
 #include "inputs/reader.h"
 
 #include <fmt/format.h>
@@ -58,7 +59,20 @@ bool TakeCompile(std::string_view& text, LogLine& line) {
   return true;
 }
 
-std::optional<LogLine> Parse(std::string_view text) {
+// The artifact of the warning at the recompile limit, which names none.
+constexpr std::string_view kLimit = "recompile_limit";
+
+// Lines of that warning; `follows`: the line before was one.
+bool IsOfLimit(std::string_view text, bool follows) {
+  if (text.starts_with("torch._dynamo hit config.")) return true;
+  while (text.starts_with(' ')) text.remove_prefix(1);
+  return follows && (text.starts_with("function: '") || text.starts_with("last reason: ") ||
+                     text.starts_with("To log all recompilation reasons") ||
+                     text.starts_with("To diagnose recompilation"));
+}
+
+// `is_in_limit`: the line before was one of the warning at the recompile limit.
+std::optional<LogLine> Parse(std::string_view text, bool is_in_limit) {
   LogLine line;
   if (const std::optional<RankPrefix> rank = ParseRankPrefix(text)) {
     line.rank = rank->rank;
@@ -90,12 +104,27 @@ std::optional<LogLine> Parse(std::string_view text) {
   if (!TakeNumber(digits, line.source_line) || !digits.empty()) return std::nullopt;
   text.remove_prefix(end + 2);
   if (TakeCompile(text, line) && text.starts_with(' ')) text.remove_prefix(1);
+  if (IsOfLimit(text, is_in_limit)) {
+    line.artifact = kLimit;
+    line.text = text;
+    return line;
+  }
   if (!text.starts_with("[__")) return std::nullopt;
   const std::size_t close = text.find(']');
   if (close == text.npos) return std::nullopt;
   line.artifact = text.substr(3, close - 3);
   text.remove_prefix(close + 1);
   if (text.starts_with(' ')) text.remove_prefix(1);
+  line.text = text;
+  return line;
+}
+
+// The warning as programs print it that replace PyTorch's log format: it has no prefix.
+std::optional<LogLine> ParseBare(std::string_view text, bool is_in_limit) {
+  if (!IsOfLimit(text, is_in_limit)) return std::nullopt;
+  LogLine line;
+  line.level = 'W';
+  line.artifact = kLimit;
   line.text = text;
   return line;
 }
@@ -136,12 +165,16 @@ Result<bool> TorchLogsReader::Read(RuntimeContext& context) {
   facts.kind = "torch_logs";
   LineStream lines(context, kMostLineBytes);
   Others others;
+  bool is_in_limit = false;
   std::map<std::int64_t, std::int64_t> lines_of_pid;
   while (true) {
     ASSIGN_OR_RETURN(const std::optional<LineStream::Line> next, lines.Next());
     if (!next) break;
     ++facts.event_count;
-    const std::optional<LogLine> line = next->is_too_long ? std::nullopt : Parse(next->text);
+    std::optional<LogLine> line;
+    if (!next->is_too_long) line = Parse(next->text, is_in_limit);
+    if (!line && !next->is_too_long) line = ParseBare(next->text, is_in_limit);
+    is_in_limit = line && line->artifact == kLimit;
     if (!line) {
       others.Add(*next);
       continue;
@@ -164,7 +197,7 @@ Result<bool> TorchLogsReader::Read(RuntimeContext& context) {
     if (row.label_id) row.attempt = line->attempt;
     rows.Add(row);
     ++facts.kept_count;
-    ++lines_of_pid[line->pid];
+    if (line->pid != 0) ++lines_of_pid[line->pid];
     if (line->rank)
       facts.rank = facts.kept_count == 1 || facts.rank == line->rank ? line->rank : std::nullopt;
     RETURN_IF_ERROR(context.Flush());

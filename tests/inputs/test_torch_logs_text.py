@@ -1,0 +1,62 @@
+#!/usr/bin/env python3
+"""Recompiles and graph breaks of the text of TORCH_LOGS, and of the warning that PyTorch prints at the recompile limit; answers that say
+what they stand on."""
+
+import os
+import sys
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import profiles  # noqa: E402
+
+CASE = os.path.join(profiles.ROOT, "fixtures", "inputs", "torch_logs_untagged")
+
+
+class TorchLogsText(profiles.InputTest):
+    def recompiles(self, database):
+        return [[row[member] for member in ("label", "function", "file", "line", "prior_label", "guard", "status", "source")]
+                for row in self.answer("recompiles", database)["recompiles"]]
+
+    def test_recompiles_and_graph_breaks_are_rows(self):
+        database = self.ingest(os.path.join(CASE, "recompiles_verbose.txt"))
+        self.assertEqual([["1/1", "forward", "/app/model.py", 320, "1/0", "tensor 'L['x']' size mismatch at index 0. expected 4, actual 5", None, "torch_logs"]],
+                         self.recompiles(database))
+        self.assertEqual([["1/2", "Graph break in user code at /app/model.py:331", "Unsupported: Tensor.item"]],
+                         self.rows(database, "SELECT label, message, reason FROM torch_log_graph_break"))
+        self.assertIn("size mismatch at index 0", self.tlparse("recompiles", database).stdout)
+        notes = [(one["kind"], one["severity"], one["title"]) for one in self.answer("findings", database)["findings"]]
+        self.assertEqual([("recompiles", "note", "forward was recompiled once, by the text of TORCH_LOGS"),
+                          ("graph_break", "note", "One graph break, by the text of TORCH_LOGS: Unsupported: Tensor.item")], notes)
+
+    def test_the_warning_at_the_limit(self):
+        with open(os.path.join(CASE, "recompile.txt"), encoding="utf-8") as file:
+            warned = file.read()
+        bare = "".join(line.split("[1/8] ", 1)[-1] + "\n" for line in warned.splitlines())
+        self.assertNotIn("W0301", bare)
+        for text, label in ((warned, "1/8"), (bare, None)):
+            database = self.ingest(self.write("stderr.txt", text.encode()))
+            self.assertEqual([[label, "forward", "/app/model.py", 320, "1/0", "L['idx']['max_len'] == 31868", "refused", "torch_logs"]], self.recompiles(database))
+            self.assertIn("refused at the recompile limit", self.tlparse("recompiles", database).stdout)
+            finding, = self.answer("findings", database)["findings"]
+            self.assertEqual(("recompile_limit", "warning", {"file": "/app/model.py", "line": 320, "code": None}),
+                             (finding["kind"], finding["severity"], finding["place"]))
+            self.assertEqual("forward reached the recompile limit (torch._dynamo.config.cache_size_limit, 8); "
+                             "last reason: L['idx']['max_len'] == 31868", finding["title"])
+            os.unlink(database)
+
+    def test_an_empty_answer_says_what_it_stands_on(self):
+        with open(os.path.join(CASE, "recompiles_verbose.txt"), encoding="utf-8") as file:
+            fusion = [line for line in file if "__fusion" in line]
+        database = self.ingest(self.write("text.txt", "".join(fusion).encode()))
+        for command in ("recompiles", "history"):
+            said = self.tlparse(command, database).stdout
+            self.assertIn("not looked for: no structured trace is among the input", said)
+            self.assertEqual(said.strip(), self.answer(command, database)["not_looked_for"])
+        self.assertIn("TORCH_LOGS=recompiles", self.tlparse("recompiles", database).stdout)
+        database = self.ingest(profiles.harness.bundled("simple"), name="log.db")
+        self.assertEqual("no recompiles\n", self.tlparse("recompiles", database).stdout)
+        self.assertEqual({"recompiles": []}, self.answer("recompiles", database))
+
+
+if __name__ == "__main__":
+    unittest.main()

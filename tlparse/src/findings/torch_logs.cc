@@ -1,0 +1,84 @@
+// What text of TORCH_LOGS alone tells: recompiles, the recompile limit, graph breaks.
+#include "queries/findings/torch_logs.h"
+
+#include <fmt/format.h>
+
+#include <string_view>
+
+#include "findings/context.h"
+
+namespace tlparse {
+namespace {
+
+// "torch._dynamo hit config.recompile_limit (8)" → "torch._dynamo.config.recompile_limit, 8"
+std::string LimitOf(std::string_view message) {
+  constexpr std::string_view kBefore = "hit config.";
+  const std::size_t at = message.find(kBefore);
+  if (at == message.npos) return "torch._dynamo.config.recompile_limit";
+  const std::string_view name = message.substr(at + kBefore.size());
+  const std::size_t open = name.find(" ("), close = name.find(')');
+  if (open == name.npos || close == name.npos || close < open)
+    return fmt::format("torch._dynamo.config.{}", name);
+  return fmt::format("torch._dynamo.config.{}, {}", name.substr(0, open),
+                     name.substr(open + 2, close - open - 2));
+}
+
+void AddTextRecompiles(FindingContext& context, const TextRecompiles& row) {
+  const std::string function(row.function);
+  Finding& finding =
+      context.Add(row.is_refused ? FindingKind::kRecompileLimit : FindingKind::kRecompiles,
+                  row.is_refused ? FindingSeverity::kWarning : FindingSeverity::kNote);
+  finding.title = row.is_refused
+                      ? fmt::format("{} reached the recompile limit ({}); last reason: {}",
+                                    function, LimitOf(row.message), row.guard)
+                      : fmt::format("{} was recompiled {}, by the text of TORCH_LOGS", function,
+                                    Times(static_cast<std::size_t>(row.times)));
+  finding.function = function;
+  finding.rank_count = 1;
+  if (!row.file.empty()) finding.place = FindingPlace{std::string(row.file), row.function_line, {}};
+  finding.cause = row.guards == 1 ? std::string(row.guard) : std::string();
+  finding.detail =
+      fmt::format("{}{}; no structured trace of its process is among the input.",
+                  row.is_refused ? "What no earlier compile fits runs without compiled code. From "
+                  : row.guards == 1 ? fmt::format("The guard that failed: {}. From ", row.guard)
+                                    : fmt::format("{} guards failed. From ", row.guards),
+                  row.path);
+  finding.suggestion =
+      "TORCH_TRACE=<directory> records every recompile with its values and the user's line";
+  finding.query = fmt::format(
+      "SELECT t.* FROM torch_log_recompile t JOIN profile p ON p.id = t.profile_id "
+      "WHERE p.run_id = {} AND t.is_refused = {}",
+      context.job.run_id(), row.is_refused ? 1 : 0);
+}
+
+void AddTextBreaks(FindingContext& context, const TextGraphBreaks& row) {
+  Finding& finding = context.Add(FindingKind::kGraphBreak, FindingSeverity::kNote);
+  const std::string_view reason = row.reason.empty() ? row.message : row.reason;
+  finding.title = fmt::format("{} graph break{}, by the text of TORCH_LOGS: {}",
+                              row.times == 1 ? "One" : fmt::format("{}", row.times),
+                              row.times == 1 ? "" : "s", reason);
+  finding.rank_count = 1;
+  finding.cause = std::string(reason);
+  finding.detail = fmt::format(
+      "{}. From {}; no structured trace of its process is among the input.", row.message, row.path);
+  finding.suggestion = "TORCH_TRACE=<directory> records each with PyTorch's hint";
+  finding.query = fmt::format(
+      "SELECT t.* FROM torch_log_graph_break t JOIN profile p ON p.id = t.profile_id "
+      "WHERE p.run_id = {}",
+      context.job.run_id());
+}
+
+}  // namespace
+
+Result<void> FindInTorchLogs(FindingContext& context) {
+  const std::int64_t run_id = context.job.run_id();
+  FOR_EACH_ROW(const TextRecompiles& row,
+               Query<TextRecompiles>(context.database, {.run_id = run_id}))
+    AddTextRecompiles(context, row);
+  FOR_EACH_ROW(const TextGraphBreaks& row,
+               Query<TextGraphBreaks>(context.database, {.run_id = run_id}))
+    AddTextBreaks(context, row);
+  return {};
+}
+
+}  // namespace tlparse
