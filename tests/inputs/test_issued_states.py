@@ -169,7 +169,7 @@ class IssuedStates(RecorderTest):
     def test_a_dump_that_does_not_show_where_its_rank_is(self):
         known = "Ranks 0-2 wait in all_reduce #4 of group dp (1); "
         for dump, why in (("no entries", "its dump has no entries"), ("cut", "its dump is not whole: the pickle ends before its end mark; 4 entries before it were kept"),
-                          ("empty", "its dump is not whole: the file is empty: 0 bytes"), ("absent", "no dump of it is among the input")):
+                          ("empty", "its dump is not whole: the recorder dump is empty (0 bytes): rank 3 ended while it wrote it, or the disk was full"), ("absent", "no dump of it is among the input")):
             self.assertEqual(known + "how far rank 3 came is not known: " + why, self.hang(dump))
         # Gloo's dumps do not name the members of a group.
         self.assertEqual(known + "whether rank 3 belongs to the group is not known: its dump has no entries", self.hang("no entries", has_groups=False))

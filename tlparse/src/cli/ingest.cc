@@ -63,9 +63,12 @@ Result<FoundInputs> InputsOf(const IngestOptions& options) {
     const auto damaged = std::find_if(found.skipped.begin(), found.skipped.end(),
                                       [](const SkippedFile& file) { return file.is_damaged; });
     if (damaged != found.skipped.end())
-      return Fail(ErrorCode::kDamagedInput,
-                  fmt::format("nothing in '{}' can be read: {}: {}; copy it again",
-                              options.inputs.front(), damaged->path, damaged->reason));
+      return Fail(
+          ErrorCode::kDamagedInput,
+          fmt::format(
+              "nothing in '{}' can be read: {}: {}{}", options.inputs.front(), damaged->path,
+              damaged->reason,
+              damaged->reason.find("data is cut") == std::string::npos ? "" : "; copy it again"));
     return Fail(ErrorCode::kNotFound,
                 fmt::format("no structured trace{} in '{}'; TORCH_TRACE=<directory> makes PyTorch "
                             "write one",

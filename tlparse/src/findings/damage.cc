@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "facts/ranks/unread_inputs.h"
 #include "findings/context.h"
 
 namespace tlparse {
@@ -74,6 +75,41 @@ void AddUnread(FindingContext& context, const std::vector<RankIndex>& who) {
                   context.job.run_id());
 }
 
+// "The log of rank 3", "The recorder's dump of rank 3", "notes/c.log".
+std::string SubjectOf(const UnreadInput& input) {
+  if (!input.rank) return input.path;
+  return fmt::format("The {} of rank {}", input.is_dump ? "recorder's dump" : "log", *input.rank);
+}
+
+// Files and directories that may not be opened.
+Result<void> AddUnopened(FindingContext& context) {
+  constexpr std::size_t kMost = 10;
+  ASSIGN_OR_RETURN(const std::vector<UnreadInput> inputs,
+                   UnreadInputs(context.database, context.job.run_id()));
+  for (std::size_t i = 0; i < std::min(inputs.size(), kMost); ++i) {
+    const UnreadInput& input = inputs[i];
+    Finding& finding = context.Add(FindingKind::kImportErrors, FindingSeverity::kWarning);
+    finding.title = fmt::format("{} cannot be opened: {}", SubjectOf(input), input.reason);
+    if (i + 1 == kMost && inputs.size() > kMost)
+      finding.title += fmt::format(", and {} more files", inputs.size() - kMost);
+    if (input.rank) {
+      finding.ranks = {*input.rank};
+      finding.rank_count = 1;
+    }
+    finding.cause = "a file or directory of the input cannot be opened";
+    finding.detail = fmt::format(
+        "{}: what it holds is not known, so that its process is neither compared with the others "
+        "nor counted as missing.",
+        input.path);
+    finding.suggestion = "give this user the right to read it, and ingest again";
+    finding.query = fmt::format(
+        "SELECT * FROM import_log WHERE run_id = {} AND code = 'damaged_input' "
+        "AND log_file_id IS NULL AND profile_id IS NULL",
+        context.job.run_id());
+  }
+  return {};
+}
+
 struct ImportErrors {
   std::int64_t total = 0;
   std::int64_t lines = 0;
@@ -88,7 +124,9 @@ struct ImportErrors {
 // Without the end of the logs that AddUnread reports.
 Result<ImportErrors> CountErrors(FindingContext& context) {
   const std::string where = fmt::format(
-      "i.run_id = {} AND {} AND NOT (i.log_file_id IS NOT NULL "
+      "i.run_id = {} AND {} AND NOT (i.log_file_id IS NULL AND i.profile_id IS NULL "
+      "AND i.code = 'damaged_input' AND i.message LIKE '%cannot be read: %') "
+      "AND NOT (i.log_file_id IS NOT NULL "
       "AND i.code IN ('damaged_input', 'payload_truncated') AND i.log_file_id IN ("
       "SELECT p.log_file_id FROM import_log d JOIN process p ON p.log_file_id = d.log_file_id "
       "WHERE d.code = 'damaged_input' AND d.run_id = {}))",
@@ -137,6 +175,7 @@ Result<void> FindImportErrors(FindingContext& context) {
     }
   }
   AddUnread(context, unread);
+  RETURN_IF_ERROR(AddUnopened(context));
   ASSIGN_OR_RETURN(const ImportErrors errors, CountErrors(context));
   if (errors.total == 0) return {};
   Finding& finding = context.Add(FindingKind::kImportErrors, FindingSeverity::kWarning);

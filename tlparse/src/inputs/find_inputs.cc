@@ -29,8 +29,11 @@ bool Take(const std::string& path, FoundInputs& found) {
     found.runtime.push_back({path, InputKind::kRecorderDump, 0});
     return true;
   }
-  const Result<InputKind> kind = RecognizeFile(path);
-  if (!kind || !HasRuntimeReader(*kind)) return false;
+  Result<InputKind> kind = RecognizeFile(path);
+  if (!kind) return false;
+  // A dump that is cut after its first bytes, or a pickle that is refused, is one by its name.
+  if (*kind == InputKind::kUnknown && IsDumpName(path)) kind = InputKind::kRecorderDump;
+  if (!HasRuntimeReader(*kind)) return false;
   found.runtime.push_back({path, *kind, size_bytes});
   return true;
 }

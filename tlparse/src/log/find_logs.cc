@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -85,6 +86,8 @@ SkippedFile ReasonToSkip(const std::string& path) {
   Result<std::unique_ptr<InputStream>> input = OpenInput(path);
   if (!input) {
     file.reason = input.error().message.substr(path.size() + 2);  // "path: reason"
+    file.is_other_file = false;
+    file.is_damaged = true;
     return file;
   }
   std::string bytes(kProbeBytes, '\0');
@@ -161,7 +164,7 @@ class Search {
   void Look(const std::string& path) {
     struct stat status {};
     if (::stat(path.c_str(), &status) != 0) {
-      return Skip(path, "it cannot be read: " + std::generic_category().message(errno));
+      return SkipUnread(path, "it cannot be read: " + std::generic_category().message(errno));
     }
     if (!seen_.emplace(status.st_dev, status.st_ino).second) {
       return Skip(path, "it was already found under another name");
@@ -169,11 +172,13 @@ class Search {
     if (S_ISDIR(status.st_mode)) {
       if (IsOutputOfTlparse(path)) return Skip(path, "it is an output directory of tlparse");
       const Result<void> entered = Enter(path);
-      if (!entered) Skip(path, entered.error().message.substr(path.size() + 2));
+      if (!entered) SkipUnread(path, entered.error().message.substr(path.size() + 2));
       return;
     }
     // Opening a pipe would wait for a writer.
     if (!S_ISREG(status.st_mode)) return Skip(path, "it is not a regular file");
+    if (::access(path.c_str(), R_OK) != 0)
+      return SkipUnread(path, "it cannot be read: " + std::generic_category().message(errno));
     if (!IsTraceFileName(path)) {
       SkippedFile file = ReasonToSkip(path);
       if (!file.reason.empty()) {
@@ -186,6 +191,9 @@ class Search {
 
   void Skip(const std::string& path, std::string reason) {
     found_.skipped.push_back({path, std::move(reason), false});
+  }
+  void SkipUnread(const std::string& path, std::string reason) {
+    found_.skipped.push_back({path, std::move(reason), false, true});
   }
 
   FoundLogs& found_;

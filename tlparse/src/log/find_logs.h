@@ -26,7 +26,8 @@ struct SkippedFile {
   std::string reason;  // a short sentence without the path, for people
   // A regular file that was read and is no structured trace; it may be something else.
   bool is_other_file = false;
-  // Compressed data of which nothing could be decoded: what it holds is unknown.
+  // Nothing of it could be read (compressed data that is damaged; a file or directory that may not be
+  // opened): what it holds is unknown.
   bool is_damaged = false;
 };
 

@@ -25,7 +25,8 @@ constexpr ImportCodeInfo kInfos[] = {
      "The log ends inside this payload: the disk was full, or the file was copied while the job "
      "ran. Copy it again."},
     {C::kDamagedInput, kE, "damaged_input",
-     "The compressed file is cut or damaged; what could be decoded was read. Copy it again."},
+     "The compressed file is cut or damaged; what could be decoded was read. Copy it again. Or the "
+     "file or directory may not be read: give this user the right to read it."},
     {C::kLineTooLong, kE, "line_too_long",
      "A record is longer than 768 MiB: it was cut there, and what follows is kept as text of "
      "import_log."},
@@ -103,8 +104,9 @@ constexpr ImportCodeInfo kInfos[] = {
      "LIBTRACE_QUEUE_BYTES; write_failed, open_failed: the disk was full, or the directory not "
      "writable."},
     {C::kCutProfile, kE, "cut_profile",
-     "The profile ends in the middle of its events: the process died while it wrote, or the "
-     "file was copied too early. What came before was read. Copy it again."},
+     "The profile or recorder dump ends in the middle of its events, or is empty: the process died "
+     "while it wrote, the disk was full, or the file was copied too early. What came before was "
+     "read. Copy it again."},
     {C::kBadProfileEvent, kE, "bad_profile_event",
      "An event of the profile is not valid JSON, lacks a name, or has no possible time; it was "
      "left out, of a flight recorder's entry its time alone. A slice without a duration is kept "

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <sqlite3.h>
+#include <sys/stat.h>
 #include <zstd.h>
 
 #include <memory>
@@ -178,6 +179,11 @@ Result<void> CheckIsComplete(Database& database) {
 Result<void> CreateIndexes(Database& database) { return database.Execute(IndexScript()); }
 
 Result<void> CheckSchema(Database& database) {
+  struct stat status {};
+  if (::stat(database.path().c_str(), &status) == 0 &&
+      (S_ISCHR(status.st_mode) || S_ISBLK(status.st_mode)))
+    return Fail(ErrorCode::kNotATrace,
+                fmt::format("'{}' is a device: a database is a file", database.path()));
   ASSIGN_OR_RETURN(const std::int64_t application, database.QueryInt("PRAGMA application_id"));
   if (application != kApplicationId) {
     return Fail(

@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "facts/ranks/unread_inputs.h"
 #include "queries/facts/ranks/absent_ranks.h"
 
 namespace tlparse {
@@ -102,10 +103,17 @@ Result<void> FindAbsent(Database& database, const std::optional<std::int64_t>& w
     RETURN_IF_ERROR(TakeGroupsOfCode(database, answer.job(), most, known));
     RETURN_IF_ERROR(TakeFiles(database, answer.job(), most, known));
   }
+  // What may not be opened is not missing: it has a finding of its own.
+  std::set<std::int64_t> unread;
+  ASSIGN_OR_RETURN(const std::vector<UnreadInput> inputs,
+                   UnreadInputs(database, answer.job().run_id()));
+  for (const UnreadInput& input : inputs) {
+    if (input.is_log && input.rank) unread.insert(*input.rank);
+  }
   answer.world_size = known.size;
   answer.world_size_source = std::move(known.source);
   for (std::int64_t rank = 0; rank < answer.world_size; ++rank) {
-    if (present.count(rank) == 0) answer.missing_ranks.push_back(rank);
+    if (present.count(rank) == 0 && unread.count(rank) == 0) answer.missing_ranks.push_back(rank);
     if (static_cast<std::int64_t>(answer.missing_ranks.size()) >= kMostMissing) break;
   }
   return {};

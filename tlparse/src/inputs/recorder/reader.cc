@@ -336,7 +336,11 @@ Result<bool> RecorderReader::Read(RuntimeContext& context) {
   if (bytes.empty()) {
     context.facts().kind = "flight_recorder";
     context.facts().rank = RankFromDumpName(context.input().path);
-    context.Log(ImportCode::kCutProfile, "the file is empty: 0 bytes");
+    context.Log(ImportCode::kCutProfile,
+                fmt::format("the recorder dump is empty (0 bytes): {} ended while it wrote it, or "
+                            "the disk was full",
+                            context.facts().rank ? fmt::format("rank {}", *context.facts().rank)
+                                                 : std::string("its process")));
     return true;
   }
   const bool is_pickle = LooksLikePickle(bytes);
