@@ -2,10 +2,12 @@
 #include "cli/fleet_answers.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
+#include <utility>
 
 #include "cli/command.h"
 #include "cli/fleet_arguments.h"
@@ -119,6 +121,30 @@ constexpr FleetAnswerCommand kAnswers[] = {
     {"kernel", "The runs that compiled a kernel, and the lines it comes from.", &FleetKernel},
 };
 
+// An empty answer about a job that no run was pushed of, at any time, is a mistake in its name.
+Result<void> CheckJob(FleetReader& reader, FleetQuestion question, const FleetAnswer& answer) {
+  const bool is_empty = std::all_of(answer.sections.begin(), answer.sections.end(),
+                                    [](const FleetSection& one) { return one.rows.empty(); });
+  if (question.job.empty() || !is_empty) return {};
+  question.since_day = 0;
+  question.limit = 100;
+  ASSIGN_OR_RETURN(const FleetAnswer own, FleetJobs(reader, question));
+  if (!own.sections.front().rows.empty()) return {};
+  const std::string job = std::exchange(question.job, std::string());
+  ASSIGN_OR_RETURN(const FleetAnswer all, FleetJobs(reader, question));
+  constexpr std::size_t kMost = 5;
+  std::vector<std::string> names;
+  for (const auto& row : all.sections.front().rows) {
+    const std::string name = row.front().value_or("");
+    if (names.size() < kMost && std::find(names.begin(), names.end(), name) == names.end())
+      names.push_back(name);
+  }
+  return Fail(ErrorCode::kNotFound,
+              names.empty()
+                  ? fmt::format("no job '{}': no run was pushed", job)
+                  : fmt::format("no job '{}'; the last ones are {}", job, fmt::join(names, ", ")));
+}
+
 }  // namespace
 
 int RunFleetAnswer(const std::string& name, std::span<const std::string> given) {
@@ -161,6 +187,8 @@ int RunFleetAnswer(const std::string& name, std::span<const std::string> given) 
   if (!reader) return ReportFleetError(reader.error());
   const Result<FleetAnswer> answer = command->ask(*reader, question);
   if (!answer) return ReportFleetError(answer.error());
+  if (const Result<void> checked = CheckJob(*reader, question, *answer); !checked)
+    return ReportFleetError(checked.error());
   if (json) {
     PrintJson(ToJson(*answer));
   } else {

@@ -199,7 +199,13 @@ Result<void> Report(const IngestOptions& options, const Directory& directory, Da
   // With the viewer, its page is index.html, and the plain list of files is another file.
   report.viewer = !ViewerPage().empty();
   if (report.viewer) report.root_index_name = kPlainIndexName;
-  ASSIGN_OR_RETURN(const ReportSummary summary, WriteReport(database, directory, report));
+  const Result<ReportSummary> written = WriteReport(database, directory, report);
+  if (!written)
+    return Fail(written.error().code,
+                fmt::format("{}; '{}' holds a part of the report{}: --overwrite replaces it",
+                            written.error().message, options.output,
+                            options.database ? "" : " and all of trace.db"));
+  const ReportSummary& summary = *written;
   if (summary.left_out > 0) {
     std::fprintf(stderr,
                  "tlparse: %lld more ranks, of logs with more than 1024 ranks, have no files of "
