@@ -1,0 +1,201 @@
+"""Traces of PyTorch's compiler in Python: what the program tlparse answers, as objects.
+
+    import tracekit
+    job = tracekit.open("tl_run")          # an output directory, a database, or a directory of logs
+    for finding in job.findings():
+        print(finding.severity, finding.title)
+    job.history()                          # rows; .df() where pandas is there
+    job.sql("SELECT label, status FROM compile WHERE rank = ?", 3)
+
+    with tracekit.record("traces") as recording:
+        train()
+    recording.job().findings()
+
+Only the standard library is needed. Objects have the names of the answers' JSON (`tlparse findings --json`).
+"""
+
+import builtins
+import contextlib
+import html
+import json
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+import sysconfig
+import tempfile
+import weakref
+from urllib.parse import quote
+
+__all__ = ["Error", "Finding", "Job", "Row", "Rows", "open", "program", "record"]
+
+
+class Error(Exception):
+    """What tlparse says when it cannot answer."""
+
+
+def program():
+    """The path of tlparse: TLPARSE of the environment, the one installed with this package, else the one on PATH."""
+    beside = os.path.join(sysconfig.get_path("scripts"), "tlparse")
+    path = os.environ.get("TLPARSE") or (beside if os.path.exists(beside) else shutil.which("tlparse"))
+    if path is None:
+        raise Error("there is no tlparse on PATH")
+    return path
+
+
+def _run(*arguments):
+    done = subprocess.run([program(), *arguments], capture_output=True, check=False, stdin=subprocess.DEVNULL)
+    if done.returncode not in (0, 1):
+        raise Error(done.stderr.decode("utf-8", "replace").strip() or f"tlparse ended with {done.returncode}")
+    return done.stdout.decode("utf-8", "replace")
+
+
+class Row:
+    """One row of an answer: its members are attributes; those of a name that Python reserves end in "_"."""
+
+    def __init__(self, members):
+        self._members = members
+        for name, value in members.items():
+            setattr(self, name + "_" if name in ("try", "class", "from") else name, value)
+
+    def to_dict(self):
+        return dict(self._members)
+
+    def __repr__(self):
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in self._members.items())})"
+
+    def __eq__(self, other):
+        return isinstance(other, Row) and self._members == other._members
+
+    __hash__ = None
+
+
+class Finding(Row):
+    """What is wrong and why: severity, kind, title, detail, ranks, compiles, place, cause, try_, evidence (findings), query (SQL)."""
+
+    def __init__(self, members):
+        super().__init__(members)
+        self.evidence = [Finding(one) for one in members.get("evidence", [])]
+        self.place = Row(members["place"]) if members.get("place") else None
+
+    def __str__(self):
+        return f"{self.severity}: {self.title}"
+
+    def _repr_html_(self):
+        lines = [f"<b>{html.escape(str(self))}</b>"]
+        if self.place:
+            line = f":{self.place.line}" if self.place.line else ""
+            lines.append(f"<code>{html.escape(self.place.file)}{line}</code>")
+        lines += [html.escape(text) for text in (self.detail, f"try: {self.try_}" if self.try_ else "") if text]
+        return "<br>".join(lines)
+
+
+class Rows(list):
+    """Rows of an answer or a query."""
+
+    def df(self):
+        """A pandas.DataFrame."""
+        import pandas
+
+        return pandas.DataFrame([row.to_dict() for row in self])
+
+    def _repr_html_(self):
+        if self and isinstance(self[0], Finding):
+            return "<hr>".join(finding._repr_html_() for finding in self)
+        names = list(self[0].to_dict()) if self else []
+        head = "".join(f"<th>{html.escape(name)}</th>" for name in names)
+        body = "".join("<tr>" + "".join(f"<td>{'' if value is None else html.escape(str(value))}</td>" for value in row.to_dict().values()) + "</tr>"
+                       for row in self)
+        return f"<table><tr>{head}</tr>{body}</table>"
+
+
+class Job:
+    """A database of tlparse, with one or more runs; answers are about the latest unless `run` names another."""
+
+    def __init__(self, database, run=None):
+        self.database, self.run = database, run
+
+    def _ask(self, command, *arguments):
+        run = ["--run", self.run] if self.run else []
+        return json.loads(_run(command, self.database, "--json", *run, *arguments))
+
+    def findings(self, *arguments):
+        """What is wrong and why, the most urgent first; arguments as of `tlparse findings`."""
+        return Rows(Finding(one) for one in self._ask("findings", *arguments)["findings"])
+
+    def history(self, *arguments):
+        """The compiles; arguments as of `tlparse history`."""
+        answer = self._ask("history", *arguments)
+        return Rows(Row(one) for one in next(value for value in answer.values() if isinstance(value, list)))
+
+    def sql(self, query, *parameters):
+        """Rows of a query; tables and views are described in the table schema_doc."""
+        with contextlib.closing(sqlite3.connect(f"file:{quote(self.database)}?mode=ro", uri=True)) as connection:
+            cursor = connection.execute(query, parameters)
+            names = [column[0] for column in cursor.description or ()]
+            return Rows(Row(dict(zip(names, values))) for values in cursor)
+
+    def __repr__(self):
+        return f"tracekit.Job({self.database!r})"
+
+
+def open(path, run=None):  # pylint: disable=redefined-builtin
+    """A Job of an output directory of tlparse, of a database, or of logs, which are read into a temporary database first."""
+    inside = os.path.join(path, "trace.db")
+    if os.path.exists(inside):
+        return Job(inside, run)
+    if os.path.isfile(path):
+        with builtins.open(path, "rb") as file:
+            if file.read(16) == b"SQLite format 3\0":
+                return Job(path, run)
+    folder = tempfile.mkdtemp(prefix="tracekit_")
+    job = Job(os.path.join(folder, "trace.db"), run)
+    weakref.finalize(job, shutil.rmtree, folder, True)
+    _run(path, "--db", job.database, "--db-only")
+    return job
+
+
+class Recording:
+    """What `record` writes into its directory."""
+
+    def __init__(self, directory):
+        self.directory = directory
+
+    def job(self):
+        return open(self.directory)
+
+
+def _trace_into(directory):
+    """Has PyTorch, which is imported already, write its trace there."""
+    from torch._logging import _internal
+
+    handler = _internal.LOG_TRACE_HANDLER
+    if handler is not None and handler.stream is not None:
+        raise Error("this process writes a trace already")
+    _internal._init_logs()  # pylint: disable=protected-access
+    _internal.LOG_TRACE_HANDLER.root_dir = directory
+
+
+@contextlib.contextmanager
+def record(directory, profile=False):
+    """Records what this process compiles from now on into the directory; `profile`: torch.profiler records the block. For whole jobs, and
+    for what a job that hangs or crashes leaves, use `tlparse run`. Raises Error if the process writes a trace already."""
+    directory = os.path.abspath(directory)
+    os.makedirs(directory, exist_ok=True)
+    if "torch" in sys.modules:
+        _trace_into(directory)
+    else:
+        os.environ["TORCH_TRACE"] = directory
+    profiler = None
+    if profile:
+        import torch.profiler
+
+        profiler = torch.profiler.profile()
+        profiler.start()
+    try:
+        yield Recording(directory)
+    finally:
+        if profiler is not None:
+            profiler.stop()
+            profiler.export_chrome_trace(os.path.join(directory, f"profile_pid_{os.getpid()}.json"))

@@ -1,0 +1,88 @@
+#!/bin/sh
+# Makes what is given to others.
+#
+#   scripts/package.sh static [FOLDER]   tlparse-<version>-linux-x86_64 in FOLDER (default: dist): one file, statically linked, that runs
+#                                        on any Linux of that kind. On Debian 12 and newer; libraries that Debian has as shared ones only are
+#                                        built from its sources, in build-static/.
+#   scripts/package.sh wheel [FOLDER]    the same file and the Python package tracekit (python/) as a wheel; the file of `static` is taken if
+#                                        it is in FOLDER already
+set -eu
+root=$(cd "$(dirname "$0")/.." && pwd)
+what=${1:-}
+out=${2:-$root/dist}
+work=$root/build-static
+version=$(sed -n 's/.*kVersion\[\] = "\(.*\)";.*/\1/p' "$root/tlparse/src/base/version.h")
+jobs=${TRACEKIT_JOBS:-$(nproc)}
+
+say() { echo "package.sh: $*" >&2; }
+
+# The sources of Debian packages, unpacked in $work/sources.
+fetch_sources() {
+  mkdir -p "$work/sources/lists/partial"
+  mirror=$(apt-get indextargets --format '$(REPO_URI)' | grep '/debian/$' | head -n 1)
+  release=$(. /etc/os-release && echo "$VERSION_CODENAME")
+  echo "deb-src [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $mirror $release main" >"$work/sources/sources.list"
+  options="-o Dir::Etc::sourcelist=$work/sources/sources.list -o Dir::Etc::sourceparts=- -o Dir::State::lists=$work/sources/lists"
+  # shellcheck disable=SC2086
+  (cd "$work/sources" && apt-get $options -qq update && apt-get $options -qq source --only-source "$@")
+}
+
+# build_library NAME CMAKE_OPTION…: from $work/sources/NAME-<version> into $work/prefix.
+build_library() {
+  name=$1
+  shift
+  set -- "$@" -DCMAKE_BUILD_TYPE=Release -DCMAKE_INSTALL_PREFIX="$work/prefix" -DCMAKE_INSTALL_LIBDIR=lib -DBUILD_SHARED_LIBS=OFF \
+    "-DCMAKE_C_FLAGS=$flags" "-DCMAKE_CXX_FLAGS=$flags" -DCMAKE_PREFIX_PATH="$work/prefix"
+  cmake -S "$(echo "$work/sources/$name"-*/)" -B "$work/$name" -G Ninja "$@" >"$work/$name.log" 2>&1 &&
+    ninja -C "$work/$name" -j "$jobs" install >>"$work/$name.log" 2>&1 || { tail -n 20 "$work/$name.log" >&2; exit 1; }
+}
+
+build_libraries() {
+  [ -e "$work/prefix/done" ] && return
+  say "building libraries that Debian has as shared ones only"
+  fetch_sources simdjson libzip cpp-httplib fmtlib spdlog
+  build_library simdjson -DSIMDJSON_DEVELOPER_MODE=OFF
+  build_library fmtlib -DFMT_TEST=OFF -DFMT_DOC=OFF
+  build_library spdlog -DSPDLOG_FMT_EXTERNAL=ON -DSPDLOG_BUILD_EXAMPLE=OFF -DSPDLOG_BUILD_TESTS=OFF
+  build_library libzip -DENABLE_BZIP2=OFF -DENABLE_LZMA=OFF -DENABLE_ZSTD=OFF -DENABLE_GNUTLS=OFF -DENABLE_MBEDTLS=OFF -DENABLE_OPENSSL=OFF \
+    -DENABLE_COMMONCRYPTO=OFF -DBUILD_TOOLS=OFF -DBUILD_REGRESS=OFF -DBUILD_EXAMPLES=OFF -DBUILD_DOC=OFF
+  build_library cpp-httplib -DHTTPLIB_COMPILE=ON -DHTTPLIB_REQUIRE_OPENSSL=ON -DHTTPLIB_USE_BROTLI_IF_AVAILABLE=OFF
+  cat >"$work/prefix/lib/pkgconfig/cpp-httplib.pc" <<PC
+Name: cpp-httplib
+Description: cpp-httplib
+Version: 0
+Libs: -L$work/prefix/lib -lhttplib -lssl -lcrypto -lz -pthread
+Cflags: -I$work/prefix/include -DCPPHTTPLIB_OPENSSL_SUPPORT -DCPPHTTPLIB_ZLIB_SUPPORT
+PC
+  touch "$work/prefix/done"
+}
+
+build_static() {
+  # No path of this machine is in the file, and nothing depends on the order in which things finish.
+  flags="-O2 -ffunction-sections -fdata-sections -ffile-prefix-map=$root=. -ffile-prefix-map=$work=."
+  mkdir -p "$work" "$out"
+  build_libraries
+  echo 'set(CMAKE_FIND_LIBRARY_SUFFIXES .a)' >"$work/static.cmake"  # project() sets it too
+  PKG_CONFIG_PATH="$work/prefix/lib/pkgconfig" cmake -S "$root" -B "$work/tlparse" -G Ninja -DCMAKE_BUILD_TYPE=Release \
+    -DCMAKE_CXX_FLAGS_RELEASE="-DNDEBUG" "-DCMAKE_CXX_FLAGS=$flags" -DCMAKE_EXE_LINKER_FLAGS="-static -Wl,--gc-sections -Wl,--build-id=none" \
+    -DCMAKE_PROJECT_INCLUDE="$work/static.cmake" -DOPENSSL_USE_STATIC_LIBS=ON -DCMAKE_PREFIX_PATH="$work/prefix" -DCMAKE_UNITY_BUILD=ON \
+    -DCMAKE_UNITY_BUILD_BATCH_SIZE=24 -DTRACEKIT_BUILD_VIEWER=ON -DTRACEKIT_BUILD_LIBTRACE=OFF -DTRACEKIT_WITH_TORCH=OFF >"$work/configure.log" ||
+    { cat "$work/configure.log" >&2; exit 1; }
+  ninja -C "$work/tlparse" -j "$jobs" tlparse >"$work/build.log" || { tail -n 30 "$work/build.log" >&2; exit 1; }
+  file=$out/tlparse-$version-linux-x86_64
+  strip --strip-all -o "$file" "$work/tlparse/bin/tlparse"
+  say "$file, $(stat -c %s "$file") bytes, sha256 $(sha256sum "$file" | cut -c 1-16)…"
+}
+
+case $what in
+  static) build_static ;;
+  wheel)
+    mkdir -p "$out"
+    [ -e "$out/tlparse-$version-linux-x86_64" ] || build_static
+    python3 "$root/scripts/make-wheel.py" "$version" "$out/tlparse-$version-linux-x86_64" "$root/python/tracekit" "$out"
+    ;;
+  *)
+    sed -n '2,9s/^# \{0,1\}//p' "$0" >&2
+    exit 2
+    ;;
+esac
