@@ -64,6 +64,10 @@ Result<AnswerInput> Ingest(const std::vector<std::string>& names) {
 
 }  // namespace
 
+bool IsAnswerDatabase(const std::string& path) {
+  return IsDatabase(path) || Exists(path + "/trace.db");
+}
+
 Result<AnswerInput> OpenAnswerInput(const std::string& name) {
   if (!Exists(name)) {
     // DB:run; the run's name may hold colons, the path may as well.
@@ -76,7 +80,7 @@ Result<AnswerInput> OpenAnswerInput(const std::string& name) {
     return Fail(ErrorCode::kNotFound,
                 fmt::format("'{}' is neither a database, DB:run, a log nor a directory", name));
   }
-  if (IsDatabase(name) || Exists(name + "/trace.db")) {
+  if (IsAnswerDatabase(name)) {
     ASSIGN_OR_RETURN(Database database, OpenAnswerDatabase(name));
     return AnswerInput{std::move(database), {}, false};
   }

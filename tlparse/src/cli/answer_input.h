@@ -19,6 +19,8 @@ struct AnswerInput {
   bool is_from_logs = false;
 };
 
+// Whether it is a database, or an output directory that holds one.
+bool IsAnswerDatabase(const std::string& path);
 // kNotFound, kIo, kNotATrace; the message says what is wrong and what is expected.
 Result<AnswerInput> OpenAnswerInput(const std::string& name);
 // The same of one input, or of several logs and directories as one run.

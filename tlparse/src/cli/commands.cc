@@ -56,6 +56,8 @@ constexpr Command kCommands[] = {
      "copy a run of a fleet to a database", &RunPull},
     {"fleet", "<command> --url URL", "questions about all runs of a fleet; init creates its tables",
      &RunFleet},
+    {"explain", "[kind]", "what a kind of finding means, what to ask, what to try", &RunExplain},
+    {"mcp", "[dir | db …]", "the same answers for agents (Model Context Protocol)", &RunMcp},
     {"serve", "<db> [--port N] [--host ADDRESS]",
      "the report as a page over HTTP, with an SQL console", &RunServe},
 };

@@ -25,6 +25,8 @@ int RunPull(std::span<const std::string> arguments);
 int RunFleet(std::span<const std::string> arguments);
 int RunCommandRecorded(std::span<const std::string> arguments);
 int RunDoctor(std::span<const std::string> arguments);
+int RunExplain(std::span<const std::string> arguments);
+int RunMcp(std::span<const std::string> arguments);
 int RunServe(std::span<const std::string> arguments);
 
 }  // namespace tlparse

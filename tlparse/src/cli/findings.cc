@@ -27,8 +27,18 @@ std::vector<std::string> Words(const std::string& list) {
   return words;
 }
 
+// The findings of this id, among those and their evidence.
+std::vector<Finding> OfId(const std::vector<Finding>& findings, const std::string& id) {
+  std::vector<Finding> found;
+  for (const Finding& one : findings) {
+    if (one.id == id) found.push_back(one);
+    for (Finding& more : OfId(one.evidence, id)) found.push_back(std::move(more));
+  }
+  return found;
+}
+
 struct Filter {
-  std::optional<std::string> severity, kind;
+  std::optional<std::string> severity, kind, id;
   std::optional<std::int64_t> limit;
 
   // Nothing, or what is wrong with it.
@@ -43,6 +53,7 @@ struct Filter {
   }
 
   void Apply(std::vector<Finding>& findings) const {
+    if (id) findings = OfId(findings, *id);
     if (severity) {
       const FindingSeverity least = *FindingSeverityOf(*severity);
       std::erase_if(findings, [&](const Finding& one) { return one.severity > least; });
@@ -93,18 +104,20 @@ int RunFindings(std::span<const std::string> arguments) {
   AnswerArguments common;
   FindingsOptions options;
   Filter filter;
-  bool markdown = false;
+  bool markdown = false, evidence = false;
   AddAnswerArguments(app, common);
   app.Add("--run", options.run, "the run of this name (default: the latest)");
   app.Add("--launch", options.launch, "this launch (1 is the first; default: the latest)")
       .Positive();
   app.Add("--severity", filter.severity, "this severity and above: error, warning or note")
       .OneOf({"error", "warning", "note"});
+  app.Add("--id", filter.id, "only the finding of this id, also where it is evidence of another");
   app.Add("--kind", filter.kind, "only these kinds, separated by commas");
   app.Add("--limit", filter.limit, "maximum number of findings").Positive();
   app.Add("--world-size", options.world_size,
           "expected number of ranks (default: as many as the inputs show)")
       .Positive();
+  app.Flag("--evidence", evidence, "under each finding the lines of the logs behind it");
   app.Flag("--markdown", markdown, "Markdown, to be pasted into a chat or an issue");
   app.SetFooter(KindList());
   if (const std::optional<int> code = app.Parse(arguments)) return *code;
@@ -116,20 +129,27 @@ int RunFindings(std::span<const std::string> arguments) {
   Result<std::vector<Finding>> findings = FindFindings(*database, options);
   if (!findings) return ReportError(findings.error());
   filter.Apply(*findings);
+  if (filter.id && findings->empty())
+    return ReportError(
+        {ErrorCode::kNotFound, fmt::format("--id: there is no finding '{}'", *filter.id)});
+  const Result<LinesOfFindings> found =
+      evidence ? FindLines(*database, *findings) : Result<LinesOfFindings>();
+  if (!found) return ReportError(found.error());
+  const LinesOfFindings* const lines = evidence ? &*found : nullptr;
   const std::string heading =
       FindingsHeading(run->name, run->launch, run->launch_count, findings->size());
   if (common.json) {
     JsonWriter json;
     json.BeginObject().Key("run").String(run->name).Key("launch").Int(run->launch);
     json.Key("launch_count").Int(static_cast<std::int64_t>(run->launch_count)).Key("findings");
-    WriteFindings(json, *findings);
+    WriteFindings(json, *findings, lines);
     json.EndObject();
     PrintJson(json);
   } else if (markdown) {
     std::fputs(FindingsMarkdown(*findings, heading).c_str(), stdout);
   } else {
     PrintHeading(heading);
-    PrintFindings(*findings);
+    PrintFindings(*findings, lines);
   }
   return kExitDone;
 }

@@ -2,6 +2,7 @@
 #include "cli/answer.h"
 #include "cli/command.h"
 #include "cli/commands.h"
+#include "facts/text/nearest_name.h"
 
 namespace tlparse {
 
@@ -51,7 +52,9 @@ int RunSql(std::span<const std::string> arguments) {
   Result<Database> database = OpenAnswerDatabase(common.database);
   if (!database) return ReportError(database.error());
   Result<Statement> statement = PrepareQuery(*database, query);
-  if (!statement) return ReportError(statement.error());
+  if (!statement)
+    return ReportError(
+        {statement.error().code, WithNearestName(*database, statement.error().message)});
   if (common.json) return PrintRowsAsJson(std::move(*statement), "rows");
   if (Result<void> printed = PrintTable(*statement); !printed) return ReportError(printed.error());
   return kExitDone;

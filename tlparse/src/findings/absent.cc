@@ -26,7 +26,8 @@ void AddEmptyLogs(FindingContext& context) {
   finding.detail = "What the process did is not in the log; it is not compared with the others.";
   finding.suggestion = "look at what that process printed, and whether the file was copied whole";
   finding.query = fmt::format(
-      "SELECT path, size_bytes, line_count FROM log_file WHERE run_id = {} AND record_count = 0",
+      "SELECT id, path, size_bytes, line_count "
+      "FROM log_file WHERE run_id = {} AND record_count = 0",
       context.job.run_id());
 }
 
@@ -75,7 +76,7 @@ Result<void> AddMissing(FindingContext& context) {
         " {} in launch {}.", missing.size() == 1 ? "It has a log" : "They have logs", elsewhere);
   finding.suggestion = "look at what that process printed, and whether TORCH_TRACE was set for it";
   finding.query = fmt::format(
-      "SELECT DISTINCT p.rank FROM process p JOIN launch n ON n.id = p.launch_id "
+      "SELECT p.id, p.rank FROM process p JOIN launch n ON n.id = p.launch_id "
       "WHERE n.run_id = {} AND n.ordinal = {} ORDER BY p.rank",
       context.job.run_id(), context.job.launch());
   return {};
@@ -134,9 +135,9 @@ Result<void> AddMissingDumps(FindingContext& context) {
   finding.suggestion =
       fmt::format("look at what {} printed, and whether all dumps are among the input",
                   without.size() == 1 ? "that process" : "those processes");
-  finding.query = fmt::format(
-      "SELECT DISTINCT rank FROM profile WHERE run_id = {} AND kind = 'flight_recorder'",
-      context.job.run_id());
+  finding.query =
+      fmt::format("SELECT id, rank FROM profile WHERE run_id = {} AND kind = 'flight_recorder'",
+                  context.job.run_id());
   return {};
 }
 
@@ -176,7 +177,7 @@ void AddLateRanks(FindingContext& context, const LateRanks& late, bool is_shifte
         is_one ? "" : "es");
   }
   finding.query = fmt::format(
-      "SELECT rank, first_record_us, last_record_us "
+      "SELECT process_id, rank, first_record_us, last_record_us "
       "FROM rank_status WHERE run_id = {} AND launch = {} ORDER BY first_record_us DESC",
       context.job.run_id(), context.job.launch());
 }
@@ -342,9 +343,9 @@ Result<void> FindSlowRanks(FindingContext& context) {
     AddSlowCompile(context, context.job.compiles()[static_cast<std::size_t>(index)], finding);
   }
   finding.cause = "compile time above the median";
-  finding.query =
-      fmt::format("SELECT rank, compile_us FROM rank_summary WHERE {} ORDER BY compile_us DESC",
-                  context.OfLaunch());
+  finding.query = fmt::format(
+      "SELECT process_id, rank, compile_us FROM rank_summary WHERE {} ORDER BY compile_us DESC",
+      context.OfLaunch());
   AddSlow(context, std::move(finding));
   return {};
 }

@@ -111,6 +111,9 @@ Result<void> FindLaunchNotes(FindingContext& context);
 Result<void> FindExits(FindingContext& context);  // after those that name failures
 Result<void> FindImportErrors(FindingContext& context);
 
+// Sets `rows` and `row_count` of the findings and of their evidence.
+Result<void> SetRows(Database& database, std::vector<Finding>& findings);
+
 // Says of a finding about damaged logs alone that the damage may be its cause.
 void SayDamage(const FindingContext& context, Finding& finding);
 

@@ -68,7 +68,8 @@ Result<void> FindExits(FindingContext& context) {
         "killed";
   if (!first->signal) finding.suggestion = "read what it printed last";
   finding.query = fmt::format(
-      "SELECT rank, pid, exit_code, signal, ended_us FROM run_process WHERE profile_id = {}",
+      "SELECT profile_id, rank, pid, exit_code, signal, ended_us FROM run_process WHERE profile_id "
+      "= {}",
       first->profile_id);
   // Where its log ends follows from it.
   for (auto one = context.findings.begin(); one != context.findings.end();) {

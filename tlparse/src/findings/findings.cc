@@ -145,6 +145,7 @@ Result<std::vector<Finding>> Find(Database& database, const FindingsOptions& opt
     SetId(finding);
   }
   Order(context.findings);
+  RETURN_IF_ERROR(SetRows(database, context.findings));
   return std::move(context.findings);
 }
 

@@ -25,6 +25,12 @@ struct FindingPlace {
   std::string code;  // text of the line; empty: not in the log
 };
 
+// A row of the database: SELECT * FROM <table> WHERE id = <id>.
+struct FindingRow {
+  std::string table;
+  std::int64_t id = 0;
+};
+
 // Strings may be empty.
 struct Finding {
   // Made from kind, function, file, line and the cause without numbers; the same cause in another
@@ -45,7 +51,10 @@ struct Finding {
   std::string cause;
   std::string suggestion;  // what to try; "try" in JSON
   std::vector<Finding> evidence;
-  std::string query;  // SQL that gives the rows behind it
+  std::string query;  // SQL that gives the rows behind title and detail
+  // The first of those rows, those of `ranks` before others, and how many there are.
+  std::vector<FindingRow> rows;
+  std::size_t row_count = 0;
   // For the id, in addition to kind, place and cause.
   std::string function;
 };

@@ -13,7 +13,8 @@ namespace {
 std::string QueryOf(const CollectiveFinding& problem) {
   std::string group;
   for (const char c : problem.group) group += c == '\'' ? std::string("''") : std::string(1, c);
-  return "SELECT rank, op, input_shapes, dtype, reduce_op, state, start_us, graph_id, file, line "
+  return "SELECT id, rank, op, input_shapes, dtype, reduce_op, state, start_us, graph_id, file, "
+         "line "
          "FROM collective_run WHERE group_name = '" +
          group + "' AND sequence_number = " + std::to_string(problem.sequence) +
          (problem.is_p2p ? " AND is_p2p = 1" : "") + " AND peer_id IS NULL ORDER BY rank";

@@ -17,8 +17,8 @@ constexpr std::string_view kAdvice =
     "if they are two jobs, give each a folder of its own (TORCH_TRACE), and ingest its logs alone";
 
 std::string QueryOf(const FindingContext& context) {
-  return "SELECT s.rank, s.pid, f.path FROM rank_status s JOIN log_file f ON f.id = s.log_file_id "
-         "WHERE " +
+  return "SELECT s.process_id, s.rank, s.pid, f.path "
+         "FROM rank_status s JOIN log_file f ON f.id = s.log_file_id WHERE " +
          context.OfLaunch();
 }
 
@@ -112,7 +112,7 @@ void AddCopies(FindingContext& context) {
   finding.ranks.erase(std::unique(finding.ranks.begin(), finding.ranks.end()), finding.ranks.end());
   finding.rank_count = std::max<std::size_t>(finding.ranks.size(), 1);
   finding.query = fmt::format(
-      "SELECT content_hash, name_rank, path, size_bytes FROM log_file WHERE run_id = {} "
+      "SELECT id, content_hash, name_rank, path, size_bytes FROM log_file WHERE run_id = {} "
       "ORDER BY name_rank, path",
       context.job.run_id());
 }

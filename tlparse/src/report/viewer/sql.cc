@@ -8,6 +8,7 @@
 #include <chrono>
 
 #include "base/json_writer.h"
+#include "facts/text/nearest_name.h"
 
 namespace tlparse {
 namespace {
@@ -63,6 +64,14 @@ void AppendCell(JsonWriter& json, Statement& row, int column) {
   }
 }
 
+// Names are looked up with more than a query may use.
+Error Explain(Database& database, Error error) {
+  sqlite3_set_authorizer(database.handle(), nullptr, nullptr);
+  error = {ErrorCode::kUsage, WithNearestName(database, std::move(error.message))};
+  sqlite3_set_authorizer(database.handle(), &Authorize, nullptr);
+  return error;
+}
+
 Error Usage(std::string message) { return {ErrorCode::kUsage, std::move(message)}; }
 
 }  // namespace
@@ -96,7 +105,7 @@ Result<std::string> SqlConsole::Run(std::string_view sql) {
     const int code = sqlite3_errcode(handle);
     if (code == SQLITE_AUTH)
       return Usage("only queries are allowed here: SELECT, WITH, VALUES, EXPLAIN");
-    return Usage(std::move(error.message));
+    return Explain(*database_, std::move(error));
   };
   auto prepared = database_->Prepare(sql);
   if (!prepared) return tl::unexpected<Error>(explain(std::move(prepared).error()));

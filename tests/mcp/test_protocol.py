@@ -1,0 +1,88 @@
+"""tlparse mcp is sent what no client sends: it answers with errors of JSON-RPC, and goes on."""
+
+import json
+import os
+import random
+import subprocess
+import sys
+import unittest
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+TLPARSE = os.environ.get("TLPARSE", os.path.join(ROOT, "build", "bin", "tlparse"))
+JOB = os.path.join(ROOT, "fixtures", "logs", "simple")
+COUNT = 200_000 if os.environ.get("TRACEKIT_LONG") else 3000
+
+
+def request(number, method, params=None):
+    message = {"jsonrpc": "2.0", "id": number, "method": method}
+    return json.dumps(message if params is None else {**message, "params": params}).encode()
+
+
+def talk(lines, *names):
+    done = subprocess.run([TLPARSE, "mcp", *names], input=b"\n".join(lines) + b"\n", capture_output=True, timeout=300)
+    if done.returncode != 0:
+        raise AssertionError(f"code {done.returncode}: {done.stderr[-2000:]}")
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+class Protocol(unittest.TestCase):
+    def test_versions(self):
+        for asked, expected in (("2025-06-18", "2025-06-18"), ("2024-11-05", "2024-11-05"), ("1999-01-01", "2025-11-25"), (7, "2025-11-25")):
+            answer, = talk([request(1, "initialize", {"protocolVersion": asked, "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}})])
+            self.assertEqual(answer["result"]["protocolVersion"], expected)
+
+    def test_errors(self):
+        for line, code in ((b"no JSON", -32700), (b"[1, 2]", -32600), (b"{}", -32600), (b"7", -32600), (b"\xff\xfe", -32700), (b"[" * 5000, -32700),
+                           (b'{"jsonrpc": "1.0", "id": 1, "method": "ping"}', -32600), (b'{"jsonrpc": "2.0", "id": {}, "method": "ping"}', -32600),
+                           (request(1, "no/such"), -32601), (request(1, "tools/call"), -32602), (request(1, "tools/call", []), -32602),
+                           (request(1, "tools/call", {"name": 7}), -32602), (request(1, "tools/call", {"name": "x"}), -32602),
+                           (request(1, "tools/list", "text"), -32600), (b'"' + b"a" * 2_000_000 + b'"', -32600)):
+            answers = talk([line, request("last", "ping")])  # a ping is answered at once
+            self.assertEqual([one["error"]["code"] for one in answers if "error" in one], [code], line[:60])
+            self.assertEqual([one["id"] for one in answers if "result" in one], ["last"])
+
+    def test_what_needs_no_answer_has_none(self):
+        self.assertEqual([one["id"] for one in talk([b"", b"  ", b'{"jsonrpc": "2.0", "method": "notifications/initialized"}',
+                                                     b'{"jsonrpc": "2.0", "id": 3, "result": {}}', b'{"jsonrpc": "2.0", "method": "no/such"}',
+                                                     b'{"jsonrpc": "2.0", "method": "notifications/cancelled"}', request(1, "ping")])], [1])
+
+    def test_requests_in_the_queue_can_be_cancelled(self):
+        slow = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n LIMIT 1"
+        cancel = [json.dumps({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": number}}).encode() for number in (2, 1)]
+        calls = [request(number, "tools/call", {"name": "sql", "arguments": {"query": slow}}) for number in (1, 2)]
+        self.assertEqual([one["id"] for one in talk([*calls, *cancel, request(3, "ping")], JOB)], [3])
+
+    def test_random_messages(self):
+        """Each is answered at most once, nearly all at once: only some start a tool."""
+        choice = random.Random(36)
+        names = ["findings", "evidence", "sql", "status", "open", "diff", "", "\u0000", "résumé"]
+        values = [None, 0, -1, 2**63, 1e300, "", "x" * 300, "\u0000", "--help", "-o", "../../etc", [], {}, [[]], {"a": {"b": []}}, True, "'; DROP"]
+        keys = ["name", "arguments", "uri", "query", "db", "id", "path", "budget", "cursor", "limit", "run", "launch", "protocolVersion", "requestId"]
+        methods = ["ping", "initialize", "tools/list", "resources/read", "resources/list", "no/such", "", "notifications/cancelled"] + ["tools/call"] * 2
+
+        def value(depth=0):
+            if depth < 3 and choice.random() < 0.3:
+                return {choice.choice(keys): value(depth + 1) for _ in range(choice.randrange(4))}
+            return choice.choice(values + names)
+
+        lines = []
+        for number in range(COUNT):
+            message = {"jsonrpc": "2.0", "id": number, "method": choice.choice(methods), "params": {"name": choice.choice(names[:1] + [value()]), "arguments": value()}}
+            for _ in range(choice.randrange(3)):
+                message[choice.choice(list(message))] = value()
+            line = json.dumps(message).encode()
+            if choice.random() < 0.4:
+                line = bytearray(line)
+                for _ in range(choice.randrange(1, 6)):
+                    line[choice.randrange(len(line))] = choice.randrange(256)
+            lines.append(bytes(line).replace(b"\n", b" "))
+        answers = talk([*lines, request("last", "ping")])
+        self.assertIn("last", [one["id"] for one in answers])
+        self.assertLessEqual(len(answers), COUNT + 1)
+        for one in answers:
+            self.assertEqual(one["jsonrpc"], "2.0")
+            self.assertTrue(("result" in one) != ("error" in one))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,58 @@
+-- A record with its payload, up to a length.
+-- query EvidenceRecord(record_id INTEGER)
+SELECT f.path, r.line, r.byte_offset, coalesce(n.text, k.text) AS record /*TEXT*/, r.envelope,
+  substr(y.content, 1, 262144) AS payload /*TEXT*/
+FROM record_row r JOIN process p ON p.id = r.process_id JOIN log_file f ON f.id = p.log_file_id
+  LEFT JOIN text_row k ON k.id = r.kind_id LEFT JOIN text_row n ON n.id = r.name_id
+  LEFT JOIN payload_row y ON y.id = r.payload_id
+WHERE r.id = :record_id;
+
+-- The records of a compile whose name is like one of `names`, in the order of `names`.
+-- query EvidenceOfCompile(compile_id INTEGER, names TEXT[])
+SELECT c.record_id
+FROM json_each(:names) j JOIN compile_record_row c ON c.compile_id = :compile_id
+  JOIN record_row r ON r.id = c.record_id LEFT JOIN text_row k ON k.id = r.kind_id
+  LEFT JOIN text_row n ON n.id = r.name_id
+WHERE coalesce(n.text, k.text) GLOB j.value ORDER BY j.key, c.record_id LIMIT 20;
+
+-- Where a process begins and ends, and the event that is open at its end.
+-- query EvidenceOfProcess(process_id INTEGER)
+SELECT first_record_id /*INTEGER*/, last_record_id /*INTEGER*/,
+  (SELECT s.open_record_id FROM rank_status s WHERE s.process_id = :process_id)
+    AS open_record_id /*INTEGER?*/
+FROM process WHERE id = :process_id;
+
+-- The compiles of a process, the first ones.
+-- query EvidenceCompiles(process_id INTEGER)
+SELECT id FROM compile WHERE process_id = :process_id ORDER BY id LIMIT 20;
+
+-- The record that a row of another table came from.
+-- query RecordOfCacheEvent(id INTEGER)
+SELECT record_id FROM cache_event_row WHERE id = :id;
+
+-- query RecordOfFailure(id INTEGER)
+SELECT record_id FROM failure_row WHERE id = :id;
+
+-- A row of import_log.
+-- query EvidenceProblem(id INTEGER)
+SELECT coalesce(f.path, p.path) AS path /*TEXT*/, i.line /*INTEGER?*/, i.byte_offset /*INTEGER?*/,
+  i.message, i.text
+FROM import_log_row i LEFT JOIN log_file f ON f.id = i.log_file_id
+  LEFT JOIN profile p ON p.id = i.profile_id
+WHERE i.id = :id;
+
+-- query EvidenceLogFile(id INTEGER)
+SELECT path, record_count, size_bytes FROM log_file WHERE id = :id;
+
+-- query EvidenceProfile(id INTEGER)
+SELECT path, kind, event_count FROM profile WHERE id = :id;
+
+-- A collective that a rank issued: the record of a log, or the entry of a dump.
+-- query EvidenceCollective(id INTEGER)
+SELECT c.record_id /*INTEGER?*/, p.path AS path /*TEXT*/, e.ordinal AS ordinal /*INTEGER?*/,
+  o.text AS op /*TEXT*/, g.text AS group_name /*TEXT*/, c.sequence_number /*INTEGER?*/,
+  c.input_shapes /*TEXT*/, c.state /*TEXT*/
+FROM collective_run_row c LEFT JOIN profile p ON p.id = c.profile_id
+  LEFT JOIN recorder_entry_row e ON e.id = c.entry_id LEFT JOIN text_row g ON g.id = c.group_id
+  LEFT JOIN text_row o ON o.id = c.op_id
+WHERE c.id = :id;

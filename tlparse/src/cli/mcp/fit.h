@@ -1,0 +1,29 @@
+// Makes an answer fit a number of bytes: what it says of most rows stays, in the order of the answer;
+// what is left out is counted.
+#pragma once
+
+#include <simdjson.h>
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/json_writer.h"
+
+namespace tlparse {
+
+struct FitOptions {
+  std::string_view rows;  // member of the document whose items are paged; empty: there is none
+  std::span<const std::string_view> omitted;  // members that are left out everywhere
+  std::size_t cursor = 0;                     // the first row
+  std::size_t limit = 0;                      // how many rows; 0: as many as fit
+  std::size_t budget = 2000;                  // bytes
+};
+
+// {"answer": the document, "left_out": [{"where", "shown", "of"}], "texts_cut", "next_cursor",
+// "more"}; members that are null, "" or [] are left out, and control characters of its texts are
+// made visible. A document that cannot be made so small is larger than the budget.
+JsonWriter Fit(simdjson::dom::element document, const FitOptions& options);
+
+}  // namespace tlparse

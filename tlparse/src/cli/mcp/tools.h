@@ -1,0 +1,53 @@
+// The tools of `tlparse mcp`: each is a command of tlparse, whose --json it answers.
+#pragma once
+
+#include <simdjson.h>
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/json_writer.h"
+#include "base/result.h"
+
+namespace tlparse {
+
+struct McpArgument {
+  enum class Type : std::uint8_t { kText, kNumber, kFlag };
+  std::string_view name;
+  Type type;
+  std::string_view description;
+  std::string_view choices = {};  // separated by '|'; empty: any
+  bool is_required = false;
+};
+
+struct McpTool {
+  std::string_view name;         // of the tool, and of the command unless `command` says another
+  std::string_view description;  // for the agent
+  std::span<const McpArgument> arguments;     // each is an option of the command: rank, --rank
+  std::string_view rows;                      // member of the answer that is paged
+  std::span<const std::string_view> omitted;  // members of the answer that are left out
+  std::string_view schema;                    // stem of its file in schemas/json
+  std::string_view command = {};
+};
+
+std::span<const McpTool> McpTools();
+const McpTool* FindMcpTool(std::string_view name);
+
+// Checked arguments of a call.
+struct McpCall {
+  std::string database;              // as the agent named it; empty: the first
+  std::vector<std::string> options;  // of the command
+  std::vector<std::pair<std::string, std::string>> texts;  // arguments by name
+  std::size_t cursor = 0, limit = 0, budget = 2000;
+  std::string_view Text(std::string_view name) const;
+};
+// kUsage: an argument that is unknown, missing, or of another type; the message says which.
+Result<McpCall> ReadCall(const McpTool& tool, simdjson::dom::element arguments);
+
+// {"name", "description", "inputSchema", "outputSchema", "annotations"}
+void WriteTool(JsonWriter& json, const McpTool& tool);
+
+}  // namespace tlparse

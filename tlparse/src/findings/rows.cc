@@ -1,0 +1,88 @@
+// The rows behind a finding: those of its query.
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "findings/context.h"
+
+namespace tlparse {
+namespace {
+
+constexpr std::size_t kMostRows = 6;
+
+// The columns of a query that name a row: by its own id, else by that of what it belongs to.
+struct RowNames {
+  std::string table;  // behind the query's first FROM
+  int id = -1, record = -1, compile = -1, process = -1, profile = -1, rank = -1;
+};
+
+RowNames NamesOf(std::string_view query, const Statement& statement) {
+  RowNames names;
+  constexpr std::string_view kFrom = " FROM ";
+  std::string_view table = query.substr(std::min(query.find(kFrom), query.size() - kFrom.size()));
+  table.remove_prefix(kFrom.size());
+  names.table = table.substr(0, table.find(' '));
+  for (int column = statement.column_count() - 1; column >= 0; --column) {
+    const std::string_view name = statement.ColumnName(column);
+    if (name == "id") names.id = column;
+    if (name == "record_id") names.record = column;
+    if (name == "compile_id") names.compile = column;
+    if (name == "process_id") names.process = column;
+    if (name == "profile_id") names.profile = column;
+    if (name == "rank") names.rank = column;
+  }
+  return names;
+}
+
+std::optional<FindingRow> RowOf(const RowNames& names, const Statement& row) {
+  const auto has = [&](int column) { return column >= 0 && !row.IsNull(column); };
+  if (has(names.id)) return FindingRow{names.table, row.Int(names.id)};
+  if (has(names.record)) return FindingRow{"record", row.Int(names.record)};
+  if (names.table == "compile_history" && has(names.compile))
+    return FindingRow{"compile", row.Int(names.compile)};
+  if (has(names.process)) return FindingRow{"process", row.Int(names.process)};
+  if (has(names.profile)) return FindingRow{"profile", row.Int(names.profile)};
+  return std::nullopt;
+}
+
+Result<void> SetRows(Database& database, Finding& finding) {
+  if (finding.query.empty()) return {};
+  ASSIGN_OR_RETURN(Statement statement, database.Prepare(finding.query));
+  const RowNames names = NamesOf(finding.query, statement);
+  std::vector<FindingRow> others;
+  while (true) {
+    ASSIGN_OR_RETURN(const bool has_row, statement.Step());
+    if (!has_row) break;
+    std::optional<FindingRow> row = RowOf(names, statement);
+    if (!row) continue;
+    ++finding.row_count;
+    const bool is_own = names.rank < 0 || finding.ranks.empty() ||
+                        std::binary_search(finding.ranks.begin(), finding.ranks.end(),
+                                           statement.OptionalInt(names.rank).value_or(-1));
+    std::vector<FindingRow>& list = is_own ? finding.rows : others;
+    // A record may have several rows of a table.
+    const bool is_known = std::any_of(list.begin(), list.end(), [&](const FindingRow& one) {
+      return one.table == row->table && one.id == row->id;
+    });
+    if (list.size() < kMostRows && !is_known) list.push_back(std::move(*row));
+  }
+  // Of each side, if both are there.
+  const std::size_t most_own = others.empty() ? kMostRows : kMostRows - 1;
+  finding.rows.resize(std::min(finding.rows.size(), most_own));
+  others.resize(std::min(others.size(), kMostRows - finding.rows.size()));
+  finding.rows.insert(finding.rows.end(), others.begin(), others.end());
+  return {};
+}
+
+}  // namespace
+
+Result<void> SetRows(Database& database, std::vector<Finding>& findings) {
+  for (Finding& finding : findings) {
+    RETURN_IF_ERROR(SetRows(database, finding));
+    RETURN_IF_ERROR(SetRows(database, finding.evidence));
+  }
+  return {};
+}
+
+}  // namespace tlparse
