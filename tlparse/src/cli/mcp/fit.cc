@@ -180,7 +180,9 @@ Page BestPage(object document, const FitOptions& options) {
     const Measure& head = kMeasures[std::min(i + 1, kMeasures.size() - 1)];
     page = MakePage(document, options, count > 0 ? head : kMeasures[i], kMeasures[i]);
     const bool fits = page.json.text().size() + kReserve <= options.budget;
-    if (fits && page.shown >= wanted) break;
+    // Fewer rows rather than rows without their lists.
+    const bool is_short = kMeasures[i].items < 3;
+    if (fits && page.shown >= (is_short ? std::min<std::size_t>(wanted, 1) : wanted)) break;
   }
   return page;
 }
