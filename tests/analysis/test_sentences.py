@@ -207,7 +207,7 @@ class EditedJobs(SentenceTest):
         found = self.findings(self.ingest(*inputs, name="dump"))
         missing = next(one for one in found if one["kind"] == "missing_rank")
         self.assertEqual((missing["title"], missing["severity"]), ("No log from rank 3 (3 of 4 ranks have one)", "warning"))
-        self.assertEqual(missing["detail"], "A recorder's dump is of rank 3.")
+        self.assertEqual(missing["detail"], "A recorder's dump is of rank 3. A process that compiles nothing writes no log.")
         # Fewer than half of them: perhaps no others were given.
         found = self.findings(self.ingest(*(path for path in inputs if "_rank_1_" not in path and "_rank_2_" not in path), name="choice"))
         self.assertEqual([(one["ranks"], one["severity"]) for one in found if one["kind"] == "missing_rank"], [([1, 2, 3], "note")])

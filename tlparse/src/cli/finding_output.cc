@@ -63,6 +63,8 @@ void WriteFinding(JsonWriter& json, const Finding& finding, const LinesOfFinding
   json.Key("ranks").BeginArray();
   for (const std::int64_t rank : finding.ranks) json.Int(rank);
   json.EndArray().Key("rank_count").Int(static_cast<std::int64_t>(finding.rank_count));
+  json.Key("roles");
+  WriteStrings(json, finding.roles);
   json.Key("logs");
   WriteStrings(json, finding.logs);
   json.Key("compiles");

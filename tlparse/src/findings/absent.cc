@@ -1,9 +1,10 @@
-// Ranks without a log, ranks that started late, ranks that compiled much longer.
+// Ranks without a log, ranks that compiled much longer.
 #include "queries/findings/absent.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <set>
 
@@ -41,24 +42,64 @@ Result<std::int64_t> LaunchWith(FindingContext& context, const std::vector<std::
   return other ? other->ordinal : 0;
 }
 
+// Whether the job came to no good end.
+bool HasUnexplainedEnd(const FindingContext& context) {
+  return std::any_of(context.findings.begin(), context.findings.end(), [](const Finding& one) {
+    return one.severity == FindingSeverity::kError &&
+           (one.kind == FindingKind::kStoppedFirst || one.kind == FindingKind::kStuck ||
+            one.kind == FindingKind::kCollectiveNotReached);
+  });
+}
+
+// A rank that compiles nothing writes no log. If fewer than half of the ranks have logs, the user may
+// have given only some of them. Otherwise a log is missing where the rank had one before, where the
+// others' graphs need the rank, or where nothing else says why the job ended.
+FindingSeverity SeverityOfMissing(const FindingContext& context, std::size_t count,
+                                  bool has_other_log, bool is_needed) {
+  if (context.options.world_size) return FindingSeverity::kWarning;
+  if (2 * static_cast<std::int64_t>(count) > context.ranks.world_size)
+    return FindingSeverity::kNote;
+  const bool is_explained =
+      std::any_of(context.findings.begin(), context.findings.end(), [](const Finding& one) {
+        return one.kind == FindingKind::kCompileFailed && one.severity == FindingSeverity::kError;
+      });
+  const bool is_suspicious =
+      has_other_log || (!is_explained && (is_needed || HasUnexplainedEnd(context)));
+  return is_suspicious ? FindingSeverity::kWarning : FindingSeverity::kNote;
+}
+
+std::string WhatToLookAt(std::size_t missing) {
+  const bool is_one = missing == 1;
+  return fmt::format(
+      "look at what {} printed, whether TORCH_TRACE was set for {}, and whether "
+      "TORCHDYNAMO_DISABLE or "
+      "TORCH_COMPILE_DISABLE was",
+      is_one ? "that process" : "those processes", is_one ? "it" : "them");
+}
+
 Result<void> AddMissing(FindingContext& context) {
   if (!context.HasRanks()) return {};
   AddEmptyLogs(context);
-  const std::vector<std::int64_t>& missing = context.ranks.missing_ranks;
+  ASSIGN_OR_RETURN(const std::vector<std::int64_t> eager, FindEagerRanks(context));
+  std::vector<std::int64_t> missing;
+  std::set_difference(context.ranks.missing_ranks.begin(), context.ranks.missing_ranks.end(),
+                      eager.begin(), eager.end(), std::back_inserter(missing));
   const std::int64_t world_size = context.ranks.world_size;
   if (missing.empty()) return {};
-  // If fewer than half of the ranks have logs, the user may have given only some of the logs.
-  const bool is_choice =
-      !context.options.world_size && 2 * static_cast<std::int64_t>(missing.size()) > world_size;
-  Finding& finding = context.Add(FindingKind::kMissingRank,
-                                 is_choice ? FindingSeverity::kNote : FindingSeverity::kWarning);
+  ASSIGN_OR_RETURN(const std::int64_t elsewhere, LaunchWith(context, missing));
+  ASSIGN_OR_RETURN(
+      const FirstRow<LaunchWithWorldCollectives> world,
+      First(Query<LaunchWithWorldCollectives>(
+          context.database, {.run_id = context.job.run_id(), .launch = context.job.launch()})));
+  Finding& finding = context.Add(
+      FindingKind::kMissingRank,
+      SeverityOfMissing(context, missing.size(), elsewhere > 0, world->has_collectives));
   finding.ranks = missing;
   finding.rank_count = missing.size();
   const std::string list = FormatRankRanges(missing);
   finding.title = fmt::format("No log from {} {}", missing.size() == 1 ? "rank" : "ranks",
                               list.size() > 80 ? list.substr(0, list.rfind(',', 80)) + ",…" : list);
   finding.cause = "no log";
-  ASSIGN_OR_RETURN(const std::int64_t elsewhere, LaunchWith(context, missing));
   if (elsewhere > 0) finding.title += fmt::format(" in launch {}", context.job.launch());
   if (!context.ranks.world_size_source.empty())
     finding.title +=
@@ -74,7 +115,12 @@ Result<void> AddMissing(FindingContext& context) {
   if (elsewhere > 0)
     finding.detail += fmt::format(
         " {} in launch {}.", missing.size() == 1 ? "It has a log" : "They have logs", elsewhere);
-  finding.suggestion = "look at what that process printed, and whether TORCH_TRACE was set for it";
+  finding.detail += " A process that compiles nothing writes no log.";
+  if (world->has_collectives)
+    finding.detail += fmt::format(
+        " The graphs of the others hold collectives of the default group, in which {} part.",
+        missing.size() == 1 ? "it takes" : "they take");
+  finding.suggestion = WhatToLookAt(missing.size());
   finding.query = fmt::format(
       "SELECT p.id, p.rank FROM process p JOIN launch n ON n.id = p.launch_id "
       "WHERE n.run_id = {} AND n.ordinal = {} ORDER BY p.rank",
@@ -141,80 +187,6 @@ Result<void> AddMissingDumps(FindingContext& context) {
   return {};
 }
 
-std::int64_t Median(std::vector<std::int64_t> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
-
-// Ranks whose first records are late, by how much at least, and their last records.
-struct LateRanks {
-  std::vector<RankIndex> who;
-  std::int64_t delay_us = INT64_MAX, end_delay_us = INT64_MAX, since_us = INT64_MAX;
-};
-
-void AddLateRanks(FindingContext& context, const LateRanks& late, bool is_shifted) {
-  if (late.who.empty() || 2 * late.who.size() >= context.job.participants().size()) return;
-  Finding& finding = context.Add(FindingKind::kLateRank, FindingSeverity::kWarning);
-  context.SetRanks(finding, late.who);
-  finding.since_us = late.since_us;
-  const bool is_one = late.who.size() == 1;
-  const std::string_view at_least = is_one ? "" : "at least ";
-  const std::string delay = std::string(at_least) + SecondsText(late.delay_us);
-  finding.cause = "first record late";
-  if (is_shifted) {
-    finding.title = fmt::format(
-        "The log{} of {} begin{} {} after those of most ranks and end{} {}{} after them: the clock "
-        "of {} host is ahead, or {} started later",
-        is_one ? "" : "s", context.WhoInside(late.who), is_one ? "s" : "", delay, is_one ? "s" : "",
-        at_least, SecondsText(late.end_delay_us), is_one ? "its" : "their", is_one ? "it" : "they");
-  } else {
-    finding.title =
-        fmt::format("{} began to compile {} after most ranks", context.Who(late.who), delay);
-    finding.detail = fmt::format(
-        "{} that much later than theirs; the log{} not show what the process{} did before.",
-        is_one ? "Its first record is" : "Their first records are", is_one ? " does" : "s do",
-        is_one ? "" : "es");
-  }
-  finding.query = fmt::format(
-      "SELECT process_id, rank, first_record_us, last_record_us "
-      "FROM rank_status WHERE run_id = {} AND launch = {} ORDER BY first_record_us DESC",
-      context.job.run_id(), context.job.launch());
-}
-
-// A rank is late if its first record is, and its last is not. A host whose clock is ahead shifts
-// both: of ranks of which both are later, only a shift beyond that of clocks is reported.
-void AddLate(FindingContext& context) {
-  if (!context.HasRanks() || context.job.participants().size() < 3) return;
-  std::vector<std::int64_t> firsts, lasts;
-  for (const ProcessStatus& status : context.status) {
-    if (!status.first_record_us || !status.last_record_us) continue;
-    firsts.push_back(*status.first_record_us);
-    lasts.push_back(*status.last_record_us);
-  }
-  if (firsts.size() < 3) return;
-  const std::int64_t first = Median(firsts), last = Median(lasts);
-  constexpr std::int64_t kLeastUs = 5'000'000, kBeyondClocksUs = 120'000'000;
-  LateRanks late, shifted;
-  for (const RankIndex rank : context.All()) {
-    const ProcessStatus& status = context.StatusOf(rank);
-    const JobParticipant& one = context.job.participants()[static_cast<std::size_t>(rank)];
-    if (!status.first_record_us || !status.last_record_us || !one.rank || one.is_extra_log)
-      continue;
-    const std::int64_t own = *status.first_record_us - first;
-    const std::int64_t end = *status.last_record_us - last;
-    const bool is_shifted = end > own / 2;
-    if (own < kLeastUs || (is_shifted && own < kBeyondClocksUs)) continue;
-    LateRanks& group = is_shifted ? shifted : late;
-    group.who.push_back(rank);
-    group.delay_us = std::min(group.delay_us, own);
-    group.end_delay_us = std::min(group.end_delay_us, end);
-    group.since_us = std::min(group.since_us, *status.first_record_us);
-  }
-  AddLateRanks(context, late, false);
-  AddLateRanks(context, shifted, true);
-}
-
 // "38.4 s", "1.0 to 2.1 s"
 std::string RangeOfSeconds(double least, double most) {
   const std::string a = fmt::format("{:.1f}", least), b = fmt::format("{:.1f}", most);
@@ -223,11 +195,9 @@ std::string RangeOfSeconds(double least, double most) {
 
 }  // namespace
 
-Result<void> FindAbsentAndLateRanks(FindingContext& context) {
+Result<void> FindAbsentRanks(FindingContext& context) {
   RETURN_IF_ERROR(AddMissing(context));
-  RETURN_IF_ERROR(AddMissingDumps(context));
-  AddLate(context);
-  return {};
+  return AddMissingDumps(context);
 }
 
 namespace {

@@ -31,6 +31,19 @@ Result<FindingContext> FindingContext::Make(Database& database, const FindingsOp
   return context;
 }
 
+FindingContext FindingContext::OfPart(const FindingContext& whole, const RanksAnswer& ranks) {
+  FindingContext context(whole.database, whole.options, ranks);
+  context.launches = whole.launches;
+  context.live = whole.live;
+  context.has_ranks_ = whole.has_ranks_;
+  context.compares_configuration = false;
+  for (const JobParticipant& one : context.job.participants()) {
+    const RankIndex in_whole = whole.job.ParticipantOfProcess(one.process_ids.front());
+    context.status.push_back(whole.StatusOf(in_whole));
+  }
+  return context;
+}
+
 std::string FindingContext::OfLaunch() const {
   return fmt::format(
       "process_id IN (SELECT p.id "
@@ -57,7 +70,7 @@ std::vector<RankIndex> FindingContext::Others(const std::vector<RankIndex>& who)
 }
 
 std::string FindingContext::WhoInside(const std::vector<RankIndex>& who) const {
-  const bool is_all = who.size() == job.participants().size();
+  const bool is_all = !job.is_part() && who.size() == job.participants().size();
   if (is_all && who.size() == 1 && !has_ranks_) return "the log";
   if (is_all && who.size() == 2) return has_ranks_ ? "both ranks" : "both logs";
   if (is_all && who.size() > 1)
@@ -87,7 +100,7 @@ std::string FindingContext::Who(const std::vector<RankIndex>& who) const {
 
 void FindingContext::SetRanks(Finding& finding, const std::vector<RankIndex>& who) const {
   finding.rank_count = who.size();
-  const bool is_all = who.size() == job.participants().size();
+  const bool is_all = !job.is_part() && who.size() == job.participants().size();
   for (const RankIndex index : who) {
     const JobParticipant& one = job.participants()[static_cast<std::size_t>(index)];
     if (one.rank && !is_all) finding.ranks.push_back(*one.rank);

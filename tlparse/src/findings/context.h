@@ -35,7 +35,12 @@ struct FindingContext {
   std::vector<Finding> findings;
   IssuedJob issued;               // filled in by FindIssuedCollectives
   const LiveJob* live = nullptr;  // not null: the job runs
+  // Where ranks have several roles, versions and options are compared across them, the rest within
+  // each.
+  bool compares_configuration = true, compares_programs = true;
 
+  // Of some of the job's ranks, `ranks` being the answer about these; without findings.
+  static FindingContext OfPart(const FindingContext& whole, const RanksAnswer& ranks);
   static Result<FindingContext> Make(Database& database, const FindingsOptions& options,
                                      const RanksAnswer& ranks);
 
@@ -106,7 +111,11 @@ Result<void> FindRecompiles(FindingContext& context);
 Result<void> FindGraphBreaks(FindingContext& context);
 Result<void> FindInTorchLogs(FindingContext& context);  // of processes without a log
 Result<void> FindSlowRanks(FindingContext& context);
-Result<void> FindAbsentAndLateRanks(FindingContext& context);
+Result<void> FindAbsentRanks(FindingContext& context);
+// Ranks without a log whose recorder dump shows that they issue, without compiled graphs, what others
+// issue from them; part of the former. Those that are found, ascending.
+Result<std::vector<std::int64_t>> FindEagerRanks(FindingContext& context);
+Result<void> FindLateRanks(FindingContext& context);
 Result<void> FindLaunchNotes(FindingContext& context);
 Result<void> FindExits(FindingContext& context);  // after those that name failures
 Result<void> FindImportErrors(FindingContext& context);

@@ -1,6 +1,7 @@
 // Titles of findings about a difference between ranks.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "base/ascii.h"
@@ -115,6 +116,24 @@ std::string DivergenceFinder::TitleOfMissing(const RankClass& one, const RankAsp
                      context_.WhoInside(without), because.empty() ? "" : "; it was " + because);
 }
 
+// Whether those that lack these compiles never compiled their functions: an evaluation, or a
+// checkpoint, of some ranks.
+bool DivergenceFinder::IsOfOwnFunction(const RankClass& one, const RankAspect& aspect) const {
+  const std::vector<RankIndex>& lacking = Lacking(one, aspect);
+  return std::all_of(aspect.slots.begin(), aspect.slots.end(), [&](std::int32_t slot) {
+    const JobSlot& own = job_.slots()[static_cast<std::size_t>(slot)];
+    return !own.function.empty() &&
+           std::none_of(
+               job_.compiles().begin(), job_.compiles().end(), [&](const JobCompile& compile) {
+                 const JobSlot& other =
+                     job_.slots()[static_cast<std::size_t>(std::max(compile.slot, 0))];
+                 return compile.slot >= 0 && other.function == own.function &&
+                        other.file == own.file && other.line == own.line &&
+                        std::binary_search(lacking.begin(), lacking.end(), compile.participant);
+               });
+  });
+}
+
 std::optional<Difference> DivergenceFinder::Describe(const RankClass& one,
                                                      const RankAspect& aspect) {
   Finding scratch;
@@ -186,9 +205,11 @@ std::optional<Difference> DivergenceFinder::Describe(const RankClass& one,
     const std::string reason = because == std::string::npos
                                    ? std::string()
                                    : aspect.text.substr(because + kRecompiled.size());
-    const bool is_incomplete = answer_.damage.AnyIsIncomplete(Lacking(one, aspect));
+    const bool is_note =
+        answer_.damage.AnyIsIncomplete(Lacking(one, aspect)) ||
+        (!(aspect.is_on_others && aspect.has_majority) && IsOfOwnFunction(one, aspect));
     return make(aspect.is_on_others ? FindingKind::kMissingCompile : FindingKind::kExtraCompile,
-                is_incomplete ? FindingSeverity::kNote : FindingSeverity::kWarning, reason,
+                is_note ? FindingSeverity::kNote : FindingSeverity::kWarning, reason,
                 TitleOfMissing(one, aspect, where, reason));
   }
   if (area == "compiles")
@@ -319,7 +340,8 @@ std::optional<Difference> DivergenceFinder::DescribeLookup(const RankClass& one,
     case CauseKind::kInputs: {
       const std::string what = fmt::format("compiled {} for ", where);
       const std::string other = what + "other inputs: ", both = what + "different inputs: ";
-      return make(FindingKind::kInputDivergence, FindingSeverity::kWarning,
+      return make(FindingKind::kInputDivergence,
+                  aspect.is_of_sizes ? FindingSeverity::kNote : FindingSeverity::kWarning,
                   Pair(one, aspect, other, other, both, reason));
     }
     case CauseKind::kGuardMiss: {
@@ -358,7 +380,9 @@ std::optional<Difference> DivergenceFinder::DescribeLookup(const RankClass& one,
     default: {
       const std::string other = fmt::format("looked up other cache keys in {}: ", where);
       const std::string both = fmt::format("looked up different cache keys in {}: ", where);
-      return make(FindingKind::kCodeDivergence, FindingSeverity::kWarning,
+      return make(FindingKind::kCodeDivergence,
+                  *aspect.cause == CauseKind::kUnstable ? FindingSeverity::kNote
+                                                        : FindingSeverity::kWarning,
                   Pair(one, aspect, other, other, both, aspect.text));
     }
   }

@@ -82,7 +82,7 @@ void DivergenceFinder::CompareLogs() {
 void DivergenceFinder::Run() {
   if (classes_.size() < 2) return;
   if (!context_.HasRanks()) return CompareLogs();
-  TakeOutOwnThings();
+  if (context_.compares_programs) TakeOutOwnThings();
   for (std::size_t i = 1; i < classes_.size(); ++i) {
     const std::vector<RankIndex>& ranks = classes_[i].ranks;
     const bool is_of_other_job = std::all_of(ranks.begin(), ranks.end(), [&](RankIndex rank) {
@@ -139,6 +139,7 @@ Difference DivergenceFinder::Of(const RankClass& one, const RankAspect& aspect, 
   finding.severity = severity;
   finding.launch = job_.launch();
   difference.priority = PriorityOf(kind);
+  if (!aspect.slots.empty()) difference.position = job_.SlotPosition(aspect.slots.front());
   std::vector<RankIndex> who = one.ranks;
   if (!aspect.has_majority) {
     const std::vector<RankIndex>& reference = Reference();
@@ -264,15 +265,22 @@ void DivergenceFinder::Examine(const RankClass& one) {
                             aspect.cause != CauseKind::kBypass && aspect.area != "graph_breaks" &&
                             IsUnfinished(one, aspect.slots));
     if (aspect.area == "failures") continue;
+    if (!(IsOfConfiguration(aspect) ? context_.compares_configuration : context_.compares_programs))
+      continue;
     std::optional<Difference> difference = Describe(one, aspect);
     if (!difference) continue;
     if (is_symptom) difference->finding.severity = FindingSeverity::kNote;
     (is_symptom ? symptoms : own).push_back(std::move(*difference));
   }
   if (end != nullptr) AddEvidence(symptoms, *end);
-  std::stable_sort(own.begin(), own.end(), [](const Difference& a, const Difference& b) {
-    return a.priority < b.priority;
-  });
+  // What a rank was given comes first; then the compile in which the ranks first differ.
+  const auto order = [](const Difference& of) {
+    const bool is_given = of.finding.kind == FindingKind::kConfigDivergence;
+    return std::tuple(!is_given, of.position < 0 || is_given ? INT32_MAX : of.position,
+                      of.priority);
+  };
+  std::stable_sort(own.begin(), own.end(),
+                   [&](const Difference& a, const Difference& b) { return order(a) < order(b); });
   if (!own.empty() && !context_.AreDamaged(one.ranks) && !context_.AreDamaged(Reference()))
     Report(one, std::move(own));
 }

@@ -10,10 +10,12 @@
 
 namespace tlparse {
 
-// A difference as a finding. Differences of lower priority explain those of higher priority.
+// A difference as a finding. In one compile differences of lower priority explain those of higher
+// priority.
 struct Difference {
   Finding finding;
   int priority = 0;
+  std::int32_t position = -1;      // of the first compile where it shows; -1: in none
   bool is_odd_known = false;       // else both sides are named
   std::vector<RankIndex> unknown;  // whose logs end before it
 };
@@ -68,6 +70,7 @@ class DivergenceFinder {
   const std::vector<RankIndex>& Lacking(const RankClass& one, const RankAspect& aspect) const {
     return aspect.is_on_others ? one.ranks : Reference();
   }
+  bool IsOfOwnFunction(const RankClass& one, const RankAspect& aspect) const;
   std::string RecompiledText(const RankAspect& aspect, const std::string& reason) const;
   std::string TitleOfMissing(const RankClass& one, const RankAspect& aspect,
                              const std::string& where, const std::string& reason) const;

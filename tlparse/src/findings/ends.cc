@@ -22,7 +22,7 @@ class StopFinder {
   explicit StopFinder(FindingContext& context) : context_(context), job_(context.job) {}
 
   Result<void> Run() {
-    stops_ = FindStops(context_);
+    ASSIGN_OR_RETURN(stops_, FindStops(context_));
     if (stops_.empty()) return {};
     if (context_.HasRanks()) return Report();
     for (const Stop& stop : stops_) {
@@ -40,6 +40,8 @@ class StopFinder {
   void DescribeAll(Finding& finding);
   void SetPlace(Finding& finding, const std::vector<Stop>& group) const;
   void AddPlaces(Finding& finding, const std::vector<Stop>& stops);
+  bool IsSamePlace(const Stop& a, const Stop& b) const;
+  Finding* FailureBefore(const Stop& first);
   std::string Subject(const std::vector<RankIndex>& who) const;
   // Whether the last record of each of these logs is cut off or damaged.
   bool AreCut(const std::vector<Stop>& group) const {
@@ -73,6 +75,14 @@ std::string PhaseOf(const std::vector<Stop>& group) {
 std::string Before(std::int64_t us) {
   return us < 10'000 ? fmt::format("{} ms before the last of all logs", (us + 999) / 1000)
                      : SecondsText(us) + " before the last of all logs";
+}
+
+// Whether two logs end at one place of the program. Ranks may have compiled different functions there.
+bool StopFinder::IsSamePlace(const Stop& a, const Stop& b) const {
+  return a.position == b.position && a.is_inside == b.is_inside && a.is_backward == b.is_backward &&
+         a.is_next_backward == b.is_next_backward &&
+         context_.FunctionOf(*context_.LastCompile(a.rank)) ==
+             context_.FunctionOf(*context_.LastCompile(b.rank));
 }
 
 // When the last records were written, against the last of all logs.
@@ -209,22 +219,37 @@ void StopFinder::DescribeBehind(Finding& finding, const std::vector<Stop>& group
   const JobSlot& next = job_.slots()[static_cast<std::size_t>(first.next_slot)];
   std::vector<RankIndex> went_on;
   for (const RankIndex other : context_.Others(who)) {
-    if (job_.CompileOf(other, first.next_slot) >= 0) went_on.push_back(other);
+    const std::int32_t index = job_.CompileOf(other, first.next_slot);
+    if (index < 0) continue;
+    const JobCompile& compile = job_.compiles()[static_cast<std::size_t>(index)];
+    const ProcessStatus& status = context_.StatusOf(other);
+    if (!first.is_next_backward || compile.backward_duration_us > 0 ||
+        (status.compile_id == compile.id && status.is_backward))
+      went_on.push_back(other);
   }
-  finding.severity = FindingSeverity::kWarning;
-  finding.cause = "the log ends before " + next.function;
-  finding.title = fmt::format(
-      "{} {} after {}; {} went on to {}", Subject(who), who.size() == 1 ? "ends" : "end",
-      context_.Title(*context_.LastCompile(first.rank)), context_.WhoInside(went_on), next.Title());
+  // Where others end inside compiles, the job ended there; where they wait for this rank, it did too.
+  const bool ended_others =
+      first.needs_all ||
+      std::any_of(stops_.begin(), stops_.end(), [](const Stop& stop) { return stop.is_inside; });
+  finding.severity = ended_others ? FindingSeverity::kError : FindingSeverity::kWarning;
+  const std::string last = context_.Title(*context_.LastCompile(first.rank));
+  finding.cause = fmt::format("the log ends before {}{}",
+                              first.is_next_backward ? "the backward of " : "", next.function);
+  finding.title =
+      first.is_next_backward
+          ? fmt::format("{} {} after the forward of {}; {} went on to its backward", Subject(who),
+                        who.size() == 1 ? "ends" : "end", last, context_.WhoInside(went_on))
+          : fmt::format("{} {} after {}; {} went on to {}", Subject(who),
+                        who.size() == 1 ? "ends" : "end", last, context_.WhoInside(went_on),
+                        next.Title());
 }
 
 // All logs end inside compiles, and none shows that it was first.
 void StopFinder::DescribeAll(Finding& finding) {
   SetPlace(finding, stops_);
   const Stop& first = stops_.front();
-  const bool is_one_place = std::all_of(stops_.begin(), stops_.end(), [&](const Stop& stop) {
-    return stop.position == first.position && stop.is_backward == first.is_backward;
-  });
+  const bool is_one_place = std::all_of(stops_.begin(), stops_.end(),
+                                        [&](const Stop& stop) { return IsSamePlace(stop, first); });
   if (is_one_place) {
     Describe(finding, stops_, false);
   } else {
@@ -245,9 +270,12 @@ void StopFinder::DescribeAll(Finding& finding) {
 
 // A finding for each place where some of the logs end.
 void StopFinder::AddPlaces(Finding& finding, const std::vector<Stop>& stops) {
-  std::map<std::tuple<std::int32_t, bool, bool, std::string>, std::vector<Stop>> by_place;
+  std::map<std::tuple<std::int32_t, bool, bool, bool, std::string, std::string>, std::vector<Stop>>
+      by_place;
   for (const Stop& stop : stops)
-    by_place[{stop.position, stop.is_inside, stop.is_backward, stop.phase}].push_back(stop);
+    by_place[{stop.position, stop.is_inside, stop.is_backward, stop.is_next_backward, stop.phase,
+              context_.FunctionOf(*context_.LastCompile(stop.rank))}]
+        .push_back(stop);
   for (const auto& [place, group] : by_place) {
     Finding evidence;
     evidence.kind = FindingKind::kStoppedFirst;
@@ -255,6 +283,23 @@ void StopFinder::AddPlaces(Finding& finding, const std::vector<Stop>& stops) {
     evidence.severity = FindingSeverity::kNote;
     finding.evidence.push_back(std::move(evidence));
   }
+}
+
+// A rank whose last compile failed is what the others stopped for: a launcher ends them after it. A
+// log may be silent for long before that, as inside a C++ compiler; the end of one that was silent for
+// longer came first.
+Finding* StopFinder::FailureBefore(const Stop& first) {
+  constexpr std::int64_t kSilentUs = 60'000'000;
+  Finding* earliest = nullptr;
+  for (Finding& finding : context_.findings) {
+    if (finding.kind == FindingKind::kCompileFailed &&
+        finding.severity == FindingSeverity::kError && !finding.ranks.empty() && finding.since_us &&
+        *finding.since_us - first.last_us <= kSilentUs &&
+        finding.detail.find("last compile in the log") != std::string::npos &&
+        (earliest == nullptr || *finding.since_us < *earliest->since_us))
+      earliest = &finding;
+  }
+  return earliest;
 }
 
 Result<void> StopFinder::Report() {
@@ -272,19 +317,11 @@ Result<void> StopFinder::Report() {
   }
   std::vector<Stop> group, later;
   for (const Stop& stop : stops_) {
-    const bool is_same = stop.position == first.position && stop.is_inside == first.is_inside &&
-                         stop.is_backward == first.is_backward &&
-                         (!is_everyone || stop.last_us == first.last_us);
+    const bool is_same =
+        IsSamePlace(stop, first) && (!is_everyone || stop.last_us == first.last_us);
     (is_same ? group : later).push_back(stop);
   }
-  // A rank whose last compile failed before is what the others may have stopped for.
-  Finding* earlier = nullptr;
-  for (Finding& finding : context_.findings) {
-    if (finding.kind == FindingKind::kCompileFailed && !finding.ranks.empty() && finding.since_us &&
-        *finding.since_us <= first.last_us &&
-        finding.detail.find("last compile in the log") != std::string::npos)
-      earlier = &finding;
-  }
+  Finding* const earlier = FailureBefore(first);
   Finding finding;
   finding.kind = FindingKind::kStoppedFirst;
   finding.severity = FindingSeverity::kError;

@@ -7,6 +7,7 @@
 
 #include "facts/job/read_transaction.h"
 #include "findings/context.h"
+#include "findings/role_contexts.h"
 #include "store/hash128.h"
 
 namespace tlparse {
@@ -14,23 +15,29 @@ namespace {
 
 // Families in the order in which they may build on each other: those that explain what a rank does
 // not do any more come before those that compare ranks. A new family is a function and a row.
-constexpr FindingFamily kFamilies[] = {
-    &FindEnds,
-    &FindStuck,
-    &FindOtherJobs,
-    &FindDivergences,
-    &FindIssuedCollectives,
-    &SayBranches,  // adds to those before
-    &FindCacheCauses,
-    &FindRecompiles,
-    &FindGraphBreaks,
-    &FindInTorchLogs,
-    &FindSlowRanks,
-    &FindAbsentAndLateRanks,
-    &FindLateAtCollectives,
-    &FindLaunchNotes,
-    &FindExits,
-    &FindImportErrors,
+struct FamilyOfJob {
+  FindingFamily find;
+  bool is_of_role = false;           // compares ranks that are meant to do equal work
+  bool is_of_configuration = false;  // and what must be equal across roles
+};
+constexpr FamilyOfJob kFamilies[] = {
+    {&FindEnds},
+    {&FindStuck},
+    {&FindOtherJobs},
+    {&FindDivergences, true, true},
+    {&FindIssuedCollectives},
+    {&SayBranches},  // adds to those before
+    {&FindCacheCauses, true},
+    {&FindRecompiles},
+    {&FindGraphBreaks},
+    {&FindInTorchLogs},
+    {&FindSlowRanks, true},
+    {&FindAbsentRanks},
+    {&FindLateRanks, true},
+    {&FindLateAtCollectives},
+    {&FindLaunchNotes},
+    {&FindExits},
+    {&FindImportErrors},
 };
 
 std::string WithoutNumbers(std::string_view text) {
@@ -120,6 +127,21 @@ void Order(std::vector<Finding>& findings) {
                    [&](const Finding& a, const Finding& b) { return key(a) < key(b); });
 }
 
+Result<void> RunFamilies(FindingContext& context) {
+  ASSIGN_OR_RETURN(RoleComparisons roles, RoleComparisons::Make(context));
+  for (const FamilyOfJob& family : kFamilies) {
+    if (!family.is_of_role) {
+      RETURN_IF_ERROR(family.find(context));
+      continue;
+    }
+    if (roles.HasSeveral() && family.is_of_configuration)
+      RETURN_IF_ERROR(roles.RunAcrossRoles(family.find));
+    RETURN_IF_ERROR(roles.Run(family.find));
+  }
+  for (Finding& finding : context.findings) roles.NameRoles(finding);
+  return {};
+}
+
 Result<std::vector<Finding>> Find(Database& database, const FindingsOptions& options,
                                   const RanksAnswer& ranks, const LiveJob* live) {
   ASSIGN_OR_RETURN(const ReadTransaction transaction, ReadTransaction::Begin(database));
@@ -132,7 +154,7 @@ Result<std::vector<Finding>> Find(Database& database, const FindingsOptions& opt
     RETURN_IF_ERROR(FindExits(context));
     RETURN_IF_ERROR(FindImportErrors(context));
   } else {
-    for (const FindingFamily family : kFamilies) RETURN_IF_ERROR(family(context));
+    RETURN_IF_ERROR(RunFamilies(context));
   }
   if (live != nullptr) {
     std::erase_if(context.findings,

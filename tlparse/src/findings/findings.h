@@ -43,8 +43,10 @@ struct Finding {
   std::optional<std::int64_t> launch;
   // The ranks in which the cause lies, ascending; empty: all of them, or logs without rank.
   std::vector<std::int64_t> ranks;
-  std::size_t rank_count = 0;         // participants concerned
-  std::vector<std::string> logs;      // names of participants without rank
+  std::size_t rank_count = 0;  // participants concerned
+  std::vector<std::string>
+      roles;                      // of these ranks; empty: the job has one role, or it is not known
+  std::vector<std::string> logs;  // names of participants without rank
   std::vector<std::string> compiles;  // labels
   std::optional<std::int64_t> since_us;
   std::optional<FindingPlace> place;

@@ -1,9 +1,13 @@
 // Collectives that ranks really issued: not reached, another op, another call, stuck.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <string>
 #include <utility>
 
 #include "facts/collectives/issued.h"
+#include "facts/collectives/issued_group.h"
+#include "facts/collectives/stragglers.h"
 #include "findings/context.h"
 
 namespace tlparse {
@@ -190,7 +194,48 @@ Result<void> FindIssuedCollectives(FindingContext& context) {
   return {};
 }
 
+namespace {
+
+// Of one collective after another the same rank was the last.
+Result<void> AddStraggler(FindingContext& context) {
+  const IssuedJob& job = context.issued;
+  ASSIGN_OR_RETURN(const std::optional<Straggler> found, FindStraggler(context.database, job));
+  if (!found) return {};
+  const std::string rank = RanksText(job, {found->rank});
+  const auto seconds = [](std::int64_t ns) { return SecondsText(ns / 1000); };
+  CollectiveFinding problem;
+  problem.kind = FindingKind::kStraggler;
+  problem.severity = FindingSeverity::kWarning;
+  problem.title = fmt::format(
+      "{} wait{} for {}: it came last to {} of {} collectives of {}, {} after the others, {} in "
+      "all",
+      Capital(RanksText(job, found->waiting)), found->waiting.size() == 1 ? "s" : "", rank,
+      found->last_count, found->count, found->group->Title(), seconds(found->median_ns),
+      seconds(found->lost_ns));
+  problem.detail = fmt::format(
+      "{} is the median; {} pass from the first of these collectives to the last. The call with "
+      "the "
+      "median delay is {}.",
+      seconds(found->median_ns), seconds(found->span_ns), found->call->Title());
+  if (!found->activity.empty())
+    problem.detail +=
+        fmt::format(" {} of the time in which they waited {} was in {}, by its profile.",
+                    seconds(found->activity_ns), rank, found->activity);
+  problem.ranks = {found->rank};
+  SetPlace(problem, *found->group, *found->call);
+  problem.cause = "last at collectives";
+  problem.advice = fmt::format(
+      "look at what {} does before {} that the others do not: its loader, its share of the data, a "
+      "recompile, its processor",
+      rank, found->call->Place().empty() ? found->call->PrintedOp() : found->call->Place());
+  context.findings.push_back(FindingOf(context, job, problem));
+  return {};
+}
+
+}  // namespace
+
 Result<void> FindLateAtCollectives(FindingContext& context) {
+  RETURN_IF_ERROR(AddStraggler(context));
   ASSIGN_OR_RETURN(const std::vector<LateArrival> arrivals,
                    FindLateArrivals(context.database, context.issued));
   const std::size_t earlier_count = context.findings.size();

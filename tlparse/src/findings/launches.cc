@@ -58,12 +58,11 @@ const char* HowEnded(const std::vector<Finding>& own, const std::vector<ProcessS
                                      : own.front().kind == FindingKind::kCompileFailed &&
                                            own.front().severity == FindingSeverity::kError;
   if (is_failed) return "with a failed compile";
-  if (!own.empty() && own.front().kind == FindingKind::kStoppedFirst &&
-      own.front().severity != FindingSeverity::kError) {
+  if (!own.empty() && own.front().kind == FindingKind::kStoppedFirst) {
+    if (own.front().cause.starts_with("the log ends before")) return "earlier on some ranks";
     // A log that is cut off was copied in part, or its process ended while it wrote.
-    return own.front().cause.starts_with("the log ends before")
-               ? "earlier on some ranks"
-               : "in a way that its logs do not show";
+    if (own.front().severity != FindingSeverity::kError)
+      return "in a way that its logs do not show";
   }
   if (has(RankState::kCompiling)) return "inside a compile";
   return own.empty() ? "with no failure in its logs" : "earlier on some ranks";

@@ -1,6 +1,7 @@
 #include "findings/stops.h"
 
 #include <algorithm>
+#include <optional>
 #include <tuple>
 
 #include "queries/findings/stops.h"
@@ -31,70 +32,154 @@ void FindInside(const FindingContext& context, std::vector<Stop>& stops) {
   }
 }
 
-// Ranks that lack nothing but the last compiles that most others have, and whose log ends before
-// the others'.
-void FindBehind(const FindingContext& context, std::vector<Stop>& stops) {
-  const Job& job = context.job;
-  // A log without rank, or a further one of a rank, is of a helper of the job.
-  std::vector<RankIndex> ranks = context.All();
-  std::erase_if(ranks, [&](RankIndex one) { return !IsRank(job, one); });
-  const std::size_t count = ranks.size();
-  // Of two ranks the one that lacks a compile ended early only if the other's log shows an end.
-  const bool has_other_end = std::any_of(stops.begin(), stops.end(),
-                                         [&](const Stop& one) { return IsRank(job, one.rank); });
-  if (count < 2 || (count == 2 && !has_other_end)) return;
-  std::vector<std::size_t> having(job.slots().size());
-  for (const JobCompile& compile : job.compiles()) {
-    if (compile.slot >= 0 && !compile.is_synthetic && IsRank(job, compile.participant))
-      ++having[static_cast<std::size_t>(compile.slot)];
+// Ranks that lack nothing but the last steps that most others have, and whose log ends before the
+// others'. A step is a compile, or the backward of one.
+class BehindFinder {
+ public:
+  BehindFinder(const FindingContext& context, bool has_other_end)
+      : context_(context), job_(context.job), has_other_end_(has_other_end) {}
+
+  Result<std::vector<Stop>> Find();
+
+ private:
+  void Count();
+  std::optional<Stop> BehindAt(RankIndex rank) const;
+  Result<bool> LacksBackward(RankIndex rank, std::int32_t slot);
+  Result<bool> NeedsAll(std::int32_t slot);
+  bool BeganLongBefore(const Stop& stop) const;
+  const JobCompile* CompileOf(RankIndex rank, std::int32_t slot) const {
+    const std::int32_t index = job_.CompileOf(rank, slot);
+    return index < 0 ? nullptr : &job_.compiles()[static_cast<std::size_t>(index)];
   }
+  bool HasBackward(RankIndex rank, const JobCompile& compile) const {
+    const ProcessStatus& status = context_.StatusOf(rank);
+    return compile.backward_duration_us > 0 ||
+           (status.compile_id == compile.id && status.is_backward);
+  }
+
+  const FindingContext& context_;
+  const Job& job_;
+  bool has_other_end_;
+  std::vector<RankIndex> ranks_;
+  std::vector<std::size_t> having_, having_backward_;  // by slot: ranks
+};
+
+// A log without rank, or a further one of a rank, is of a helper of the job.
+void BehindFinder::Count() {
+  ranks_ = context_.All();
+  std::erase_if(ranks_, [&](RankIndex one) { return !IsRank(job_, one); });
+  having_.resize(job_.slots().size());
+  having_backward_.resize(job_.slots().size());
+  for (const JobCompile& compile : job_.compiles()) {
+    if (compile.slot < 0 || compile.is_synthetic || !IsRank(job_, compile.participant)) continue;
+    ++having_[static_cast<std::size_t>(compile.slot)];
+    having_backward_[static_cast<std::size_t>(compile.slot)] +=
+        HasBackward(compile.participant, compile);
+  }
+}
+
+// The first compile that this rank lacks, if it lacks no other but later ones.
+std::optional<Stop> BehindFinder::BehindAt(RankIndex rank) const {
+  const ProcessStatus& status = context_.StatusOf(rank);
+  const std::size_t count = ranks_.size();
+  Stop stop{.rank = rank, .is_inside = false, .last_us = *status.last_record_us};
+  bool is_prefix = true;
+  for (const std::int32_t slot : job_.slot_order()) {
+    const std::size_t having = having_[static_cast<std::size_t>(slot)];
+    const bool has_it = job_.CompileOf(rank, slot) >= 0;
+    const bool is_common = 2 * having > count || (count == 2 && having == 1 && !has_it);
+    if (has_it) stop.position = job_.SlotPosition(slot);
+    if (is_common && !has_it && stop.next_slot < 0) stop.next_slot = slot;
+    if (has_it && (!is_common || stop.next_slot >= 0)) is_prefix = false;
+  }
+  return is_prefix ? std::optional(stop) : std::nullopt;
+}
+
+// Whether most others went on to the backward of this last compile. A cache that has the forward may
+// have the backward too: then none is compiled.
+Result<bool> BehindFinder::LacksBackward(RankIndex rank, std::int32_t slot) {
+  const JobCompile* const compile = CompileOf(rank, slot);
+  const std::size_t having = having_backward_[static_cast<std::size_t>(slot)];
+  const bool is_common = 2 * having > ranks_.size() || (ranks_.size() == 2 && having == 1);
+  const bool shows_end = has_other_end_ || ranks_.size() > 2;
+  if (compile == nullptr || !is_common || HasBackward(rank, *compile) || !shows_end) return false;
+  ASSIGN_OR_RETURN(const FirstRow<HitsOfCompile> hits,
+                   First(Query<HitsOfCompile>(context_.database, {.compile_id = compile->id})));
+  return hits->hits == 0;
+}
+
+// Whether a compile holds collectives: then it is of all ranks of a group.
+Result<bool> BehindFinder::NeedsAll(std::int32_t slot) {
+  for (const RankIndex rank : ranks_) {
+    const JobCompile* const compile = CompileOf(rank, slot);
+    if (compile == nullptr) continue;
+    ASSIGN_OR_RETURN(
+        const FirstRow<CollectivesOfCompile> found,
+        First(Query<CollectivesOfCompile>(context_.database, {.compile_id = compile->id})));
+    if (found->has_collectives) return true;
+  }
+  return false;
+}
+
+// The others' next compile began after this log had ended.
+bool BehindFinder::BeganLongBefore(const Stop& stop) const {
+  return !stop.is_next_backward &&
+         std::any_of(job_.compiles().begin(), job_.compiles().end(), [&](const JobCompile& one) {
+           return one.slot == stop.next_slot && one.start_us != 0 &&
+                  one.start_us + 5'000'000 < stop.last_us;
+         });
+}
+
+Result<std::vector<Stop>> BehindFinder::Find() {
+  Count();
+  const std::size_t count = ranks_.size();
   std::vector<Stop> behind;
-  for (const RankIndex rank : ranks) {
-    const ProcessStatus& status = context.StatusOf(rank);
+  if (count < 2) return behind;
+  const std::int64_t latest_us = LatestRecord(context_);
+  for (const RankIndex rank : ranks_) {
+    const ProcessStatus& status = context_.StatusOf(rank);
     if (status.state != RankState::kBetweenCompiles || status.compile_id == 0 ||
-        !status.last_record_us || context.ReadableBytes(rank))
+        !status.last_record_us || context_.ReadableBytes(rank))
       continue;
-    std::int32_t last = -1, missing = -1, next_slot = -1;
-    bool is_prefix = true;
-    for (const std::int32_t slot : job.slot_order()) {
-      const bool is_common = 2 * having[static_cast<std::size_t>(slot)] > count ||
-                             (count == 2 && having[static_cast<std::size_t>(slot)] == 1 &&
-                              job.CompileOf(rank, slot) < 0);
-      const bool has_it = job.CompileOf(rank, slot) >= 0;
-      if (has_it) last = job.SlotPosition(slot);
-      if (is_common && !has_it && missing < 0) missing = job.SlotPosition(slot), next_slot = slot;
-      if (has_it && (!is_common || missing >= 0)) is_prefix = false;
+    std::optional<Stop> stop = BehindAt(rank);
+    const JobCompile* const last = context_.LastCompile(rank);
+    if (!stop || last == nullptr || last->slot < 0) continue;
+    ASSIGN_OR_RETURN(const bool lacks_backward, LacksBackward(rank, last->slot));
+    if (lacks_backward) {
+      stop->next_slot = last->slot;
+      stop->is_next_backward = true;
     }
-    if (is_prefix && missing >= 0)
-      behind.push_back({.rank = rank,
-                        .position = last,
-                        .is_inside = false,
-                        .last_us = *status.last_record_us,
-                        .next_slot = next_slot});
+    if (stop->next_slot < 0 || stop->last_us >= latest_us || BeganLongBefore(*stop)) continue;
+    ASSIGN_OR_RETURN(stop->needs_all, NeedsAll(stop->next_slot));
+    // Of two ranks the one that lacks a compile ended early only if the other's log shows an end, or
+    // the compile is of both.
+    if (count == 2 && !has_other_end_ && (!stop->needs_all || stop->is_next_backward)) continue;
+    behind.push_back(*stop);
   }
-  const std::int64_t latest_us = LatestRecord(context);
-  std::erase_if(behind, [&](const Stop& stop) {
-    // The others' next compile began after this log had ended.
-    for (const JobCompile& compile : job.compiles()) {
-      if (compile.slot == stop.next_slot && compile.start_us != 0 &&
-          compile.start_us + 5'000'000 < stop.last_us)
-        return true;
-    }
-    return stop.last_us >= latest_us;
-  });
-  if (2 * behind.size() < count || (count == 2 && behind.size() == 1))
-    stops.insert(stops.end(), behind.begin(), behind.end());
+  if (2 * behind.size() >= count && !(count == 2 && behind.size() == 1)) behind.clear();
+  return behind;
+}
+
+// How far a log goes within its last compile.
+int StepOf(const Stop& stop) {
+  if (stop.is_inside) return stop.is_backward ? 2 : 0;
+  return stop.is_next_backward ? 1 : 3;
 }
 
 }  // namespace
 
-std::vector<Stop> FindStops(const FindingContext& context) {
+Result<std::vector<Stop>> FindStops(const FindingContext& context) {
   std::vector<Stop> stops;
   FindInside(context, stops);
-  if (context.HasRanks()) FindBehind(context, stops);
+  if (context.HasRanks()) {
+    const bool has_other_end = std::any_of(
+        stops.begin(), stops.end(), [&](const Stop& one) { return IsRank(context.job, one.rank); });
+    ASSIGN_OR_RETURN(const std::vector<Stop> behind, BehindFinder(context, has_other_end).Find());
+    stops.insert(stops.end(), behind.begin(), behind.end());
+  }
   std::sort(stops.begin(), stops.end(), [](const Stop& a, const Stop& b) {
-    return std::tuple(a.position, a.is_backward, a.last_us, a.rank) <
-           std::tuple(b.position, b.is_backward, b.last_us, b.rank);
+    return std::tuple(a.position, StepOf(a), a.last_us, a.rank) <
+           std::tuple(b.position, StepOf(b), b.last_us, b.rank);
   });
   return stops;
 }

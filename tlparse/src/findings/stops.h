@@ -11,19 +11,23 @@
 
 namespace tlparse {
 
-// A participant whose log ends inside a compile, or before compiles that most others have.
+// A participant whose log ends inside a compile, or before compiles, or the backward of its last one,
+// that most others have.
 struct Stop {
   RankIndex rank = 0;
   std::int32_t position = -1;  // of its last compile among the job's
   bool is_inside = true;
   bool is_backward = false;  // inside the backward of that compile
   std::int64_t last_us = 0;
-  std::int32_t next_slot = -1;  // not inside: the compile that the others went on to
-  std::string phase = {};       // the innermost event that is open; empty: unknown
+  std::int32_t next_slot = -1;    // not inside: the compile that the others went on to
+  bool is_next_backward = false;  // its backward
+  bool needs_all = false;         // that compile holds collectives
+  std::string phase = {};         // the innermost event that is open; empty: unknown
 };
 
-// Ordered by compile, forward before backward, then by time of the last record.
-std::vector<Stop> FindStops(const FindingContext& context);
+// Ordered by how far the logs go: by compile, inside the forward, behind it, inside the backward,
+// then by time of the last record.
+Result<std::vector<Stop>> FindStops(const FindingContext& context);
 
 // The time of the last record of all logs of the launch; 0: none has a time.
 std::int64_t LatestRecord(const FindingContext& context);

@@ -12,3 +12,11 @@ FROM (SELECT r.local_us AS us,
         AND CASE e.phase WHEN 88 THEN e.record_id ELSE c.last_record_id END
   WHERE c.id = :compile_id AND e.name_id =
     (SELECT name_id FROM chromium_event_row WHERE record_id = :event_record_id));
+
+-- Lookups of a compile that hit.
+-- query HitsOfCompile(compile_id INTEGER)
+SELECT count(*) AS hits /*INTEGER*/ FROM cache_event
+WHERE compile_id = :compile_id AND state = 'hit' AND layer IN ('aotautograd', 'fx_graph_bundled');
+
+-- query CollectivesOfCompile(compile_id INTEGER)
+SELECT EXISTS (SELECT 1 FROM collective_use_row WHERE compile_id = :compile_id) AS has_collectives /*BOOLEAN*/;

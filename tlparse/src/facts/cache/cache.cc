@@ -183,6 +183,9 @@ Result<void> ClassFinder::DescribeInputs(const JobLookup& a, const JobLookup& b,
   if (inputs.empty()) return {};
   finding.cause.kind = CauseKind::kInputs;
   finding.cause.text = InputChanges(inputs);
+  finding.cause.is_of_sizes = std::all_of(
+      inputs.begin(), inputs.end(),
+      [](const InputDifference& one) { return DigitsAsZero(one.a) == DigitsAsZero(one.b); });
   finding.node.clear();
   finding.against_node.clear();
   finding.source.clear();
@@ -329,7 +332,8 @@ Result<void> FindCacheClasses(Database& database, CacheAnswer& answer) {
 Result<CacheAnswer> AnalyzeCache(Database& database, const CacheOptions& options) {
   ASSIGN_OR_RETURN(const ReadTransaction transaction, ReadTransaction::Begin(database));
   CacheAnswer answer;
-  ASSIGN_OR_RETURN(answer.job, Job::Load(database, options.run, options.launch));
+  ASSIGN_OR_RETURN(answer.job,
+                   Job::Load(database, options.run, options.launch, options.only_processes));
   ASSIGN_OR_RETURN(answer.graphs, JobGraphs::Load(database, answer.job));
   ASSIGN_OR_RETURN(answer.damage, FindLogDamage(database, answer.job));
   ASSIGN_OR_RETURN(answer.lookups, LookupIndex::Load(database, answer.job, answer.graphs));

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -117,6 +118,7 @@ struct CacheOptions {
   std::optional<std::int64_t> launch;  // ordinal; nothing: the latest
   // closest earlier keys of this participant; default: the only one
   std::optional<std::string> rank;
+  std::set<std::int64_t> only_processes;  // as in Job::Load
   bool with_closest_keys = true;
   bool with_code_check = true;
 };

@@ -97,8 +97,10 @@ CauseKind KindOf(const ComponentDifference& difference) {
 }
 
 // Hashes differ although the texts are equal, in plain constants: the two processes pickle
-// differently.
-bool LooksLikeAnotherPython(const std::vector<ComponentDifference>& differences) {
+// differently. Where both versions of Python are known, they say it.
+bool LooksLikeAnotherPython(const std::vector<ComponentDifference>& differences,
+                            const CauseContext& context) {
+  if (!context.a_python_version.empty() && !context.b_python_version.empty()) return false;
   int count = 0;
   for (const ComponentDifference& difference : differences) {
     if (difference.a_value && difference.a_value == difference.b_value &&
@@ -107,6 +109,12 @@ bool LooksLikeAnotherPython(const std::vector<ComponentDifference>& differences)
     }
   }
   return count >= 3;
+}
+
+bool AreOfSizes(const std::vector<ComponentDifference>& differences) {
+  return std::all_of(differences.begin(), differences.end(), [](const ComponentDifference& one) {
+    return one.a_value && one.b_value && DigitsAsZero(*one.a_value) == DigitsAsZero(*one.b_value);
+  });
 }
 
 // "TensorMetadata(a=1, shape=torch.Size([4, 4]))" → {"a": "1", "shape": "torch.Size([4, 4])"};
@@ -306,7 +314,7 @@ ComponentDifference DescribeConfigChange(std::string_view a, std::string_view b)
 
 std::vector<Cause> FindCauses(std::vector<ComponentDifference> differences,
                               const CauseContext& context) {
-  const bool is_python = LooksLikeAnotherPython(differences);
+  const bool is_python = LooksLikeAnotherPython(differences, context);
   std::map<CauseKind, Cause> causes;
   for (ComponentDifference& difference : differences) {
     difference.cause = KindOf(difference);
@@ -359,6 +367,7 @@ std::vector<Cause> FindCauses(std::vector<ComponentDifference> differences,
     cause.kind = kind;
     cause.text = kind == CauseKind::kBuild ? BuildText(cause.differences, context, is_python)
                                            : CauseText(kind, cause.differences);
+    cause.is_of_sizes = kind == CauseKind::kInputs && AreOfSizes(cause.differences);
     result.push_back(std::move(cause));
   }
   return result;

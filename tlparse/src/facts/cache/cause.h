@@ -55,6 +55,7 @@ struct Cause {
   std::vector<ComponentDifference> differences;
   // Differences that this cause explains (another build changes hundreds of config hashes).
   std::vector<ComponentDifference> explained;
+  bool is_of_sizes = false;  // kInputs: in numbers alone, as where ranks got other sizes of data
 };
 
 // "is_inference False → True: gradients are not needed, as under torch.no_grad()", if that is among

@@ -26,10 +26,11 @@ std::int32_t Job::Intern(std::string_view text) {
 }
 
 Result<Job> Job::Load(Database& database, std::string_view run_name,
-                      const std::optional<std::int64_t>& launch) {
+                      const std::optional<std::int64_t>& launch,
+                      const std::set<std::int64_t>& only_processes) {
   Job job;
   ASSIGN_OR_RETURN(job.launch_, ChooseLaunch(database, run_name, launch));
-  RETURN_IF_ERROR(job.TakeParticipants(database));
+  RETURN_IF_ERROR(job.TakeParticipants(database, only_processes));
   RETURN_IF_ERROR(job.LoadCutRecords(database));
   RETURN_IF_ERROR(job.LoadCompiles(database));
   RETURN_IF_ERROR(job.LoadGraphs(database));
@@ -56,13 +57,25 @@ Result<Job> Job::LoadWithoutLogs(Database& database, std::string_view run_name) 
   return job;
 }
 
-Result<void> Job::TakeParticipants(Database& database) {
+Result<void> Job::TakeParticipants(Database& database,
+                                   const std::set<std::int64_t>& only_processes) {
   ASSIGN_OR_RETURN(std::vector<RunParticipant> all, tlparse::LoadParticipants(database, run_id()));
   const bool has_records = std::any_of(all.begin(), all.end(), [&](const RunParticipant& one) {
     return one.launch == launch() && !one.processes.empty();
   });
   for (RunParticipant& one : all) {
     if (one.launch != launch()) continue;
+    if (one.is_child) {
+      children_.push_back({one.rank, std::move(one.name), one.processes.front().child_kind,
+                           one.processes.front().parent_process_id});
+      continue;
+    }
+    if (!only_processes.empty() &&
+        std::none_of(one.processes.begin(), one.processes.end(),
+                     [&](const ParticipantProcess& p) { return only_processes.contains(p.id); })) {
+      is_part_ = true;
+      continue;
+    }
     // A log without records says nothing about what its rank did: it is not compared.
     if (has_records && one.processes.empty()) {
       if (one.rank) ranks_without_records_.push_back(*one.rank);
@@ -86,7 +99,16 @@ Result<void> Job::TakeParticipants(Database& database) {
     participant.is_of_second_job = one.is_of_second_job;
     participant.is_job_clear = one.is_job_clear;
     participant.log_path = std::move(one.log_path);
+    // A forked child goes on writing into its parent's log.
+    const bool is_of_rank =
+        std::any_of(one.processes.begin(), one.processes.end(),
+                    [](const ParticipantProcess& process) { return process.child_kind.empty(); });
     for (const ParticipantProcess& process : one.processes) {
+      if (!process.child_kind.empty() && is_of_rank) {
+        children_.push_back(
+            {one.rank, participant.name, process.child_kind, process.parent_process_id});
+        continue;
+      }
       participant_of_process_[process.id] = static_cast<RankIndex>(participants_.size());
       participant.process_ids.push_back(process.id);
       if (participant.torch_version.empty()) participant.torch_version = process.torch_version;

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -39,6 +40,14 @@ struct JobParticipant {
   std::vector<std::int64_t> process_ids;
   std::string torch_version;  // empty: not in the log
   std::string python_version;
+};
+
+// A log of processes that a rank started: it is no participant, and is compared with none.
+struct ChildLog {
+  std::optional<std::int64_t> rank;  // that it inherited
+  std::string name;                  // "1#2"
+  std::string kind;                  // of its first process: "loader_worker", …
+  std::optional<std::int64_t> parent_process_id;
 };
 
 // A log that is a copy of another one, whole or in part: it is no participant.
@@ -85,9 +94,11 @@ struct JobSlot {
 class Job {
  public:
   // Loads one launch of a run; the latest run of the database if `run_name` is empty, its latest
-  // launch if none is named. kNotFound: no such run or launch, or nothing in it.
+  // launch if none is named. kNotFound: no such run or launch, or nothing in it. `only_processes`:
+  // nothing but the participants that hold one of these processes, a part of the job; empty: all.
   static Result<Job> Load(Database& database, std::string_view run_name = {},
-                          const std::optional<std::int64_t>& launch = {});
+                          const std::optional<std::int64_t>& launch = {},
+                          const std::set<std::int64_t>& only_processes = {});
 
   // A run of profiles and dumps alone: a job without participants. kNotFound: no such run, or it has
   // logs, or nothing at all.
@@ -99,12 +110,15 @@ class Job {
   std::int64_t launch_count() const { return launch_.count; }  // of the run
   // "run X, launch 2 of 3"; of a run with one launch "run X".
   std::string Title() const;
-  // Those whose log has records (all, if no log has any) and is no copy.
+  // Whether only some of the participants were loaded.
+  bool is_part() const { return is_part_; }
+  // Those whose log has records (all, if no log has any), is no copy, and not of a child.
   const std::vector<JobParticipant>& participants() const { return participants_; }
   // Ranks of this launch whose log has no record, ascending.
   const std::vector<std::int64_t>& ranks_without_records() const { return ranks_without_records_; }
   // In the order of the ranks.
   const std::vector<CopiedLog>& copied_logs() const { return copied_logs_; }
+  const std::vector<ChildLog>& children() const { return children_; }
   const std::vector<JobCompile>& compiles() const { return compiles_; }
   const std::vector<JobSlot>& slots() const { return slots_; }
   // Slots in the order of the reference rank; others at their place in the order of their rank.
@@ -157,7 +171,7 @@ class Job {
 
  private:
   std::int32_t Intern(std::string_view text);
-  Result<void> TakeParticipants(Database& database);
+  Result<void> TakeParticipants(Database& database, const std::set<std::int64_t>& only_processes);
   Result<void> LoadCutRecords(Database& database);
   Result<void> LoadCompiles(Database& database);
   Result<void> LoadGraphs(Database& database);
@@ -173,6 +187,8 @@ class Job {
   std::vector<JobParticipant> participants_;
   std::vector<std::int64_t> ranks_without_records_;
   std::vector<CopiedLog> copied_logs_;
+  std::vector<ChildLog> children_;
+  bool is_part_ = false;
   std::vector<JobCompile> compiles_;
   std::vector<std::vector<std::int32_t>> compiles_of_participant_;
   std::vector<JobSlot> slots_;

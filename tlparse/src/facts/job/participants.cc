@@ -47,7 +47,9 @@ Result<std::vector<Log>> ReadLogs(Database& database, std::int64_t run_id) {
                                                 .last_record_id = row.last_record_id,
                                                 .torch_version = std::string(row.torch_version),
                                                 .python_version = std::string(row.python_version),
-                                                .first_record_us = row.first_record_us},
+                                                .first_record_us = row.first_record_us,
+                                                .child_kind = std::string(row.child_kind),
+                                                .parent_process_id = row.parent_process_id},
                                                row.rank,
                                                row.is_rank_in_records,
                                                row.launch});
@@ -109,6 +111,18 @@ void PlaceEmptyLogs(std::vector<RunParticipant>& participants) {
 bool IsRandomName(std::string_view stem) {
   constexpr std::string_view kPrefix = "dedicated_log_torch_trace_";
   return stem.starts_with(kPrefix) && stem.size() == kPrefix.size() + 8;
+}
+
+// Children are told from ranks where a launch has both.
+void MarkChildren(std::vector<RunParticipant>& participants) {
+  std::set<std::int64_t> with_others;  // launches
+  for (RunParticipant& one : participants) {
+    one.is_child = !one.processes.empty() &&
+                   std::all_of(one.processes.begin(), one.processes.end(),
+                               [](const ParticipantProcess& p) { return !p.child_kind.empty(); });
+    if (!one.is_child && !one.processes.empty()) with_others.insert(one.launch);
+  }
+  for (RunParticipant& one : participants) one.is_child &= with_others.contains(one.launch);
 }
 
 // The last part of each folder that is not common to all; empty: they do not tell the logs apart.
@@ -188,9 +202,11 @@ Result<std::vector<RunParticipant>> LoadParticipants(Database& database, std::in
     for (RunParticipant& participant : Split(log)) participants.push_back(std::move(participant));
   }
   PlaceEmptyLogs(participants);
+  MarkChildren(participants);
   std::stable_sort(participants.begin(), participants.end(),
                    [](const RunParticipant& a, const RunParticipant& b) {
                      if (a.launch != b.launch) return a.launch < b.launch;
+                     if (a.is_child != b.is_child) return b.is_child;
                      if (a.rank.has_value() != b.rank.has_value()) return a.rank.has_value();
                      return a.rank < b.rank;
                    });
@@ -198,8 +214,11 @@ Result<std::vector<RunParticipant>> LoadParticipants(Database& database, std::in
     const auto end = std::find_if(begin, participants.end(), [&](const RunParticipant& one) {
       return one.launch != begin->launch;
     });
-    RETURN_IF_ERROR(MarkCopies(database, begin, end));
-    RETURN_IF_ERROR(SeparateJobs(database, begin, end));
+    const auto children =
+        std::find_if(begin, end, [](const RunParticipant& one) { return one.is_child; });
+    RETURN_IF_ERROR(MarkCopies(database, begin, children));
+    RETURN_IF_ERROR(SeparateJobs(database, begin, children));
+    RETURN_IF_ERROR(MarkCopies(database, children, end));
     begin = end;
   }
   RETURN_IF_ERROR(Name(database, participants));

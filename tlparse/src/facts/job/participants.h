@@ -22,6 +22,8 @@ struct ParticipantProcess {
   std::string torch_version;  // empty: the log does not say
   std::string python_version;
   std::optional<std::int64_t> first_record_us;  // nothing: uncalibrated
+  std::string child_kind;  // "loader_worker", …: of which kind of child; empty: it is none
+  std::optional<std::int64_t> parent_process_id;  // of a child, where it is known
 };
 
 // One log, or one rank of a log that holds several.
@@ -40,6 +42,9 @@ struct RunParticipant {
   // The path of the log of the same process that this one is a copy of; empty: it is none.
   std::string copy_of;
   bool is_whole_copy = false;  // the same bytes; else it ends earlier
+  // All its processes are children of a rank (process.child_kind). It may have its parent's rank. Of
+  // a launch that has nothing else none is a child.
+  bool is_child = false;
   // Unique within a launch: "3", "3#2" (a further log of rank 3), "log:<stem>".
   std::string name;
   // Of the log: its file's name without the usual endings. PyTorch ends the names of logs without a
@@ -58,8 +63,8 @@ struct RunParticipant {
 };
 
 // The participants of a run, by launch, then by rank (without rank last), then by file; of the logs of a
-// rank those that ran the script of most ranks first, copies last. A file with at most one rank is one
-// participant, forked children without a rank included.
+// rank those that ran the script of most ranks first, copies last; those of children after all others of
+// the launch. A file with at most one rank is one participant, forked children without a rank included.
 Result<std::vector<RunParticipant>> LoadParticipants(Database& database, std::int64_t run_id);
 
 struct Launch {

@@ -25,7 +25,8 @@ FROM log_file WHERE run_id = :run_id ORDER BY id;
 -- query ProcessOfLog(run_id INTEGER)
 SELECT p.log_file_id, p.id, p.pid, p.rank, p.rank_source = 'record' AS is_rank_in_records /*BOOLEAN*/,
   p.time_shift_us, p.first_record_id, p.last_record_id, p.torch_version, p.python_version,
-  n.ordinal AS launch, p.first_record_us
+  n.ordinal AS launch, p.first_record_us, coalesce(p.child_kind, '') AS child_kind /*TEXT*/,
+  p.parent_process_id
 FROM process p JOIN log_file f ON f.id = p.log_file_id LEFT JOIN launch n ON n.id = p.launch_id
 WHERE f.run_id = :run_id AND p.id NOT IN (SELECT s.id
   FROM import_log i JOIN process s ON s.log_file_id = i.log_file_id

@@ -3,9 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 #include <set>
-#include <tuple>
 #include <unordered_map>
 
 #include "facts/contents/graph_difference.h"
@@ -202,6 +200,7 @@ void RankClassifier::DescribeFindings(RankClass& one) const {
       one.aspects.back().group = job_.FormatRanks(finding.ranks);
       one.aspects.back().is_of_numbers =
           !finding.node.empty() && DigitsAsZero(finding.node) == DigitsAsZero(finding.against_node);
+      one.aspects.back().is_of_sizes = finding.cause.is_of_sizes;
       SetPlace(one.aspects.back(), finding.source);
     }
     one.aspects.back().has_majority = finding.has_majority && here;
@@ -367,10 +366,11 @@ bool RanksAnswer::HasDivergence() const {
 Result<RanksAnswer> AnalyzeRanks(Database& database, const RanksOptions& options) {
   ASSIGN_OR_RETURN(const ReadTransaction transaction, ReadTransaction::Begin(database));
   RanksAnswer answer;
-  CacheOptions cache_options;
-  cache_options.run = options.run;
-  cache_options.launch = options.launch;
-  cache_options.with_closest_keys = false;
+  const CacheOptions cache_options{.run = options.run,
+                                   .launch = options.launch,
+                                   .rank = {},
+                                   .only_processes = options.only_processes,
+                                   .with_closest_keys = false};
   ASSIGN_OR_RETURN(answer.cache, AnalyzeCache(database, cache_options));
   // The parts work on the job that is loaded; they get it for the time being, and hand it back.
   std::swap(answer.collectives.job, answer.cache.job);

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -36,6 +37,7 @@ struct RankAspect {
   bool has_majority = false;
   std::string group = {};      // cache: the ranks that differ so, as a text
   bool is_of_numbers = false;  // graphs: the first nodes that differ have other numbers only
+  bool is_of_sizes = false;    // cache: inputs differ in numbers alone
   bool is_of_lines = false;    // graphs: equal but for files and lines of the user's code
 };
 
@@ -116,6 +118,7 @@ struct RanksOptions {
   std::string run;                     // empty: the latest
   std::optional<std::int64_t> launch;  // ordinal; nothing: the latest
   std::optional<std::int64_t> world_size;
+  std::set<std::int64_t> only_processes;  // as in Job::Load
   bool with_op_differences = true;
 };
 Result<RanksAnswer> AnalyzeRanks(Database& database, const RanksOptions& options);

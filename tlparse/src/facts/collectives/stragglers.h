@@ -1,0 +1,37 @@
+// The rank that the others wait for again and again, by the times at which ranks issued collectives.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "facts/collectives/issued.h"
+#include "store/database.h"
+
+namespace tlparse {
+
+struct Straggler {
+  std::size_t rank = 0;                   // index into IssuedJob::ranks
+  std::vector<std::size_t> waiting = {};  // the others of the group, ascending
+  const IssuedGroup* group = nullptr;
+  const IssuedCollective* call = nullptr;  // of the rank, with the median delay
+  std::size_t last_count = 0;              // collectives to which it came last
+  std::size_t count = 0;                   // that all of them issued
+  std::int64_t median_ns = 0;              // from the last of the others to it, where it came last
+  std::int64_t lost_ns = 0;                // the sum of these
+  std::int64_t span_ns = 0;                // from the first of the collectives to the last
+  // The program's own name (record_function) for what the rank did in most of the lost time; empty: a
+  // profile of it has none.
+  std::string activity = {};
+  std::int64_t activity_ns = 0;
+};
+
+// A rank that came last at least three times, so that the others waited for it for a tenth of the
+// time or more, its longest delay left out, and three times as long as for any other rank. A delay is
+// that after the last of the others. Nothing: there is none; or the times of the rank are of another
+// clock, since others had ended collectives before it came to them.
+Result<std::optional<Straggler>> FindStraggler(Database& database, const IssuedJob& job);
+
+}  // namespace tlparse

@@ -1,0 +1,105 @@
+#include "facts/job/role_members.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <utility>
+
+#include "artifacts/common/text/python_traceback.h"
+#include "queries/facts/job/role_members.h"
+
+namespace tlparse {
+namespace {
+
+std::string NameOfFile(std::string_view path) {
+  return std::string(path.substr(path.rfind('/') + 1));
+}
+
+std::vector<RoleMember> MembersOf(const Job& job, const LogDamage& damage) {
+  std::vector<RoleMember> members;
+  std::vector<std::size_t> of_participant(job.participants().size(), SIZE_MAX);
+  for (std::size_t i = 0; i < job.participants().size(); ++i) {
+    const JobParticipant& one = job.participants()[i];
+    if (!one.rank || one.is_extra_log || one.is_of_other_job) continue;
+    of_participant[i] = members.size();
+    RoleMember& member = members.emplace_back();
+    member.index = static_cast<RankIndex>(i);
+    member.rank = *one.rank;
+    member.ends_early = damage.EndsEarly(job, member.index);
+  }
+  std::map<std::pair<std::int32_t, std::int32_t>, std::map<std::int64_t, std::string>> names;
+  for (const JobCompile& compile : job.compiles()) {
+    const std::size_t at = of_participant[static_cast<std::size_t>(compile.participant)];
+    if (at == SIZE_MAX || compile.is_synthetic || compile.function_id < 0) continue;
+    std::string& name = names[{compile.function_id, compile.file_id}][compile.line];
+    if (name.empty())
+      name = fmt::format("{} {}:{}", job.string(compile.function_id),
+                         compile.file_id < 0 ? "" : NameOfFile(job.string(compile.file_id)),
+                         compile.line);
+    members[at].functions.insert(name);
+    if (compile.graph_content != 0) members[at].graphs[compile.slot] = compile.graph_content;
+  }
+  return members;
+}
+
+// What called the compiles of each member, and whether torch.distributed.pipelining did.
+Result<void> LoadCallers(Database& database, const Job& job, std::vector<RoleMember>& members,
+                         RoleEvidence& evidence) {
+  std::vector<RoleMember*> of_participant(job.participants().size());
+  for (RoleMember& one : members) of_participant[static_cast<std::size_t>(one.index)] = &one;
+  ASSIGN_OR_RETURN(PreparedQuery<RoleFrame> frames, PreparedQuery<RoleFrame>::Make(database));
+  std::unordered_map<std::int64_t, std::string> callers;  // by stack
+  std::vector<std::pair<std::int64_t, std::int64_t>> stacks;
+  FOR_EACH_ROW(const RoleStack& row,
+               Query<RoleStack>(database, {.run_id = job.run_id(), .launch = job.launch()}))
+    stacks.emplace_back(row.process_id, row.stack_id);
+  for (const auto& [process_id, stack_id] : stacks) {
+    const auto [caller, is_new] = callers.try_emplace(stack_id);
+    if (is_new) {
+      FOR_EACH_ROW(const RoleFrame& row, frames.Run({.stack_id = stack_id})) {
+        evidence.has_sends |=
+            row.file.find("torch/distributed/pipelining/") != std::string_view::npos;
+        if (caller->second.empty() && IsUserFile(row.file))
+          caller->second = fmt::format("{} {}", row.function, NameOfFile(row.file));
+      }
+    }
+    const RankIndex participant = job.ParticipantOfProcess(process_id);
+    if (participant < 0 || caller->second.empty()) continue;
+    if (RoleMember* const member = of_participant[static_cast<std::size_t>(participant)])
+      member->callers.insert(caller->second);
+  }
+  return {};
+}
+
+Result<void> LoadGroups(Database& database, const Job& job, RoleEvidence& evidence) {
+  std::map<std::string, std::set<std::int64_t>> groups;
+  FOR_EACH_ROW(const RoleGroup& row,
+               Query<RoleGroup>(database, {.run_id = job.run_id(), .launch = job.launch()}))
+    groups[std::string(row.name)].insert(row.rank);
+  for (auto& [name, ranks] : groups) evidence.groups.push_back(std::move(ranks));
+  return {};
+}
+
+}  // namespace
+
+Result<std::vector<Role>> LoadRoles(Database& database, const Job& job, const LogDamage& damage) {
+  std::vector<RoleMember> members = MembersOf(job, damage);
+  RoleEvidence evidence;
+  const bool are_equal = std::all_of(members.begin(), members.end(), [&](const RoleMember& one) {
+    return one.functions == members.front().functions && one.graphs == members.front().graphs;
+  });
+  if (!are_equal) {
+    ASSIGN_OR_RETURN(const FirstRow<RunWithSends> sends,
+                     First(Query<RunWithSends>(database, {.run_id = job.run_id()})));
+    evidence.has_sends = sends->has_sends;
+    RETURN_IF_ERROR(LoadCallers(database, job, members, evidence));
+    RETURN_IF_ERROR(LoadGroups(database, job, evidence));
+  }
+  return FindRoles(members, evidence);
+}
+
+}  // namespace tlparse

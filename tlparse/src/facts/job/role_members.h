@@ -1,0 +1,18 @@
+// The roles of a job's ranks, from the database. See roles.h.
+#pragma once
+
+#include <vector>
+
+#include "base/result.h"
+#include "facts/job/job.h"
+#include "facts/job/log_damage.h"
+#include "facts/job/roles.h"
+#include "store/database.h"
+
+namespace tlparse {
+
+// Of the ranks of the job's first logs; a rank of another job, and a log without rank, has no role.
+// Empty: no participant has a rank. Ranks that compiled the same have one role, whatever they send.
+Result<std::vector<Role>> LoadRoles(Database& database, const Job& job, const LogDamage& damage);
+
+}  // namespace tlparse

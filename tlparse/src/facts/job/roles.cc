@@ -1,0 +1,241 @@
+#include "facts/job/roles.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+namespace tlparse {
+namespace {
+
+using Members = std::vector<const RoleMember*>;
+
+// Members with the same value, in the order of their first member.
+template <typename KeyOf>
+std::vector<Members> ClassesBy(const Members& members, const KeyOf& key_of) {
+  std::vector<Members> classes;
+  std::map<decltype(key_of(*members.front())), std::size_t> index;
+  for (const RoleMember* const one : members) {
+    const auto [found, is_new] = index.try_emplace(key_of(*one), classes.size());
+    if (is_new) classes.emplace_back();
+    classes[found->second].push_back(one);
+  }
+  return classes;
+}
+
+bool IsSubset(const std::set<std::string>& a, const std::set<std::string>& b) {
+  return std::includes(b.begin(), b.end(), a.begin(), a.end());
+}
+
+bool HaveCommon(const std::set<std::string>& a, const std::set<std::string>& b) {
+  return std::any_of(a.begin(), a.end(), [&](const std::string& one) { return b.contains(one); });
+}
+
+std::set<std::string> FunctionsOf(const Members& members) {
+  std::set<std::string> all;
+  for (const RoleMember* const one : members)
+    all.insert(one->functions.begin(), one->functions.end());
+  return all;
+}
+
+// Members that compiled a function in common, directly or through others.
+std::vector<Members> Connected(const Members& members) {
+  std::vector<Members> parts;
+  for (const Members& own :
+       ClassesBy(members, [](const RoleMember& one) { return one.functions; })) {
+    const std::set<std::string> functions = FunctionsOf(own);
+    Members joined = own;
+    std::erase_if(parts, [&](const Members& part) {
+      if (!HaveCommon(FunctionsOf(part), functions)) return false;
+      joined.insert(joined.end(), part.begin(), part.end());
+      return true;
+    });
+    parts.push_back(std::move(joined));
+  }
+  for (Members& part : parts)
+    std::sort(part.begin(), part.end(),
+              [](const RoleMember* a, const RoleMember* b) { return a->rank < b->rank; });
+  return parts;
+}
+
+// Whether of each two classes one compiled all that the other did: a log that ends early, or a rank
+// that also evaluates.
+bool IsChain(const std::vector<Members>& classes) {
+  for (std::size_t i = 0; i < classes.size(); ++i) {
+    for (std::size_t j = i + 1; j < classes.size(); ++j) {
+      const auto &a = classes[i].front()->functions, &b = classes[j].front()->functions;
+      if (!IsSubset(a, b) && !IsSubset(b, a)) return false;
+    }
+  }
+  return true;
+}
+
+bool AreOfOneSize(const std::vector<Members>& classes, std::size_t least) {
+  return classes.size() > 1 && std::all_of(classes.begin(), classes.end(), [&](const Members& one) {
+           return one.size() == classes.front().size() && one.size() >= least;
+         });
+}
+
+class RoleFinder {
+ public:
+  explicit RoleFinder(const RoleEvidence& evidence) : evidence_(evidence) {}
+
+  // The roles of all members; nothing: whether they have one or several is not known.
+  std::optional<std::vector<Role>> Find(const Members& members) const;
+
+ private:
+  std::optional<std::vector<Role>> Split(const Members& part, bool is_whole) const;
+  std::optional<std::vector<Role>> SplitByGraphs(const Members& part, bool is_whole) const;
+  std::optional<std::vector<Role>> Stages(const Members& part) const;
+  bool HasOdd(const Members& members, const std::set<std::int32_t>& slots) const;
+  std::vector<Role> Numbered(const std::vector<Members>& classes, std::string_view evidence) const;
+  bool AreGroups(const std::vector<Members>& classes) const;
+
+  const RoleEvidence& evidence_;
+};
+
+Role RoleOf(const Members& members, std::string name, std::string_view evidence) {
+  Role role{.name = std::move(name), .members = {}, .evidence = std::string(evidence)};
+  for (const RoleMember* const one : members) role.members.push_back(one->index);
+  std::sort(role.members.begin(), role.members.end());
+  return role;
+}
+
+// "block model.py:12" → "block"
+std::string FirstFunction(const Members& members) {
+  const std::set<std::string> functions = FunctionsOf(members);
+  if (functions.empty()) return "without compiles";
+  return functions.begin()->substr(0, functions.begin()->find(' '));
+}
+
+std::vector<Role> RoleFinder::Numbered(const std::vector<Members>& classes,
+                                       std::string_view evidence) const {
+  std::vector<Role> roles;
+  for (std::size_t i = 0; i < classes.size(); ++i)
+    roles.push_back(RoleOf(
+        classes[i],
+        fmt::format("{} {} of {}", evidence_.has_sends ? "stage" : "shard", i + 1, classes.size()),
+        evidence));
+  return roles;
+}
+
+// Whether each class is a process group.
+bool RoleFinder::AreGroups(const std::vector<Members>& classes) const {
+  return std::all_of(classes.begin(), classes.end(), [&](const Members& one) {
+    std::set<std::int64_t> ranks;
+    for (const RoleMember* const member : one) ranks.insert(member->rank);
+    return ranks.size() > 1 && std::find(evidence_.groups.begin(), evidence_.groups.end(), ranks) !=
+                                   evidence_.groups.end();
+  });
+}
+
+// Ranks that compiled the same functions: stages and shards differ in graphs.
+std::optional<std::vector<Role>> RoleFinder::SplitByGraphs(const Members& part,
+                                                           bool is_whole) const {
+  std::vector<Role> one_role = {
+      RoleOf(part, is_whole ? "replicas" : FirstFunction(part), "they compile the same functions")};
+  Members known = part;
+  std::erase_if(known, [](const RoleMember* one) { return one->ends_early; });
+  if (known.size() < 2) return one_role;
+  std::set<std::int32_t> common;
+  for (const auto& [slot, graph] : known.front()->graphs) {
+    if (std::all_of(known.begin(), known.end(),
+                    [slot = slot](const RoleMember* one) { return one->graphs.contains(slot); }))
+      common.insert(slot);
+  }
+  std::vector<Members> classes = ClassesBy(known, [&](const RoleMember& one) {
+    std::vector<std::int64_t> graphs;
+    for (const std::int32_t slot : common) graphs.push_back(one.graphs.at(slot));
+    return graphs;
+  });
+  if (classes.size() == 1) return one_role;
+  if (evidence_.has_sends || AreOfOneSize(classes, 2)) {
+    if (known.size() < part.size()) return std::nullopt;
+    return AreGroups(classes) ? std::optional(Numbered(
+                                    classes, "they compile equal graphs, and are a process group"))
+                              : Stages(part);
+  }
+  return HasOdd(known, common) ? std::optional(one_role) : std::nullopt;
+}
+
+// The stages of a pipeline compile different graphs, or different functions.
+std::optional<std::vector<Role>> RoleFinder::Stages(const Members& part) const {
+  const std::vector<Members> classes =
+      ClassesBy(part, [](const RoleMember& one) { return std::pair(one.functions, one.graphs); });
+  if (!evidence_.has_sends || !AreOfOneSize(classes, 1)) return std::nullopt;
+  return Numbered(classes, "they compile the same, in a job whose ranks send to each other");
+}
+
+// Whether most ranks agree in a graph in which some differ, or there are two kinds of ranks alone:
+// parts of a model are of three kinds or more without a majority.
+bool RoleFinder::HasOdd(const Members& members, const std::set<std::int32_t>& slots) const {
+  return std::any_of(slots.begin(), slots.end(), [&](std::int32_t slot) {
+    const std::vector<Members> classes =
+        ClassesBy(members, [slot](const RoleMember& one) { return one.graphs.at(slot); });
+    return classes.size() == 2 ||
+           (classes.size() > 2 &&
+            std::any_of(classes.begin(), classes.end(),
+                        [&](const Members& one) { return 2 * one.size() > members.size(); }));
+  });
+}
+
+// Ranks that have functions in common.
+std::optional<std::vector<Role>> RoleFinder::Split(const Members& part, bool is_whole) const {
+  const std::vector<Members> classes =
+      ClassesBy(part, [](const RoleMember& one) { return one.functions; });
+  if (IsChain(classes) && (!evidence_.has_sends || classes.size() == 1))
+    return SplitByGraphs(part, is_whole);
+  const bool ends_early =
+      std::any_of(part.begin(), part.end(), [](const RoleMember* one) { return one->ends_early; });
+  if (evidence_.has_sends) return ends_early ? std::nullopt : Stages(part);
+  if (AreOfOneSize(classes, 2) && AreGroups(classes))
+    return Numbered(classes, "they compile the same functions, and are a process group");
+  // One rank that differs from several equal ones is odd among them.
+  const auto largest =
+      std::max_element(classes.begin(), classes.end(),
+                       [](const Members& a, const Members& b) { return a.size() < b.size(); });
+  if (classes.size() == 2 && 2 * largest->size() > part.size())
+    return SplitByGraphs(part, is_whole);
+  return std::nullopt;
+}
+
+std::optional<std::vector<Role>> RoleFinder::Find(const Members& members) const {
+  const std::vector<Members> parts = Connected(members);
+  if (parts.size() == 1) return Split(members, true);
+  // Parts that called their compiles from the same function may be one rank that took another branch.
+  std::vector<Role> roles;
+  for (const Members& part : parts) {
+    const bool is_apart =
+        part.size() > 1 || std::none_of(members.begin(), members.end(), [&](const RoleMember* one) {
+          return one != part.front() && HaveCommon(one->callers, part.front()->callers);
+        });
+    if (!is_apart) return std::nullopt;
+    std::optional<std::vector<Role>> own = Split(part, false);
+    if (!own) return std::nullopt;
+    for (Role& role : *own) {
+      if (own->size() == 1) role.evidence = "they compile no function that other ranks compile";
+      roles.push_back(std::move(role));
+    }
+  }
+  return roles;
+}
+
+}  // namespace
+
+std::vector<Role> FindRoles(const std::vector<RoleMember>& members, const RoleEvidence& evidence) {
+  if (members.empty()) return {};
+  Members all;
+  for (const RoleMember& one : members) all.push_back(&one);
+  std::optional<std::vector<Role>> roles = RoleFinder(evidence).Find(all);
+  if (!roles) {
+    Role role = RoleOf(all, "unknown", "whether they are meant to do equal work is not known");
+    role.is_sure = false;
+    return {std::move(role)};
+  }
+  std::sort(roles->begin(), roles->end(),
+            [](const Role& a, const Role& b) { return a.members.front() < b.members.front(); });
+  return std::move(*roles);
+}
+
+}  // namespace tlparse

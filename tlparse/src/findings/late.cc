@@ -1,0 +1,103 @@
+// Ranks whose first records are later than the others'.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "findings/context.h"
+
+namespace tlparse {
+namespace {
+
+std::int64_t Median(std::vector<std::int64_t> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+// Ranks whose first records are late, by how much at least, and their last records.
+struct LateRanks {
+  std::vector<RankIndex> who;
+  std::int64_t delay_us = INT64_MAX, end_delay_us = INT64_MAX, since_us = INT64_MAX;
+};
+
+void AddLateRanks(FindingContext& context, const LateRanks& late, bool is_shifted,
+                  FindingSeverity severity) {
+  if (late.who.empty() || 2 * late.who.size() >= context.job.participants().size()) return;
+  Finding& finding = context.Add(FindingKind::kLateRank, severity);
+  context.SetRanks(finding, late.who);
+  finding.since_us = late.since_us;
+  const bool is_one = late.who.size() == 1;
+  const std::string_view at_least = is_one ? "" : "at least ";
+  const std::string delay = std::string(at_least) + SecondsText(late.delay_us);
+  finding.cause = "first record late";
+  if (is_shifted) {
+    finding.title = fmt::format(
+        "The log{} of {} begin{} {} after those of most ranks and end{} {}{} after them: the clock "
+        "of {} host is ahead, or {} started later",
+        is_one ? "" : "s", context.WhoInside(late.who), is_one ? "s" : "", delay, is_one ? "s" : "",
+        at_least, SecondsText(late.end_delay_us), is_one ? "its" : "their", is_one ? "it" : "they");
+  } else {
+    finding.title =
+        fmt::format("{} began to compile {} after most ranks", context.Who(late.who), delay);
+    finding.detail = fmt::format(
+        "{} that much later than theirs; the log{} not show what the process{} did before.",
+        is_one ? "Its first record is" : "Their first records are", is_one ? " does" : "s do",
+        is_one ? "" : "es");
+  }
+  finding.query = fmt::format(
+      "SELECT process_id, rank, first_record_us, last_record_us "
+      "FROM rank_status WHERE run_id = {} AND launch = {} ORDER BY first_record_us DESC",
+      context.job.run_id(), context.job.launch());
+}
+
+// A rank is late if its first record is, and its last is not. A host whose clock is ahead shifts
+// both: of ranks of which both are later, only a shift beyond that of clocks is reported.
+constexpr std::int64_t kNoiseUs = 1'000'000;  // of processes that start side by side on one host
+
+void AddLate(FindingContext& context) {
+  if (!context.HasRanks() || context.job.participants().size() < 3) return;
+  std::vector<std::int64_t> firsts, lasts;
+  for (const ProcessStatus& status : context.status) {
+    if (!status.first_record_us || !status.last_record_us) continue;
+    firsts.push_back(*status.first_record_us);
+    lasts.push_back(*status.last_record_us);
+  }
+  if (firsts.size() < 3) return;
+  const std::int64_t first = Median(firsts), last = Median(lasts);
+  // Against how far most first records lie from the median, and how long the job is.
+  std::vector<std::int64_t> distances;
+  for (const std::int64_t one : firsts) distances.push_back(std::abs(one - first));
+  const std::int64_t spread = Median(distances), length = std::max<std::int64_t>(last - first, 0);
+  constexpr std::int64_t kTimesSpread = 5, kShareOfJob = 10, kBeyondClocksUs = 120'000'000;
+  const std::int64_t least_us = std::max({kTimesSpread * spread, length / kShareOfJob, kNoiseUs});
+  LateRanks late, shifted;
+  for (const RankIndex rank : context.All()) {
+    const ProcessStatus& status = context.StatusOf(rank);
+    const JobParticipant& one = context.job.participants()[static_cast<std::size_t>(rank)];
+    if (!status.first_record_us || !status.last_record_us || !one.rank || one.is_extra_log)
+      continue;
+    const std::int64_t own = *status.first_record_us - first;
+    const std::int64_t end = *status.last_record_us - last;
+    const bool is_shifted = end > own / 2;
+    if (own < least_us || (is_shifted && own < kBeyondClocksUs)) continue;
+    LateRanks& group = is_shifted ? shifted : late;
+    group.who.push_back(rank);
+    group.delay_us = std::min(group.delay_us, own);
+    group.end_delay_us = std::min(group.end_delay_us, end);
+    group.since_us = std::min(group.since_us, *status.first_record_us);
+  }
+  // What it cost the others is not known without dumps: it is a warning where it is a large part.
+  const bool is_large = late.delay_us >= length / 4;
+  AddLateRanks(context, late, false, is_large ? FindingSeverity::kWarning : FindingSeverity::kNote);
+  AddLateRanks(context, shifted, true, FindingSeverity::kWarning);
+}
+
+}  // namespace
+
+Result<void> FindLateRanks(FindingContext& context) {
+  AddLate(context);
+  return {};
+}
+
+}  // namespace tlparse
