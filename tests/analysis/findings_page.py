@@ -47,6 +47,13 @@ JOBS = {
     "fixtures/logs/suppress_errors": "rank 1 raises in a pass and suppresses it; rank 2 compiles nothing",
     "fixtures/runs/frozen_parameter": "on rank 2 a parameter needs no gradient, whose all_reduce is left out; recorder dumps",
     "fixtures/runs/hang_in_backward": "rank 2 never leaves a pass of Inductor, in the backward of 0/0; recorder dumps",
+    "fixtures/runs/coordinator": "rank 2 raises in a pass of Inductor; rank 0 hands out work and compiles nothing",
+    "fixtures/runs/eager_rank": "rank 3 has TORCHDYNAMO_DISABLE=1; recorder dumps",
+    "fixtures/runs/hook_raises": "a forward hook raises on rank 0",
+    "fixtures/runs/loader_workers": "nothing; workers of a DataLoader compile a transform",
+    "fixtures/runs/pipeline": "nothing; two stages of a pipeline",
+    "fixtures/runs/segv_after_forward": "rank 1 gets SIGSEGV after the forward of the first step",
+    "fixtures/runs/slow_loader": "the loader of rank 1 takes 0.45 s a step; recorder dumps",
 }
 SCREENS = {"A crash": "jobs/crash_in_compile/logs", "A hang": "jobs/hang_in_compile/logs", "A restart": "jobs/restart_elastic/logs",
            "A cold rank": "jobs/one_rank_cold/logs"}

@@ -56,6 +56,13 @@ PLANTED = {
     "fixtures/logs/suppress_errors": ("compile_failed", [1], r"1/0 time_warp: .*layout_check"),
     "fixtures/runs/frozen_parameter": ("collective_divergence", [2], r"issued barrier where ranks 0,1 issued all_reduce"),
     "fixtures/runs/hang_in_backward": ("stopped_first", [2], r"inside the backward of 0/0 forward, in pass\.post_grad"),
+    "fixtures/runs/coordinator": ("compile_failed", [2], r"token 31 is not in the vocabulary"),
+    "fixtures/runs/eager_rank": ("runs_eagerly", [3], r"all_reduce at main_train\.py:17, which other ranks issue from graph 1/0"),
+    "fixtures/runs/hook_raises": ("stopped_first", [0], r"ends after 0/0 forward; rank 1 went on to 1/0 reduce_grads"),
+    "fixtures/runs/loader_workers": None,
+    "fixtures/runs/pipeline": None,
+    "fixtures/runs/segv_after_forward": ("stopped_first", [1], r"ends after the forward of 4/0 forward; ranks 0,2,3 went on to its backward"),
+    "fixtures/runs/slow_loader": ("straggler", [1], r"Rank 0 waits for rank 1: it came last to 5 of 5 collectives .* 0\.4\d s after the others"),
 }
 # What is reported besides: another plant, or a rank whose log is not bundled.
 ALSO = {"fixtures/logs/suppress_errors": {"config_divergence", "missing_rank"}, "fixtures/logs/autocast_one": {"missing_rank"},
