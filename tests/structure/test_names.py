@@ -58,6 +58,7 @@ class Unity(unittest.TestCase):
     So no two sources of a stage define the same name in an unnamed namespace, whether they are in one group today or not,
     and none defines a name of a header that another one may include."""
     TYPE = re.compile(r"^(?:template <.*> )?(?:struct|class|enum class|enum|union) (\w+)(?: final)?(?: :[^:].*)?(?: \{.*)?$")
+    ALIAS = re.compile(r"(?m)^using (\w+) =\s*([^;]+);")
     VARIABLE = re.compile(r"^(?:static |inline |thread_local |constinit |constexpr |const )[^(={]*?\b(\w+)(?:\[\w*\])*(?: =|\{|;)|^(?:static |inline )?const\w* [^(={]*?\b(k[A-Z]\w*)\(.*\);")
     FURTHER = re.compile(r", (k[A-Z]\w*)(?: =|\{|\()")  # of a list of constants
     HEADER_CONSTANT = re.compile(r"^(?:inline constexpr|extern const) [^(={]*?\b(\w+)(?:\[\w*\])*(?: =|\{|;)")
@@ -101,6 +102,15 @@ class Unity(unittest.TestCase):
             found = self.FUNCTION.match(" ".join(head) + ("{" if head[-1].endswith("}") else ""))
             if found:
                 yield "%s(%s)" % (found.group(1), ", ".join(self.parameters(found.group(2))))
+
+    def test_an_alias_is_of_one_type_in_a_stage(self):
+        types = {}
+        for path in below(SOURCES, ".cc"):
+            name = os.path.relpath(path, SOURCES)
+            for alias, type_of in [] if name.endswith("_main.cc") else self.ALIAS.findall(read(path)):
+                types.setdefault((name.split(os.sep)[0], alias), {}).setdefault(" ".join(type_of.split()), set()).add(name)
+        self.assertGreater(len(types), 10)
+        self.assertEqual({}, {"%s: %s" % key: sorted(map(sorted, of_alias.values())) for key, of_alias in types.items() if len(of_alias) > 1})
 
     def test_sources_of_a_stage_define_each_name_once(self):
         places, found = {}, 0

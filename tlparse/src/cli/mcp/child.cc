@@ -20,7 +20,7 @@
 namespace tlparse {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using Steady = std::chrono::steady_clock;
 constexpr std::size_t kMostOutput = std::size_t{64} << 20;
 
 struct Pipe {
@@ -65,11 +65,11 @@ class ChildOutput {
 
   // Reads what the child prints. Empty: it has closed its ends; else why it has to be stopped.
   std::string Read(ChildAnswer& answer) {
-    const auto deadline = Clock::now() + limits_.limit;
+    const auto deadline = Steady::now() + limits_.limit;
     int input = limits_.on_input ? limits_.input : -1;
     while (out_.is_open() || err_.is_open()) {
       const auto left =
-          std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now());
+          std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Steady::now());
       if (left.count() <= 0)
         return fmt::format("stopped after {} s: ask for less", limits_.limit.count() / 1000);
       std::array<pollfd, 3> polled = {pollfd{out_.get(), POLLIN, 0}, pollfd{err_.get(), POLLIN, 0},

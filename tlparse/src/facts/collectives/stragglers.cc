@@ -25,9 +25,9 @@ struct Arrivals {
   std::int64_t first_ns = INT64_MAX, last_ns = 0;
 };
 
-using Calls = std::vector<std::pair<std::size_t, const IssuedCollective*>>;  // rank, call
+using RankCalls = std::vector<std::pair<std::size_t, const IssuedCollective*>>;  // rank, call
 
-void Take(Calls calls, Arrivals& arrivals) {
+void Take(RankCalls calls, Arrivals& arrivals) {
   const bool is_one_call = std::all_of(calls.begin(), calls.end(), [&](const auto& one) {
     return one.second->start_ns > 0 && calls.front().second->MayBeCallOf(*one.second);
   });
@@ -48,10 +48,10 @@ void Take(Calls calls, Arrivals& arrivals) {
 }
 
 Arrivals ArrivalsOf(const IssuedGroup& group) {
-  std::map<std::int64_t, Calls> by_sequence;
+  std::map<std::int64_t, RankCalls> by_sequence;
   for (std::size_t i = 0; i < group.ranks.size(); ++i) {
     for (const IssuedCollective& one : group.issued[i]) {
-      Calls& calls = by_sequence[one.sequence];
+      RankCalls& calls = by_sequence[one.sequence];
       if (calls.empty() || calls.back().first != group.ranks[i])
         calls.emplace_back(group.ranks[i], &one);
     }
