@@ -54,7 +54,7 @@ class Messages(RecorderTest):
         self.assertIn("Rank 0: send 0->1 [1024] Float from train.py:10 (#2) waits for rank 1", finding["detail"])
         self.assertIn("The last of rank 1 on this group: #1 recv 1<-0 [1024] Float from train.py:10, ended", finding["detail"])
         self.assertEqual([[0, "nccl:send 0->1", "started"]], self.rows(database, finding["query"].replace(
-            "SELECT rank, op, input_shapes, dtype, reduce_op, state, start_us, graph_id, file, line", "SELECT rank, op, state")))
+            "SELECT id, rank, op, input_shapes, dtype, reduce_op, state, start_us, graph_id, file, line", "SELECT rank, op, state")))
         issued = self.issued(database)
         self.assertEqual(("the dumps of 2 ranks", []), (issued["sources"], issued["groups"]))
         self.assertEqual([{"group": "0:1", "description": "pp", "from": "0", "to": "1", "sends": 2, "receives": 1, "open_sends": 1, "open_receives": 0}],

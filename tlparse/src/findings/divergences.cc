@@ -276,8 +276,8 @@ void DivergenceFinder::Examine(const RankClass& one) {
   // What a rank was given comes first; then the compile in which the ranks first differ.
   const auto order = [](const Difference& of) {
     const bool is_given = of.finding.kind == FindingKind::kConfigDivergence;
-    return std::tuple(!is_given, of.position < 0 || is_given ? INT32_MAX : of.position,
-                      of.priority);
+    return std::tuple(!is_given, of.finding.severity == FindingSeverity::kNote,
+                      of.position < 0 || is_given ? INT32_MAX : of.position, of.priority);
   };
   std::stable_sort(own.begin(), own.end(),
                    [&](const Difference& a, const Difference& b) { return order(a) < order(b); });

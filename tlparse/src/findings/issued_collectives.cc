@@ -207,11 +207,11 @@ Result<void> AddStraggler(FindingContext& context) {
   problem.kind = FindingKind::kStraggler;
   problem.severity = FindingSeverity::kWarning;
   problem.title = fmt::format(
-      "{} wait{} for {}: it came last to {} of {} collectives of {}, {} after the others, {} in "
-      "all",
+      "{} wait{} for {}: it came last to {} of {} collectives of {}, {}{} after the others, "
+      "{} in all",
       Capital(RanksText(job, found->waiting)), found->waiting.size() == 1 ? "s" : "", rank,
-      found->last_count, found->count, found->group->Title(), seconds(found->median_ns),
-      seconds(found->lost_ns));
+      found->last_count, found->count, found->group->Title(), found->is_at_least ? "at least " : "",
+      seconds(found->median_ns), seconds(found->lost_ns));
   problem.detail = fmt::format(
       "{} is the median; {} pass from the first of these collectives to the last. The call with "
       "the "
@@ -228,7 +228,13 @@ Result<void> AddStraggler(FindingContext& context) {
       "look at what {} does before {} that the others do not: its loader, its share of the data, a "
       "recompile, its processor",
       rank, found->call->Place().empty() ? found->call->PrintedOp() : found->call->Place());
-  context.findings.push_back(FindingOf(context, job, problem));
+  Finding finding = FindingOf(context, job, problem);
+  const auto error =
+      std::find_if(context.findings.begin(), context.findings.end(), [&](const Finding& earlier) {
+        return earlier.severity == FindingSeverity::kError && earlier.ranks == finding.ranks;
+      });
+  (error != context.findings.end() ? error->evidence : context.findings)
+      .push_back(std::move(finding));
   return {};
 }
 

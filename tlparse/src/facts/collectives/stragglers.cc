@@ -20,6 +20,7 @@ struct Lag {
 // The collectives of a group that several ranks issued.
 struct Arrivals {
   std::map<std::size_t, std::vector<Lag>> lags;   // by rank: where it came last
+  std::map<std::size_t, std::size_t> possible;    // by rank: others had not ended before it came
   std::map<std::size_t, std::size_t> impossible;  // by rank: others had ended before it came
   std::size_t count = 0;
   std::int64_t first_ns = INT64_MAX, last_ns = 0;
@@ -41,6 +42,9 @@ void Take(RankCalls calls, Arrivals& arrivals) {
   arrivals.first_ns = std::min(arrivals.first_ns, calls.front().second->start_ns);
   arrivals.last_ns = std::max(arrivals.last_ns, last->start_ns);
   arrivals.lags[rank].push_back({last, last->start_ns - calls[calls.size() - 2].second->start_ns});
+  arrivals.possible[rank] +=
+      std::any_of(calls.begin(), calls.end() - 1,
+                  [last = last](const auto& one) { return one.second->end_ns >= last->start_ns; });
   arrivals.impossible[rank] +=
       std::any_of(calls.begin(), calls.end() - 1, [last = last](const auto& one) {
         return one.second->end_ns > 0 && one.second->end_ns < last->start_ns;
@@ -76,10 +80,20 @@ std::int64_t SteadySum(const std::vector<Lag>& lags) {
   return Sum(lags) - longest;
 }
 
+// A rank that came last every time may have a clock that is ahead.
+void TakeOutClock(std::vector<Lag>& lags) {
+  std::int64_t least_ns = INT64_MAX;
+  for (const Lag& one : lags) least_ns = std::min(least_ns, one.ns);
+  for (Lag& one : lags) one.ns -= least_ns;
+}
+
 std::optional<Straggler> StragglerOf(const IssuedGroup& group) {
   constexpr std::size_t kLeastCount = 3;
   constexpr std::int64_t kShareOfTime = 10, kTimesOthers = 3;
-  const Arrivals arrivals = ArrivalsOf(group);
+  Arrivals arrivals = ArrivalsOf(group);
+  for (auto& [one, lags] : arrivals.lags) {
+    if (lags.size() == arrivals.count && arrivals.possible.at(one) == 0) TakeOutClock(lags);
+  }
   std::size_t rank = 0;
   std::int64_t most_ns = 0, next_ns = 0;
   for (const auto& [one, lags] : arrivals.lags) {
@@ -109,6 +123,7 @@ std::optional<Straggler> StragglerOf(const IssuedGroup& group) {
                    [](const Lag& a, const Lag& b) { return a.ns < b.ns; });
   straggler.call = middle->call;
   straggler.median_ns = middle->ns;
+  straggler.is_at_least = lags.size() == arrivals.count && arrivals.possible.at(rank) == 0;
   for (const std::size_t one : group.ranks) {
     if (one != rank) straggler.waiting.push_back(one);
   }

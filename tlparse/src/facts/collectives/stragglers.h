@@ -22,6 +22,7 @@ struct Straggler {
   std::int64_t median_ns = 0;              // from the last of the others to it, where it came last
   std::int64_t lost_ns = 0;                // the sum of these
   std::int64_t span_ns = 0;                // from the first of the collectives to the last
+  bool is_at_least = false;  // the delays may be longer: the clocks are not known to agree
   // The program's own name (record_function) for what the rank did in most of the lost time; empty: a
   // profile of it has none.
   std::string activity = {};
@@ -31,7 +32,8 @@ struct Straggler {
 // A rank that came last at least three times, so that the others waited for it for a tenth of the
 // time or more, its longest delay left out, and three times as long as for any other rank. A delay is
 // that after the last of the others. Nothing: there is none; or the times of the rank are of another
-// clock, since others had ended collectives before it came to them.
+// clock, since others had ended collectives before it came to them. Where it came last every time and
+// no end shows that the clocks agree, only what is beyond its shortest delay counts.
 Result<std::optional<Straggler>> FindStraggler(Database& database, const IssuedJob& job);
 
 }  // namespace tlparse
