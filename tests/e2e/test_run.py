@@ -113,9 +113,9 @@ class Environment(Running):
 class Ranks(Running):
     LAUNCHER = """
         import os, subprocess, sys, time
-        ends = ["import time; time.sleep(0.7)", "import os, time; time.sleep(0.7); os.kill(os.getpid(), 9)", "import time; time.sleep(0.7); raise SystemExit(5)"]
+        ends = ["import time; time.sleep(2)", "import os, time; time.sleep(2); os.kill(os.getpid(), 9)", "import time; time.sleep(2); raise SystemExit(5)"]
         ranks = [subprocess.Popen([sys.executable, "-c", end], env={**os.environ, "RANK": str(rank)}) for rank, end in enumerate(ends)]
-        time.sleep(1.5)  # as torchrun, it looks from time to time
+        time.sleep(3)  # as torchrun, it looks from time to time
         [rank.wait() for rank in ranks]
         """
 

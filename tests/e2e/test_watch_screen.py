@@ -143,7 +143,7 @@ class OnATerminal(Watching):
         shown = self.screen.shown()
         self.assertEqual([line for line in shown if line.startswith("4 ranks")], shown[:1])
         self.assertEqual(shown[1], "rank 4: no log yet")
-        self.assertTrue(any(line.startswith(("error: ", "warning: ")) for line in shown[2:]), shown)
+        self.read_until("a finding", lambda: any(line.startswith(("error: ", "warning: ")) for line in self.screen.shown()[2:]))
         self.assertIn("\x1b[31m", self.text)  # an error is red
         self.finish()
 
