@@ -25,7 +25,7 @@ constexpr int kTimesSearch = 100;
 constexpr std::chrono::milliseconds kLongestPoll(100);
 constexpr std::chrono::seconds kIdleStep(2);
 constexpr std::chrono::milliseconds kLastEnds(500);
-constexpr std::chrono::seconds kSettled(2);
+constexpr std::int64_t kSettledUs = 3'000'000;
 
 std::chrono::nanoseconds ThreadTime() {
   timespec time{};
@@ -166,7 +166,7 @@ void ProcessWatch::Search() {
   std::vector<Entry*> gone;  // without a pidfd nobody reports it
   for (auto& [pid, entry] : living_) {
     // Until it has executed its program, it has the environment of its parent.
-    if (SteadyClock::now() - entry.adopted_at < kSettled) Learn(entry);
+    if (NowUs() - entry.process.started_us < kSettledUs) Learn(entry);
     if (!entry.handle.is_open() && !present.contains(pid)) gone.push_back(&entry);
   }
   for (Entry* const entry : gone) SetEnd(*entry, std::nullopt);
@@ -185,7 +185,6 @@ bool ProcessWatch::Adopt(pid_t pid, std::set<pid_t>& looking) {
     return false;
   }
   Entry entry;
-  entry.adopted_at = SteadyClock::now();
   entry.process.pid = pid;
   entry.process.parent_pid = stat->parent;
   entry.started_ticks = stat->started_ticks;

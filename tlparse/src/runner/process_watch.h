@@ -53,7 +53,6 @@ class ProcessWatch {
 
  private:
   struct Entry {
-    std::chrono::steady_clock::time_point adopted_at;
     WatchedProcess process;
     FileDescriptor handle;  // a pidfd
     std::int64_t started_ticks = 0;

@@ -99,7 +99,7 @@ Result<void> Job::TakeParticipants(Database& database,
     participant.is_of_second_job = one.is_of_second_job;
     participant.is_job_clear = one.is_job_clear;
     participant.log_path = std::move(one.log_path);
-    // A forked child goes on writing into its parent's log.
+    // A forked child continues to write into its parent's log.
     const bool is_of_rank =
         std::any_of(one.processes.begin(), one.processes.end(),
                     [](const ParticipantProcess& process) { return process.child_kind.empty(); });

@@ -113,7 +113,7 @@ bool IsRandomName(std::string_view stem) {
   return stem.starts_with(kPrefix) && stem.size() == kPrefix.size() + 8;
 }
 
-// Children are told from ranks where a launch has both.
+// Marks the logs of children in launches that have other logs as well.
 void MarkChildren(std::vector<RunParticipant>& participants) {
   std::set<std::int64_t> with_others;  // launches
   for (RunParticipant& one : participants) {

@@ -191,7 +191,7 @@ std::optional<std::vector<Role>> RoleFinder::Split(const Members& part, bool is_
   if (evidence_.has_sends) return ends_early ? std::nullopt : Stages(part);
   if (AreOfOneSize(classes, 2) && AreGroups(classes))
     return Numbered(classes, "they compile the same functions, and are a process group");
-  // One rank that differs from several equal ones is odd among them.
+  // One rank that differs from several equal ones has their role.
   const auto largest =
       std::max_element(classes.begin(), classes.end(),
                        [](const Members& a, const Members& b) { return a.size() < b.size(); });
