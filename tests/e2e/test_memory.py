@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The limits of memory in the README: 256 MB, 32 MB more for each thread beyond two, and four times
+"""The limits of memory in docs/speed.md: 256 MB, 32 MB more for each thread beyond two, and four times
 the largest record, for the whole call, report included. Measured is what the kernel cannot drop:
 the database is mapped, and pages of a file are resident only as long as nobody needs the memory."""
 

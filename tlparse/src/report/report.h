@@ -4,7 +4,7 @@
 // has several) has its own directory, and the aggregates are in the root:
 //   compile_directory.json  raw.jsonl  chromium_events.json  failures_and_restarts.html  index.html
 //   <compile directory>/<artifact>_<n>.<ext>  dump_file/…  payloads/<md5>.txt
-// Names and shapes are those of the Rust program tlparse; README.md lists the differences.
+// Names and shapes are those of the Rust program tlparse; docs/output.md lists the differences.
 #pragma once
 
 #include <cstdint>
