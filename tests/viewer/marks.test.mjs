@@ -1,7 +1,7 @@
 // What a page says of what is unknown, damaged, of another launch; and where it shows a line that it names.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
 import { launch, openPage, outDirectory, pageUrl, reportOf, screenshots, settle, source, tlparse, violationsOf, visit } from './support.mjs';
@@ -43,7 +43,7 @@ test('the place of a finding is a link to where the page shows that line', async
     if ((await more.count()) > 0) await more.click();
     const places = answer(report, 'findings').findings.filter(({ place }) => place).length;
     assert.equal(await page.locator('.finding .place').count(), places, trace);
-    const links = await page.locator('.finding a.place').evaluateAll((anchors) => anchors.map((anchor) => [anchor.getAttribute('href'), anchor.title]));
+    const links = await page.locator('.finding-where a.place').evaluateAll((anchors) => anchors.map((anchor) => [anchor.getAttribute('href'), anchor.title]));
     assert.ok(links.length > 0 && links.length >= places - 1, `${trace}: ${links.length} of ${places}`);
     for (const [target, place] of links) {
       await visit(page, base, target);
@@ -144,18 +144,49 @@ test('what a cache answered is unknown where the compile did not finish', async 
   assert.equal(await page.getByRole('link', { name: /: no lookup/ }).count(), 0);
 });
 
-test('the tiles count the latest launch and say so; rows are by launch, then rank', async () => {
+test('cards link to the compiles of their rows, also where logs without ranks repeat labels', async () => {
+  const directory = path.join(outDirectory, 'mixed');
+  mkdirSync(directory, { recursive: true });
+  for (const trace of ['failures', 'tlparse_meta', 'unicode']) for (const name of readdirSync(path.join(source, 'fixtures/logs', trace))) copyFileSync(path.join(source, 'fixtures/logs', trace, name), path.join(directory, name));
+  const report = reportOf('mixed', directory);
+  const { page, problems } = await openPage(browser, 'file:');
+  await visit(page, pageUrl(report), '#/');
+  await page.getByRole('button', { name: /^and \d+ more$/ }).click();
+  const cards = await page.locator('.finding').evaluateAll((all) => all.map((card) => ({ title: card.querySelector('h2, h3').textContent, compiles: [...card.querySelectorAll('.work a')].map((link) => Number(/compile\/(\d+)/.exec(link.href)[1])) })));
+  const { findings } = answer(report, 'findings');
+  let linked = 0;
+  for (const card of cards) {
+    const rows = new Set(db(report, findings.find((one) => one.title.replace(/\s+/g, ' ').trim() === card.title.replace(/\s+/g, ' ').trim()).query).map((row) => row.compile_id));
+    for (const id of card.compiles) assert.ok(rows.has(id), `${card.title}: compile ${id} is none of ${[...rows]}`);
+    linked += card.compiles.length;
+  }
+  assert.ok(linked > 8);
+  assert.deepEqual(problems, []);
+});
+
+test('a launch and a rank that are chosen stay chosen, and everything is of them; all launches are by launch, then rank', async () => {
   const report = reportOf('restart_manual_other_config');
   const { page, problems } = await openPage(browser, 'file:');
   await visit(page, pageUrl(report), '#/');
   const { compiles, graphs } = db(report, 'SELECT count(*) AS compiles, (SELECT count(*) FROM graph g JOIN compile c ON c.id = g.compile_id JOIN process p ON p.id = c.process_id JOIN launch n ON n.id = p.launch_id WHERE n.ordinal = 2) AS graphs FROM compile c JOIN process p ON p.id = c.process_id JOIN launch n ON n.id = p.launch_id WHERE n.ordinal = 2')[0];
   const lookups = db(report, 'SELECT count(*) AS n FROM cache_event e JOIN process p ON p.id = e.process_id JOIN launch n ON n.id = p.launch_id WHERE n.ordinal = 2')[0].n;
   assert.ok(compiles < db(report, 'SELECT count(*) AS n FROM compile')[0].n);
-  const tile = (name) => page.locator('.fact', { has: page.getByText(name) });
-  assert.match(await page.locator('main').innerText(), /started 2 times. These numbers are of launch 2, the latest/);
-  assert.equal(await tile(/^compiles$/).locator('.fact-value').innerText(), String(compiles));
-  assert.equal(await tile(/^graphs$/).locator('.fact-value').innerText(), String(graphs));
-  assert.match(await tile(/^cache hit rate/).innerText(), new RegExp(`\\(${lookups} lookups\\)`));
+  const facts = page.locator('.facts');
+  assert.match(await page.locator('.job').innerText(), /launch 2 of 2/);
+  assert.match(await facts.innerText(), new RegExp(`^${compiles} compiles\\s+${graphs} graphs\\s[\\s\\S]*of ${lookups} cache lookups`));
+  await page.getByLabel('Launch').selectOption('1');
+  await settle(page);
+  const first = answer(report, 'findings', '--launch', '1').findings;
+  assert.deepEqual(await page.locator('.finding :is(h2, h3)').allInnerTexts(), first.slice(0, 3).map((one) => one.title));
+  await page.getByLabel('Rank').selectOption('3');
+  await page.getByRole('link', { name: /^Compiles/ }).first().click();
+  await settle(page);
+  assert.match(page.url(), /#\/compiles\?.*launch=1.*rank=3/);
+  const [{ n }] = db(report, 'SELECT count(*) AS n FROM compile c JOIN process p ON p.id = c.process_id JOIN launch l ON l.id = p.launch_id WHERE l.ordinal = 1 AND p.rank = 3');
+  assert.equal(await page.locator('[role=status]').first().innerText(), `${n} compiles`);
+  await page.getByLabel('Launch').selectOption('all');
+  await page.getByRole('link', { name: 'Overview' }).click();
+  await settle(page);
   const inOrder = [1, 2].flatMap((number) => [0, 1, 2, 3].map((rank) => `rank ${rank} (launch ${number})`));
   assert.deepEqual(await page.getByRole('grid', { name: 'Processes' }).locator('.grid-row a[href^="#/process"]').allInnerTexts(), inOrder);
   // The lanes of the chart, by what is under the pointer in the middle of each.
@@ -169,10 +200,7 @@ test('the tiles count the latest launch and say so; rows are by launch, then ran
     }
   }
   assert.deepEqual(lanes, inOrder);
-  await tile(/^compiles$/).click();
-  await settle(page);
-  assert.equal(await page.locator('[role=status]').first().innerText(), `${compiles} of ${2 * compiles} compiles`);
-  await visit(page, pageUrl(report), '#/timeline');
+  await visit(page, pageUrl(report), '#/timeline?launch=all');
   assert.deepEqual((await page.getByLabel('Process', { exact: true }).locator('option').allInnerTexts()).slice(1), inOrder);
   assert.deepEqual(problems, []);
 });

@@ -287,14 +287,27 @@ test('what needs attention is what tlparse findings tells, and its copy is its M
     await context.grantPermissions(['clipboard-read', 'clipboard-write']);
     await visit(page, pageUrl(report), '#/');
     const more = page.getByRole('button', { name: /^and \d+ more$/ });
-    if (findings.length > 15) await more.click();
+    if (findings.length > 3) await more.click();
     else assert.equal(await more.count(), 0, trace);
-    assert.deepEqual(await page.locator('.finding-title b').allInnerTexts(), findings.map((one) => one.title.replace(/\s+/g, ' ').trim()), trace);
+    assert.deepEqual(await page.locator('.finding-title :is(h2, h3)').allInnerTexts(), findings.map((one) => one.title.replace(/\s+/g, ' ').trim()), trace);
     assert.deepEqual(await page.locator('.finding-title .tag').allInnerTexts(), findings.map((one) => one.severity), trace);
-    assert.equal(await page.locator('.finding details li').count(), findings.reduce((sum, one) => sum + one.evidence.length, 0), trace);
-    await page.getByRole('button', { name: 'Copy as Markdown' }).click();
-    await page.getByRole('button', { name: 'Copied' }).waitFor();
-    assert.equal(await page.evaluate(() => navigator.clipboard.readText()), told('--markdown'), trace);
+    for (const closed = page.locator('.finding-tools [aria-expanded=false]'); (await closed.count()) > 0; ) await closed.first().click();
+    assert.equal(await page.locator('.finding-more li').count(), findings.reduce((sum, one) => sum + one.evidence.length, 0), trace);
+    const copied = async () => {
+      await page.getByRole('button', { name: 'Copied' }).last().waitFor();
+      return page.evaluate(() => navigator.clipboard.readText());
+    };
+    await page.getByRole('button', { name: 'Copy as Markdown' }).first().click();
+    const own = await copied();
+    assert.ok(own.startsWith('- **') && told('--markdown').includes(`\n${own}`), `${trace}: ${own}`);
+    if (findings.length > 1) {
+      await page.getByRole('button', { name: 'Copy all as Markdown' }).click();
+      assert.equal(await page.getByRole('button', { name: 'Copied' }).count() && (await copied()), told('--markdown'), trace);
+    }
+    await page.getByRole('button', { name: 'Copy link' }).last().click();
+    await page.goto(await copied());
+    await settle(page);
+    assert.equal(await page.locator('.finding.asked :is(h2, h3)').innerText(), findings[findings.length - 1].title.replace(/\s+/g, ' ').trim(), trace);
     await page.screenshot({ path: path.join(screenshots, `findings-${trace}.png`) });
     assert.deepEqual(problems, [], trace);
     await context.close();
@@ -311,8 +324,8 @@ test('a log that ends inside a compile has an open bar and comes first; launches
   await visit(page, pageUrl(reportOf('crash_in_compile')), '#/');
   assert.doesNotMatch(await legend.innerText(), /hatched/);
   const report = reportOf('restart_manual_other_config');
-  await visit(page, pageUrl(report), '#/');
-  assert.match(await page.locator('main').innerText(), /rank 3 \(launch 2\)/);
+  await visit(page, pageUrl(report), '#/?launch=all');
+  assert.match(await page.locator('main').innerText(), /rank 3 \(launch 1\)/);
   await visit(page, pageUrl(report), '#/ranks?tab=cache');
   assert.deepEqual(await page.locator('.cell-head').allInnerTexts(), ['0', '1', '2', '3'], 'the latest launch alone');
   await visit(page, pageUrl(report), '#/ranks');

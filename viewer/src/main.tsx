@@ -3,9 +3,9 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import './style.css';
 import { isLive, isServed, loaded, searchOf } from './data/chunks';
 import { hasMeasuredRuns } from './data/profiles';
-import { blockOf, loadAhead, loadBlock, loadText, loadedText, useModel, type Model } from './data/model';
-import { bytes, count, plural, ranges } from './lib/format';
-import { behindFrame, whenIdle } from './lib/schedule';
+import { blockOf, loadAhead, loadBlock, loadText, loadedText, useModel, type Choice, type Model } from './data/model';
+import { baseName, count } from './lib/format';
+import { behindFrame } from './lib/schedule';
 import { CompilePage } from './pages/compile';
 import { CompilesPage } from './pages/compiles';
 import { CostPage } from './pages/cost';
@@ -19,22 +19,29 @@ import { RanksPage } from './pages/ranks';
 import { SearchPage } from './pages/search';
 import { SqlPage } from './pages/sql';
 import { TimelinePage } from './pages/timeline';
-import { followLinks, go, href, parseRoute, useRoute, type Route } from './route';
+import { followLinks, go, href, parseRoute, setQuery, useRoute, type Route } from './route';
 import { Empty, Waiting } from './ui/bits';
 import { LiveBar } from './ui/live_bar';
 import { memo } from './ui/virtual';
 
-const pages: { key: string; title: string; shown?: () => boolean }[] = [
+// Pages without data are not there; while a job is watched, theirs may come.
+const pages: { key: string; title: string; shown?: (model: Model) => boolean }[] = [
   { key: 'overview', title: 'Overview' },
-  { key: 'compiles', title: 'Compiles' },
-  { key: 'ranks', title: 'Ranks' },
-  { key: 'provenance', title: 'Provenance' },
+  { key: 'compiles', title: 'Compiles', shown: (model) => model.allCompiles.length > 0 || isLive },
+  { key: 'ranks', title: 'Ranks', shown: (model) => model.allProcesses.length > 1 || measuresRanks(model) || isLive },
+  { key: 'provenance', title: 'Provenance', shown: (model) => has(model, 'provenance_graphs') },
   { key: 'cost', title: 'Cost', shown: hasMeasuredRuns },
-  { key: 'timeline', title: 'Timeline' },
-  { key: 'import-log', title: 'Import log' },
-  { key: 'export', title: 'Export' },
+  { key: 'timeline', title: 'Timeline', shown: (model) => has(model, 'has_events') || hasMeasuredRuns() },
+  { key: 'import-log', title: 'Import log', shown: (model) => has(model, 'import_log') },
+  { key: 'export', title: 'Export', shown: (model) => has(model, 'has_export') },
   { key: 'sql', title: 'SQL', shown: () => isServed },
 ];
+const has = (model: Model, name: string) => (model.counts.get(name) ?? 0) > 0;
+
+// Profiles or dumps of several ranks, or one that holds collectives.
+function measuresRanks({ index: { profile } }: Model): boolean {
+  return new Set(profile.rank.filter((rank) => rank !== null)).size > 1 || profile.collectives.some((n) => (n ?? 0) > 0);
+}
 
 function Page({ model, route }: { model: Model; route: Route }) {
   const [name = 'overview', id] = route.path;
@@ -86,19 +93,6 @@ function prepareRoute({ path, query }: Route): Promise<unknown> | undefined {
   const text = hash === null ? null : { hash, sizeBytes: block!.record.size_bytes[record] ?? 0 };
   if (!block) return loadBlock('compile', id);
   return text && !loadedText(text) ? loadText(text) : undefined;
-}
-
-// Draws likely next views invisibly, one in each idle moment: the browser must compile code that runs for the first time,
-// and on busy cores that takes longer than the view itself.
-async function drawAhead(model: Model): Promise<void> {
-  const first = model.compiles[0];
-  if (first) await loadBlock('compile', first.id).catch(() => undefined);
-  const unseen = document.createElement('div');
-  for (const hash of ['#/compiles', '#/compiles?sort=function', '#/compiles?q=a', `#/compile/${first?.id}`, '#/ranks', '#/search?q=a', '#/search?q=ab']) {
-    await new Promise<void>(whenIdle);
-    render(<Page model={model} route={parseRoute(hash)} />, unseen);
-  }
-  render(null, unseen);
 }
 
 type Theme = 'auto' | 'light' | 'dark';
@@ -161,7 +155,7 @@ const SearchBox = memo(() => {
       ref={input}
       class="search"
       type="search"
-      placeholder="Search compiles, kernels, artifacts   /"
+      placeholder="Search   /"
       aria-label="Search compiles, functions, kernels and artifacts"
       onInput={(event) => (event.currentTarget.value ? later.run(event.currentTarget.value) : later.cancel())}
       onKeyDown={(event) => {
@@ -173,18 +167,13 @@ const SearchBox = memo(() => {
   );
 });
 
-const RunName = memo(({ model }: { model: Model }) => {
-  const ranks = model.processes.flatMap((process) => (process.rank === null ? [] : [process.rank]));
-  const versions = [...new Set(model.processes.flatMap((process) => process.torchVersion ?? []))];
-  const run = model.index.run;
-  const facts = [
-    versions.length > 0 ? `PyTorch ${versions.join(', ')}` : null,
-    ranks.length > 0 ? `${new Set(ranks).size > 1 ? 'ranks' : 'rank'} ${ranges(ranks)}` : plural(model.processes.length, 'process', 'processes'),
-    plural(model.counts.get('records') ?? 0, 'record'),
-    bytes(model.counts.get('bytes') ?? 0),
-  ].filter(Boolean);
+// What the page shows: the run of a served database, the launch, the rank. Chosen, it stays chosen.
+const Choices = memo(({ model }: { model: Model }) => {
+  const { run } = model.index;
+  const ranks = [...new Set(model.peers.flatMap((process) => (process.rank === null ? [] : [process.rank])))];
+  const latest = Array.from({ length: model.launches }, (_, i) => model.launches - i).slice(0, mostLaunches);
   return (
-    <div class="run" title={`${model.runName}\n${facts.join(' · ')}`}>
+    <div class="choices">
       {isServed && run.rows > 1 ? (
         <select
           aria-label="Run"
@@ -199,16 +188,49 @@ const RunName = memo(({ model }: { model: Model }) => {
           ))}
         </select>
       ) : (
-        <b>{model.runName}</b>
+        <b class="run" title={model.runName}>
+          {baseName(model.runName.replace(/\/+$/, ''))}
+        </b>
       )}
-      <span class="quiet">{facts.join(' · ')}</span>
+      {model.launches > 1 && (
+        <select aria-label="Launch" onChange={(event) => setQuery({ launch: event.currentTarget.value, rank: null }, true)}>
+          {latest.map((launch) => (
+            <option value={launch === model.launches ? '' : launch} selected={model.isOneLaunch && launch === model.launch}>
+              launch {launch} of {model.launches}
+            </option>
+          ))}
+          <option value="all" selected={!model.isOneLaunch}>
+            all launches
+          </option>
+        </select>
+      )}
+      {ranks.length > 1 && (
+        <select aria-label="Rank" onChange={(event) => setQuery({ rank: event.currentTarget.value }, true)}>
+          <option value="" selected={model.rank === null}>
+            all ranks
+          </option>
+          {ranks.map((rank) => (
+            <option value={rank} selected={rank === model.rank}>
+              rank {rank}
+            </option>
+          ))}
+        </select>
+      )}
     </div>
   );
 });
+const mostLaunches = 51; // of which a report has findings
+
+function choiceOf(route: Route): Choice {
+  const launch = route.query.get('launch');
+  const rank = route.query.get('rank');
+  return { launch: launch === 'all' ? 'all' : launch === null ? null : Number(launch), rank: rank === null || !/^\d+$/.test(rank) ? null : Number(rank) };
+}
 
 function App() {
   const route = useRoute();
-  const model = useModel();
+  const choice = choiceOf(route);
+  const model = useModel(choice);
   const current = route.path[0] ?? 'overview';
   const section = current === 'compile' || current === 'process' || current === 'diff' ? 'compiles' : current;
   const main = useRef<HTMLElement>(null);
@@ -218,8 +240,7 @@ function App() {
     // For the benchmark: the first view is there after the next frame.
     if (!model.value) return;
     requestAnimationFrame(() => performance.mark('first-view'));
-    if (isLive) return; // a view that is drawn ahead would be out of date when it is opened
-    void loadAhead(model.value).then((isLoaded) => (isLoaded ? drawAhead(model.value!) : undefined));
+    if (!isLive) void loadAhead(model.value);
   }, [hasModel]);
   useEffect(() => window.scrollTo(0, 0), [path, hasModel]);
   useEffect(() => {
@@ -229,13 +250,13 @@ function App() {
   }, [path, model.value]);
   return (
     <>
-      <a class="skip" href={location.hash || '#/'} onClick={(event) => (event.preventDefault(), main.current?.focus())}>
-        Skip to content
-      </a>
       <header class="top">
+        <a class="skip" href={location.hash || '#/'} onClick={(event) => (event.preventDefault(), main.current?.focus())}>
+          Skip to content
+        </a>
         <nav aria-label="Pages">
           {pages
-            .filter((page) => page.shown?.() ?? true)
+            .filter((page) => (model.value ? (page.shown?.(model.value) ?? true) : page.key === section))
             .map((page) => (
               <a href={href(page.key === 'overview' ? [] : [page.key])} aria-current={page.key === section ? 'page' : undefined}>
                 {page.title}
@@ -244,12 +265,12 @@ function App() {
             ))}
         </nav>
         <SearchBox />
-        {model.value && <RunName model={model.value} />}
+        {model.value && <Choices model={model.value} />}
         <ThemeButton />
         <LiveBar />
       </header>
       <main id="content" ref={main} tabIndex={-1}>
-        <Waiting pending={model}>{(value) => <Page model={value} route={route} />}</Waiting>
+        <Waiting pending={model}>{(value) => <Page key={`${choice.launch} ${choice.rank}`} model={value} route={route} />}</Waiting>
       </main>
     </>
   );

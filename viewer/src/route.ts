@@ -22,8 +22,19 @@ export function parseRoute(hash: string): Route {
   return { path, query: new URLSearchParams(at < 0 ? '' : text.slice(at + 1)) };
 }
 
+// What is chosen at the top of the page stays chosen: links carry it.
+const chosenNames = ['launch', 'rank'];
+let chosenOf: { hash: string; chosen: Query } | undefined;
+function chosen(): Query {
+  if (chosenOf?.hash !== location.hash) {
+    const { query } = parseRoute(location.hash);
+    chosenOf = { hash: location.hash, chosen: Object.fromEntries(chosenNames.map((name) => [name, query.get(name)])) };
+  }
+  return chosenOf.chosen;
+}
+
 export function href(path: (string | number)[], query: Query = {}): string {
-  const pairs = Object.entries(query).filter(([, value]) => value !== null && value !== undefined && value !== '');
+  const pairs = Object.entries({ ...query, ...Object.fromEntries(Object.entries(chosen()).filter(([name]) => !(name in query))) }).filter(([, value]) => value !== null && value !== undefined && value !== '');
   const search = new URLSearchParams(pairs.map(([name, value]) => [name, String(value)])).toString();
   return `#/${path.map((part) => encodeURIComponent(part)).join('/')}${search ? `?${search}` : ''}`;
 }

@@ -52,6 +52,18 @@ FROM (
     WHERE r.process_id IN run_process
       AND NOT (f.kind = 'dynamo_error' AND (coalesce(f.compile_id, -1), coalesce(f.attempt, 0)) IN (
         SELECT coalesce(compile_id, -2), coalesce(attempt, 0) FROM failure WHERE kind = 'failure')))
+  UNION ALL SELECT 'has_events', EXISTS (
+    SELECT 1
+    FROM process p
+    WHERE p.id IN run_process
+      AND EXISTS (SELECT 1 FROM chromium_event_row WHERE record_id BETWEEN p.first_record_id AND p.last_record_id))
+  UNION ALL SELECT 'has_export', EXISTS (
+    SELECT 1
+    FROM text_row k
+    WHERE k.text IN (
+        'guard_added', 'guard_added_fast', 'propagate_real_tensors', 'propagate_real_tensors_provenance',
+        'guard_on_data_dependent_error', 'missing_fake_kernel', 'mismatched_fake_kernel', 'exported_program')
+      AND EXISTS (SELECT 1 FROM record_row r WHERE r.kind_id > 8 AND r.kind_id = k.id AND r.process_id IN run_process))
   UNION ALL SELECT 'import_log', (SELECT count(*) FROM import_log WHERE run_id = :run)
   UNION ALL SELECT 'import_log_first', (SELECT min(id) FROM import_log WHERE run_id = :run)
   UNION ALL SELECT 'import_log_last', (SELECT max(id) FROM import_log WHERE run_id = :run)

@@ -34,19 +34,21 @@ std::string PlaceLine(const FindingPlace& place) {
   return text;
 }
 
+std::string FindingMarkdown(const Finding& finding) {
+  std::string text = fmt::format("- **{}**: {}", Name(finding.severity), Escaped(finding.title));
+  if (finding.place) text += fmt::format("\n  - at {}", Escaped(PlaceLine(*finding.place)));
+  if (!finding.detail.empty()) text += fmt::format("\n  - {}", Escaped(finding.detail));
+  if (!finding.suggestion.empty())
+    text += fmt::format("\n  - try: {}", Escaped(finding.suggestion));
+  for (const Finding& one : finding.evidence)
+    text += fmt::format("\n  - also: {}", Escaped(one.title));
+  return text + '\n';
+}
+
 std::string FindingsMarkdown(const std::vector<Finding>& findings, const std::string& heading) {
   std::string text = fmt::format("**{}**\n\n", Escaped(heading));
   if (findings.empty()) text += "No findings.\n";
-  for (const Finding& finding : findings) {
-    text += fmt::format("- **{}**: {}", Name(finding.severity), Escaped(finding.title));
-    if (finding.place) text += fmt::format("\n  - at {}", Escaped(PlaceLine(*finding.place)));
-    if (!finding.detail.empty()) text += fmt::format("\n  - {}", Escaped(finding.detail));
-    if (!finding.suggestion.empty())
-      text += fmt::format("\n  - try: {}", Escaped(finding.suggestion));
-    for (const Finding& one : finding.evidence)
-      text += fmt::format("\n  - also: {}", Escaped(one.title));
-    text += '\n';
-  }
+  for (const Finding& finding : findings) text += FindingMarkdown(finding);
   return text;
 }
 

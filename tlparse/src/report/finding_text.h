@@ -19,6 +19,7 @@ std::string FindingsHeading(std::string_view run_name, std::int64_t launch,
 std::string PlaceLine(const FindingPlace& place);
 
 // Markdown for a chat or an issue; ends with a newline. Text of the log is escaped.
+std::string FindingMarkdown(const Finding& finding);
 std::string FindingsMarkdown(const std::vector<Finding>& findings, const std::string& heading);
 
 }  // namespace tlparse

@@ -54,6 +54,13 @@ function colorOf(name: string): number {
   return ((hash % colorCount) + colorCount) % colorCount;
 }
 
+// Events of a compile have the colours that their phases have everywhere, in a light shade; others the rest.
+const phasesOfEvents = [/backward|bwd/i, /inductor|codegen|code_gen|GraphLowering|compile_fx|FxGraph|async_compile|triton|Scheduler|_grad_passes|joint_graph_passes/, /aot|autograd|joint|partition|functional/i, /dynamo|entire_frame|compile_attempt|bytecode|guard|backend_compile|call_user_compiler/i];
+function colorOfEvent(name: string): number {
+  const at = phasesOfEvents.findIndex((pattern) => pattern.test(name));
+  return at >= 0 ? phasesOfEvents.length - 1 - at : phasesOfEvents.length + (colorOf(name) % (colorCount - phasesOfEvents.length));
+}
+
 export function layOut(rows: Row[], of: Pick<Lane, 'title' | 'about' | 'process' | 'profile'>): Lane {
   // By start; a slice that contains others comes first.
   rows.sort((a, b) => a.start - b.start || b.length - a.length);
@@ -72,7 +79,7 @@ export function layOut(rows: Row[], of: Pick<Lane, 'title' | 'about' | 'process'
       for (let d = depth + 1; d < open.length; d++) if (open[d] <= start) open[d] = -Infinity;
     }
     let color = colors.get(name);
-    if (color === undefined) colors.set(name, (color = colorOf(name)));
+    if (color === undefined) colors.set(name, (color = of.profile ? colorOf(name) : colorOfEvent(name)));
     lane.color[i] = color;
     lane.start[i] = start;
     lane.length[i] = length;

@@ -2,7 +2,7 @@
 import { remember } from '../lib/remember';
 import { whenIdle } from '../lib/schedule';
 import type { Profile } from './profiles';
-import { load, loaded, useAsync, type Chunks, type Pending, type Stem } from './chunks';
+import { load, loaded, useAsync, useChunk, type Chunks, type Pending, type Stem } from './chunks';
 
 export interface Compile {
   id: number;
@@ -81,17 +81,25 @@ export interface Model {
   runName: string;
   counts: Map<string, number>;
   originUs: number;
-  processes: Process[];
+  processes: Process[]; // of the chosen launch and rank
+  allProcesses: Process[];
   processById: Map<number, Process>;
   launches: number; // how many
-  latest: Process[]; // those of the latest launch: ranks are compared within a launch
+  launch: number; // the chosen one: findings and comparisons are of it
+  isOneLaunch: boolean; // false: everything else is of all launches
+  rank: number | null; // the chosen one
+  peers: Process[]; // of the launch, all ranks: ranks are compared within a launch
+  peerCompiles: Compile[];
+  // Of the chosen launch and rank, in the order of the index.
   compiles: Compile[];
+  allCompiles: Compile[];
   compileById: Map<number, Compile>;
   frames: Map<number, Frame>;
   profiles?: Profile[]; // see profilesOf
 }
 
-function readProcesses(index: Chunks['index']): Process[] {
+// `chosenLaunch`: the page says once that it shows this one.
+function readProcesses(index: Chunks['index'], chosenLaunch: number | null): Process[] {
   const paths = new Map(index.log_file.id.map((id, i) => [id, index.log_file.path[i] ?? '']));
   const table = index.process;
   const hasLaunches = table.launch.some((launch) => (launch ?? 1) > 1);
@@ -106,7 +114,7 @@ function readProcesses(index: Chunks['index']): Process[] {
     const pid = table.pid[i]!;
     const isAlone = rankUses.get(useOf(i)) === 1;
     const launch = table.launch[i] ?? 1;
-    const suffix = [hasLaunches ? `launch ${launch}` : '', isAlone || rank === null ? '' : `pid ${pid}`].filter(Boolean).join(', ');
+    const suffix = [hasLaunches && launch !== chosenLaunch ? `launch ${launch}` : '', isAlone || rank === null ? '' : `pid ${pid}`].filter(Boolean).join(', ');
     return {
       id: id!,
       rank,
@@ -192,6 +200,20 @@ export function readFrames(table: Chunks['compiles']['frame']): Map<number, Fram
   return frames;
 }
 
+// Whether the recompile limit refused it; as IsRecompileLimit of tlparse/src/artifacts/common/text/recompile_limit.h.
+export function isRefused({ failType, failReason }: Compile): boolean {
+  return /(RecompileLimitExceeded|FailOn(Recompile|Cache)LimitHit|CacheLimitExceeded)$/.test(failType ?? '') || /^(Dynamo (recompile|cache) limit exceeded|(cache_size_limit|(accumulated_)?recompile_limit|accumulated_cache_size_limit) reached)/.test(failReason ?? '');
+}
+
+export function isRecompile(compile: Compile): boolean {
+  return compile.recompiles > 0 && !isRefused(compile);
+}
+
+// Whether it is of the launch and rank that are chosen at the top.
+export function isShown(model: Model, one: { launch: number; rank: number | null } | undefined): boolean {
+  return one !== undefined && (!model.isOneLaunch || one.launch === model.launch) && (model.rank === null || one.rank === model.rank);
+}
+
 // Outermost first.
 export function stackOf(frames: Map<number, Frame>, id: number | null): Frame[] {
   const stack: Frame[] = [];
@@ -202,31 +224,46 @@ export function stackOf(frames: Map<number, Frame>, id: number | null): Frame[] 
   return stack.reverse();
 }
 
-const modelOf = remember((index: Chunks['index'], chunk: Chunks['compiles']): Model => {
-  const processes = readProcesses(index);
-  const processById = new Map(processes.map((process) => [process.id, process]));
-  const compiles = readCompiles(chunk.compile, processById);
+// What is chosen at the top of the page. launch: null is the latest.
+export interface Choice {
+  launch: number | 'all' | null;
+  rank: number | null;
+}
+
+const modelOf = remember((index: Chunks['index'], chunk: Chunks['compiles'], asked: Choice['launch'], rank: number | null): Model => {
+  const launches = index.process.launch.reduce<number>((most, launch) => Math.max(most, launch ?? 1), 1);
+  const launch = typeof asked === 'number' && asked >= 1 && asked <= launches ? asked : launches;
+  const isOneLaunch = asked !== 'all';
+  const allProcesses = readProcesses(index, isOneLaunch ? launch : null);
+  const processById = new Map(allProcesses.map((process) => [process.id, process]));
+  const allCompiles = readCompiles(chunk.compile, processById);
+  const isChosen = (one: { launch: number; rank: number | null }) => (!isOneLaunch || one.launch === launch) && (rank === null || one.rank === rank);
   const setting = new Map(index.setting.name.map((name, i) => [name ?? '', index.setting.value[i] ?? 0]));
   const current = index.run.is_current.indexOf(1);
-  const launches = processes.reduce((most, process) => Math.max(most, process.launch), 1);
   return {
     index,
     runName: index.run.name[current] ?? '',
     counts: new Map(index.count.name.map((name, i) => [name ?? '', index.count.value[i] ?? 0])),
     originUs: setting.get('origin_us') ?? 0,
-    processes,
     launches,
-    latest: processes.filter((process) => process.launch === launches),
+    launch,
+    isOneLaunch,
+    rank,
+    peers: allProcesses.filter((process) => process.launch === launch),
+    peerCompiles: allCompiles.filter((compile) => compile.launch === launch),
+    processes: allProcesses.filter(isChosen),
+    allProcesses,
     processById,
-    compiles,
-    compileById: new Map(compiles.map((compile) => [compile.id, compile])),
+    compiles: allCompiles.filter(isChosen),
+    allCompiles,
+    compileById: new Map(allCompiles.map((compile) => [compile.id, compile])),
     frames: readFrames(chunk.frame),
   };
 });
 
-export async function loadModel(): Promise<Model> {
+async function loadModel({ launch, rank }: Choice): Promise<Model> {
   const [index, compiles] = await Promise.all([load('index'), load('compiles')]);
-  return modelOf(index, compiles);
+  return modelOf(index, compiles, launch, rank);
 }
 
 // Loads the data of most pages in idle time, unless the run is so large that this would delay requested data. Returns whether it did.
@@ -239,11 +276,16 @@ export async function loadAhead(model: Model): Promise<boolean> {
   return true;
 }
 
-export function useModel(): Pending<Model> {
-  return useAsync('model', loadModel, () => {
+export function useModel(choice: Choice): Pending<Model> {
+  return useAsync(`model ${choice.launch} ${choice.rank}`, () => loadModel(choice), () => {
     const [index, compiles] = [loaded('index'), loaded('compiles')];
-    return index && compiles && modelOf(index, compiles);
+    return index && compiles && modelOf(index, compiles, choice.launch, choice.rank);
   });
+}
+
+// The findings of the chosen launch. `isWanted` false: they are not loaded.
+export function useFindings({ launch, launches }: Model, isWanted = true): Pending<Chunks['findings']> {
+  return useChunk(isWanted ? 'findings' : null, launch === launches ? undefined : launch);
 }
 
 // The chunk that holds item `id` of a kind whose chunks begin at the index's blocks.

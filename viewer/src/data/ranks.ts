@@ -27,7 +27,7 @@ export function slotsOf(model: Model, findings: Chunks['findings']): Slot[] {
   return [...slots].sort(([a], [b]) => a - b).map(([, slot]) => slot);
 }
 
-// Processes of the latest launch whose log lost records, or ends within one: what it lacks they may have done.
+// Processes of the launch whose log lost records, or ends within one: what it lacks they may have done.
 export interface Damage {
   isDamaged: boolean; // else only its last record is incomplete
   participant: string; // "3", "log:<stem>"
@@ -208,7 +208,7 @@ export function collectiveSequences(model: Model, chunk: Chunks['schedules'], wi
   const sequences = new Map<Process, Sequence>();
   t.process_id.forEach((processId, i) => {
     const process = model.processById.get(processId!);
-    if (!process || process.launch !== model.launches || (t.is_code[i] === 0 && t.graph_id[i] !== null && fromCode.has(t.graph_id[i]!))) return;
+    if (!process || process.launch !== model.launch || (t.is_code[i] === 0 && t.graph_id[i] !== null && fromCode.has(t.graph_id[i]!))) return;
     let sequence = sequences.get(process);
     if (!sequence) sequences.set(process, (sequence = { items: [], shown: [], where: [] }));
     const compile = t.compile_id[i] === null ? undefined : model.compileById.get(t.compile_id[i]!);
@@ -233,12 +233,12 @@ export function executionSequences(model: Model, chunk: Chunks['schedules']): Ma
     else rows.set(content!, [i]);
   });
   const byLabel = new Map<string, Compile>();
-  for (const compile of model.compiles) byLabel.set(`${compile.processId} ${compile.label}`, compile);
+  for (const compile of model.peerCompiles) byLabel.set(`${compile.processId} ${compile.label}`, compile);
   const sequences = new Map<Process, Sequence>();
   const t = chunk.execution_use;
   t.process_id.forEach((processId, i) => {
     const process = model.processById.get(processId!);
-    if (!process || process.launch !== model.launches) return;
+    if (!process || process.launch !== model.launch) return;
     let sequence = sequences.get(process);
     if (!sequence) sequences.set(process, (sequence = { items: [], shown: [], where: [] }));
     for (const row of rows.get(t.content_id[i]!) ?? []) {

@@ -3,11 +3,12 @@ export function duration(us: number | null | undefined, isOffset = false): strin
   if (us === null || us === undefined) return '';
   const sign = us < 0 ? '−' : isOffset ? '+' : '';
   const value = Math.abs(us);
+  if (value === 0) return '0 s';
   const digits = (number: number) => (number >= 99.95 ? number.toFixed(0) : number >= 9.995 ? number.toFixed(1) : number.toFixed(2));
   // A value that would be rounded up to 1000 is one of the next unit.
   if (value >= 59.95e6) {
     const seconds = Math.round(value / 1e6);
-    return `${sign}${Math.floor(seconds / 60)} min ${seconds % 60} s`;
+    return `${sign}${Math.floor(seconds / 60)} min${seconds % 60 > 0 ? ` ${seconds % 60} s` : ''}`;
   }
   if (value >= 999.5e3) return `${sign}${digits(value / 1e6)} s`;
   if (value >= 999.5) return `${sign}${digits(value / 1e3)} ms`;

@@ -1,9 +1,9 @@
-// Caches the result of `make` for a chunk as long as the chunk exists; the other arguments must not change meanwhile.
+// Caches the result of `make` for a chunk as long as the chunk exists, and for its latest other arguments.
 export function remember<Chunk extends object, Rest extends unknown[], Made>(make: (chunk: Chunk, ...rest: Rest) => Made): (chunk: Chunk, ...rest: Rest) => Made {
-  const known = new WeakMap<Chunk, { made: Made }>();
+  const known = new WeakMap<Chunk, { made: Made; rest: Rest }>();
   return (chunk, ...rest) => {
     let entry = known.get(chunk);
-    if (!entry) known.set(chunk, (entry = { made: make(chunk, ...rest) }));
+    if (!entry || rest.some((argument, i) => argument !== entry!.rest[i])) known.set(chunk, (entry = { made: make(chunk, ...rest), rest }));
     return entry.made;
   };
 }

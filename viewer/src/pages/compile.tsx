@@ -15,8 +15,8 @@ import { Guards, Metrics, Shapes, Summary, shapeKinds, type Context } from './co
 function Head({ model, compile }: { model: Model; compile: Compile }) {
   const process = model.processById.get(compile.processId);
   const total = (compile.durationUs ?? 0) + (compile.backwardUs ?? 0);
-  const twins = model.compiles.filter((other) => other.label === compile.label && other.generation === compile.generation && other.id !== compile.id);
-  const siblings = model.compiles.filter((other) => other.processId === compile.processId && other.frameId !== null && other.frameId === compile.frameId && other.id !== compile.id);
+  const twins = model.allCompiles.filter((other) => other.label === compile.label && other.generation === compile.generation && other.id !== compile.id);
+  const siblings = model.allCompiles.filter((other) => other.processId === compile.processId && other.frameId !== null && other.frameId === compile.frameId && other.id !== compile.id);
   return (
     <header class="compile-head">
       <h1>

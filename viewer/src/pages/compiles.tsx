@@ -3,7 +3,7 @@ import { markOf } from '../data/changes';
 import { useChunk } from '../data/chunks';
 import { isFollowing } from '../data/live';
 import { filterCompiles } from '../data/compile_filter';
-import { loadBlock, type Compile, type Model } from '../data/model';
+import { isRecompile, loadBlock, type Compile, type Model } from '../data/model';
 import { count, duration, place, plural, shorten, wholePlace } from '../lib/format';
 import { href, setQuery, type Route } from '../route';
 import { CacheSummary, CompileLink, PhaseBar, Status, Tabs, Waiting, chosenTab } from '../ui/bits';
@@ -12,7 +12,10 @@ import { Grid, sortRows, type Column } from '../ui/virtual';
 import { Problems, Recompiles } from './compiles_problems';
 import { StackTree } from './compiles_stacks';
 
-function compileColumns(model: Model, slowest: number): Column<Compile>[] {
+// Columns of one phase are there while the table is sorted by them.
+const ofPhase = new Set(['dynamo', 'aot', 'inductor', 'code']);
+
+function compileColumns(model: Model, slowest: number, sorted: string): Column<Compile>[] {
   const hasRanks = model.processes.length > 1 && model.processes.some((process) => process.rank !== null);
   const hasBackward = model.compiles.some((c) => c.backwardUs !== null);
   const columns: Column<Compile>[] = [
@@ -25,6 +28,10 @@ function compileColumns(model: Model, slowest: number): Column<Compile>[] {
     { key: 'start', title: 'Start', width: '78px', align: 'right', cell: (c) => (c.startUs === null ? '' : duration(c.startUs)), sort: (c) => c.startUs, hint: 'Since the first compile of the run' },
     { key: 'duration', title: 'Total', width: '78px', align: 'right', cell: (c) => duration(totalUs(c)), sort: totalUs, hint: 'Compile time, that of the backward included' },
     { key: 'backward', title: 'Backward', width: '78px', align: 'right', cell: (c) => duration(c.backwardUs), sort: (c) => c.backwardUs, hint: 'Compile time of the backward, where it came later' },
+    { key: 'dynamo', title: 'Dynamo', width: '78px', align: 'right', cell: (c) => duration(c.dynamoUs || null), sort: (c) => c.dynamoUs, hint: 'Tracing, without AOTAutograd' },
+    { key: 'aot', title: 'AOTAutograd', width: '92px', align: 'right', cell: (c) => duration(c.aotUs || null), sort: (c) => c.aotUs, hint: 'Without Inductor' },
+    { key: 'inductor', title: 'Inductor', width: '78px', align: 'right', cell: (c) => duration(c.inductorUs || null), sort: (c) => c.inductorUs, hint: 'Of the forward, code generation included' },
+    { key: 'code', title: 'Code gen.', width: '78px', align: 'right', cell: (c) => duration(c.codeGenUs || null), sort: (c) => c.codeGenUs, hint: 'Code generation of the forward, compilers of C++ and Triton included' },
     { key: 'phases', title: 'Phases', width: 'minmax(80px, 1fr)', cell: (c) => <PhaseBar compile={c} scaleUs={slowest} />, sort: (c) => c.inductorUs, hint: 'Dynamo, AOTAutograd, Inductor, backward; sorted by Inductor' },
     { key: 'graphs', title: 'Graphs', width: '62px', align: 'right', cell: (c) => c.graphs || '', sort: (c) => c.graphs },
     { key: 'ops', title: 'Ops', width: '54px', align: 'right', cell: (c) => count(c.ops), sort: (c) => c.ops },
@@ -32,7 +39,7 @@ function compileColumns(model: Model, slowest: number): Column<Compile>[] {
     { key: 'breaks', title: 'Breaks', width: '60px', align: 'right', cell: (c) => c.graphBreaks || '', sort: (c) => c.graphBreaks },
     { key: 'cache', title: 'Cache', width: '112px', cell: (c) => <CacheSummary compile={c} />, sort: (c) => (c.cache.miss + c.cache.remote_error) * 100 + c.cache.guard_miss * 10 + c.cache.bypass },
   ];
-  return columns.filter((column) => (model.launches > 1 || column.key !== 'launch') && (hasRanks || column.key !== 'rank') && (hasBackward || column.key !== 'backward'));
+  return columns.filter((column) => (!model.isOneLaunch || column.key !== 'launch') && (!ofPhase.has(column.key) || column.key === sorted) && (hasRanks || column.key !== 'rank') && (hasBackward || column.key !== 'backward'));
 }
 
 // Null: unknown.
@@ -44,7 +51,7 @@ function CompileTable({ model, route }: { model: Model; route: Route }) {
   const query = route.query.get('q') ?? '';
   const sort = route.query.get('sort') ?? '';
   const slowest = useMemo(() => model.compiles.reduce((most, c) => Math.max(most, (c.durationUs ?? 0) + (c.backwardUs ?? 0)), 0), [model]);
-  const columns = useMemo(() => compileColumns(model, slowest), [model, slowest]);
+  const columns = useMemo(() => compileColumns(model, slowest, sort.replace(/^-/, '')), [model, slowest, sort]);
   const rows = useMemo(() => sortRows(filterCompiles(model.compiles, query), columns, sort), [model, query, sort, columns]);
   return (
     <>
@@ -76,12 +83,13 @@ function CompileTable({ model, route }: { model: Model; route: Route }) {
 }
 
 export function CompilesPage({ model, route }: { model: Model; route: Route }) {
+  const isAll = model.rank === null && (!model.isOneLaunch || model.launches === 1);
   const tabs = [
     { key: 'table', title: 'Table' },
     { key: 'stacks', title: 'Stacks' },
-    { key: 'recompiles', title: 'Recompiles', count: model.counts.get('recompiles') ?? 0 },
-    { key: 'breaks', title: 'Graph breaks', count: model.counts.get('graph_breaks') ?? 0 },
-    { key: 'failures', title: 'Failures and restarts', count: model.counts.get('failures') ?? 0 },
+    { key: 'recompiles', title: 'Recompiles', count: model.compiles.reduce((sum, c) => sum + Number(isRecompile(c)), 0) },
+    { key: 'breaks', title: 'Graph breaks', count: model.compiles.reduce((sum, c) => sum + c.graphBreaks, 0) },
+    { key: 'failures', title: 'Failures and restarts', count: isAll ? (model.counts.get('failures') ?? 0) : undefined },
   ];
   const tab = chosenTab(route, tabs);
   const problems = useChunk(tab === 'table' || tab === 'stacks' ? null : 'problems');

@@ -1,11 +1,11 @@
 import { useMemo, useState } from 'preact/hooks';
 import type { Chunks } from '../data/chunks';
 import { searchText } from '../data/compile_filter';
-import type { Compile, Model } from '../data/model';
+import { isRefused, isShown, type Compile, type Model } from '../data/model';
 import { parseFilter } from '../lib/filter';
 import { causeOf, headline, plural, shorten } from '../lib/format';
 import { setQuery, type Route } from '../route';
-import { CompileLink, Empty, GuardHint, Place } from '../ui/bits';
+import { CompileLink, Empty, GuardHint, Place, hintKey } from '../ui/bits';
 import { FilterBox } from '../ui/filter_box';
 import { Grid, type Column } from '../ui/virtual';
 
@@ -24,12 +24,14 @@ interface Problem {
 
 function problemsOf(model: Model, chunk: Chunks['problems'], tab: string): Problem[] {
   const compileOf = (id: number | null) => (id === null ? undefined : model.compileById.get(id));
+  // A failure outside compiles is of a process.
+  const isRow = (row: Problem, processId: number | null) => isShown(model, row.compile ?? model.processById.get(processId ?? -1));
   if (tab === 'breaks') {
     const t = chunk.graph_break;
-    return t.reason.map((reason, i) => ({ key: `b${i}`, compile: compileOf(t.compile_id[i]), text: reason ?? '', detail: t.user_stack[i] ?? '', file: t.user_file[i], line: t.user_line[i], kind: String((t.attempt[i] ?? 0) + 1), recordId: t.record_id[i] }));
+    return t.reason.map((reason, i): Problem => ({ key: `b${i}`, compile: compileOf(t.compile_id[i]), text: reason ?? '', detail: t.user_stack[i] ?? '', file: t.user_file[i], line: t.user_line[i], kind: String((t.attempt[i] ?? 0) + 1), recordId: t.record_id[i] })).filter((row) => isRow(row, null));
   }
   const t = chunk.failure;
-  return t.reason.map((reason, i) => ({ key: `f${i}`, compile: compileOf(t.compile_id[i]), text: [t.type[i], reason].filter(Boolean).join(': '), detail: '', file: t.user_file[i], line: t.user_line[i], kind: kindNames[t.kind[i] ?? ''] ?? t.kind[i] ?? '', recordId: t.record_id[i] }));
+  return t.reason.map((reason, i): Problem => ({ key: `f${i}`, compile: compileOf(t.compile_id[i]), text: [t.type[i], reason].filter(Boolean).join(': '), detail: '', file: t.user_file[i], line: t.user_line[i], kind: kindNames[t.kind[i] ?? ''] ?? t.kind[i] ?? '', recordId: t.record_id[i] })).filter((row, i) => isRow(row, t.process_id[i]));
 }
 
 // Graph breaks, or failures and restarts.
@@ -97,7 +99,7 @@ export function Recompiles({ model, chunk, route }: { model: Model; chunk: Chunk
     const byFrame = new Map<string, { first: Compile; edges: Recompile[] }>();
     t.compile_id.forEach((id, i) => {
       const compile = id === null ? undefined : model.compileById.get(id);
-      if (!compile) return;
+      if (!compile || !isShown(model, compile)) return;
       const key = `${compile.processId} ${compile.frameId ?? compile.function} ${compile.generation}`;
       if (!byFrame.has(key)) byFrame.set(key, { first: compile, edges: [] });
       byFrame.get(key)!.edges.push({
@@ -133,24 +135,39 @@ export function Recompiles({ model, chunk, route }: { model: Model; chunk: Chunk
   );
 }
 
+// "recompiled 3 times; 4 further attempts were refused at the recompile limit", as a finding counts.
+function timesText(times: number, refused: number): string {
+  const done = times === 1 ? 'recompiled once' : times === 2 ? 'recompiled twice' : times > 0 ? `recompiled ${times} times` : '';
+  return [done, refused > 0 ? `${refused} ${done ? 'further ' : ''}${refused === 1 ? 'attempt was' : 'attempts were'} refused at the recompile limit` : ''].filter(Boolean).join('; ');
+}
+
 function RecompileChain({ model, first, edges }: { model: Model; first: Compile; edges: Recompile[] }) {
   const byCompile = new Map<number, Recompile[]>();
   for (const edge of edges) byCompile.set(edge.compile.id, [...(byCompile.get(edge.compile.id) ?? []), edge]);
   const [isOpen, setOpen] = useState(byCompile.size <= 12);
   const entries = [...byCompile.entries()];
+  const refused = entries.filter(([id]) => isRefused(model.compileById.get(id)!)).length;
+  // The code and PyTorch's advice are the same for most guards of a function: they are said with the first.
+  const said = new Set<string>();
+  const isNews = (edge: Recompile) => {
+    const hint = hintKey(edge.reason);
+    return !said.has(hint) && said.add(hint).size > 0;
+  };
   return (
     <section class="chain">
       <h2>
         <code>{first.function && shorten(first.function, 120)}</code> <Place file={first.file} line={first.line} />
         <span class="quiet">
           {' '}
-          {model.processById.get(first.processId)?.name}, recompiled {byCompile.size === 1 ? 'once' : `${byCompile.size} times`}
+          {model.processById.get(first.processId)?.name}, {timesText(byCompile.size - refused, refused)}
         </span>
       </h2>
       <ol>
         {(isOpen ? entries : entries.slice(0, 8)).map(([id, reasons]) => (
           <li>
-            <CompileLink compile={model.compileById.get(id)!} query={{ record: reasons[0].recordId }} />
+            <span>
+              <CompileLink compile={model.compileById.get(id)!} query={{ record: reasons[0].recordId }} /> {isRefused(model.compileById.get(id)!) && <span class="tag status-failed">refused</span>}
+            </span>
             <div>
               {reasons.map((edge) => (
                 <div class="reason">
@@ -159,7 +176,7 @@ function RecompileChain({ model, first, edges }: { model: Model; first: Compile;
                     {shorten(edge.guard ?? edge.reason, 260)}
                   </code>{' '}
                   <Place file={edge.file} line={edge.line} />
-                  <GuardHint reason={edge.reason} />
+                  {isNews(edge) && <GuardHint reason={edge.reason} />}
                 </div>
               ))}
             </div>

@@ -39,7 +39,7 @@ function GraphCell({ context, graphId, label, direction, note }: { context: Cont
     );
   return (
     <>
-      <CompileLink compile={compile} /> {graphs.graph.provenance_content_id[at] === null ? direction : <a href={href(['provenance', graphId!])}>{direction ?? 'graph'}</a>}
+      <CompileLink compile={compile} /> {graphs.graph.provenance_content_id[at] === null ? `${direction ?? ''} graph` : <a href={href(['provenance', graphId!])}>{direction ?? ''} graph</a>}
     </>
   );
 }
@@ -88,7 +88,7 @@ function kernelView(context: Context): View {
     { key: 'estimate', title: 'Estimated', width: '80px', align: 'right', hint: 'What the compiler expected of one call', cell: (row) => (t.estimated_us[row] === null ? <span class="quiet">–</span> : duration(t.estimated_us[row])), sort: (row) => t.estimated_us[row] },
     { key: 'grid', title: 'Grid', width: '84px', about: (row) => t.grid[row] ?? 'not in the profile: kernels on the CPU have none', cell: (row) => dimensions(t.grid[row]) },
     { key: 'block', title: 'Block', width: '74px', about: (row) => t.block[row] ?? 'not in the profile: kernels on the CPU have none', cell: (row) => dimensions(t.block[row]) },
-    { key: 'graph', title: 'Graph', width: '110px', cell: (row) => <GraphCell context={context} graphId={t.graph_id[row]} label={t.label[row]} direction={t.direction[row]} note={t.join_note[row]} />, sort: (row) => `${t.label[row] ?? ''} ${t.direction[row] ?? ''}` },
+    { key: 'graph', title: 'Graph', width: '134px', cell: (row) => <GraphCell context={context} graphId={t.graph_id[row]} label={t.label[row]} direction={t.direction[row]} note={t.join_note[row]} />, sort: (row) => `${t.label[row] ?? ''} ${t.direction[row] ?? ''}` },
     { key: 'lines', title: 'Python lines', width: 'minmax(120px, 2fr)', about: (row) => t.lines[row] ?? t.join_note[row] ?? '', cell: (row) => (t.lines[row] === null ? <span class="quiet">{shorten(t.join_note[row] ?? 'none known', 200)}</span> : <span class="mono">{shortLines(t.lines[row]!)}</span>), sort: (row) => t.lines[row] },
   ];
   // Columns without any value are left out.
@@ -121,7 +121,7 @@ function graphView(context: Context): View {
     ...callColumns((row) => t.calls[row], us),
     { key: 'device', title: 'Device', width: '84px', align: 'right', hint: 'Time of the device kernels that its calls queued', cell: (row) => (t.device_us[row] === null ? <span class="quiet">–</span> : duration(t.device_us[row])), sort: (row) => t.device_us[row] },
     { key: 'compile', title: 'Compile time', width: '92px', align: 'right', hint: 'One time for the graphs of the forward, one for those of the backward if the log measured its compile; in the row of the graph that cost most', cell: (row) => (t.compile_us[row] === null ? <span class="quiet">–</span> : duration(t.compile_us[row])), sort: (row) => t.compile_us[row] },
-    { key: 'graph', title: 'Graph', width: '120px', cell: (row) => <GraphCell context={context} graphId={t.graph_id[row]} label={t.label[row]} direction={t.direction[row]} note={t.join_note[row]} />, sort: (row) => `${t.label[row] ?? ''} ${t.direction[row] ?? ''}` },
+    { key: 'graph', title: 'Graph', width: '134px', cell: (row) => <GraphCell context={context} graphId={t.graph_id[row]} label={t.label[row]} direction={t.direction[row]} note={t.join_note[row]} />, sort: (row) => `${t.label[row] ?? ''} ${t.direction[row] ?? ''}` },
     { key: 'function', title: 'Function', width: 'minmax(140px, 2fr)', cell: (row) => (t.function[row] === null ? <span class="quiet">{shorten(t.join_note[row] ?? '', 200)}</span> : <code>{shorten(t.function[row]!, 200)}</code>), sort: (row) => t.function[row] },
   ];
   return { columns, text: (row) => `${t.function[row] ?? ''} ${t.label[row] ?? ''} ${t.direction[row] ?? ''}`, totalUs: windowUs, rows: t.rows, unit: 'graph' };

@@ -1,10 +1,9 @@
 import { useMemo } from 'preact/hooks';
 import { markOf } from '../data/changes';
-import { isLive, isServed, useChunk } from '../data/chunks';
+import { isLive, isServed } from '../data/chunks';
 import { isFollowing } from '../data/live';
-import type { CacheState, Compile, Model, Process } from '../data/model';
-import { cacheStates } from '../data/model';
-import { caveatsOf, holdsText, isMeasured, profilesOf, type Profile } from '../data/profiles';
+import { cacheStates, isRecompile, isRefused, stackOf, useFindings, type CacheState, type Compile, type Frame, type Model, type Process } from '../data/model';
+import { caveatsOf, holdsText, isMeasured, measuredProfiles, profilesOf, type Profile } from '../data/profiles';
 import { baseName, bytes, count, duration, plural, ranges, utc } from '../lib/format';
 import { href } from '../route';
 import { CacheTag, Section, Waiting, cacheNames, problemsOf } from '../ui/bits';
@@ -12,97 +11,134 @@ import { CompileChart } from '../ui/compile_chart';
 import { CopyButton, Findings } from '../ui/findings';
 import { RanksNow } from '../ui/live_bar';
 import { Grid, type Column } from '../ui/virtual';
+import { CompileTime, DeviceTime } from './overview_time';
 
-function Fact({ name, value, link, tone, hint }: { name: string; value: string; link?: string; tone?: string; hint?: string }) {
-  const body = (
-    <>
-      <span class="fact-value">{value}</span>
-      <span class="fact-name">{name}</span>
-    </>
-  );
-  return link ? (
-    <a class={`fact ${tone ?? ''}`} href={link} title={hint}>
-      {body}
-    </a>
-  ) : (
-    <div class={`fact ${tone ?? ''}`} title={hint}>
-      {body}
-    </div>
-  );
+// Where the job was started: the outermost module that compiles were called from.
+function scriptOf(model: Model): Frame | undefined {
+  const compile = model.compiles.find((one) => one.stackId !== null);
+  const stack = compile ? stackOf(model.frames, compile.stackId) : [];
+  return stack.find((frame) => frame.function === '<module>' && !/site-packages|dist-packages|<frozen|<string>/.test(frame.file ?? ''));
 }
 
-function span(compiles: Compile[]): [number, number] | null {
-  let from = Infinity;
-  let to = -Infinity;
-  for (const compile of compiles) {
-    if (compile.startUs === null) continue;
-    from = Math.min(from, compile.startUs);
-    to = Math.max(to, compile.startUs + (compile.durationUs ?? 0));
-    if (compile.backwardStartUs !== null) to = Math.max(to, compile.backwardStartUs + (compile.backwardUs ?? 0));
-  }
+// From the first moment that the logs of the launch tell to the last.
+function spanOf(model: Model): [number, number] | null {
+  let [from, to] = [Infinity, -Infinity];
+  const see = (start: number | null, end: number | null) => {
+    from = Math.min(from, start ?? Infinity);
+    to = Math.max(to, end ?? -Infinity);
+  };
+  for (const process of model.peers) see(process.launchStartUs, process.lastRecordUs);
+  for (const compile of model.peerCompiles) see(compile.startUs, compile.startUs === null ? null : compile.startUs + (compile.durationUs ?? 0));
+  // Without a log several profiles may be of runs that have nothing to do with each other.
+  const profiles = measuredProfiles(model);
+  if (model.index.log_file.rows === 0 && profiles.length === 1) see(profiles[0].startUs, profiles[0].endUs);
   return from <= to ? [from, to] : null;
 }
 
-function Facts({ model }: { model: Model }) {
-  // Of the latest launch, as the findings are; an earlier one is in the tables.
-  const { launches } = model;
-  const compiles = model.compiles.filter((compile) => compile.launch === launches);
-  const sum = (of: (compile: Compile) => number) => compiles.reduce((total, compile) => total + of(compile), 0);
-  const breaks = sum((compile) => compile.graphBreaks);
-  const recompiles = sum((compile) => (compile.recompiles > 0 ? 1 : 0));
-  const only = (q: string) => [q, launches > 1 ? `launch:${launches}` : ''].filter(Boolean).join(' ') || null;
-  const time = span(compiles);
-  const perProcess = new Map<number, number>();
-  for (const compile of compiles) {
-    perProcess.set(compile.processId, (perProcess.get(compile.processId) ?? 0) + (compile.durationUs ?? 0) + (compile.backwardUs ?? 0));
-  }
-  const slowest = [...perProcess.values()].reduce((most, value) => Math.max(most, value), 0);
-  const failed = compiles.filter((compile) => compile.status === 'failed').length;
-  const unfinished = compiles.filter((compile) => compile.status === 'unfinished').length;
-  const lookups: Record<string, number> = {};
-  const states = model.index.cache_state;
-  states.state.forEach((state, i) => states.launch[i] === launches && (lookups[state!] = (lookups[state!] ?? 0) + (states.events[i] ?? 0)));
-  const hits = lookups.hit ?? 0;
-  const all = Object.values(lookups).reduce((sum, value) => sum + value, 0);
-  const problems = model.index.import_code.entries.reduce<number>((sum, value, i) => sum + (model.index.import_code.severity[i] === 'info' ? 0 : value!), 0);
+function profilesText({ path, kind }: Model['index']['profile']): string {
+  const files = (isOf: (kind: string | null) => boolean) => new Set(path.filter((_, i) => isOf(kind[i]))).size;
+  const isDump = (one: string | null) => one === 'flight_recorder';
+  const [dumps, profiles] = [files(isDump), files((one) => !isDump(one))];
+  return [profiles > 0 && plural(profiles, 'profile'), dumps > 0 && plural(dumps, 'recorder dump')].filter(Boolean).join(', ');
+}
+
+function JobLine({ model }: { model: Model }) {
+  const { index, peers, launches, launch, rank } = model;
+  const script = useMemo(() => scriptOf(model), [model]);
+  const time = useMemo(() => spanOf(model), [model]);
+  const ranks = peers.flatMap((process) => (process.rank === null ? [] : [process.rank]));
+  const versions = (of: (process: Process) => string | null) => [...new Set(peers.flatMap((process) => of(process) ?? []))].join(', ');
+  const pythonOf = (process: Process) => process.pythonVersion?.split(' ')[0] ?? null;
+  const logs = index.log_file.rows;
+  const facts = [
+    rank !== null ? `rank ${rank}` : ranks.length > 0 ? `${new Set(ranks).size > 1 ? 'ranks' : 'rank'} ${ranges(ranks)}` : logs > 0 ? plural(peers.length, 'process', 'processes') : null,
+    launches > 1 ? `launch ${launch} of ${launches}` : null,
+    time && `started ${utc(model.originUs + time[0]).slice(0, 19)} UTC`,
+    time && duration(time[1] - time[0]),
+    versions((process) => process.torchVersion) && `PyTorch ${versions((process) => process.torchVersion)}`,
+    versions(pythonOf) && `Python ${versions(pythonOf)}`,
+    logs > 0 ? `${plural(logs, 'log')}, ${bytes(model.counts.get('bytes') ?? 0)}` : null,
+    index.profile.rows > 0 ? profilesText(index.profile) : null,
+  ].filter(Boolean);
   return (
-    <div class="facts">
-      <Fact name={perProcess.size > 1 ? 'compile time, slowest process' : 'compile time'} value={slowest > 0 ? duration(slowest) : compiles.length > 0 ? 'unknown' : '–'} hint={time ? `${utc(model.originUs + time[0])} and ${duration(time[1] - time[0])} on` : undefined} />
-      <Fact name="compiles" value={count(compiles.length)} link={href(['compiles'], { q: only('') })} />
-      <Fact name="failed" value={count(failed)} link={href(['compiles'], { q: only('status:failed') })} tone={failed > 0 ? 'bad' : ''} />
-      {unfinished > 0 && <Fact name={isFollowing() ? 'not finished by now' : 'did not finish'} value={count(unfinished)} link={href(['compiles'], { q: only('status:unfinished') })} tone={isFollowing() ? '' : 'bad'} />}
-      <Fact name="graph breaks" value={count(breaks)} link={href(['compiles'], { tab: 'breaks', q: only('') })} tone={breaks > 0 ? 'warn' : ''} />
-      <Fact name="recompiles" value={count(recompiles)} link={href(['compiles'], { tab: 'recompiles', q: only('') })} tone={recompiles > 0 ? 'warn' : ''} />
-      <Fact name={all > 0 ? `cache hit rate (${plural(all, 'lookup')})` : 'cache hit rate'} value={all > 0 ? `${Math.round((100 * hits) / all)} %` : '–'} link={href(['ranks'], { tab: 'cache' })} hint={cacheStates.map((state) => `${cacheNames[state]} ${lookups[state] ?? 0}`).join(', ')} />
-      <Fact name="graphs" value={count(sum((compile) => compile.graphs))} link={href(['provenance'], { q: launches > 1 ? `launch ${launches}` : null })} />
-      <Fact name={launches > 1 ? 'log problems, all launches' : 'log problems'} value={count(problems)} link={href(['import-log'])} tone={problems > 0 ? 'warn' : ''} />
-    </div>
+    <header class="job">
+      <h1 title={script?.file ?? model.runName}>{script?.file ? baseName(script.file) : baseName(model.runName.replace(/\/+$/, ''))}</h1>
+      <span class="quiet">{facts.join(' · ')}</span>
+    </header>
   );
 }
 
-function LaunchNote({ model: { launches, latest, originUs } }: { model: Model }) {
-  const start = latest[0]?.launchStartUs ?? null;
+interface Fact {
+  count: number;
+  text: string;
+  none: string; // if it is zero
+  link: string;
+  tone?: 'bad' | 'warn';
+}
+
+function factsOf(model: Model): Fact[] {
+  const compiles = model.compiles.filter((compile) => compile.launch === model.launch);
+  const sum = (of: (compile: Compile) => number) => compiles.reduce((total, compile) => total + of(compile), 0);
+  const [breaks, recompiles, graphs] = [sum((compile) => compile.graphBreaks), sum((compile) => Number(isRecompile(compile))), sum((compile) => compile.graphs)];
+  const refused = sum((compile) => Number(isRefused(compile)));
+  const failed = sum((compile) => Number(compile.status === 'failed'));
+  const open = sum((compile) => Number(compile.status === 'unfinished'));
+  const problems = model.index.import_code.entries.reduce<number>((total, value, i) => total + (model.index.import_code.severity[i] === 'info' ? 0 : value!), 0);
+  const page = (query: Record<string, string | null>) => href(['compiles'], query);
+  return [
+    { count: compiles.length, text: plural(compiles.length, 'compile'), none: 'no compile', link: page({}) },
+    { count: graphs, text: plural(graphs, 'graph'), none: '', link: href(['provenance']) },
+    { count: failed, text: `${count(failed)} failed`, none: 'none failed', link: page({ q: 'status:failed' }), tone: 'bad' },
+    { count: open, text: `${count(open)} ${isFollowing() ? 'not finished by now' : 'did not finish'}`, none: '', link: page({ q: 'status:unfinished' }), tone: isFollowing() ? undefined : 'bad' },
+    { count: recompiles, text: plural(recompiles, 'recompile'), none: 'no recompile', link: page({ tab: 'recompiles' }), tone: 'warn' },
+    { count: refused, text: `${count(refused)} refused at the recompile limit`, none: '', link: page({ tab: 'recompiles' }), tone: 'bad' },
+    { count: breaks, text: plural(breaks, 'graph break'), none: 'no graph break', link: page({ tab: 'breaks' }), tone: 'warn' },
+    { count: problems, text: plural(problems, 'log problem'), none: 'no log problem', link: href(['import-log']), tone: 'warn' },
+  ];
+}
+
+// What there is, as links; what there is not, as words.
+function Facts({ model }: { model: Model }) {
+  const facts = factsOf(model);
+  const lookups = cacheStates.map((state) => [state, model.compiles.reduce((total, compile) => total + (compile.launch === model.launch ? compile.cache[state] : 0), 0)] as const);
+  const all = lookups.reduce((total, [, n]) => total + n, 0);
+  const hits = lookups.find(([state]) => state === 'hit')![1];
   return (
-    <p class="quiet">
-      The job was started {launches} times. These numbers are of launch {launches}, the latest{start !== null && `, which began at ${utc(originUs + start)}`}; all launches are in <b>Compiles over time</b> and in the <a href={href(['compiles'])}>table of compiles</a>.
+    <p class="facts">
+      {facts.filter((fact) => fact.count > 0).map((fact) => (
+        <a class={`fact ${fact.tone ?? ''}`} href={fact.link}>
+          {fact.text}
+        </a>
+      ))}
+      {all > 0 && (
+        <a class="fact" href={href(['ranks'], { tab: 'cache' })} title={lookups.filter(([, n]) => n > 0).map(([state, n]) => `${cacheNames[state]} ${n}`).join(', ')}>
+          {Math.round((100 * hits) / all)} % of {plural(all, 'cache lookup')} hit
+        </a>
+      )}
+      <span class="quiet">{facts.filter((fact) => fact.count === 0 && fact.none).map((fact) => fact.none).join(', ')}</span>
     </p>
   );
 }
 
-function AttentionList({ model }: { model: Model }) {
-  const findings = useChunk('findings');
+function Attention({ model }: { model: Model }) {
+  const findings = useFindings(model);
   return (
-    <Section title="What needs attention" aside={findings.value && <CopyButton title="Copy as Markdown" text={findings.value.answer.markdown[0] ?? ''} />}>
-      <Waiting pending={findings}>{(value) => <Findings model={model} findings={value} />}</Waiting>
-    </Section>
+    <section class="attention" aria-label="What needs attention">
+      <Waiting pending={findings}>{(value) => <Findings key={model.launch} model={model} findings={value} />}</Waiting>
+      {findings.value && (findings.value.answer.findings[0] ?? 0) > 1 && (
+        <div class="attention-copy">
+          <CopyButton title="Copy all as Markdown" text={() => findings.value!.answer.markdown[0] ?? ''} />
+        </div>
+      )}
+    </section>
   );
 }
 
 function CacheTable({ model }: { model: Model }) {
   const table = model.index.cache_state;
-  const layers = [...new Set(table.layer.filter((_, i) => table.launch[i] === model.launches))];
+  const layers = [...new Set(table.layer.filter((_, i) => table.launch[i] === model.launch))];
   const cell = (layer: string | null, state: CacheState) => {
-    const row = table.layer.findIndex((name, i) => name === layer && table.state[i] === state && table.launch[i] === model.launches);
+    const row = table.layer.findIndex((name, i) => name === layer && table.state[i] === state && table.launch[i] === model.launch);
     return row < 0 ? 0 : table.events[row]!;
   };
   if (layers.length === 0) return <p class="quiet">No cache lookups in {model.launches > 1 ? 'the logs of this launch' : 'this log'}: caching was off, or the compiles never reached Inductor.</p>;
@@ -177,46 +213,42 @@ function otherFiles(model: Model): string {
 }
 
 export function OverviewPage({ model }: { model: Model }) {
-  const time = span(model.compiles);
   const run = model.index.run.is_current.indexOf(1);
   const bases = [...new Set(model.processes.map((process) => process.timeBasis))];
   const ranks = model.processes.flatMap((process) => (process.rank === null ? [] : [process.rank]));
   const hasLog = isLive || model.index.log_file.rows > 0;
   return (
     <div class="page">
-      <h1 class="unseen">Overview</h1>
-      {model.launches > 1 && <LaunchNote model={model} />}
-      {hasLog && <Facts model={model} />}
+      <JobLine model={model} />
       <RanksNow />
-      <AttentionList model={model} />
+      {hasLog && <Attention model={model} />}
+      {hasLog && <Facts model={model} />}
+      {!hasLog && <DeviceTime model={model} />}
+      {!hasLog && <Attention model={model} />}
+      <CompileTime model={model} />
+      {hasLog && <DeviceTime model={model} />}
       {hasLog && (
-        <Section
-          title="Compiles over time"
-          aside={
-            <span class="quiet">
-              {time ? `${utc(model.originUs + time[0])}, ${duration(time[1] - time[0])}` : ''}
-              {bases.includes('none') ? ' · logs whose clock is unknown are not drawn' : ''}
-            </span>
-          }
-        >
+        <Section title="Compiles over time" aside={<span class="quiet">{bases.includes('none') ? 'logs whose clock is unknown are not drawn' : ''}</span>}>
           <CompileChart model={model} />
         </Section>
       )}
       <div class="columns">
         <div>
           {hasLog && (
-            <Section title="Caches" aside={<a href={href(['ranks'], { tab: 'cache' })}>by compile and rank</a>}>
+            <Section title="Caches" aside={<a href={href(['ranks'], { tab: 'cache' })}>by compile{ranks.length > 1 ? ' and rank' : ''}</a>}>
               <CacheTable model={model} />
             </Section>
           )}
           <Profiles model={model} />
         </div>
         <div>
-          <Section title={ranks.length > 0 ? `Processes: ranks ${ranges(ranks)}` : 'Processes'}>
-            <Processes model={model} />
-          </Section>
+          {hasLog && (
+            <Section title={ranks.length > 0 ? `Processes: ranks ${ranges(ranks)}` : 'Processes'}>
+              <Processes model={model} />
+            </Section>
+          )}
           <p class="quiet small">
-            {isLive ? 'Followed' : 'Read'} by tlparse {model.index.run.tool_version[run]} {isLive ? 'since' : 'at'} {model.index.run.created_at[run]} from {plural(model.index.log_file.rows, 'log')} ({bytes(model.counts.get('bytes'))}){otherFiles(model)}.{' '}
+            {isLive ? 'Followed' : 'Read'} by tlparse {model.index.run.tool_version[run]} {isLive ? 'since' : 'at'} {model.index.run.created_at[run]} from {hasLog ? `${plural(model.index.log_file.rows, 'log')} (${bytes(model.counts.get('bytes'))})${otherFiles(model)}` : plural(new Set(model.index.profile.path).size, 'file')}.{' '}
             {isServed ? (
               'Every table here is a query on the database: see SQL.'
             ) : (

@@ -1,7 +1,7 @@
 import { useMemo, useState } from 'preact/hooks';
 import { compileArtifacts, type Artifact } from '../data/artifact';
 import { useAsync, useChunk, type Chunks } from '../data/chunks';
-import { loadBlock, loadText, type Compile, type Model } from '../data/model';
+import { isShown, loadBlock, loadText, type Compile, type Model } from '../data/model';
 import { buildLinks, levels, panesOf, readGraph, related, type GraphLines, type Level, type Links } from '../data/provenance';
 import { loadHeat, profilesOfCompile, type Heat } from '../data/heat';
 import { caveatsOf, windowText, type Profile } from '../data/profiles';
@@ -364,7 +364,7 @@ export function ProvenancePage({ model, route, graphId }: { model: Model; route:
         <h1>
           Provenance <span class="quiet">from a kernel to its Python line and back: choose a graph, or search for a kernel</span>
         </h1>
-        <GraphTable model={model} rows={rows} route={route} />
+        <GraphTable model={model} rows={rows.filter((own) => isShown(model, own.compile))} route={route} />
       </div>
     );
   }

@@ -1,5 +1,5 @@
 import { useChunk, type Chunks } from '../data/chunks';
-import type { Model, Process } from '../data/model';
+import { useFindings, type Model, type Process } from '../data/model';
 import { classesOf, collectiveSequences, damageOf, executionSequences, lookupsOf } from '../data/ranks';
 import { duration, plural, shorten } from '../lib/format';
 import { remember } from '../lib/remember';
@@ -13,8 +13,8 @@ import { Issued } from './ranks_issued';
 const aspectsOf = remember((schedules: Chunks['schedules'], model: Model, cache: Chunks['cache']) => {
   const lookups = lookupsOf(cache);
   const withCompiles = new Map<Process, number[]>();
-  for (const process of model.latest) withCompiles.set(process, []);
-  for (const compile of model.compiles) withCompiles.get(model.processById.get(compile.processId)!)?.push(compile.id);
+  for (const process of model.peers) withCompiles.set(process, []);
+  for (const compile of model.peerCompiles) withCompiles.get(model.processById.get(compile.processId)!)?.push(compile.id);
   const busy = [...withCompiles].filter(([, ids]) => ids.length > 0);
   const by = (describe: (process: Process, ids: number[]) => string) => {
     const groups = new Map<string, Process[]>();
@@ -66,7 +66,7 @@ function Classes({ model, cache, schedules }: { model: Model; cache: Chunks['cac
                 <span class="quiet">not in this log</span>
               ) : aspect.groups.length === 1 ? (
                 <span class="tag status-ok">all agree</span>
-              ) : aspect.groups.length === model.processes.length && aspect.name === 'Cache keys' && model.processes.length > 1 ? (
+              ) : aspect.groups.length === model.peers.length && aspect.name === 'Cache keys' && model.peers.length > 1 ? (
                 <span class="tag">every rank has its own</span>
               ) : (
                 aspect.groups.slice(0, 12).map((group, i) => <span class={`tag class-${Math.min(i, 3)}`}>{names(group)}</span>)
@@ -107,10 +107,10 @@ function Apart({ model, findings }: { model: Model; findings: Chunks['findings']
   const notes = findings.note.text;
   return (
     <>
-      {model.latest.some((process) => process.rank === null) && <p class="quiet">Some logs tell no rank, neither in their records nor in their names: they may be of runs that have nothing to do with each other.</p>}
+      {model.peers.some((process) => process.rank === null) && <p class="quiet">Some logs tell no rank, neither in their records nor in their names: they may be of runs that have nothing to do with each other.</p>}
       {model.launches > 1 && (
         <p class="quiet">
-          The job was started {model.launches} times; ranks are compared within the latest launch. For another: <code>tlparse ranks trace.db --launch 1</code>.
+          The job was started {model.launches} times. Ranks are compared within launch {model.launch}; another is chosen at the top.
         </p>
       )}
       <Damaged findings={findings} />
@@ -196,7 +196,7 @@ export function RanksPage({ model, route }: { model: Model; route: Route }) {
   const tab = chosenTab(route, tabs);
   const cache = useChunk(tab === 'classes' || tab === 'cache' ? 'cache' : null);
   const schedules = useChunk(tab === 'cache' ? null : 'schedules');
-  const findings = useChunk(tab === 'classes' || tab === 'cache' ? 'findings' : null);
+  const findings = useFindings(model, tab === 'classes' || tab === 'cache');
   const withWaits = route.query.get('waits') === '1';
   return (
     <div class="page wide">
@@ -204,8 +204,8 @@ export function RanksPage({ model, route }: { model: Model; route: Route }) {
       <Tabs tabs={tabs} current={tab} link={(key) => href(['ranks'], { tab: key === 'classes' ? null : key })} />
       {tab === 'classes' && (
         <>
-          {model.latest.length < 2 && <p class="quiet">This run has one process: there is nobody to differ from. Give tlparse the directory with the logs of all ranks.</p>}
-          {model.latest.length > 1 && <Waiting pending={findings}>{(value) => <Apart model={model} findings={value} />}</Waiting>}
+          {model.peers.length < 2 && <p class="quiet">This run has one process: there is nobody to differ from. Give tlparse the directory with the logs of all ranks.</p>}
+          {model.peers.length > 1 && <Waiting pending={findings}>{(value) => <Apart model={model} findings={value} />}</Waiting>}
           <Section title="Comparison by area">
             <Waiting pending={cache}>{(value) => <Waiting pending={schedules}>{(other) => <Classes model={model} cache={value} schedules={other} />}</Waiting>}</Waiting>
           </Section>

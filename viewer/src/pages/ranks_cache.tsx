@@ -44,8 +44,8 @@ export function Matrix({ model, cache, findings, route }: { model: Model; cache:
   const lookups = useMemo(() => lookupsOf(cache), [cache]);
   useEffect(loadKeysAhead, []);
   const processes = useMemo(() => {
-    const busy = new Set(model.compiles.map((compile) => compile.processId));
-    return model.latest.filter((process) => busy.has(process.id));
+    const busy = new Set(model.peerCompiles.map((compile) => compile.processId));
+    return model.peers.filter((process) => busy.has(process.id));
   }, [model]);
   const causes = useMemo(() => causesOf(findings), [findings]);
   const damage = damageOf(findings);

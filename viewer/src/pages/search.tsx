@@ -17,6 +17,7 @@ interface KernelHit {
   id: number;
   graphId: number;
   compile: Compile | undefined;
+  direction: string | null; // of the graph
   graphs: number;
 }
 
@@ -36,7 +37,7 @@ const listKernels = remember((kernels: Chunks['kernels'], model: Model, graphs: 
     const name = t.name[i] ?? '';
     const handle = t.debug_handle[i];
     const compileId = graphs.graph.compile_id[rows[0]];
-    return { name, handle, id: id!, graphId: graphs.graph.id[rows[0]]!, compile: compileId === null ? undefined : model.compileById.get(compileId), graphs: rows.length, text: `${name}:${handle ?? ''}`.toLowerCase() };
+    return { name, handle, id: id!, graphId: graphs.graph.id[rows[0]]!, compile: compileId === null ? undefined : model.compileById.get(compileId), direction: graphs.graph.direction[rows[0]], graphs: rows.length, text: `${name}:${handle ?? ''}`.toLowerCase() };
   });
 });
 
@@ -61,7 +62,7 @@ const KernelRow = memo(({ kernel }: { kernel: KernelHit }) => (
       </code>
     </a>{' '}
     <span class="quiet">
-      {kernel.compile && `${kernel.compile.title} ${shorten(kernel.compile.function ?? '', 60)}`} {kernel.graphs > 1 && `and ${plural(kernel.graphs - 1, 'more graph')}`}
+      {kernel.compile && `${kernel.compile.title} ${shorten(kernel.compile.function ?? '?', 60)}()`} {kernel.direction && `· ${kernel.direction} graph`} {kernel.graphs > 1 && `and ${plural(kernel.graphs - 1, 'more graph')}`}
     </span>
   </li>
 ));

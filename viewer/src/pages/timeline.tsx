@@ -265,6 +265,13 @@ function ProcessChoice({ model, only, onlyProfile, onChoose }: { model: Model; o
   );
 }
 
+// Without a log, the profile with most to see: several do not share an axis.
+function fullestAlone(model: Model): number | null {
+  if (model.processes.length > 0) return null;
+  const profiles = measuredProfiles(model);
+  return profiles.length > 1 ? profiles.reduce((most, profile) => (profile.keptCount > most.keptCount ? profile : most)).id : null;
+}
+
 // The drawn part of a profile, and caveats about its times.
 function ProfileNote({ own: { profile, prefix, span } }: { own: ProfileLanes }) {
   return (
@@ -278,7 +285,8 @@ function ProfileNote({ own: { profile, prefix, span } }: { own: ProfileLanes }) 
 
 export function TimelinePage({ model, route }: { model: Model; route: Route }) {
   const only = route.query.get('process') === null ? null : Number(route.query.get('process'));
-  const onlyProfile = route.query.get('profile') === null ? null : Number(route.query.get('profile'));
+  const asked = route.query.get('profile');
+  const onlyProfile = asked !== null ? Number(asked) : only === null ? fullestAlone(model) : null;
   const { lanes, loaded, total, profiles, others, error } = useLanes(model, { process: only, profile: onlyProfile });
   const canvas = useRef<HTMLCanvasElement>(null);
   const [collapsed, setCollapsed] = useState(model.processes.length > 12 && only === null);
@@ -349,7 +357,7 @@ export function TimelinePage({ model, route }: { model: Model; route: Route }) {
       ))}
       {others > 0 && profiles.length === 0 && <p class="quiet small">{plural(others, 'profile')} measured steps, graph calls, ops and kernels: choose a process to see them on the same axis.</p>}
       <p class="quiet small">
-        Times count from {model.compiles.length > 0 ? 'the first compile' : 'the first event'}, {utc(model.originUs)}. {model.compiles.length > 0 && <a href={href(['compiles'], { sort: '-duration' })}>The slowest compiles as a table</a>}
+        Times count from {model.allCompiles.length > 0 ? 'the first compile of the run' : 'the first event'}, {utc(model.originUs)}. {model.compiles.length > 0 && <a href={href(['compiles'], { sort: '-duration' })}>The slowest compiles as a table</a>}
       </p>
     </div>
   );

@@ -101,11 +101,20 @@ export function Place({ file, line, link }: { file: string | null; line: number 
   );
 }
 
+function hintOf(reason: string): { hint?: string; code?: string } {
+  const [first] = reason.split('\n'); // a stack may follow
+  return { hint: /\(HINT:\s*(.*)\)\s*$/.exec(first)?.[1], code: /\s#\s(.*)\s#\s/.exec(first)?.[1].trim() };
+}
+
+// Equal for reasons with the same code and advice.
+export function hintKey(reason: string): string {
+  const { hint, code } = hintOf(reason);
+  return `${hint ?? ''}\n${code ?? ''}`;
+}
+
 // The parts of a recompile's reason other than the guard: the code it comes from, and PyTorch's advice.
 export function GuardHint({ reason }: { reason: string }) {
-  const [first] = reason.split('\n'); // a stack may follow
-  const hint = /\(HINT:\s*(.*)\)\s*$/.exec(first)?.[1];
-  const code = /\s#\s(.*)\s#\s/.exec(first)?.[1].trim();
+  const { hint, code } = hintOf(reason);
   return (
     <>
       {code && <div class="code-quote">{code}</div>}

@@ -1,13 +1,15 @@
 // All compiles over time: a lane per process, a bar per compile, its phases as colours.
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import type { Chunks } from '../data/chunks';
 import { isFollowing } from '../data/live';
-import type { Compile, Model } from '../data/model';
-import { duration } from '../lib/format';
+import { useFindings, type Compile, type Model, type Process } from '../data/model';
+import { count, duration, plural } from '../lib/format';
 import { go, href } from '../route';
 import { phases } from './bits';
 
 const labelWidth = 116;
 const maxLanes = 48;
+const fewLanes = 6; // so many are never folded
 
 interface Bar {
   compile: Compile;
@@ -43,20 +45,40 @@ function barsOf(model: Model, lanes: Map<number, number>): Bar[] {
   return bars;
 }
 
+// Ranks that `tlparse ranks` finds alike, by the process that is drawn for them: the first.
+function twinsOf(model: Model, classes: Chunks['findings']['rank_class'] | undefined, rows: Process[]): Map<number, Process[]> {
+  const twins = new Map<number, Process[]>();
+  if (!classes || !model.isOneLaunch || rows.length <= fewLanes || isFollowing()) return twins;
+  for (const text of classes.ranks) {
+    const parts = (text ?? '').split(',').map((part) => part.split('-').map(Number));
+    const own = rows.filter((process) => !process.end && parts.some(([from, to = from]) => process.rank !== null && process.rank >= from && process.rank <= to));
+    if (own.length > 2) twins.set(own[0].id, own);
+  }
+  return twins;
+}
+
 export function CompileChart({ model }: { model: Model }) {
   const canvas = useRef<HTMLCanvasElement>(null);
+  const findings = useFindings(model, model.peers.length > fewLanes);
+  const [isUnfolded, setUnfolded] = useState(false);
   const [hover, setHover] = useState<{ bar: Bar; x: number; y: number } | null>(null);
   const [width, setWidth] = useState(0);
-  const shown = useMemo(() => {
+  const busyProcesses = useMemo(() => {
     const busy = new Set(model.compiles.map((compile) => compile.processId));
-    const rows = model.processes.filter((process) => busy.has(process.id)); // by launch, then rank
+    return model.processes.filter((process) => busy.has(process.id)); // by launch, then rank
+  }, [model]);
+  const twins = useMemo(() => twinsOf(model, findings.value?.rank_class, busyProcesses), [model, findings.value, busyProcesses]);
+  const shown = useMemo(() => {
+    const folded = new Set(isUnfolded ? [] : [...twins.values()].flatMap((own) => own.slice(1)));
+    const rows = busyProcesses.filter((process) => !folded.has(process));
     // While the job goes, lanes stay where they are.
     if (isFollowing()) return rows.slice(0, maxLanes);
     // Always drawn: the latest launch before others, in it whose log ends inside a compile or whose last compile failed.
     const drawn = new Set([...rows].sort((a, b) => b.launch - a.launch || Number(!a.end) - Number(!b.end)).slice(0, maxLanes));
     // Of one launch they come first.
-    return rows.filter((process) => drawn.has(process)).sort((a, b) => (model.launches > 1 ? 0 : Number(!a.end) - Number(!b.end)));
-  }, [model]);
+    return rows.filter((process) => drawn.has(process)).sort((a, b) => (model.isOneLaunch ? Number(!a.end) - Number(!b.end) || (twins.get(a.id)?.length ?? 1) - (twins.get(b.id)?.length ?? 1) : 0));
+  }, [busyProcesses, twins, isUnfolded]);
+  const names = shown.map((process) => (!isUnfolded && twins.has(process.id) ? `${twins.get(process.id)!.length} ranks alike` : process.name));
   const lanes = useMemo(() => new Map(shown.map((process, i) => [process.id, i])), [shown]);
   const bars = useMemo(() => barsOf(model, lanes), [model, lanes]);
   const laneHeight = shown.length > 16 ? 12 : shown.length > 6 ? 18 : 26;
@@ -83,7 +105,7 @@ export function CompileChart({ model }: { model: Model }) {
   useEffect(() => {
     const element = canvas.current;
     if (!element || width === 0) return;
-    const draw = () => drawChart(element, { width, height, laneHeight, bars, scale, from, to, names: shown.map((process) => process.name) });
+    const draw = () => drawChart(element, { width, height, laneHeight, bars, scale, from, to, names });
     draw();
     const media = window.matchMedia('(prefers-color-scheme: dark)');
     media.addEventListener('change', draw);
@@ -93,7 +115,7 @@ export function CompileChart({ model }: { model: Model }) {
       media.removeEventListener('change', draw);
       observer.disconnect();
     };
-  }, [width, height, bars]);
+  }, [width, height, bars, names.join()]);
 
   if (bars.length === 0) return <p class="quiet">{model.compiles.length === 0 ? 'There are no compiles in this log.' : 'No compile of this log has both a known start and a known length.'}</p>;
   const barAt = (event: MouseEvent) => {
@@ -139,7 +161,12 @@ export function CompileChart({ model }: { model: Model }) {
           <i class="swatch swatch-failed" /> failed
         </span>
         {bars.some((bar) => bar.end) && <span>hatched: {isFollowing() ? 'not finished by now' : 'the log ends inside it'}</span>}
-        {model.processes.length > shown.length && <span>{shown.length} of {model.processes.length} processes are drawn; see Timeline for all</span>}
+        {twins.size > 0 && (
+          <button class="link" aria-expanded={isUnfolded} onClick={() => setUnfolded(!isUnfolded)}>
+            {isUnfolded ? 'Fold ranks that are alike' : `Show the ${count([...twins.values()].reduce((sum, own) => sum + own.length, 0))} ranks that are alike`}
+          </button>
+        )}
+        {(isUnfolded || twins.size === 0) && busyProcesses.length > shown.length && <span>{shown.length} of {plural(busyProcesses.length, 'process', 'processes')} are drawn; see Timeline for all</span>}
       </div>
     </div>
   );

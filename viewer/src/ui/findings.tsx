@@ -1,31 +1,15 @@
-// The findings, as `tlparse findings` prints them: title, place, suggestion, evidence.
-import { useMemo, useState } from 'preact/hooks';
+// The findings as cards of three lines: what and where, what to try; the rest is folded.
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { markOf } from '../data/changes';
 import type { Chunks } from '../data/chunks';
+import { cardsOf, cardsOfRank, type Card, type FindingTable } from '../data/findings';
 import { isFollowing } from '../data/live';
-import type { Compile, Model } from '../data/model';
+import type { Model } from '../data/model';
 import { plural, shorten, utc } from '../lib/format';
 import { href } from '../route';
 import { CompileLink, Place } from './bits';
 
-type Table = Chunks['findings']['finding'];
-
-const most = 15; // that are shown at first: a list that fills screens is not read
-
-// "0-3,6" holds 2.
-function holdsRank(ranks: string | null, rank: number | null): boolean {
-  if (ranks === null) return true;
-  return ranks.split(',').some((part) => {
-    const [from, to = from] = part.split('-').map(Number);
-    return rank !== null && rank >= from && rank <= to;
-  });
-}
-
-// The compiles that a finding names, of its launch and the first of its ranks that has them.
-function compilesOf(model: Model, t: Table, row: number): Compile[] {
-  const labels = (t.compiles[row] ?? '').split(', ').filter(Boolean).slice(0, 8);
-  return labels.flatMap((label) => model.compiles.find((compile) => (compile.label === label || compile.title === label) && model.processById.get(compile.processId)?.launch === (t.launch[row] ?? 1) && holdsRank(t.ranks[row], compile.rank)) ?? []);
-}
+const most = 3; // that are shown at first: a list that fills screens is not read
 
 const tabOf: Record<string, [string, Record<string, string>]> = {
   cold_cache: ['ranks', { tab: 'cache' }],
@@ -45,7 +29,7 @@ const tabOf: Record<string, [string, Record<string, string>]> = {
 const tabNames: Record<string, string> = { cache: 'cache states', collectives: 'collectives', execution: 'execution order', recompiles: 'recompiles', breaks: 'graph breaks', failures: 'failures' };
 
 // The page that shows the line which the finding names.
-function placeLink(t: Table, row: number): string | undefined {
+function placeLink(t: FindingTable, row: number): string | undefined {
   const place = `${t.file[row]}:${t.line[row]}`;
   const compile = t.place_compile_id[row];
   switch (t.place_view[row]) {
@@ -59,103 +43,138 @@ function placeLink(t: Table, row: number): string | undefined {
   return undefined;
 }
 
-function Finding({ model, t, row, evidence }: { model: Model; t: Table; row: number; evidence: number[] }) {
-  const compiles = useMemo(() => compilesOf(model, t, row), [model, t, row]);
+// "7/1 … 7/7 limit_fullgraph"
+function Work({ function: name, compiles }: Card['work'][number]) {
+  const shown = compiles.length > 3 ? [compiles[0], compiles[compiles.length - 1]] : compiles;
+  return (
+    <span class="work">
+      {shown.map((compile, i) => (
+        <>
+          {i > 0 && (compiles.length > 3 ? ' … ' : ' ')}
+          <CompileLink compile={compile} />
+        </>
+      ))}{' '}
+      <code>{shorten(name ?? '', 60)}</code>
+    </span>
+  );
+}
+
+function Finding({ model, t, card, isLead }: { model: Model; t: FindingTable; card: Card; isLead: boolean }) {
+  const { row, evidence, work } = card;
+  const [isOpen, setOpen] = useState(false);
+  const hasMore = Boolean(t.detail[row]) || evidence.length > 0 || (t.try[row] ?? '').length > 150;
+  const element = useRef<HTMLLIElement>(null);
+  const isAsked = new URLSearchParams(location.hash.split('?')[1]).get('finding') === card.id;
+  useEffect(() => {
+    if (isAsked) element.current?.scrollIntoView({ block: 'center' });
+  }, []);
   const [page, query] = tabOf[t.kind[row] ?? ''] ?? ['', {}];
   const mark = markOf('findings.finding', t.id[row] ?? '');
+  const since = t.since_us[row];
+  const title = shorten(t.title[row] ?? '', 1000);
   return (
-    <li class={`finding ${t.severity[row]} ${mark ?? ''}`}>
-      <p class="finding-title">
-        <span class={`tag severity-${t.severity[row]}`}>{t.severity[row]}</span> {mark && <span class="tag mark">{mark}</span>} <b>{shorten(t.title[row] ?? '', 1000)}</b>
-      </p>
-      {t.file[row] && (
-        <p>
-          <Place file={t.file[row]} line={t.line[row]} link={placeLink(t, row)} /> {t.code[row] && <code class="code-quote">{shorten(t.code[row]!, 300)}</code>}
+    <li ref={element} class={`finding ${t.severity[row]} ${mark ?? ''} ${isAsked ? 'asked' : ''}`}>
+      <div class="finding-title">
+        <span class={`tag severity-${t.severity[row]}`}>{t.severity[row]}</span>
+        {mark && <span class="tag mark">{mark}</span>}
+        {isLead ? <h2>{title}</h2> : <h3>{title}</h3>}
+        <span class="finding-tools">
+          {since !== null && <time class="quiet" title={utc(model.originUs + since)}>{utc(model.originUs + since).slice(11, 19)}</time>}
+          {hasMore && (
+            <button class="link" aria-expanded={isOpen} aria-label={isOpen ? 'Hide details' : evidence.length > 0 ? plural(evidence.length, 'symptom') : 'Details'} onClick={() => setOpen(!isOpen)}>
+              {evidence.length > 0 ? plural(evidence.length, 'symptom') : 'Details'} {isOpen ? '▾' : '▸'}
+            </button>
+          )}
+          <CopyButton title="Copy as Markdown" short="Copy" text={() => t.markdown[row] ?? ''} />
+          <CopyButton title="Copy link" short="Link" text={() => `${location.href.split('#')[0]}${href([], { finding: card.id, launch: model.launches > 1 ? model.launch : null })}`} />
+        </span>
+      </div>
+      {(t.file[row] || work.length > 0 || page) && (
+        <p class="finding-where">
+          {t.file[row] && <Place file={t.file[row]} line={t.line[row]} link={placeLink(t, row)} />}
+          {t.code[row] && <code class="code-quote">{shorten(t.code[row]!, 300)}</code>}
+          {work.slice(0, 3).map((one) => (
+            <Work {...one} />
+          ))}
+          {work.length > 3 && <span class="quiet">and {work.length - 3} more functions</span>}
+          {page && <a href={href([page], query)}>{tabNames[query.tab ?? ''] ?? 'import log'}</a>}
+          {(t.launch[row] ?? model.launch) !== model.launch && <a href={href([], { launch: t.launch[row] })}>launch {t.launch[row]}</a>}
         </p>
       )}
-      {t.detail[row] && <p class="quiet">{shorten(t.detail[row]!, 2000)}</p>}
       {t.try[row] && (
-        <p>
+        <p class={isOpen ? '' : 'finding-try'} title={isOpen ? undefined : t.try[row]!}>
           <b>Try:</b> {shorten(t.try[row]!, 1000)}
         </p>
       )}
-      <p class="finding-links">
-        {compiles.map((compile) => (
-          <CompileLink compile={compile}>
-            {compile.title} <code>{shorten(compile.function ?? '', 60)}</code>
-          </CompileLink>
-        ))}
-        {page && <a href={href([page], query)}>{tabNames[query.tab ?? ''] ?? 'import log'}</a>}
-        {t.since_us[row] !== null && <span class="quiet">since {utc(model.originUs + t.since_us[row]!)}</span>}
-      </p>
-      {evidence.length > 0 && (
-        <details>
-          <summary>{plural(evidence.length, 'symptom')} of it</summary>
-          <ul>
-            {evidence.map((one) => (
-              <li>
-                {shorten(t.title[one] ?? '', 1000)} {t.detail[one] && <span class="quiet">{shorten(t.detail[one]!, 1000)}</span>}
-              </li>
-            ))}
-          </ul>
-        </details>
+      {isOpen && (
+        <div class="finding-more">
+          {t.detail[row] && <p>{shorten(t.detail[row]!, 2000)}</p>}
+          {evidence.length > 0 && (
+            <ul>
+              {evidence.map((one) => (
+                <li>
+                  {shorten(t.title[one] ?? '', 1000)} {t.detail[one] && <span class="quiet">{shorten(t.detail[one]!, 1000)}</span>}
+                </li>
+              ))}
+            </ul>
+          )}
+        </div>
       )}
     </li>
   );
 }
 
 // Copies a text; without the permission (a page from file:// may lack it) the text is shown to be copied by hand.
-export function CopyButton({ title, text }: { title: string; text: string }) {
+export function CopyButton({ title, short, text }: { title: string; short?: string; text: () => string }) {
   const [state, setState] = useState<'' | 'copied' | 'shown'>('');
   return (
     <>
       <button
         class="link"
+        title={short && title}
+        aria-label={short && state !== 'copied' ? title : undefined}
         onClick={() => {
-          const written = navigator.clipboard ? navigator.clipboard.writeText(text) : Promise.reject(new Error('no clipboard'));
+          const written = navigator.clipboard ? navigator.clipboard.writeText(text()) : Promise.reject(new Error('no clipboard'));
           written.then(() => setState('copied')).catch(() => setState('shown'));
         }}
       >
-        {state === 'copied' ? 'Copied' : title}
+        {state === 'copied' ? 'Copied' : (short ?? title)}
       </button>
-      {state === 'shown' && <textarea class="copy-text" readOnly rows={8} value={text} aria-label={title} ref={(element) => element?.select()} />}
+      {state === 'shown' && <textarea class="copy-text" readOnly rows={8} value={text()} aria-label={title} ref={(element) => element?.select()} />}
     </>
   );
 }
 
+// What is said where no finding is above a note.
+function calm(model: Model, cards: Card[]): string {
+  if (isFollowing()) return 'No findings by now. What only the end of the logs can show (who stopped first, who lacks compiles) is reported at the end.';
+  const above = cards.length > 0 ? 'No finding above a note' : 'No findings';
+  if (model.index.log_file.rows === 0) return `${above}. Of compiles nothing is known: no log was read.`;
+  const ranks = model.peers.length > 1 ? ', and nothing sets ranks apart' : '';
+  return cards.length > 0 ? `${above}.` : `${above}: no compile failed or stopped${ranks}.`;
+}
+
 export function Findings({ model, findings }: { model: Model; findings: Chunks['findings'] }) {
-  const [all, setAll] = useState(false);
   const t = findings.finding;
-  const { tops, evidenceOf } = useMemo(() => {
-    const tops: number[] = [];
-    const evidenceOf = new Map<number, number[]>();
-    t.parent.forEach((parent, row) => {
-      if (parent === null) tops.push(row);
-      else evidenceOf.set(parent, [...(evidenceOf.get(parent) ?? []), row]);
-    });
-    return { tops, evidenceOf };
-  }, [t]);
-  const total = findings.answer.findings[0] ?? tops.length;
-  const launches = findings.answer.launch_count[0] ?? 1;
+  const cards = cardsOfRank(cardsOf(findings, model), t, model.rank);
+  const asked = new URLSearchParams(location.hash.split('?')[1]).get('finding');
+  const [all, setAll] = useState(cards.findIndex((card) => card.id === asked) >= most);
+  const total = findings.answer.findings[0] ?? cards.length;
+  const isCalm = cards.every((card) => t.severity[card.row] === 'note');
   return (
     <>
-      {launches > 1 && (
-        <p class="quiet">
-          Of launch {findings.answer.launch[0]}, the latest of {launches}; an earlier one that ended otherwise has a note below. All about it: <code>tlparse findings trace.db --launch 1</code>.
-        </p>
-      )}
-      {tops.length === 0 && <p class="quiet">{isFollowing() ? 'No findings by now. What only the end of the logs can show (who stopped first, who lacks compiles) is reported at the end.' : model.index.log_file.rows === 0 ? 'No findings. Of compiles nothing is known: no log was read.' : 'No findings: no compile failed or stopped, and nothing sets ranks apart.'}</p>}
+      {isCalm && <h2 class="verdict">{calm(model, cards)}</h2>}
       <ul class="findings">
-        {(all ? tops : tops.slice(0, most)).map((row) => (
-          <Finding key={`${t.id[row]} ${t.launch[row]}`} model={model} t={t} row={row} evidence={evidenceOf.get(row) ?? []} />
+        {(all ? cards : cards.slice(0, most)).map((card, i) => (
+          <Finding key={`${card.id} ${t.launch[card.row]}`} model={model} t={t} card={card} isLead={i === 0 && !isCalm} />
         ))}
       </ul>
-      {tops.length > most && (
+      {cards.length > most && (
         <button class="link" onClick={() => setAll(!all)}>
-          {all ? 'Show fewer' : `and ${tops.length - most} more`}
+          {all ? 'Show fewer' : `and ${cards.length - most} more`}
         </button>
       )}
-      {all && total > tops.length && <p class="quiet">{total - tops.length} more are not on this page: tlparse findings trace.db</p>}
+      {all && model.rank === null && total > cards.length && <p class="quiet">{total - cards.length} more are not on this page: tlparse findings trace.db</p>}
     </>
   );
 }

@@ -45,6 +45,12 @@ constexpr const char* kOrigin =
 constexpr const char* kMeasuredProfiles =
     "SELECT id FROM profile WHERE run_id = {} AND kind IN ('kineto', 'nsys', 'libtrace')";
 
+// Those that the page can choose: the latest has the chunk without a number.
+constexpr const char* kEarlierLaunches =
+    "SELECT ordinal FROM launch "
+    "WHERE run_id = {0} AND ordinal < (SELECT max(ordinal) FROM launch WHERE run_id = {0}) "
+    "ORDER BY ordinal DESC LIMIT 50";
+
 }  // namespace
 
 Result<ViewerData> ViewerData::Open(Database& database, std::optional<std::int64_t> run_id,
@@ -92,7 +98,9 @@ Result<std::string> ViewerData::Chunk(std::string_view name) {
   const std::string_view part =
       slash == std::string_view::npos ? std::string_view() : name.substr(slash + 1);
   if (stem == "text" && IsHexPrefix(part)) return TextChunk(part);
-  if (name == "findings") return FindingsChunk(*database_, run_id_, origin_us_, watched_);
+  if (name == "findings")
+    return FindingsChunk(*database_, run_id_, origin_us_, std::nullopt, watched_);
+  if (stem == "findings") return FindingsOfLaunch(name, part);
   if (name == "collectives") return CollectivesChunk(*database_, run_id_, origin_us_);
   if (stem == "cost" || stem == "slices") return ProfileChunk(name, part);
   const auto specs = ViewerChunkSpecs();
@@ -129,6 +137,17 @@ Result<std::string> ViewerData::ProfileChunk(std::string_view name, std::string_
   if (found == 0) return tl::unexpected<Error>(NoSuchChunk(name));
   return name.starts_with("cost") ? CostChunk(*database_, run_id_, *id, origin_us_)
                                   : SlicesChunk(*database_, run_id_, *id, origin_us_);
+}
+
+Result<std::string> ViewerData::FindingsOfLaunch(std::string_view name, std::string_view part) {
+  const std::optional<std::int64_t> launch = ParseId(part);
+  if (!launch) return tl::unexpected<Error>(NoSuchChunk(name));
+  ASSIGN_OR_RETURN(const std::int64_t found,
+                   database_->QueryInt(fmt::format("SELECT count(*) FROM launch WHERE run_id = {} "
+                                                   "AND ordinal = {}",
+                                                   run_id_, *launch)));
+  if (found == 0) return tl::unexpected<Error>(NoSuchChunk(name));
+  return FindingsChunk(*database_, run_id_, origin_us_, launch, std::nullopt);
 }
 
 Result<ViewerParameters> ViewerData::ParametersFor(const ViewerChunkSpec& spec,
@@ -247,6 +266,7 @@ Result<std::vector<std::string>> ViewerData::ChunkNames() {
   }
   for (const ViewerLayout::Block& block : layout_->blocks)
     names.push_back(fmt::format("{}/{}", block.kind, block.first_id));
+  RETURN_IF_ERROR(add_ids("findings", fmt::format(kEarlierLaunches, run_id_)));
   RETURN_IF_ERROR(add_ids("cost", fmt::format(kMeasuredProfiles, run_id_)));
   RETURN_IF_ERROR(add_ids("slices", fmt::format(kMeasuredProfiles, run_id_)));
   RETURN_IF_ERROR(add_ids("components", "SELECT DISTINCT id / 4096 FROM component_row"));

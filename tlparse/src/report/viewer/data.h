@@ -93,6 +93,7 @@ class ViewerData {
   Result<void> AddLayout(ChunkWriter& writer);
   Result<void> AddArgumentNames(std::vector<std::string>& names);
   Result<std::string> ProfileChunk(std::string_view name, std::string_view part);
+  Result<std::string> FindingsOfLaunch(std::string_view name, std::string_view part);
   Result<std::string> TextChunk(std::string_view prefix);
 
   Database* database_;

@@ -13,6 +13,7 @@
 #include "findings/context.h"
 #include "report/finding_text.h"
 #include "report/viewer/chunk.h"
+#include "report/viewer/finding_compiles.h"
 #include "report/viewer/place_link.h"
 
 namespace tlparse {
@@ -55,28 +56,38 @@ void AddFinding(const Finding& finding, std::optional<std::int64_t> parent, cons
   add_text(finding.cause);
   add_text(finding.suggestion);
   add_text(finding.query);
+  add_text(parent ? std::string() : FindingMarkdown(finding));
 }
 
 // Findings, and behind each what is evidence of it, which names it as its parent.
 Result<void> AddFindings(Database& database, std::int64_t run_id,
                          const std::vector<Finding>& findings, std::int64_t origin_us,
                          ChunkWriter& writer) {
+  std::vector<std::pair<std::int64_t, std::int64_t>> compiles_of;  // row of finding, compile
   writer.BeginTable("finding",
                     {"parent", "launch", "rank_count", "since_us", "line", "place_graph_id",
                      "place_compile_id", "place_record_id", "place_line"},
                     {"id", "kind", "severity", "title", "detail", "ranks", "logs", "compiles",
-                     "file", "code", "place_view", "cause", "try", "query"});
+                     "file", "code", "place_view", "cause", "try", "query", "markdown"});
   std::int64_t row = 0;
   for (std::size_t i = 0; i < findings.size() && i < kMostRows; ++i) {
     const std::int64_t parent = row++;
+    ASSIGN_OR_RETURN(const std::vector<std::int64_t> compiles,
+                     FindingCompiles(database, run_id, findings[i]));
+    for (const std::int64_t compile : compiles) compiles_of.emplace_back(parent, compile);
     PlaceLink link;
     if (findings[i].place) {
-      ASSIGN_OR_RETURN(link, FindPlaceLink(database, run_id, findings[i]));
+      ASSIGN_OR_RETURN(link, FindPlaceLink(database, compiles, *findings[i].place));
     }
     AddFinding(findings[i], std::nullopt, link, origin_us, writer);
     const std::vector<Finding>& evidence = findings[i].evidence;  // shown without its place
     for (std::size_t n = 0; n < evidence.size() && n < kMostEvidence; ++n, ++row)
       AddFinding(evidence[n], parent, PlaceLink(), origin_us, writer);
+  }
+  writer.BeginTable("finding_compile", {"finding", "compile_id"}, {});
+  for (const auto& [finding, compile] : compiles_of) {
+    writer.AddNumber(finding);
+    writer.AddNumber(compile);
   }
   return {};
 }
@@ -167,13 +178,16 @@ void AddSlots(const Job* job, ChunkWriter& writer) {
 }  // namespace
 
 Result<std::string> FindingsChunk(Database& database, std::int64_t run_id, std::int64_t origin_us,
+                                  std::optional<std::int64_t> asked_launch,
                                   const std::optional<WatchedJob>& watched) {
   FindingsOptions options;
   ASSIGN_OR_RETURN(options.run,
                    database.QueryText(fmt::format("SELECT name FROM run WHERE id = {}", run_id)));
+  options.launch = asked_launch;
   if (watched) options.world_size = watched->world_size;
   RanksOptions ranks_options;
   ranks_options.run = options.run;
+  ranks_options.launch = asked_launch;
   ranks_options.world_size = options.world_size;
   RanksAnswer answer;
   std::vector<Finding> findings;
@@ -186,7 +200,7 @@ Result<std::string> FindingsChunk(Database& database, std::int64_t run_id, std::
                                    ? FindLiveFindings(database, options, answer, *watched->live)
                                    : FindFindings(database, options, answer));
   }
-  const std::int64_t launch = analyzed ? answer.job().launch() : 1;
+  const std::int64_t launch = analyzed ? answer.job().launch() : asked_launch.value_or(1);
   ASSIGN_OR_RETURN(const std::vector<Launch> launches, LoadLaunches(database, run_id));
   const std::size_t launch_count = std::max<std::size_t>(1, launches.size());
   ChunkWriter writer;

@@ -1,7 +1,6 @@
 #include "report/viewer/place_link.h"
 
 #include <algorithm>
-#include <iterator>
 #include <string>
 
 #include "base/json_writer.h"
@@ -10,7 +9,7 @@ namespace tlparse {
 namespace {
 
 // Of a finding that names the same compile of many ranks.
-constexpr int kMostCompiles = 8;
+constexpr std::size_t kMostCompiles = 8;
 
 // In the order in which they are tried. Parameters: the compiles as a JSON list, the file, the
 // line. Columns: graph, compile, record, line of its text; `key` is the position in the list.
@@ -56,50 +55,22 @@ constexpr PlaceView kViews[] = {
      "WHERE b.compile_id = c.id AND f.text = ?2 AND b.user_line = ?3) ORDER BY w.key LIMIT 1"},
 };
 
-// A JSON list of the compiles that the finding names, those of its ranks first.
-Result<std::string> CompilesOf(Database& database, std::int64_t run_id, const Finding& finding) {
-  JsonWriter labels, ranks, compiles;
-  labels.BeginArray();
-  for (const std::string& label : finding.compiles) labels.String(label);
-  labels.EndArray();
-  ranks.BeginArray();
-  for (const std::int64_t rank : finding.ranks) ranks.Int(rank);
-  ranks.EndArray();
-  ASSIGN_OR_RETURN(
-      Statement rows,
-      database.Prepare(
-          "SELECT c.id FROM log_file f JOIN process p ON p.log_file_id = f.id "
-          "LEFT JOIN launch n ON n.id = p.launch_id JOIN compile c ON c.process_id = p.id "
-          "WHERE f.run_id = ?1 AND (?2 IS NULL OR n.ordinal = ?2) AND (c.label IN (SELECT value "
-          "FROM json_each(?3)) OR (c.generation > 0 AND c.label || ' #' || (c.generation + 1) IN ("
-          "SELECT value FROM json_each(?3)))) "
-          "ORDER BY p.rank NOT IN (SELECT value FROM json_each(?4)), p.rank, c.id LIMIT ?5"));
-  rows.Bind(1, run_id);
-  rows.Bind(2, finding.launch);
-  rows.Bind(3, std::string_view(labels.text()));
-  rows.Bind(4, std::string_view(ranks.text()));
-  rows.Bind(5, std::int64_t{kMostCompiles});
-  compiles.BeginArray();
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
-    if (!has_row) break;
-    compiles.Int(rows.Int(0));
-  }
-  compiles.EndArray();
-  return compiles.Take();
-}
-
 }  // namespace
 
-Result<PlaceLink> FindPlaceLink(Database& database, std::int64_t run_id, const Finding& finding) {
+Result<PlaceLink> FindPlaceLink(Database& database, std::span<const std::int64_t> compiles,
+                                const FindingPlace& place) {
   PlaceLink link;
-  if (finding.place->file.empty() || finding.place->line <= 0) return link;
-  ASSIGN_OR_RETURN(const std::string compiles, CompilesOf(database, run_id, finding));
+  if (place.file.empty() || place.line <= 0) return link;
+  JsonWriter ids;
+  ids.BeginArray();
+  for (const std::int64_t id : compiles.first(std::min(compiles.size(), kMostCompiles)))
+    ids.Int(id);
+  ids.EndArray();
   for (const PlaceView& view : kViews) {
     ASSIGN_OR_RETURN(Statement rows, database.Prepare(view.sql));
-    rows.Bind(1, std::string_view(compiles));
-    rows.Bind(2, std::string_view(finding.place->file));
-    rows.Bind(3, finding.place->line);
+    rows.Bind(1, std::string_view(ids.text()));
+    rows.Bind(2, std::string_view(place.file));
+    rows.Bind(3, place.line);
     ASSIGN_OR_RETURN(const bool has_row, rows.Step());
     if (!has_row) continue;
     link.view = view.name;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string_view>
 
 #include "base/result.h"
@@ -18,8 +19,8 @@ struct PlaceLink {
   std::optional<std::int64_t> graph_id, compile_id, record_id, line;
 };
 
-// Looks in the compiles that the finding names, those of its ranks first. `finding.place` must be
-// set.
-Result<PlaceLink> FindPlaceLink(Database& database, std::int64_t run_id, const Finding& finding);
+// Looks in the first of `compiles`, ids of those that the finding is about (finding_compiles.h).
+Result<PlaceLink> FindPlaceLink(Database& database, std::span<const std::int64_t> compiles,
+                                const FindingPlace& place);
 
 }  // namespace tlparse

@@ -1,0 +1,146 @@
+// Where the time went, as bars of which each part is a link: of the compiles, and of a profiled device.
+import { useMemo } from 'preact/hooks';
+import { useChunk, type Chunks } from '../data/chunks';
+import type { Compile, Model } from '../data/model';
+import { measuredProfiles, windowText, type Profile } from '../data/profiles';
+import { duration, percent, plural, shorten } from '../lib/format';
+import { href } from '../route';
+import { Section } from '../ui/bits';
+
+interface Part {
+  name: string;
+  us: number;
+  class: string;
+  link: string;
+  hint: string;
+}
+
+// One bar of full width, and its parts by name below it.
+function Bar({ parts, totalUs, label }: { parts: Part[]; totalUs: number; label: string }) {
+  const shown = parts.filter((part) => part.us > 0);
+  const says = (part: Part) => `${part.name}: ${duration(part.us)}, ${percent(part.us / totalUs)}. ${part.hint}`;
+  return (
+    <div class="went">
+      {/* The list below says the same to who does not see it. */}
+      <div class="went-bar" aria-hidden="true">
+        {shown.map((part) => (
+          <a class={part.class} style={{ flexGrow: part.us }} href={part.link} title={says(part)} tabIndex={-1} />
+        ))}
+      </div>
+      <ul class="went-parts" aria-label={label}>
+        {shown.map((part) => (
+          <li>
+            <a href={part.link} title={part.hint}>
+              <i class={`swatch ${part.class}`} /> {shorten(part.name, 44)}
+            </a>{' '}
+            <b>{duration(part.us)}</b> <span class="quiet">{percent(part.us / totalUs)}</span>
+          </li>
+        ))}
+      </ul>
+    </div>
+  );
+}
+
+// The process that compiled longest.
+function slowestOf(model: Model): { compiles: Compile[]; us: number; processes: number } {
+  const byProcess = new Map<number, { compiles: Compile[]; us: number }>();
+  for (const compile of model.compiles) {
+    if (compile.launch !== model.launch) continue;
+    let own = byProcess.get(compile.processId);
+    if (!own) byProcess.set(compile.processId, (own = { compiles: [], us: 0 }));
+    own.compiles.push(compile);
+    own.us += (compile.durationUs ?? 0) + (compile.backwardUs ?? 0);
+  }
+  const slowest = [...byProcess.values()].reduce((most, own) => (own.us > most.us ? own : most), { compiles: [] as Compile[], us: 0 });
+  return { ...slowest, processes: byProcess.size };
+}
+
+function partsOf(compiles: Compile[], totalUs: number, rank: number | null): Part[] {
+  const sum = (of: (compile: Compile) => number) => compiles.reduce((total, compile) => total + of(compile), 0);
+  const link = (sort: string) => href(['compiles'], { sort: `-${sort}`, q: rank === null ? null : `rank:${rank}` });
+  const code = sum((compile) => Math.min(compile.codeGenUs, compile.inductorUs));
+  const parts: Part[] = [
+    { name: 'Dynamo', us: sum((compile) => compile.dynamoUs), class: 'phase-0', link: link('dynamo'), hint: 'Tracing of Python into graphs, without what it calls' },
+    { name: 'AOTAutograd', us: sum((compile) => compile.aotUs), class: 'phase-1', link: link('aot'), hint: 'Joint graph and its partition, without Inductor' },
+    { name: 'Inductor', us: sum((compile) => compile.inductorUs) - code, class: 'phase-2', link: link('inductor'), hint: 'Passes and lowering of the forward, without code generation' },
+    { name: 'code generation', us: code, class: 'phase-2-code', link: link('code'), hint: 'Inductor’s code generation of the forward, compilers of C++ and Triton included' },
+    { name: 'Backward', us: sum((compile) => compile.backwardUs ?? 0), class: 'phase-3', link: link('backward'), hint: 'Compiles of the backward' },
+  ];
+  const known = parts.reduce((total, part) => total + part.us, 0);
+  return [...parts, { name: 'not attributed', us: Math.max(0, totalUs - known), class: 'phase-none', link: link('duration'), hint: 'In no phase that PyTorch’s metrics name' }];
+}
+
+export function CompileTime({ model }: { model: Model }) {
+  const { compiles, us, processes } = useMemo(() => slowestOf(model), [model]);
+  if (us === 0) return null;
+  const process = model.processById.get(compiles[0].processId);
+  const parts = partsOf(compiles, us, processes > 1 ? (process?.rank ?? null) : null);
+  return (
+    <Section title={`Where ${duration(us)} of compile time went`} aside={processes > 1 && <span class="quiet">{process?.name}, the slowest of {plural(processes, 'process', 'processes')}</span>}>
+      <Bar parts={parts} totalUs={Math.max(us, parts.reduce((total, part) => total + part.us, 0))} label="Compile time by phase" />
+    </Section>
+  );
+}
+
+// The profile with the most kernels of a rank, or of all.
+function fullest(model: Model): Profile | undefined {
+  const own = measuredProfiles(model).filter((profile) => model.rank === null || profile.rank === model.rank);
+  return own.reduce<Profile | undefined>((most, profile) => (most === undefined || profile.kernels > most.kernels || (profile.kernels === most.kernels && profile.ops > most.ops) ? profile : most), undefined);
+}
+
+const topKernels = 3;
+
+// The parts of a device's time: its costliest kernels, the others, copies, idle. Only where the sum of the kernels fits: they may run side by side.
+function deviceParts(cost: Chunks['cost'], profile: Profile): { parts: Part[]; totalUs: number; sentence: string; tops?: Part[] } | null {
+  const windowUs = cost.window.window_us[0] ?? 0;
+  const kernelUs = cost.window.kernel_us[0] ?? 0;
+  const k = cost.kernel;
+  const rows = k.name.map((_, i) => i).sort((a, b) => (k.inclusive_us[b] ?? 0) - (k.inclusive_us[a] ?? 0));
+  const link = (q: string | null) => href(['cost'], { profile: profile.id, q });
+  const tops: Part[] = rows.slice(0, topKernels).map((i, n) => ({ name: k.name[i] ?? '', us: k.inclusive_us[i] ?? 0, class: `heat-${n}`, link: link(k.name[i]), hint: plural(k.calls[i] ?? 0, 'call') }));
+  const rest = kernelUs - tops.reduce((sum, part) => sum + part.us, 0);
+  const others = { name: 'other kernels', us: Math.max(0, rest), class: 'heat-rest', link: link(null), hint: plural(Math.max(0, rows.length - topKernels), 'kernel') };
+  const d = cost.device;
+  if (d.rows === 1 && (d.window_us[0] ?? 0) > 0) {
+    const [busy, idle, ofUs] = [d.busy_us[0] ?? 0, d.idle_us[0] ?? 0, d.window_us[0]!];
+    const timeline = href(['timeline'], profile.process ? { process: profile.process.id } : { profile: profile.id });
+    const isSerial = kernelUs <= busy * 1.001;
+    const parts = isSerial
+      ? [...tops, others, { name: 'copies', us: busy - kernelUs, class: 'heat-copies', link: timeline, hint: 'Copies and memsets while no kernel ran' }]
+      : [{ name: 'busy', us: busy, class: 'heat-0', link: link(null), hint: `Kernels ran side by side: their times sum up to ${duration(kernelUs)}` }];
+    return { parts: [...parts, { name: 'idle', us: idle, class: 'phase-none', link: timeline, hint: 'Neither a kernel nor a copy ran' }], totalUs: ofUs, tops: isSerial ? undefined : tops, sentence: `Device ${d.device[0]} was busy ${percent(busy / ofUs)} of ${duration(ofUs)} and idle ${duration(idle)}` };
+  }
+  if (d.rows > 1) return { parts: [...tops, others], totalUs: kernelUs, sentence: d.device.map((device, i) => `device ${device} busy ${percent((d.busy_us[i] ?? 0) / Math.max(1, d.window_us[i] ?? 0))}`).slice(0, 8).join(', ') };
+  if (kernelUs > 0) return { parts: [...tops, others], totalUs: kernelUs, sentence: `Kernels took ${duration(kernelUs)} of ${duration(windowUs)}, on the CPU` };
+  return null;
+}
+
+export function DeviceTime({ model }: { model: Model }) {
+  const profile = useMemo(() => fullest(model), [model]);
+  const cost = useChunk(profile ? 'cost' : null, profile?.id);
+  if (!profile) return null;
+  const aside = <a href={href(['cost'], { profile: profile.id })}>by kernel, line, graph, op</a>;
+  const found = cost.value && deviceParts(cost.value, profile);
+  if (cost.value && !found) return null;
+  return (
+    <Section title={found ? found.sentence : 'What the device did'} aside={aside}>
+      {found ? <Bar parts={found.parts} totalUs={found.totalUs} label="Time of the device" /> : <p class="quiet">{cost.error ? cost.error.message : 'Loading…'}</p>}
+      {found?.tops && (
+        <p>
+          Most time, side by side with others:{' '}
+          {found.tops.map((part, i) => (
+            <>
+              {i > 0 && ', '}
+              <a href={part.link}>{shorten(part.name, 60)}</a> <b>{duration(part.us)}</b>
+            </>
+          ))}
+        </p>
+      )}
+      {cost.value && (
+        <p class="quiet small">
+          {profile.name}: {windowText(cost.value)}
+        </p>
+      )}
+    </Section>
+  );
+}
