@@ -32,7 +32,7 @@ function logsOf(trace) {
   return Object.fromEntries(names.map((name) => [name.replace(/\.zst$/, ''), execFileSync('zstd', ['-dcq', path.join(directory, name)], { maxBuffer: 1 << 28 })]));
 }
 
-test('the place of a finding is a link to where the page shows that line', async () => {
+test('the place of a finding leads to its line of source, and to the view of a compile that shows it', async () => {
   const seen = new Set();
   for (const [trace, input] of [['diverge_order'], ['dynamic'], ['failures'], ['tlparse_meta'], ['fr_wrong_op', 'fixtures/runs/fr_wrong_op']]) {
     const report = reportOf(trace, input);
@@ -43,8 +43,7 @@ test('the place of a finding is a link to where the page shows that line', async
     if ((await more.count()) > 0) await more.click();
     const places = answer(report, 'findings').findings.filter(({ place }) => place).length;
     assert.equal(await page.locator('.finding .place').count(), places, trace);
-    const links = await page.locator('.finding-where a.place').evaluateAll((anchors) => anchors.map((anchor) => [anchor.getAttribute('href'), anchor.title]));
-    assert.ok(links.length > 0 && links.length >= places - 1, `${trace}: ${links.length} of ${places}`);
+    const links = await page.locator('.finding-where').evaluateAll((all) => all.flatMap((where) => [...where.querySelectorAll('a.place, a.shown-in')].map((anchor) => [anchor.getAttribute('href'), where.querySelector('.place').title])));
     for (const [target, place] of links) {
       await visit(page, base, target);
       const what = `${trace} ${place}: ${target}`;
@@ -56,14 +55,37 @@ test('the place of a finding is a link to where the page shows that line', async
         seen.add('text');
         assert.ok((await page.locator('.picked').innerText()).includes(place), what);
       } else {
-        seen.add('compile');
-        assert.ok((await page.locator('main').innerText()).includes(path.basename(place)), what);
+        seen.add('source');
+        assert.match(target, /^#\/source\//, what);
+        assert.equal(await page.locator('.source-code tr.picked .source-number').innerText(), place.slice(place.lastIndexOf(':') + 1), what);
       }
     }
     assert.deepEqual(problems, [], trace);
     await context.close();
   }
-  assert.deepEqual([...seen].sort(), ['Python line', 'compile', 'text']);
+  assert.deepEqual([...seen].sort(), ['Python line', 'source', 'text']);
+});
+
+test('source: what came of a line is what the database has of it, in all ranks', async () => {
+  const report = reportOf('recompile_one', 'fixtures/logs/recompiles_2_6');
+  const single = reportOf('tlparse_meta');
+  const { page, problems } = await openPage(browser, 'file:');
+  const [top] = db(single, 'SELECT f.text AS file, s.line, count(DISTINCT s.kernel_id) AS n FROM kernel_source_row s JOIN text_row f ON f.id = s.file_id WHERE NOT EXISTS (SELECT 1 FROM kernel_source_row t WHERE t.kernel_id = s.kernel_id AND t.stack_ordinal = s.stack_ordinal AND t.frame_ordinal > s.frame_ordinal) GROUP BY 1, 2 ORDER BY n DESC LIMIT 1');
+  await visit(page, pageUrl(single), `#/source/${encodeURIComponent(top.file)}?line=${top.line}`);
+  assert.equal(Number(await page.locator('tr.picked .margin-kernel').innerText()), top.n);
+  assert.match(await page.locator('.source-detail').innerText(), /Kernels[\s\S]*forward graph/);
+  await visit(page, pageUrl(reportOf('diverge_order')), '#/source/d_fcol.py?line=24');
+  assert.match(await page.locator('.source-detail').innerText(), /0\/0[\s\S]*rank 2/);
+  // From a table to the line, and from the line to a compile.
+  await visit(page, pageUrl(report), '#/compiles');
+  await page.locator('.grid-row a.place').first().click();
+  await settle(page);
+  const line = await page.locator('tr.picked .source-number').innerText();
+  assert.ok(db(report, `SELECT count(*) AS n FROM compile WHERE line = ${line}`)[0].n > 0);
+  await page.locator('.source-detail .hits a').first().click();
+  await settle(page);
+  assert.match(await page.locator('.compile-head').innerText(), new RegExp(`:${line}\\b`));
+  assert.deepEqual(problems, []);
 });
 
 test('cost by module is that of tlparse cost, where the profile names modules', async () => {

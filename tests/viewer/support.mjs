@@ -147,6 +147,7 @@ export const views = [
   ['collectives', '#/ranks?tab=collectives'],
   ['execution', '#/ranks?tab=execution'],
   ['provenance-list', '#/provenance'],
+  ['source', '#/source'],
   ['timeline', '#/timeline'],
   ['import-log', '#/import-log'],
   ['export', '#/export'],

@@ -17,6 +17,7 @@ import { ProcessPage } from './pages/process';
 import { ProvenancePage } from './pages/provenance';
 import { RanksPage } from './pages/ranks';
 import { SearchPage } from './pages/search';
+import { SourcePage } from './pages/source';
 import { SqlPage } from './pages/sql';
 import { TimelinePage } from './pages/timeline';
 import { followLinks, go, href, parseRoute, setQuery, useRoute, type Route } from './route';
@@ -30,6 +31,7 @@ const pages: { key: string; title: string; shown?: (model: Model) => boolean }[]
   { key: 'compiles', title: 'Compiles', shown: (model) => model.allCompiles.length > 0 || isLive },
   { key: 'ranks', title: 'Ranks', shown: (model) => model.allProcesses.length > 1 || measuresRanks(model) || isLive },
   { key: 'provenance', title: 'Provenance', shown: (model) => has(model, 'provenance_graphs') },
+  { key: 'source', title: 'Source', shown: (model) => model.allCompiles.length > 0 },
   { key: 'cost', title: 'Cost', shown: hasMeasuredRuns },
   { key: 'timeline', title: 'Timeline', shown: (model) => has(model, 'has_events') || hasMeasuredRuns() },
   { key: 'import-log', title: 'Import log', shown: (model) => has(model, 'import_log') },
@@ -59,6 +61,8 @@ function Page({ model, route }: { model: Model; route: Route }) {
       return <RanksPage model={model} route={route} />;
     case 'provenance':
       return <ProvenancePage model={model} route={route} graphId={id === undefined ? null : number} />;
+    case 'source':
+      return <SourcePage model={model} route={route} />;
     case 'cost':
       return <CostPage model={model} route={route} />;
     case 'timeline':

@@ -29,6 +29,7 @@ export interface Chunks {
   args: Tables<Wire.ArgsChunk>;
   import_log: Tables<Wire.ImportLogChunk>;
   export: Tables<Wire.ExportChunk>;
+  source: Tables<Wire.SourceChunk>;
   cost: Tables<Wire.CostChunk>;
   slices: Tables<Wire.SlicesChunk>;
   collectives: Tables<Wire.CollectivesChunk>;

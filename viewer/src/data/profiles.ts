@@ -63,6 +63,12 @@ export function measuredProfiles(model: Model): Profile[] {
   return profilesOf(model).filter(isMeasured);
 }
 
+// The profile with the most kernels, of the chosen rank or of all.
+export function fullestProfile(model: Model): Profile | undefined {
+  const own = measuredProfiles(model).filter((profile) => model.rank === null || profile.rank === model.rank);
+  return own.reduce<Profile | undefined>((most, profile) => (most === undefined || profile.kernels > most.kernels || (profile.kernels === most.kernels && profile.ops > most.ops) ? profile : most), undefined);
+}
+
 export function isMeasured(profile: Profile): boolean {
   return measuring.has(profile.kind) && profile.kernels + profile.ops + profile.graphCalls > 0;
 }

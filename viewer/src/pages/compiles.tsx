@@ -4,9 +4,9 @@ import { useChunk } from '../data/chunks';
 import { isFollowing } from '../data/live';
 import { filterCompiles } from '../data/compile_filter';
 import { isRecompile, loadBlock, type Compile, type Model } from '../data/model';
-import { count, duration, place, plural, shorten, wholePlace } from '../lib/format';
+import { count, duration, plural, shorten, wholePlace } from '../lib/format';
 import { href, setQuery, type Route } from '../route';
-import { CacheSummary, CompileLink, PhaseBar, Status, Tabs, Waiting, chosenTab } from '../ui/bits';
+import { CacheSummary, CompileLink, PhaseBar, Place, Status, Tabs, Waiting, chosenTab } from '../ui/bits';
 import { FilterBox } from '../ui/filter_box';
 import { Grid, sortRows, type Column } from '../ui/virtual';
 import { Problems, Recompiles } from './compiles_problems';
@@ -23,7 +23,7 @@ function compileColumns(model: Model, slowest: number, sorted: string): Column<C
     { key: 'launch', title: 'Launch', width: '60px', align: 'right', cell: (c) => c.launch, sort: (c) => c.launch },
     { key: 'rank', title: 'Rank', width: '52px', align: 'right', cell: (c) => c.rank, sort: (c) => c.rank },
     { key: 'function', title: 'Function', width: 'minmax(140px, 2fr)', class: 'mono', cell: (c) => c.function && shorten(c.function, 200), about: (c) => c.function ?? '', sort: (c) => c.function },
-    { key: 'place', title: 'Place', width: 'minmax(90px, 1fr)', class: 'place', cell: (c) => <span class="tail"><bdi>{place(c.file, c.line)}</bdi></span>, about: (c) => wholePlace(c.file, c.line), sort: (c) => `${c.file ?? ''}:${String(c.line ?? 0).padStart(8, '0')}` },
+    { key: 'place', title: 'Place', width: 'minmax(120px, 1.3fr)', class: 'place', cell: (c) => <Place file={c.file} line={c.line} />, about: (c) => wholePlace(c.file, c.line), sort: (c) => `${c.file ?? ''}:${String(c.line ?? 0).padStart(8, '0')}` },
     { key: 'status', title: 'Status', width: '92px', cell: (c) => <Status status={c.status} />, sort: (c) => c.status },
     { key: 'start', title: 'Start', width: '78px', align: 'right', cell: (c) => (c.startUs === null ? '' : duration(c.startUs)), sort: (c) => c.startUs, hint: 'Since the first compile of the run' },
     { key: 'duration', title: 'Total', width: '78px', align: 'right', cell: (c) => duration(totalUs(c)), sort: totalUs, hint: 'Compile time, that of the backward included' },

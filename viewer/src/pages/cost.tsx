@@ -3,9 +3,9 @@ import { useMemo } from 'preact/hooks';
 import { useChunk, type Chunks } from '../data/chunks';
 import type { Model } from '../data/model';
 import { caveatsOf, measuredProfiles, windowText, type Profile } from '../data/profiles';
-import { count, duration, percent, place, plural, shorten } from '../lib/format';
+import { count, duration, percent, plural, shorten } from '../lib/format';
 import { href, setQuery, type Route } from '../route';
-import { CompileLink, Empty, HeatBar, Tabs, Waiting } from '../ui/bits';
+import { CompileLink, Empty, HeatBar, Place, Tabs, Waiting } from '../ui/bits';
 import { FilterBox } from '../ui/filter_box';
 import { Grid, sortRows, type Column } from '../ui/virtual';
 
@@ -61,9 +61,23 @@ function callColumns(calls: (row: number) => number | null, us: (row: number) =>
 // "(64, 1, 1)" of a JSON list.
 const dimensions = (list: string | null) => (list === null ? <span class="quiet">–</span> : <code>{list.replace(/[[\]\s]/g, '').replace(/,/g, '×')}</code>);
 
-function shortLines(lines: string): string {
-  const all = lines.split(', ').map((line) => line.slice(line.lastIndexOf('/') + 1));
-  return all.length > 2 ? `${all.slice(0, 2).join(', ')} and ${all.length - 2} more` : all.join(', ');
+// Of "a.py:12, b.py:3" the first two.
+function Lines({ text }: { text: string }) {
+  const all = text.split(', ');
+  return (
+    <>
+      {all.slice(0, 2).map((one, i) => {
+        const at = one.lastIndexOf(':');
+        return (
+          <>
+            {i > 0 && ', '}
+            <Place file={one.slice(0, at)} line={Number(one.slice(at + 1))} />
+          </>
+        );
+      })}
+      {all.length > 2 && <span class="quiet"> and {all.length - 2} more</span>}
+    </>
+  );
 }
 
 function kernelView(context: Context): View {
@@ -89,7 +103,7 @@ function kernelView(context: Context): View {
     { key: 'grid', title: 'Grid', width: '84px', about: (row) => t.grid[row] ?? 'not in the profile: kernels on the CPU have none', cell: (row) => dimensions(t.grid[row]) },
     { key: 'block', title: 'Block', width: '74px', about: (row) => t.block[row] ?? 'not in the profile: kernels on the CPU have none', cell: (row) => dimensions(t.block[row]) },
     { key: 'graph', title: 'Graph', width: '134px', cell: (row) => <GraphCell context={context} graphId={t.graph_id[row]} label={t.label[row]} direction={t.direction[row]} note={t.join_note[row]} />, sort: (row) => `${t.label[row] ?? ''} ${t.direction[row] ?? ''}` },
-    { key: 'lines', title: 'Python lines', width: 'minmax(120px, 2fr)', about: (row) => t.lines[row] ?? t.join_note[row] ?? '', cell: (row) => (t.lines[row] === null ? <span class="quiet">{shorten(t.join_note[row] ?? 'none known', 200)}</span> : <span class="mono">{shortLines(t.lines[row]!)}</span>), sort: (row) => t.lines[row] },
+    { key: 'lines', title: 'Python lines', width: 'minmax(120px, 2fr)', about: (row) => t.lines[row] ?? t.join_note[row] ?? '', cell: (row) => (t.lines[row] === null ? <span class="quiet">{shorten(t.join_note[row] ?? 'none known', 200)}</span> : <Lines text={t.lines[row]!} />), sort: (row) => t.lines[row] },
   ];
   // Columns without any value are left out.
   const absent = (column: (string | number | null)[]) => column.every((cell) => cell === null);
@@ -105,7 +119,7 @@ function lineView(context: Context): View {
     ...shareColumns(us, totalUs, 'the time of all kernels'),
     { key: 'inclusive', title: 'Inclusive', width: '84px', align: 'right', hint: 'All of the time of each kernel that the line is part of; the time at the left divides it among the lines of a fused kernel', cell: (row) => duration(t.inclusive_us[row]), sort: (row) => t.inclusive_us[row] },
     { key: 'calls', title: 'Kernel calls', width: '84px', align: 'right', cell: (row) => count(t.calls[row]), sort: (row) => t.calls[row] },
-    { key: 'line', title: 'Line', width: 'minmax(130px, 1fr)', about: (row) => `${t.file[row] ?? ''}:${t.line[row] ?? ''}`, cell: (row) => (t.file[row] === null ? <span class="quiet">{t.join_note[row] === null ? 'no line known' : `no line known: ${t.join_note[row]}`}</span> : <span class="mono">{place(t.file[row], t.line[row])}</span>), sort: (row) => (t.file[row] === null ? null : `${t.file[row]}:${String(t.line[row] ?? 0).padStart(9, '0')}`) },
+    { key: 'line', title: 'Line', width: 'minmax(130px, 1fr)', about: (row) => `${t.file[row] ?? ''}:${t.line[row] ?? ''}`, cell: (row) => (t.file[row] === null ? <span class="quiet">{t.join_note[row] === null ? 'no line known' : `no line known: ${t.join_note[row]}`}</span> : <Place file={t.file[row]} line={t.line[row]} />), sort: (row) => (t.file[row] === null ? null : `${t.file[row]}:${String(t.line[row] ?? 0).padStart(9, '0')}`) },
     { key: 'code', title: 'Code', width: 'minmax(180px, 3fr)', about: (row) => t.code[row] ?? '', cell: (row) => <code>{shorten(t.code[row] ?? '', 300)}</code>, sort: (row) => t.code[row] },
     { key: 'function', title: 'Function', width: 'minmax(90px, 1fr)', cell: (row) => <code>{shorten(t.function[row] ?? '', 200)}</code>, sort: (row) => t.function[row] },
   ];

@@ -2,7 +2,7 @@
 import { useMemo } from 'preact/hooks';
 import { useChunk, type Chunks } from '../data/chunks';
 import type { Compile, Model } from '../data/model';
-import { measuredProfiles, windowText, type Profile } from '../data/profiles';
+import { fullestProfile, windowText, type Profile } from '../data/profiles';
 import { duration, percent, plural, shorten } from '../lib/format';
 import { href } from '../route';
 import { Section } from '../ui/bits';
@@ -82,12 +82,6 @@ export function CompileTime({ model }: { model: Model }) {
   );
 }
 
-// The profile with the most kernels of a rank, or of all.
-function fullest(model: Model): Profile | undefined {
-  const own = measuredProfiles(model).filter((profile) => model.rank === null || profile.rank === model.rank);
-  return own.reduce<Profile | undefined>((most, profile) => (most === undefined || profile.kernels > most.kernels || (profile.kernels === most.kernels && profile.ops > most.ops) ? profile : most), undefined);
-}
-
 const topKernels = 3;
 
 // The parts of a device's time: its costliest kernels, the others, copies, idle. Only where the sum of the kernels fits: they may run side by side.
@@ -116,7 +110,7 @@ function deviceParts(cost: Chunks['cost'], profile: Profile): { parts: Part[]; t
 }
 
 export function DeviceTime({ model }: { model: Model }) {
-  const profile = useMemo(() => fullest(model), [model]);
+  const profile = useMemo(() => fullestProfile(model), [model]);
   const cost = useChunk(profile ? 'cost' : null, profile?.id);
   if (!profile) return null;
   const aside = <a href={href(['cost'], { profile: profile.id })}>by kernel, line, graph, op</a>;

@@ -91,13 +91,13 @@ export function CompileLink({ compile, children, query }: { compile: Compile; ch
   );
 }
 
-export function Place({ file, line, link }: { file: string | null; line: number | null; link?: string }) {
+// Every place leads to its line on the page of sources.
+export function Place({ file, line }: { file: string | null; line: number | null }) {
   if (!file) return null;
-  const Tag = link ? 'a' : 'span';
   return (
-    <Tag class="place" href={link} title={wholePlace(file, line)}>
+    <a class="place" href={href(['source', file], { line })} title={wholePlace(file, line)}>
       {place(file, line)}
-    </Tag>
+    </a>
   );
 }
 

@@ -28,17 +28,15 @@ const tabOf: Record<string, [string, Record<string, string>]> = {
 };
 const tabNames: Record<string, string> = { cache: 'cache states', collectives: 'collectives', execution: 'execution order', recompiles: 'recompiles', breaks: 'graph breaks', failures: 'failures' };
 
-// The page that shows the line which the finding names.
-function placeLink(t: FindingTable, row: number): string | undefined {
+// The view of a compile that shows the line which the finding names.
+function viewOfPlace(t: FindingTable, row: number): [string, string] | undefined {
   const place = `${t.file[row]}:${t.line[row]}`;
   const compile = t.place_compile_id[row];
   switch (t.place_view[row]) {
     case 'provenance':
-      return href(['provenance', t.place_graph_id[row]!], { sel: `source:${place}` });
+      return [href(['provenance', t.place_graph_id[row]!], { sel: `source:${place}` }), 'its kernels'];
     case 'text':
-      return href(['compile', compile!], { record: t.place_record_id[row], lines: t.place_line[row] });
-    case 'compile':
-      return href(['compile', compile!]);
+      return [href(['compile', compile!], { record: t.place_record_id[row], lines: t.place_line[row] }), 'in its text'];
   }
   return undefined;
 }
@@ -70,6 +68,7 @@ function Finding({ model, t, card, isLead }: { model: Model; t: FindingTable; ca
   }, []);
   const [page, query] = tabOf[t.kind[row] ?? ''] ?? ['', {}];
   const mark = markOf('findings.finding', t.id[row] ?? '');
+  const shownIn = viewOfPlace(t, row);
   const since = t.since_us[row];
   const title = shorten(t.title[row] ?? '', 1000);
   return (
@@ -91,12 +90,13 @@ function Finding({ model, t, card, isLead }: { model: Model; t: FindingTable; ca
       </div>
       {(t.file[row] || work.length > 0 || page) && (
         <p class="finding-where">
-          {t.file[row] && <Place file={t.file[row]} line={t.line[row]} link={placeLink(t, row)} />}
+          {t.file[row] && <Place file={t.file[row]} line={t.line[row]} />}
           {t.code[row] && <code class="code-quote">{shorten(t.code[row]!, 300)}</code>}
           {work.slice(0, 3).map((one) => (
             <Work {...one} />
           ))}
           {work.length > 3 && <span class="quiet">and {work.length - 3} more functions</span>}
+          {shownIn && <a class="shown-in" href={shownIn[0]}>{shownIn[1]}</a>}
           {page && <a href={href([page], query)}>{tabNames[query.tab ?? ''] ?? 'import log'}</a>}
           {(t.launch[row] ?? model.launch) !== model.launch && <a href={href([], { launch: t.launch[row] })}>launch {t.launch[row]}</a>}
         </p>

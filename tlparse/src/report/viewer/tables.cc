@@ -16,7 +16,7 @@ constexpr std::pair<std::string_view, ChunkRange> kChunks[] = {
     {"sets", ChunkRange::kNone},       {"components", ChunkRange::kPer4096},
     {"schedules", ChunkRange::kNone},  {"events", ChunkRange::kProcess},
     {"args", ChunkRange::kPer1024},    {"import_log", ChunkRange::kPer4096},
-    {"export", ChunkRange::kNone},
+    {"export", ChunkRange::kNone},     {"source", ChunkRange::kNone},
 };
 
 std::string_view Script(std::string_view name) {

@@ -1,0 +1,190 @@
+// Python files as far as the inputs know them: lines with their text, and what came of each.
+import { remember } from '../lib/remember';
+import type { Chunks } from './chunks';
+import { isRefused, isShown, type Compile, type Model, type TextRef } from './model';
+
+// Something that a line led to in a compile; equal ones of several ranks are one.
+export interface Outcome {
+  compile: Compile;
+  ranks: number[];
+  compiles: number; // how many are folded
+  text: string;
+  recordId: number | null;
+  graphId: number | null;
+  direction: string | null;
+  entity: string | null; // of the provenance page: "kernel:12"
+}
+
+export interface LineFacts {
+  begins: Outcome[]; // compiles whose function begins here
+  breaks: Outcome[];
+  recompiles: Outcome[];
+  failures: Outcome[];
+  guards: Outcome[];
+  nodes: Outcome[];
+  kernels: Outcome[];
+  guardCount: number;
+  kernelIds: Set<number>;
+  callerIds: Set<number>; // kernels that a call in this line led to
+  compileUs: number; // of `begins`: of equal ranks the slowest
+}
+export type OutcomeKind = 'begins' | 'breaks' | 'recompiles' | 'failures' | 'guards' | 'nodes' | 'kernels';
+
+export interface SourceFile {
+  name: string;
+  texts: Map<number, string[]>; // by line
+  facts: Map<number, LineFacts>;
+  whole: (TextRef & { compileId: number; recordId: number }) | null;
+  isLibrary: boolean;
+}
+
+function newFacts(): LineFacts {
+  return { begins: [], breaks: [], recompiles: [], failures: [], guards: [], nodes: [], kernels: [], guardCount: 0, kernelIds: new Set(), callerIds: new Set(), compileUs: 0 };
+}
+
+// Files of Python and its packages, and those that PyTorch names by their tail ("_dynamo/output_graph.py").
+const isLibrary = (name: string) => /site-packages|dist-packages|\/lib\/python\d|^<|(^|\/)(_dynamo|_inductor|_functorch|_subclasses|_library|_refs|_ops|_tensor)\b|^[^/]*\/?(_\w+|fx|nn|utils|cuda|autograd|distributed|symbolic_shapes)\//.test(name);
+const isWholeName = (name: string) => /^(\/|[A-Za-z]:)/.test(name);
+// A file and line of a stack that were taken for a file.
+const isNoFile = (name: string) => /:\d+ in /.test(name);
+
+class Builder {
+  readonly files = new Map<string, SourceFile>();
+  private readonly seen = new Map<string, Outcome>();
+  private readonly resolved = new Map<string, string>();
+
+  constructor(
+    readonly model: Model,
+    private readonly names: Set<string>, // whole, of files that a line is known of
+  ) {}
+
+  file(name: string): SourceFile {
+    let file = this.files.get(name);
+    if (!file) this.files.set(name, (file = { name, texts: new Map(), facts: new Map(), whole: null, isLibrary: isLibrary(name) }));
+    return file;
+  }
+
+  facts(name: string, line: number): LineFacts {
+    const { facts } = this.file(name);
+    let own = facts.get(line);
+    if (!own) facts.set(line, (own = newFacts()));
+    return own;
+  }
+
+  // PyTorch cuts long paths at the left: "…ork/scripts/a.py" is the one file that ends so.
+  resolve(name: string): string {
+    let whole = this.resolved.get(name);
+    if (whole === undefined) {
+      const found = isWholeName(name) || name.startsWith('<') ? [name] : [...this.names].filter((known) => known.endsWith(name) && isWholeName(known));
+      this.resolved.set(name, (whole = found.length === 1 ? found[0] : name));
+    }
+    return whole;
+  }
+
+  add(kind: OutcomeKind, file: string, line: number, compileId: number | null, text: string, more: Partial<Outcome> = {}): LineFacts | null {
+    const compile = compileId === null ? undefined : this.model.compileById.get(compileId);
+    if (!compile || !isShown(this.model, compile)) return null;
+    const facts = this.facts(file, line);
+    const key = `${kind} ${file}:${line} ${compile.title} ${compile.function} ${more.direction ?? ''} ${text}`;
+    const known = this.seen.get(key);
+    if (known) {
+      known.compiles++;
+      if (compile.rank !== null && !known.ranks.includes(compile.rank)) known.ranks.push(compile.rank);
+      if (kind === 'begins') known.compile = (compile.durationUs ?? 0) > (known.compile.durationUs ?? 0) ? compile : known.compile;
+      return facts;
+    }
+    const outcome: Outcome = { compile, ranks: compile.rank === null ? [] : [compile.rank], compiles: 1, text, recordId: null, graphId: null, direction: null, entity: null, ...more };
+    this.seen.set(key, outcome);
+    facts[kind].push(outcome);
+    return facts;
+  }
+}
+
+// Rows of `column`, by their value.
+function rowsBy(column: (number | null)[]): Map<number, number[]> {
+  const rows = new Map<number, number[]>();
+  column.forEach((value, i) => {
+    if (value === null) return;
+    const known = rows.get(value);
+    if (known) known.push(i);
+    else rows.set(value, [i]);
+  });
+  return rows;
+}
+
+function addProblems(builder: Builder, chunk: Chunks['source']): void {
+  const { break: b, recompile: r, failure: f } = chunk;
+  b.file.forEach((file, i) => builder.add('breaks', builder.resolve(file!), b.line[i]!, b.compile_id[i], b.cause[i] ?? '', { recordId: b.record_id[i] }));
+  r.file.forEach((file, i) => builder.add('recompiles', builder.resolve(file!), r.line[i]!, r.compile_id[i], r.guard[i] ?? '', { recordId: r.record_id[i] }));
+  f.file.forEach((file, i) => builder.add('failures', builder.resolve(file!), f.line[i]!, f.compile_id[i], f.type[i] ?? 'failed', { recordId: f.record_id[i] }));
+}
+
+function addContents(builder: Builder, chunk: Chunks['source'], graphs: Chunks['graphs']): void {
+  const { guard_line: g, guard_use: gu, node_line: n, node_use: nu, kernel: k, kernel_frame: kf } = chunk;
+  const guardUses = rowsBy(gu.content_id);
+  g.file.forEach((file, i) => {
+    const name = builder.resolve(file!);
+    let isUsed = false;
+    for (const use of guardUses.get(g.content_id[i]!) ?? []) isUsed = builder.add('guards', name, g.line[i]!, gu.compile_id[use], `${g.guards[i]! > 1 ? `${g.guards[i]} guards, one of them ` : ''}${g.expression[i]}`, { recordId: gu.record_id[use] }) !== null || isUsed;
+    if (isUsed) builder.facts(name, g.line[i]!).guardCount += g.guards[i]!;
+  });
+  const nodeUses = rowsBy(nu.content_id);
+  n.file.forEach((file, i) => {
+    for (const use of nodeUses.get(n.content_id[i]!) ?? []) builder.add('nodes', file!, n.line[i]!, nu.compile_id[use], `${nu.stage[use]}: ${n.node[i]}${n.nodes[i]! > 1 ? ` and ${n.nodes[i]! - 1} more` : ''}`, { recordId: nu.record_id[use] });
+  });
+  const graphUses = rowsBy(graphs.graph.provenance_content_id);
+  const kernelRow = new Map(k.id.map((id, i) => [id!, i]));
+  kf.file.forEach((file, i) => {
+    const row = kernelRow.get(kf.kernel_id[i]!);
+    if (row === undefined) return;
+    for (const graph of graphUses.get(k.content_id[row]!) ?? []) {
+      const compile = builder.model.compileById.get(graphs.graph.compile_id[graph]!);
+      if (!isShown(builder.model, compile)) continue;
+      if (kf.is_inner[i] === 1) builder.add('kernels', file!, kf.line[i]!, compile!.id, k.name[row] ?? '', { graphId: graphs.graph.id[graph], direction: graphs.graph.direction[graph], entity: `kernel:${k.id[row]}` })?.kernelIds.add(k.id[row]!);
+      else builder.facts(file!, kf.line[i]!).callerIds.add(k.id[row]!);
+    }
+  });
+}
+
+export const filesOf = remember((chunk: Chunks['source'], model: Model, graphs: Chunks['graphs']): Map<string, SourceFile> => {
+  const t = chunk.source_line;
+  const builder = new Builder(model, new Set(t.file as string[]));
+  t.file.forEach((file, i) => {
+    if (isNoFile(file!)) return;
+    const { texts } = builder.file(builder.resolve(file!));
+    const known = texts.get(t.line[i]!) ?? [];
+    const code = (t.code[i] ?? '').trim();
+    if (!known.includes(code)) texts.set(t.line[i]!, [...known, code]);
+  });
+  const w = chunk.whole_file;
+  w.file.forEach((file, i) => (builder.file(file!).whole = { hash: w.payload_hash[i]!, sizeBytes: w.size_bytes[i] ?? 0, compileId: w.compile_id[i]!, recordId: w.record_id[i]! }));
+  for (const compile of model.compiles) {
+    if (compile.file && compile.line) builder.add('begins', compile.file, compile.line, compile.id, isRefused(compile) ? 'refused at the recompile limit' : compile.status);
+  }
+  for (const file of builder.files.values())
+    for (const facts of file.facts.values()) facts.compileUs = facts.begins.reduce((sum, one) => sum + (one.compile.durationUs ?? 0) + (one.compile.backwardUs ?? 0), 0);
+  addProblems(builder, chunk);
+  addContents(builder, chunk, graphs);
+  return builder.files;
+});
+
+// The file of an address, whole or by the tail that PyTorch prints.
+export function fileNamed(files: Map<string, SourceFile>, name: string): SourceFile | undefined {
+  const exact = files.get(name);
+  if (exact) return exact;
+  const found = [...files.values()].filter((file) => file.name.endsWith(name));
+  const whole = found.filter((file) => isWholeName(file.name));
+  return whole.length === 1 ? whole[0] : found.length === 1 ? found[0] : undefined;
+}
+
+// Lines of callers that led to the same kernels, those that hold few first: they tell the kernels of a line apart.
+export function callersOf(files: Map<string, SourceFile>, kernels: Set<number>): { file: string; line: number; kernels: number }[] {
+  const callers: { file: string; line: number; kernels: number }[] = [];
+  for (const file of files.values()) {
+    for (const [line, facts] of file.facts) {
+      const shared = [...facts.callerIds].filter((id) => kernels.has(id)).length;
+      if (shared > 0) callers.push({ file: file.name, line, kernels: shared });
+    }
+  }
+  return callers.sort((a, b) => a.kernels - b.kernels || (a.file < b.file ? -1 : 1) || a.line - b.line);
+}

@@ -1,0 +1,188 @@
+// A Python file as far as the inputs know it, and what came of each of its lines.
+import { useLayoutEffect, useMemo, useRef } from 'preact/hooks';
+import { useChunk, type Chunks } from '../data/chunks';
+import { useText, type Model } from '../data/model';
+import { fullestProfile } from '../data/profiles';
+import { fileNamed, filesOf, type LineFacts, type SourceFile } from '../data/source';
+import { Highlighter } from '../lib/highlight';
+import { baseName, count, duration, plural } from '../lib/format';
+import { href, setQuery, type Route } from '../route';
+import { Empty, Waiting } from '../ui/bits';
+import { LineDetail } from './source_line';
+
+// What a file is listed by: the lines that something came of.
+function weightOf(file: SourceFile): number {
+  let weight = 0;
+  for (const facts of file.facts.values()) weight += 10 * (facts.breaks.length + facts.recompiles.length + facts.failures.length) + facts.kernelIds.size + facts.nodes.length + facts.begins.length;
+  return weight;
+}
+
+function FileList({ files, current }: { files: SourceFile[]; current: SourceFile | undefined }) {
+  const own = files.filter((file) => !file.isLibrary && !file.whole);
+  const libraries = files.filter((file) => file.isLibrary && !file.whole);
+  const generated = files.filter((file) => file.whole);
+  const list = (some: SourceFile[]) => (
+    <ul class="records">
+      {some.slice(0, 300).map((file) => (
+        <li>
+          <a href={href(['source', file.name])} title={file.name} aria-current={file === current ? 'page' : undefined}>
+            <span class="record-title">{baseName(file.name)}</span>
+            <span class="quiet">{file.texts.size > 0 ? plural(file.texts.size, 'line') : ''}</span>
+          </a>
+        </li>
+      ))}
+    </ul>
+  );
+  const folded = (title: string, some: SourceFile[]) =>
+    some.length > 0 && (
+      <details open={current !== undefined && some.includes(current)}>
+        <summary class="record-group">
+          {title} {count(some.length)}
+        </summary>
+        {list(some)}
+      </details>
+    );
+  return (
+    <nav class="side" aria-label="Files">
+      {list(own)}
+      {folded('Libraries', libraries)}
+      {folded('Generated code', generated)}
+    </nav>
+  );
+}
+
+interface Margin {
+  key: string;
+  title: string;
+  hint: string;
+  of: (facts: LineFacts, runUs: number) => string;
+}
+
+const margins: Margin[] = [
+  { key: 'break', title: '✂', hint: 'Graph breaks and failures', of: (facts) => number(facts.breaks.length + facts.failures.length) },
+  { key: 'recompile', title: '↻', hint: 'Recompiles that a guard on this line caused', of: (facts) => number(facts.recompiles.length) },
+  { key: 'guard', title: 'guards', hint: 'Guards due to this line', of: (facts) => number(facts.guardCount) },
+  { key: 'kernel', title: 'kernels', hint: 'Kernels that come from this line; in grey, what a call in it led to', of: (facts) => number(facts.kernelIds.size || facts.callerIds.size) },
+  { key: 'run', title: 'run', hint: 'Measured time of its kernels, in the steps that the profile counts', of: (_, runUs) => (runUs > 0 ? duration(runUs) : '') },
+  { key: 'compile', title: 'compile', hint: 'Compile time of the function that begins here; of equal ranks the slowest', of: (facts) => (facts.compileUs > 0 ? duration(facts.compileUs) : '') },
+];
+const number = (value: number) => (value > 0 ? count(value) : '');
+
+// Measured time by line, of the fullest profile.
+function runTimes(cost: Chunks['cost'] | undefined, file: SourceFile): Map<number, number> {
+  const times = new Map<number, number>();
+  cost?.line.file.forEach((name, i) => name === file.name && cost.line.line[i] !== null && times.set(cost.line.line[i]!, cost.line.share_us[i] ?? 0));
+  return times;
+}
+
+function Code({ file, line, cost }: { file: SourceFile; line: number | null; cost: Chunks['cost'] | undefined }) {
+  const chosen = useRef<HTMLTableRowElement>(null);
+  const times = useMemo(() => runTimes(cost, file), [cost, file]);
+  const lines = useMemo(() => [...new Set([...file.texts.keys(), ...file.facts.keys(), ...times.keys()])].sort((a, b) => a - b), [file, times]);
+  const shown = margins.filter((margin) => lines.some((at) => margin.of(file.facts.get(at) ?? none, times.get(at) ?? 0) !== ''));
+  const most = Math.max(1, ...times.values());
+  useLayoutEffect(() => chosen.current?.scrollIntoView({ block: 'center' }), [file, line]);
+  return (
+    <div class="source-code" tabIndex={0} role="region" aria-label={`Lines of ${baseName(file.name)}`}>
+      <table>
+        <thead>
+          <tr>
+            {shown.map((margin) => (
+              <th scope="col" title={margin.hint}>
+                {margin.title}
+              </th>
+            ))}
+            <th scope="col">line</th>
+            <th scope="col" class="source-text">
+              {lines.length} known lines
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          {lines.map((at, i) => {
+            const facts = file.facts.get(at) ?? none;
+            const gap = at - (lines[i - 1] ?? 0) - 1;
+            const isChosen = at === line;
+            const heat = (100 * (times.get(at) ?? 0)) / most;
+            return (
+              <>
+                {gap > 0 && (
+                  <tr class="source-gap">
+                    <td colSpan={shown.length + 1} />
+                    <td>{gap === 1 ? `line ${at - 1} unknown` : `${count(gap)} lines unknown`}</td>
+                  </tr>
+                )}
+                <tr ref={isChosen ? chosen : undefined} class={isChosen ? 'picked' : ''} onClick={() => setQuery({ line: at }, true)}>
+                  {shown.map((margin) => (
+                    <td class={`margin-${margin.key} ${margin.key === 'kernel' && facts.kernelIds.size === 0 ? 'quiet' : ''}`} style={margin.key === 'run' && heat > 0 ? { backgroundImage: `linear-gradient(to left, var(--heat) ${heat}%, transparent ${heat}%)` } : undefined}>
+                      {margin.of(facts, times.get(at) ?? 0)}
+                    </td>
+                  ))}
+                  <td class="source-number">
+                    <a href={href(['source', file.name], { line: at })} aria-current={isChosen ? 'true' : undefined}>
+                      {at}
+                    </a>
+                  </td>
+                  <td class="source-text">
+                    {(file.texts.get(at) ?? []).map((text, n) => (
+                      <div>
+                        {n > 0 && <span class="quiet">or: </span>}
+                        {new Highlighter([text], 'python').line(0).map((token) => (token.kind ? <span class={`t-${token.kind}`}>{token.text}</span> : token.text))}
+                      </div>
+                    ))}
+                    {!file.texts.has(at) && <span class="quiet">text not in the log</span>}
+                  </td>
+                </tr>
+              </>
+            );
+          })}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+const none: LineFacts = { begins: [], breaks: [], recompiles: [], failures: [], guards: [], nodes: [], kernels: [], guardCount: 0, kernelIds: new Set(), callerIds: new Set(), compileUs: 0 };
+
+// A file that a payload holds: all of its lines are known, and its record shows them.
+function Whole({ whole, line, name }: { whole: NonNullable<SourceFile['whole']>; line: number | null; name: string }) {
+  const text = useText(whole);
+  return (
+    <Empty>
+      {baseName(name)} is generated code: <a href={href(['compile', whole.compileId], { record: whole.recordId, lines: line })}>all of its {text.value ? plural(text.value.content.split('\n').length, 'line') : 'lines'}</a>
+      {line !== null && text.value && <pre>{text.value.content.split('\n').slice(Math.max(0, line - 4), line + 3).join('\n')}</pre>}
+    </Empty>
+  );
+}
+
+function View({ model, chunk, graphs, route }: { model: Model; chunk: Chunks['source']; graphs: Chunks['graphs']; route: Route }) {
+  const files = filesOf(chunk, model, graphs);
+  const sorted = useMemo(() => [...files.values()].map((file) => ({ file, weight: weightOf(file) })).sort((a, b) => b.weight - a.weight || (a.file.name < b.file.name ? -1 : 1)).map(({ file }) => file), [files]);
+  const asked = route.path[1];
+  const file = asked === undefined ? sorted.find((own) => !own.isLibrary && !own.whole) : fileNamed(files, asked);
+  const line = route.query.get('line') === null ? null : Number(route.query.get('line'));
+  const profile = useMemo(() => fullestProfile(model), [model]);
+  const cost = useChunk(profile ? 'cost' : null, profile?.id);
+  if (sorted.length === 0) return <Empty>No input tells a line of Python.</Empty>;
+  return (
+    <>
+      <h1 class="source-head">
+        {file ? baseName(file.name) : 'Source'} <span class="quiet">{file?.name}</span>
+      </h1>
+      <div class="source">
+        <FileList files={sorted} current={file} />
+        {file === undefined ? <Empty>No input tells a line of {asked}.</Empty> : file.whole ? <Whole whole={file.whole} line={line} name={file.name} /> : <Code file={file} line={line} cost={cost.value} />}
+        {file && !file.whole && <LineDetail model={model} files={files} file={file} line={line} />}
+      </div>
+    </>
+  );
+}
+
+export function SourcePage({ model, route }: { model: Model; route: Route }) {
+  const chunk = useChunk('source');
+  const graphs = useChunk('graphs');
+  return (
+    <div class="page wide">
+      <Waiting pending={chunk}>{(value) => <Waiting pending={graphs}>{(own) => <View model={model} chunk={value} graphs={own} route={route} />}</Waiting>}</Waiting>
+    </div>
+  );
+}
