@@ -11,7 +11,7 @@ root=$(cd "$(dirname "$0")/.." && pwd)
 what=${1:-}
 out=${2:-$root/dist}
 work=$root/build-static
-version=$(sed -n 's/.*kVersion\[\] = "\(.*\)";.*/\1/p' "$root/tlparse/src/base/version.h")
+version=$(sed -n 's/^project(tracekit VERSION \([0-9.]*\) .*/\1/p' "$root/CMakeLists.txt")
 jobs=${TRACEKIT_JOBS:-$(nproc)}
 
 say() { echo "package.sh: $*" >&2; }

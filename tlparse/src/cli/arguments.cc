@@ -1,16 +1,34 @@
 #include "cli/arguments.h"
 
+#include <fmt/format.h>
+
 #include <cstdio>
 #include <utility>
 
 #include <CLI/CLI.hpp>
 
 #include "cli/command.h"
+#include "cli/nearest.h"
 #include "cli/terminal.h"
 
 namespace tlparse {
 
 using Option = Arguments::Option;
+
+namespace {
+
+// Where Parse writes what it was asked to describe; nullptr: it parses.
+DescribedArguments* describe_into = nullptr;
+
+}  // namespace
+
+DescribedArguments DescribeArguments(const std::function<void()>& run) {
+  DescribedArguments described;
+  describe_into = &described;
+  run();
+  describe_into = nullptr;
+  return described;
+}
 
 Option& Option::Required() {
   option_->required();
@@ -29,6 +47,7 @@ Option& Option::Positive() {
   return *this;
 }
 Option& Option::OneOf(std::vector<std::string> values) {
+  owner_->choices_[option_] = values;
   option_->check(CLI::IsMember(std::move(values)));
   return *this;
 }
@@ -67,7 +86,7 @@ void Arguments::FlagWithText(const std::string& name, std::optional<std::string>
 
 template <typename T>
 Option Arguments::Add(const std::string& names, T& value, const std::string& help) {
-  return Option(app_->add_option(names, value, help));
+  return Option(app_->add_option(names, value, help), this);
 }
 template Option Arguments::Add(const std::string&, std::string&, const std::string&);
 template Option Arguments::Add(const std::string&, int&, const std::string&);
@@ -77,25 +96,53 @@ template Option Arguments::Add(const std::string&, std::optional<std::int64_t>&,
                                const std::string&);
 template Option Arguments::Add(const std::string&, std::optional<double>&, const std::string&);
 
-void Arguments::SetVersion(const std::string& names, const std::string& text) {
-  app_->set_version_flag(names, text);
-}
 void Arguments::SetFooter(const std::string& text) { app_->footer(text); }
 
+DescribedArguments Arguments::Describe() const {
+  DescribedArguments described{app_->get_name(), app_->get_description(), {}};
+  for (const CLI::Option* option : std::as_const(*app_).get_options()) {
+    DescribedOption& one = described.options.emplace_back();
+    for (const std::string& name : option->get_snames()) one.names.push_back("-" + name);
+    for (const std::string& name : option->get_lnames()) one.names.push_back("--" + name);
+    one.is_positional = one.names.empty();
+    if (one.is_positional) one.names.push_back(option->get_name());
+    if (option->get_items_expected_max() > 0 && option->get_type_size_max() > 0)
+      one.value = option->get_type_name();
+    one.value = one.value.substr(0, one.value.find(':'));
+    if (const auto found = choices_.find(option); found != choices_.end())
+      one.choices = found->second;
+    one.help = option->get_description();
+  }
+  return described;
+}
+
+std::string Arguments::Suggestion(const std::string& mistyped) const {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : std::as_const(*app_).get_options())
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  const std::string nearest = Nearest(mistyped.substr(0, mistyped.find('=')), names);
+  return nearest.empty() ? nearest : fmt::format("; did you mean '{}'?", nearest);
+}
+
 std::optional<int> Arguments::Parse(std::span<const std::string> arguments) {
+  if (describe_into != nullptr) {
+    *describe_into = Describe();
+    return kExitDone;
+  }
   try {
     app_->parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
     return std::nullopt;
-  } catch (const CLI::CallForVersion& version) {
-    std::printf("%s\n", version.what());
-    return kExitDone;
   } catch (const CLI::CallForHelp&) {
     const std::string help = app_->help();
     std::fwrite(help.data(), 1, help.size(), stdout);
     return kExitDone;
   } catch (const CLI::ParseError& error) {
-    std::fprintf(stderr, "tlparse: %s; see '%s --help'\n", Printable(error.what()).c_str(),
-                 app_->get_name().c_str());
+    std::string suggestion;
+    if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr)
+      for (const std::string& extra : app_->remaining())
+        if (suggestion.empty() && extra.starts_with("--")) suggestion = Suggestion(extra);
+    std::fprintf(stderr, "tlparse: %s%s; see '%s --help'\n", Printable(error.what()).c_str(),
+                 suggestion.c_str(), app_->get_name().c_str());
     return kExitUsage;
   }
 }

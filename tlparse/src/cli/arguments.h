@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -15,6 +17,24 @@ class Option;
 }  // namespace CLI
 
 namespace tlparse {
+
+// An option or argument, as --help shows it.
+struct DescribedOption {
+  std::vector<std::string> names;  // "-o", "--output"; of a positional argument its name alone
+  std::string value;               // what follows it, like "TEXT"; empty: a flag
+  std::vector<std::string> choices;
+  std::string help;
+  bool is_positional = false;
+};
+
+struct DescribedArguments {
+  std::string name;  // "tlparse findings"
+  std::string description;
+  std::vector<DescribedOption> options;
+};
+
+// What a command takes: `run` calls the command, whose Arguments describe themselves instead of parsing anything.
+DescribedArguments DescribeArguments(const std::function<void()>& run);
 
 // Names are written like "-o,--output"; without a dash the argument is positional. Values are set
 // by Parse, so they must live until then.
@@ -37,8 +57,9 @@ class Arguments {
 
    private:
     friend class Arguments;
-    explicit Option(CLI::Option* option) : option_(option) {}
+    Option(CLI::Option* option, Arguments* owner) : option_(option), owner_(owner) {}
     CLI::Option* option_;
+    Arguments* owner_;
   };
 
   // `name` of the subcommand, "" for the program itself.
@@ -54,14 +75,18 @@ class Arguments {
   // T: std::string, int, a list of std::string; optional std::string, std::int64_t, double.
   template <typename T>
   Option Add(const std::string& names, T& value, const std::string& help);
-  void SetVersion(const std::string& names, const std::string& text);
   void SetFooter(const std::string& text);
 
   // Nothing: continue. A code: exit with it (help, the version or one line of error was printed).
   std::optional<int> Parse(std::span<const std::string> arguments);
 
  private:
+  DescribedArguments Describe() const;
+  // The option of which a mistyped one may be meant; empty: none is near.
+  std::string Suggestion(const std::string& mistyped) const;
+
   std::unique_ptr<CLI::App> app_;
+  std::map<const CLI::Option*, std::vector<std::string>> choices_;
 };
 
 }  // namespace tlparse

@@ -25,9 +25,13 @@ struct Command {
   int (*run)(std::span<const std::string> arguments);
 };
 std::span<const Command> Commands();
+std::span<const Command> FleetCommands();  // of `tlparse fleet`; some have no `run`
 
 // Ingest and report, the main task: called if there is no subcommand.
 int RunIngest(std::span<const std::string> arguments);
+
+// What a command line may become, for the scripts of `tlparse completion`.
+int RunComplete(std::span<const std::string> arguments);
 
 // Prints "tlparse: <message>" and returns the exit code of the error.
 int ReportError(const Error& error);

@@ -60,6 +60,10 @@ constexpr Command kCommands[] = {
     {"mcp", "[dir | db …]", "the same answers for agents (Model Context Protocol)", &RunMcp},
     {"serve", "<db> [--port N] [--host ADDRESS]",
      "the report as a page over HTTP, with an SQL console", &RunServe},
+    {"manual", "", "the manual page of all commands, for man -l", &RunManual},
+    {"completion", "bash|zsh|fish",
+     "a script that makes a shell complete commands, options, runs, ranks and kernels",
+     &RunCompletion},
 };
 
 }  // namespace

@@ -27,6 +27,8 @@ int RunCommandRecorded(std::span<const std::string> arguments);
 int RunDoctor(std::span<const std::string> arguments);
 int RunExplain(std::span<const std::string> arguments);
 int RunMcp(std::span<const std::string> arguments);
+int RunCompletion(std::span<const std::string> arguments);
+int RunManual(std::span<const std::string> arguments);
 int RunServe(std::span<const std::string> arguments);
 
 }  // namespace tlparse

@@ -7,6 +7,7 @@
 #include "cli/commands.h"
 #include "cli/fleet_answers.h"
 #include "cli/fleet_arguments.h"
+#include "cli/nearest.h"
 #include "cli/terminal.h"
 #include "fleet/care.h"
 #include "fleet/server_tables.h"
@@ -137,13 +138,8 @@ int RunGc(Given given) {
   return kExitDone;
 }
 
-struct Subcommand {
-  std::string_view name;
-  std::string_view usage;
-  std::string_view summary;
-  int (*run)(Given arguments);  // nullptr: an answer
-};
-constexpr Subcommand kSubcommands[] = {
+// Without a function: an answer.
+constexpr Command kFleetCommands[] = {
     {"init", "[--retention 400d] [--cluster C]", "create the tables, or add what is missing",
      &RunInit},
     {"jobs", "[--job J] [--since 30d]", "runs that were pushed", nullptr},
@@ -162,7 +158,7 @@ constexpr Subcommand kSubcommands[] = {
 void PrintHelp() {
   std::puts("Questions about all pushed runs, and maintenance of their tables.\n");
   std::puts("Usage: tlparse fleet <command> --url https://host:8443 [options]\n");
-  for (const Subcommand& one : kSubcommands)
+  for (const Command& one : kFleetCommands)
     std::printf("  %-44s %s\n", fmt::format("{} {}", one.name, one.usage).c_str(),
                 std::string(one.summary).c_str());
   std::puts("\n'tlparse fleet <command> --help' lists the options of each.");
@@ -170,19 +166,24 @@ void PrintHelp() {
 
 }  // namespace
 
+std::span<const Command> FleetCommands() { return kFleetCommands; }
+
 int RunFleet(std::span<const std::string> arguments) {
   if (arguments.empty() || arguments[0] == "--help" || arguments[0] == "-h") {
     PrintHelp();
     return arguments.empty() ? kExitUsage : kExitDone;
   }
-  for (const Subcommand& one : kSubcommands)
+  for (const Command& one : kFleetCommands)
     if (one.name == arguments[0])
       return one.run == nullptr ? RunFleetAnswer(arguments[0], arguments.subspan(1))
                                 : one.run(arguments.subspan(1));
+  std::vector<std::string> names;
+  for (const Command& one : kFleetCommands) names.emplace_back(one.name);
+  const std::string meant = Nearest(arguments[0], names);
   return ReportError(
-      {ErrorCode::kUsage, fmt::format("there is no 'tlparse fleet {}'; see 'tlparse fleet "
-                                      "--help'",
-                                      arguments[0])});
+      {ErrorCode::kUsage, fmt::format("there is no 'tlparse fleet {}'; {}", arguments[0],
+                                      meant.empty() ? "see 'tlparse fleet --help'"
+                                                    : fmt::format("did you mean '{}'?", meant))});
 }
 
 }  // namespace tlparse

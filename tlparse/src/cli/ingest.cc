@@ -13,7 +13,6 @@
 #include "base/free_memory.h"
 #include "base/remove_on_signal.h"
 #include "base/step_times.h"
-#include "base/version.h"
 #include "cli/arguments.h"
 #include "cli/command.h"
 #include "cli/commands.h"
@@ -21,6 +20,8 @@
 #include "cli/ingest_options.h"
 #include "cli/progress.h"
 #include "cli/terminal.h"
+#include "cli/version_text.h"
+#include "cli/what_is_here.h"
 #include "findings/findings.h"
 #include "import/importer.h"
 #include "inputs/size_estimate.h"
@@ -332,14 +333,19 @@ int RunIngest(std::span<const std::string> arguments) {
   IngestOptions options;
   Describe(app, options);
   if (const std::optional<int> code = app.Parse(arguments)) return *code;
+  if (options.version) {
+    std::puts(VersionText(options.verbose).c_str());
+    return kExitDone;
+  }
   if (options.inputs.empty()) {
     const char* trace = std::getenv("TORCH_TRACE");
     if (!options.latest || trace == nullptr || *trace == '\0') {
-      std::fputs(
-          "tlparse: no input; give a log, a directory of logs, or - for standard input (see "
-          "'tlparse --help')\n",
-          stderr);
-      return kExitUsage;
+      const std::string here = WhatIsHere();
+      return ReportError(
+          {ErrorCode::kUsage,
+           "no input; " + (here.empty() ? "give a log, a directory of logs, or - for standard "
+                                          "input (see 'tlparse --help')"
+                                        : here)});
     }
     options.inputs.emplace_back(trace);
   }

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "base/version.h"
 #include "cli/command.h"
 #include "cli/commands.h"
 
@@ -51,7 +50,8 @@ void Describe(Arguments& app, IngestOptions& options) {
            "then serve the report over HTTP on this machine (see 'tlparse serve')");
   app.Add("--port", options.port, "port of --serve");
   app.Flag("--no-browser", options.no_browser, "open no browser (the default)");
-  app.SetVersion("-V,--version", std::string("tlparse ") + kVersion);
+  app.Flag("-V,--version", options.version,
+           "print the version; with --verbose also those of the schema and of the libraries");
   std::string commands = "Subcommands, each with --help and --json:\n";
   for (const Command& command : Commands()) {
     commands +=

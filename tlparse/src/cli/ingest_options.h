@@ -25,6 +25,7 @@ struct IngestOptions {
   bool browser = false;
   bool no_browser = false;
   bool verbose = false;
+  bool version = false;
   bool plain_text = false;
   bool with_profile = false;
   bool export_report = false;

@@ -1,4 +1,5 @@
 #include <fcntl.h>
+#include <sys/stat.h>
 
 #include <csignal>
 #include <cstdio>
@@ -8,15 +9,35 @@
 #include <vector>
 
 #include "cli/command.h"
+#include "cli/nearest.h"
 #include "cli/terminal.h"
 
 namespace {
 
+// The command that is meant by a first word that is no path; empty: none.
+std::string MistypedCommand(const std::string& word) {
+  struct stat status {};
+  if (word.starts_with('-') || stat(word.c_str(), &status) == 0) return {};
+  std::vector<std::string> names;
+  for (const tlparse::Command& command : tlparse::Commands()) names.emplace_back(command.name);
+  return tlparse::Nearest(word, names);
+}
+
 int Run(const std::vector<std::string>& arguments) {
   if (!arguments.empty()) {
+    if (arguments.front() == "__complete")
+      return tlparse::RunComplete(std::span(arguments).subspan(1));
     for (const tlparse::Command& command : tlparse::Commands()) {
       if (arguments.front() == command.name) return command.run(std::span(arguments).subspan(1));
     }
+  }
+  if (!arguments.empty()) {
+    if (const std::string meant = MistypedCommand(arguments.front()); !meant.empty())
+      return tlparse::ReportError(
+          {tlparse::ErrorCode::kUsage, "'" + arguments.front() +
+                                           "' is neither a command nor a file; did you mean "
+                                           "'tlparse " +
+                                           meant + "'?"});
   }
   return tlparse::RunIngest(arguments);
 }
