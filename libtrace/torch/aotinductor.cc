@@ -166,7 +166,7 @@ void RecordingFailure(Compile& compile, FunctionRef<void()> body) {
   }
 }
 
-CacheKey KeyOf(const AotiRequest& request, const AotiOptions& options) {
+CacheKey KeyOfPackage(const AotiRequest& request, const AotiOptions& options) {
   CacheKeyBuilder builder("ai");
   builder.Add("name", options.name).Add("model_name", options.model_name);
   builder.AddContent("source", std::to_string(request.source.size()) + " bytes", request.source);
@@ -175,9 +175,9 @@ CacheKey KeyOf(const AotiRequest& request, const AotiOptions& options) {
   return builder.Build();
 }
 
-std::shared_ptr<LoadedPackage> LoadNow(CompileCache& cache, const CacheKey& key,
-                                       const AotiOptions& options, FunctionRef<std::string()> build,
-                                       CallSite location) {
+std::shared_ptr<LoadedPackage> LoadPackageNow(CompileCache& cache, const CacheKey& key,
+                                              const AotiOptions& options,
+                                              FunctionRef<std::string()> build, CallSite location) {
   auto package = std::make_shared<LoadedPackage>();
   Compile compile(package->frame, {.function = options.name}, location);
   RecordingFailure(compile, [&] {
@@ -341,9 +341,9 @@ CachedAotiModel LoadOrBuildPackage(CompileCache& cache, const AotiRequest& reque
                                    LoadedModels* loaded, CallSite location) {
   const detail::ErrnoScope keeps_errno;
   const int64_t start_ns = NowNs();
-  const CacheKey key = KeyOf(request, options);
+  const CacheKey key = KeyOfPackage(request, options);
   const auto load_now = [&] {
-    std::shared_ptr<LoadedPackage> package = LoadNow(cache, key, options, build, location);
+    std::shared_ptr<LoadedPackage> package = LoadPackageNow(cache, key, options, build, location);
     const uint64_t size_bytes = package->file_size_bytes;
     return LoadedModels::Model{std::move(package), size_bytes};
   };

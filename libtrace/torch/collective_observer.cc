@@ -193,12 +193,12 @@ bool HasRoot(std::string_view op) {
 
 // The arguments of c10d's ops are the tensors (two lists: outputs, inputs), the group, then the
 // reduce op, the root or peer, and what is not logged.
-struct Arguments {
+struct CollectiveArguments {
   c10::intrusive_ptr<c10d::ProcessGroup> group;
   IssuedCollective collective;
   TensorList inputs, outputs;
 
-  Arguments(const char* op, c10::ArrayRef<const c10::IValue> values) {
+  CollectiveArguments(const char* op, c10::ArrayRef<const c10::IValue> values) {
     collective.op = op;
     std::vector<TensorList> lists;
     for (const c10::IValue& value : values) {
@@ -223,14 +223,14 @@ struct Arguments {
   }
 };
 
-std::unique_ptr<at::ObserverContext> OnStart(const at::RecordFunction& function) {
+std::unique_ptr<at::ObserverContext> OnCollectiveStart(const at::RecordFunction& function) {
   const std::string_view name = function.name();
   if (name.substr(0, 6) != "c10d::" || !IsEnabled()) return nullptr;
   const char* const op = OpName(name);
   if (op == nullptr) return nullptr;
   const detail::ErrnoScope keeps_errno;
   try {
-    const Arguments arguments(op, function.inputs());
+    const CollectiveArguments arguments(op, function.inputs());
     auto context = std::make_unique<IssueContext>();
     Observers& observers = TheObservers();
     const std::lock_guard lock(observers.mutex);
@@ -247,7 +247,7 @@ std::unique_ptr<at::ObserverContext> OnStart(const at::RecordFunction& function)
   }
 }
 
-void OnEnd(const at::RecordFunction& function, at::ObserverContext* context) {
+void OnCollectiveEnd(const at::RecordFunction& function, at::ObserverContext* context) {
   if (context == nullptr) return;
   const detail::ErrnoScope keeps_errno;
   const auto& issue = *static_cast<IssueContext*>(context);
@@ -275,7 +275,7 @@ CollectiveObserver::CollectiveObserver(c10::intrusive_ptr<c10d::ProcessGroup> gr
   const std::lock_guard lock(observers.mutex);
   observers.by_group.emplace(impl_->group.get(), impl_.get());
   if (callback != 0) return;
-  callback = at::addGlobalCallback(at::RecordFunctionCallback(OnStart, OnEnd)
+  callback = at::addGlobalCallback(at::RecordFunctionCallback(OnCollectiveStart, OnCollectiveEnd)
                                        .needsInputs(true)
                                        .needsOutputs(true)
                                        .scopes({at::RecordScope::FUNCTION}));

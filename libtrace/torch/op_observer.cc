@@ -88,7 +88,7 @@ namespace {
 
 // One op that runs on this thread. Frames are reused: watching allocates only when it goes deeper
 // than before.
-struct Frame {
+struct OpCall {
   int64_t start_ns = 0;
   std::shared_ptr<OpObserver::Impl> observer;  // of all threads; null = the op is not watched
   bool is_watched = false;
@@ -96,15 +96,15 @@ struct Frame {
   Tensors inputs;
 };
 
-// Ops that began and have not ended, innermost last. libtorch calls OnEnd for each OnStart, on the
+// Ops that began and have not ended, innermost last. libtorch calls OnOpEnd for each OnOpStart, on the
 // same thread.
-struct ThreadFrames {
-  std::vector<std::unique_ptr<Frame>> frames;
+struct ThreadOps {
+  std::vector<std::unique_ptr<OpCall>> frames;
   size_t depth = 0;
 };
 
 template <bool kIsGlobal>
-thread_local ThreadFrames thread_frames;
+thread_local ThreadOps thread_frames;
 
 // The observers that the callbacks report to; callbacks are plain function pointers. At most one
 // observer of each thread and one of all threads is active; a further one does nothing.
@@ -125,11 +125,11 @@ uint32_t global_handle_process_id = 0;
 
 // Returns no context: allocating one would cost more than everything else.
 template <bool kIsGlobal>
-std::unique_ptr<at::ObserverContext> OnStart(const at::RecordFunction& function) {
+std::unique_ptr<at::ObserverContext> OnOpStart(const at::RecordFunction& function) {
   const detail::ErrnoScope keeps_errno;
-  ThreadFrames& thread = thread_frames<kIsGlobal>;
-  if (thread.depth == thread.frames.size()) thread.frames.push_back(std::make_unique<Frame>());
-  Frame& frame = *thread.frames[thread.depth++];
+  ThreadOps& thread = thread_frames<kIsGlobal>;
+  if (thread.depth == thread.frames.size()) thread.frames.push_back(std::make_unique<OpCall>());
+  OpCall& frame = *thread.frames[thread.depth++];
   frame.is_watched = false;
   OpObserver::Impl* observer = thread_observer.get();
   if constexpr (kIsGlobal) {
@@ -153,12 +153,12 @@ std::unique_ptr<at::ObserverContext> OnStart(const at::RecordFunction& function)
 }
 
 template <bool kIsGlobal>
-void OnEnd(const at::RecordFunction& function, at::ObserverContext*) {
+void OnOpEnd(const at::RecordFunction& function, at::ObserverContext*) {
   const int64_t end_ns = detail::SteadyNs();
   const detail::ErrnoScope keeps_errno;
-  ThreadFrames& thread = thread_frames<kIsGlobal>;
+  ThreadOps& thread = thread_frames<kIsGlobal>;
   if (thread.depth == 0) return;
-  Frame& frame = *thread.frames[--thread.depth];
+  OpCall& frame = *thread.frames[--thread.depth];
   const std::shared_ptr<OpObserver::Impl> global = kIsGlobal ? std::move(frame.observer) : nullptr;
   if (!frame.is_watched) return;
   if (frame.is_launching) detail::PopCudaLaunch();
@@ -172,7 +172,7 @@ void OnEnd(const at::RecordFunction& function, at::ObserverContext*) {
 
 template <bool kIsGlobal>
 at::RecordFunctionCallback MakeCallback() {
-  return at::RecordFunctionCallback(OnStart<kIsGlobal>, OnEnd<kIsGlobal>)
+  return at::RecordFunctionCallback(OnOpStart<kIsGlobal>, OnOpEnd<kIsGlobal>)
       .needsInputs(true)
       .needsOutputs(true)
       .scopes({at::RecordScope::FUNCTION});

@@ -12,7 +12,7 @@
 namespace libtrace {
 namespace {
 
-constexpr uint64_t kMaxCodeSize = uint64_t{64} << 20;
+constexpr uint64_t kMaxRecordSize = uint64_t{64} << 20;
 
 // Under the names that PyTorch gives it while it compiles a package: the wrapper calls the kernels
 // of the other file; packages of 2.6 hold one file.
@@ -36,7 +36,7 @@ FusedOps EmitPackageCode(const Package& package, const std::string& path, const 
     const bool is_code = name.ends_with(".cpp"),
                is_list = name.ends_with("kernel_information.json");
     if (folder == std::string_view::npos || (!is_code && !is_list)) continue;
-    const auto text = zip.Read(member, kMaxCodeSize);
+    const auto text = zip.Read(member, kMaxRecordSize);
     if (!text) continue;
     std::string_view in_model = name.substr(folder + kFolder.size());
     in_model = in_model.substr(0, in_model.find('/'));

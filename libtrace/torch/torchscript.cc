@@ -280,7 +280,7 @@ c10::IValue TorchScriptModel::Run(std::vector<c10::IValue> inputs, CallSite loca
 
 namespace {
 
-CacheKey KeyOf(const ModelRequest& request) {
+CacheKey KeyOfModel(const ModelRequest& request) {
   CacheKeyBuilder builder("ts");
   builder.Add("name", request.name);
   builder.AddContent("source", std::to_string(request.source.size()) + " bytes", request.source);
@@ -327,8 +327,8 @@ torch::jit::Module LoadArchive(const CacheEntry& entry) {
   return torch::jit::load(archive);
 }
 
-LoadedModule LoadNow(CompileCache& cache, const CacheKey& key,
-                     FunctionRef<torch::jit::Module()> build, CallSite location) {
+LoadedModule LoadModuleNow(CompileCache& cache, const CacheKey& key,
+                           FunctionRef<torch::jit::Module()> build, CallSite location) {
   std::optional<torch::jit::Module> module;
   const auto compile = [&] {
     module = build();
@@ -362,9 +362,9 @@ CachedModel LoadOrBuild(CompileCache& cache, const ModelRequest& request,
   ModelLoad load{.model = request.name, .kind = "torchscript"};
   load.memory_before_bytes = ResidentBytes();
   load.device_peak_before_bytes = DevicePeakBytes();
-  const CacheKey key = KeyOf(request);
+  const CacheKey key = KeyOfModel(request);
   const auto load_now = [&] {
-    auto made = std::make_shared<LoadedModule>(LoadNow(cache, key, build, location));
+    auto made = std::make_shared<LoadedModule>(LoadModuleNow(cache, key, build, location));
     // What was frozen into the graph is no weight.
     return LoadedModels::Model{
         made, std::max(SizeOfWeights(WeightsOf(made->module)), made->archive_size_bytes)};

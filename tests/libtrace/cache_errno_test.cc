@@ -19,20 +19,20 @@ using testing::MemoryTrace;
 using testing::Output;
 using testing::TemporaryDirectory;
 
-bool Holds(std::string_view) { return true; }
+bool AnyGuard(std::string_view) { return true; }
 
 void CheckLookups(CompileCache& cache) {
   const CacheKey key = KeyOf("x"), other = KeyOf("y"), third = KeyOf("z");
   const auto compile = [] { return Output(std::string(100, 'c'), "n == 1"); };
   const BypassReason reason{.reason = "a host callback"};
-  for (int i = 0; i < 2; ++i) KEEPS_ERRNO(cache.GetOrCompile(key, Holds, compile));
+  for (int i = 0; i < 2; ++i) KEEPS_ERRNO(cache.GetOrCompile(key, AnyGuard, compile));
   std::optional<CompileCache::Lookup> lookup;
-  KEEPS_ERRNO(lookup.emplace(cache.Find(other, Holds)));
+  KEEPS_ERRNO(lookup.emplace(cache.Find(other, AnyGuard)));
   CacheEntry entry{.artifact = "code"};
   KEEPS_ERRNO(static_cast<void>(lookup->Finish(entry)));
   KEEPS_ERRNO(lookup.reset());
-  KEEPS_ERRNO(lookup.emplace(cache.Find(third, Holds)); lookup.reset());
-  lookup.emplace(cache.Find(third, Holds));
+  KEEPS_ERRNO(lookup.emplace(cache.Find(third, AnyGuard)); lookup.reset());
+  lookup.emplace(cache.Find(third, AnyGuard));
   KEEPS_ERRNO(lookup->FinishBypassed(reason));
   KEEPS_ERRNO(static_cast<void>(cache.Bypass(reason)));
   KEEPS_ERRNO(static_cast<void>(cache.StatusOfBypass(reason)));
@@ -64,7 +64,7 @@ TEST_CASE("errno survives every function of the caches", "[errno]") {
       KEEPS_ERRNO(compiler.Compile(graph, false, [] { return Output("graph"); }));
       return Output("outer");
     };
-    for (int i = 0; i < 2; ++i) KEEPS_ERRNO(layered->GetOrCompile(model, Holds, compile));
+    for (int i = 0; i < 2; ++i) KEEPS_ERRNO(layered->GetOrCompile(model, AnyGuard, compile));
     KEEPS_ERRNO(layered.reset());
   }
 }

@@ -103,21 +103,33 @@ class Unity(unittest.TestCase):
             if found:
                 yield "%s(%s)" % (found.group(1), ", ".join(self.parameters(found.group(2))))
 
-    def test_an_alias_is_of_one_type_in_a_stage(self):
-        types = {}
+    @staticmethod
+    def sources():
+        """The sources that a unity build may put together: (stage or component of the library, path as told)."""
         for path in below(SOURCES, ".cc"):
             name = os.path.relpath(path, SOURCES)
-            for alias, type_of in [] if name.endswith("_main.cc") else self.ALIAS.findall(read(path)):
-                types.setdefault((name.split(os.sep)[0], alias), {}).setdefault(" ".join(type_of.split()), set()).add(name)
+            if not name.endswith("_main.cc"):
+                yield name.split(os.sep)[0], name, path
+        library = os.path.join(ROOT, "libtrace")
+        for path in below(library, ".cc"):
+            name = os.path.relpath(path, ROOT)
+            component = name.split(os.sep)[1]
+            if component != "examples":
+                yield "libtrace " + ("cache" if "core/cache/" in name.replace(os.sep, "/") else component), name, path
+
+    def test_an_alias_is_of_one_type_in_a_stage(self):
+        types = {}
+        for stage, name, path in self.sources():
+            for alias, type_of in self.ALIAS.findall(read(path)):
+                types.setdefault((stage, alias), {}).setdefault(" ".join(type_of.split()), set()).add(name)
         self.assertGreater(len(types), 10)
         self.assertEqual({}, {"%s: %s" % key: sorted(map(sorted, of_alias.values())) for key, of_alias in types.items() if len(of_alias) > 1})
 
     def test_sources_of_a_stage_define_each_name_once(self):
         places, found = {}, 0
-        for path in below(SOURCES, ".cc"):
-            name = os.path.relpath(path, SOURCES)
-            for defined in [] if name.endswith("_main.cc") else self.names(read(path)):
-                places.setdefault((name.split(os.sep)[0], defined), set()).add(name)
+        for stage, name, path in self.sources():
+            for defined in self.names(read(path)):
+                places.setdefault((stage, defined), set()).add(name)
                 found += 1
         self.assertGreater(found, 1000)
         self.assertEqual({}, {"%s: %s" % key: sorted(paths) for key, paths in places.items() if len(paths) > 1})
@@ -144,7 +156,7 @@ class Unity(unittest.TestCase):
 
     @staticmethod
     def precedes(header, stage):
-        return STAGES.index(header.split(os.sep)[0]) <= STAGES.index(stage)
+        return stage in STAGES and STAGES.index(header.split(os.sep)[0]) <= STAGES.index(stage)
 
     def names_of_header(self, text):
         """The types and constants that a header puts into the namespace of all."""

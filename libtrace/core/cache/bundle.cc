@@ -7,8 +7,8 @@ namespace libtrace::detail {
 namespace {
 
 constexpr std::string_view kMagic = "libtrace cache bundle 2\n";
-constexpr size_t kHashSize = 64;
-constexpr size_t kTitleSize = kMagic.size() + kHashSize + 1;
+constexpr size_t kBundleHashSize = 64;
+constexpr size_t kTitleSize = kMagic.size() + kBundleHashSize + 1;
 constexpr uint64_t kMaxIndexBytes = uint64_t{4} << 30;
 
 bool Append(BundleBytes bytes, uint64_t offset, uint64_t size_bytes, std::string& out) {
@@ -54,7 +54,7 @@ Status ReadBundleIndex(BundleBytes bytes, std::vector<BundleEntry>& entries,
     return true;
   });
   if (!status.ok()) return status;
-  if (Hex(digest.Finish()) != title.substr(kMagic.size(), kHashSize))
+  if (Hex(digest.Finish()) != title.substr(kMagic.size(), kBundleHashSize))
     return Status::Error("cache bundle is damaged: wrong checksum");
   std::string size, index;
   const Status wrong_size = Status::Error("cache bundle is damaged: wrong size");

@@ -34,7 +34,7 @@ constexpr std::string_view kHeadSuffix = ".head";
 constexpr std::string_view kClaimName = ".claim";
 // How long after a compile others take its claim for done rather than free.
 constexpr std::chrono::seconds kFinishedFor{10};
-constexpr char kCompiling = 'c', kFinished = 'f';
+constexpr char kCompilingByte = 'c', kFinishedByte = 'f';
 
 struct FoundFile {
   fs::path path;
@@ -208,7 +208,7 @@ class FileClaim : public CacheClaim {
   }
   void Finish() noexcept override {
     const detail::ErrnoScope keeps_errno;
-    [[maybe_unused]] const ssize_t written = pwrite(fd_, &kFinished, 1, 0);
+    [[maybe_unused]] const ssize_t written = pwrite(fd_, &kFinishedByte, 1, 0);
   }
 
  private:
@@ -219,7 +219,7 @@ class FileClaim : public CacheClaim {
 bool HasJustFinished(int fd) {
   char state = 0;
   struct stat info {};
-  if (pread(fd, &state, 1, 0) != 1 || state != kFinished || fstat(fd, &info) != 0) return false;
+  if (pread(fd, &state, 1, 0) != 1 || state != kFinishedByte || fstat(fd, &info) != 0) return false;
   const auto age = std::chrono::system_clock::now() -
                    std::chrono::system_clock::from_time_t(info.st_mtim.tv_sec);
   return age < kFinishedFor;
@@ -347,7 +347,7 @@ ClaimState LocalStore::Claim(std::string_view key, std::unique_ptr<CacheClaim>& 
     state = errno == EWOULDBLOCK ? ClaimState::kHeld : ClaimState::kUnavailable;
   } else if (HasJustFinished(fd)) {
     state = ClaimState::kFinished;
-  } else if (pwrite(fd, &kCompiling, 1, 0) != 1) {
+  } else if (pwrite(fd, &kCompilingByte, 1, 0) != 1) {
     state = ClaimState::kUnavailable;
   }
   if (state == ClaimState::kGranted) {

@@ -29,8 +29,8 @@ using Clock = std::chrono::steady_clock;
 using Words = std::vector<std::string_view>;
 
 constexpr std::chrono::milliseconds kFirstBreak{100};
-constexpr std::string_view kCompiling = "compiling:", kFinished = "finished:";
-constexpr std::chrono::milliseconds kFinishedFor{10'000};
+constexpr std::string_view kCompilingPrefix = "compiling:", kFinishedPrefix = "finished:";
+constexpr std::chrono::milliseconds kFinishedMarkLives{10'000};
 
 // One connection, and what happens when it breaks. Thread-safe: one command at a time.
 class RedisLink {
@@ -134,8 +134,8 @@ class RedisClaim : public CacheClaim {
     if (thread_.joinable()) thread_.join();
     RespReply reply;
     if (is_finished_) {
-      (void)link_->Ask({"SET", name_, std::string(kFinished) + token_, "PX",
-                        std::to_string(kFinishedFor.count())},
+      (void)link_->Ask({"SET", name_, std::string(kFinishedPrefix) + token_, "PX",
+                        std::to_string(kFinishedMarkLives.count())},
                        "+", reply);
     } else {
       (void)link_->Ask({"DEL", name_}, ":", reply);
@@ -146,7 +146,7 @@ class RedisClaim : public CacheClaim {
  private:
   void Renew() {
     const std::string lease = std::to_string(link_->options().claim_lease.count());
-    const std::string value = std::string(kCompiling) + token_;
+    const std::string value = std::string(kCompilingPrefix) + token_;
     std::unique_lock lock(mutex_);
     while (
         !is_changed_.wait_for(lock, link_->options().claim_lease / 3, [&] { return is_done_; })) {
@@ -259,7 +259,7 @@ class RedisStore : public CacheStore {
     const detail::ErrnoScope keeps_errno;
     const std::string name = NameOf(key) + ":claim";
     const std::string token = NewToken();
-    const std::string value = std::string(kCompiling) + token;
+    const std::string value = std::string(kCompilingPrefix) + token;
     RespReply reply;
     const Status status = link_->Ask(
         {"SET", name, value, "NX", "PX", std::to_string(link_->options().claim_lease.count())},
@@ -267,7 +267,7 @@ class RedisStore : public CacheStore {
     if (!status.ok()) return ClaimState::kUnavailable;
     if (reply.type == '_') {
       if (!link_->Ask({"GET", name}, "$_", reply).ok()) return ClaimState::kUnavailable;
-      if (reply.text.starts_with(kFinished)) return ClaimState::kFinished;
+      if (reply.text.starts_with(kFinishedPrefix)) return ClaimState::kFinished;
       // Ours after all: the command was sent again on a new connection.
       if (reply.text != value) return ClaimState::kHeld;
     }

@@ -33,7 +33,7 @@ constexpr size_t kMaxLineBytes = 64 << 10;
 // A command whose bytes keep coming may take this many times the timeout.
 constexpr int kMaxTimeouts = 100;
 
-Status Failed(std::string_view what, int error) {
+Status ConnectionFailed(std::string_view what, int error) {
   return Status::Error(std::string(what).append(": ").append(std::strerror(error)));
 }
 
@@ -70,7 +70,7 @@ Status RespConnection::Wait(short events) {
     const int count = poll(&wanted, 1, static_cast<int>(std::max<int64_t>(left.count(), 0)));
     if (count > 0) return {};
     if (count == 0) return Status::Error("Redis does not answer: timeout");
-    if (errno != EINTR) return Failed("Redis does not answer", errno);
+    if (errno != EINTR) return ConnectionFailed("Redis does not answer", errno);
   }
 }
 
@@ -84,7 +84,7 @@ Status RespConnection::ConnectUnix(const std::string& path) {
   if (fd_ >= 0 && connect(fd_, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0)
     return {};
   const int error = errno;  // before the text is made, which may change it
-  return Failed("cannot connect to Redis at " + path, error);
+  return ConnectionFailed("cannot connect to Redis at " + path, error);
 }
 
 Status RespConnection::ConnectTcp(const std::string& host, int port) {
@@ -111,7 +111,8 @@ Status RespConnection::ConnectTcp(const std::string& host, int port) {
       return {};
     }
   }
-  return Failed("cannot connect to Redis at " + host + ":" + std::to_string(port), last_error);
+  return ConnectionFailed("cannot connect to Redis at " + host + ":" + std::to_string(port),
+                          last_error);
 }
 
 // After a call of TLS that gave `result`: waits for what it needs, or fails.
@@ -211,7 +212,7 @@ Status RespConnection::Send(std::string_view bytes) {
       } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
         status = Wait(POLLOUT);
       } else if (errno != EINTR) {
-        status = Failed("cannot write to Redis", errno);
+        status = ConnectionFailed("cannot write to Redis", errno);
       }
     }
     if (!status.ok()) return status;
@@ -238,7 +239,7 @@ Status RespConnection::Fill() {
       if (errno == EAGAIN || errno == EWOULDBLOCK) {
         status = Wait(POLLIN);
       } else if (errno != EINTR) {
-        status = Failed("cannot read from Redis", errno);
+        status = ConnectionFailed("cannot read from Redis", errno);
       }
     }
     if (!status.ok()) return status;

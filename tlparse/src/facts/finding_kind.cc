@@ -6,41 +6,6 @@
 namespace tlparse {
 namespace {
 
-// In the order of FindingKind.
-constexpr std::string_view kFindingKinds[] = {
-    "compile_failed",
-    "crashed",
-    "stopped_first",
-    "stuck",
-    "missing_rank",
-    "runs_eagerly",
-    "late_rank",
-    "several_jobs",
-    "config_divergence",
-    "input_divergence",
-    "graph_divergence",
-    "graph_break_divergence",
-    "code_divergence",
-    "collective_divergence",
-    "collective_not_reached",
-    "execution_divergence",
-    "extra_compile",
-    "missing_compile",
-    "cold_cache",
-    "cache_bypassed",
-    "remote_cache_error",
-    "one_key_two_codes",
-    "recompile_limit",
-    "recompiles",
-    "graph_break",
-    "slow_rank",
-    "straggler",
-    "restarted",
-    "launch_differs",
-    "import_errors",
-};
-static_assert(std::size(kFindingKinds) == kFindingKindCount);
-
 // In the order of FindingSeverity.
 constexpr std::string_view kFindingSeverities[] = {"error", "warning", "note"};
 

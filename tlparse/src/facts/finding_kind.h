@@ -3,46 +3,16 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <optional>
 #include <string_view>
 
+#include "enums/finding_kind.h"
+
 namespace tlparse {
 
-// In JSON by name; schemas/json/answers/findings.schema.json has the list with a line on each.
-enum class FindingKind : std::uint8_t {
-  kCompileFailed,
-  kCrashed,
-  kStoppedFirst,
-  kStuck,
-  kMissingRank,
-  kRunsEagerly,
-  kLateRank,
-  kSeveralJobs,
-  kConfigDivergence,
-  kInputDivergence,
-  kGraphDivergence,
-  kGraphBreakDivergence,
-  kCodeDivergence,
-  kCollectiveDivergence,
-  kCollectiveNotReached,
-  kExecutionDivergence,
-  kExtraCompile,
-  kMissingCompile,
-  kColdCache,
-  kCacheBypassed,
-  kRemoteCacheError,
-  kOneKeyTwoCodes,
-  kRecompileLimit,
-  kRecompiles,
-  kGraphBreak,
-  kSlowRank,
-  kStraggler,
-  kRestarted,
-  kLaunchDiffers,
-  kImportErrors,
-};
-inline constexpr std::size_t kFindingKindCount =
-    static_cast<std::size_t>(FindingKind::kImportErrors) + 1;
+// FindingKind (enums/finding_kind.h) has a value for each page of docs/playbooks, kColdCache for cold_cache.md.
+inline constexpr std::size_t kFindingKindCount = std::size(kFindingKinds);
 std::string_view Name(FindingKind kind);  // "compile_failed"
 std::optional<FindingKind> FindingKindOf(std::string_view name);
 
