@@ -1,6 +1,7 @@
 #include "facts/cache/cause.h"
 
 #include "facts/cache/component_index.h"
+#include "facts/text/shorten.h"
 #include "tests/catch2.h"
 
 namespace tlparse {

@@ -18,7 +18,6 @@ import unittest
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 SOURCES = os.path.join(ROOT, "tlparse", "src")
 SQL = os.path.join(ROOT, "schemas", "sql")
-STAGES = ["base", "log", "store", "artifacts", "inputs", "model", "import", "facts", "findings", "answers", "report", "fleet", "runner", "cli"]
 GENERATED = {"rows": "store", "enums": "base", "queries": "store"}  # folders of the build tree, by the first stage that may use them
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"/]+)/', re.MULTILINE)
 INCLUDED = re.compile(r'^#include [<"]([^>"]+)[>"]', re.MULTILINE)
@@ -28,6 +27,14 @@ COMPILER = None
 def read(path):
     with open(path, encoding="utf-8") as file:
         return file.read()
+
+
+def drawn(folder):
+    """The order of a folder's folders, as CONTRIBUTING.md draws it."""
+    return re.search(r"(?m)^%s: (.*)$" % re.escape(folder), read(os.path.join(ROOT, "CONTRIBUTING.md"))).group(1).split(" ← ")
+
+
+STAGES = drawn("tlparse/src")
 
 
 def below(folder, *endings):
@@ -93,6 +100,18 @@ class Stages(unittest.TestCase):
                 included = GENERATED.get(included, included)
                 if included not in STAGES or STAGES.index(included) > stage:
                     wrong.append("%s includes %s/" % (name, included))
+        self.assertEqual([], wrong)
+
+    def test_a_floor_of_facts_includes_those_below_it(self):
+        floors = drawn("facts")
+        facts = os.path.join(SOURCES, "facts")
+        self.assertEqual(sorted(floors), sorted(name for name in os.listdir(facts) if os.path.isdir(os.path.join(facts, name))))
+        wrong = []
+        for path in below(facts, ".h", ".cc"):
+            floor = os.path.relpath(path, facts).split(os.sep)[0]
+            for included in re.findall(r'#include "facts/(\w+)/', read(path)):
+                if floor in floors and floors.index(included) > floors.index(floor):
+                    wrong.append("%s includes facts/%s/" % (os.path.relpath(path, SOURCES), included))
         self.assertEqual([], wrong)
 
     def test_headers_are_included_once(self):

@@ -11,6 +11,7 @@
 #include "cli/rank_output.h"
 #include "cli/terminal.h"
 #include "facts/cache/cause.h"
+#include "facts/text/shorten.h"
 
 namespace tlparse {
 namespace {

@@ -11,6 +11,7 @@
 #include "cli/commands.h"
 #include "cli/cost_output.h"
 #include "cli/rank_output.h"
+#include "facts/text/shorten.h"
 
 namespace tlparse {
 namespace {

@@ -6,6 +6,7 @@
 #include <cstdio>
 
 #include "cli/rank_output.h"
+#include "facts/text/shorten.h"
 
 namespace tlparse {
 namespace {

@@ -6,6 +6,7 @@
 
 #include "cli/rank_output.h"
 #include "cli/terminal.h"
+#include "facts/text/shorten.h"
 
 namespace tlparse {
 namespace {

@@ -10,6 +10,7 @@
 #include "cli/diff_output.h"
 #include "cli/rank_output.h"
 #include "cli/terminal.h"
+#include "facts/text/shorten.h"
 
 namespace tlparse {
 namespace {

@@ -7,6 +7,7 @@
 
 #include "facts/cache/cause.h"
 #include "facts/text/guard_text.h"
+#include "facts/text/shorten.h"
 #include "findings/context.h"
 
 namespace tlparse {

@@ -8,6 +8,7 @@
 
 #include "facts/cache/cause.h"
 #include "facts/compiles/advice.h"
+#include "facts/text/shorten.h"
 #include "findings/context.h"
 
 namespace tlparse {

@@ -8,6 +8,7 @@
 #include "facts/cache/cause.h"
 #include "facts/compiles/advice.h"
 #include "facts/contents/graph_difference.h"
+#include "facts/text/shorten.h"
 #include "findings/divergences.h"
 #include "findings/graph_breaks.h"
 

@@ -14,6 +14,7 @@
 #include "facts/cache/cause.h"
 #include "facts/compiles/advice.h"
 #include "facts/compiles/exceptions.h"
+#include "facts/text/shorten.h"
 #include "findings/context.h"
 
 namespace tlparse {

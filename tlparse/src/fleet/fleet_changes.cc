@@ -4,6 +4,7 @@
 
 #include <map>
 
+#include "facts/text/shorten.h"
 #include "fleet/sql_quote.h"
 
 namespace tlparse {

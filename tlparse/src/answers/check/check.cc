@@ -8,6 +8,7 @@
 
 #include "facts/job/read_transaction.h"
 #include "facts/ranks/ranks.h"
+#include "facts/text/shorten.h"
 #include "findings/context.h"
 
 namespace tlparse {

@@ -14,6 +14,7 @@
 #include "facts/contents/input_difference.h"
 #include "facts/job/majority.h"
 #include "facts/job/read_transaction.h"
+#include "facts/text/shorten.h"
 
 namespace tlparse {
 namespace {

@@ -12,6 +12,7 @@
 #include "facts/cache/cause.h"
 #include "facts/compiles/recompile_reasons.h"
 #include "facts/compiles/recompile_texts.h"
+#include "facts/text/shorten.h"
 
 namespace tlparse {
 

@@ -8,6 +8,7 @@
 
 #include "base/ascii.h"
 #include "facts/cache/component_index.h"
+#include "facts/text/shorten.h"
 #include "facts/text/text_diff.h"
 #include "log/pytorch_names.h"
 #include "store/hash128.h"
@@ -223,20 +224,6 @@ std::string CauseText(CauseKind kind, const std::vector<ComponentDifference>& di
 
 }  // namespace
 
-std::string DigitsAsZero(std::string_view text) {
-  std::string result;
-  for (std::size_t at = 0; at < text.size();) {
-    const auto kept_end =
-        std::find_if(text.begin() + static_cast<std::ptrdiff_t>(at), text.end(), IsDigit);
-    const auto end = static_cast<std::size_t>(kept_end - text.begin());
-    result += text.substr(at, end - at);
-    at = end;
-    if (at < text.size()) result += '0';
-    while (at < text.size() && IsDigit(text[at])) ++at;
-  }
-  return result;
-}
-
 std::string GradientChange(const Cause& cause) {
   for (const std::vector<ComponentDifference>& all : {cause.differences, cause.explained}) {
     for (const ComponentDifference& one : all) {
@@ -250,17 +237,6 @@ std::string_view Name(CauseKind kind) { return kCauseKinds[static_cast<std::size
 std::string_view Title(CauseKind kind) { return kCauseKinds[static_cast<std::size_t>(kind)].title; }
 bool IsNote(CauseKind kind) { return kind >= CauseKind::kDevice; }
 bool IsExpected(CauseKind kind) { return IsNote(kind) || kind == CauseKind::kProcessGroup; }
-
-std::string Shorten(std::string_view value, std::size_t size) {
-  std::string text;
-  for (std::size_t i = 0; i < value.size(); ++i) {
-    const char c = value[i] == '\n' || value[i] == '\t' || value[i] == '\r' ? ' ' : value[i];
-    if (c == ' ' && (text.empty() || text.back() == ' ')) continue;
-    if (text.size() >= size && (static_cast<unsigned char>(c) & 0xC0U) != 0x80U) return text + "…";
-    text += c;
-  }
-  return text;
-}
 
 std::string DescribeChange(const ComponentDifference& difference) {
   if (!difference.a_value)

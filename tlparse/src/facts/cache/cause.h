@@ -79,10 +79,4 @@ std::string DescribeChange(const ComponentDifference& difference);
 // only one side has.
 ComponentDifference DescribeConfigChange(std::string_view a, std::string_view b);
 
-// Every number made 0: texts that differ in sizes or constants only have equal forms.
-std::string DigitsAsZero(std::string_view text);
-
-// A value on one line, at most `size` characters (UTF-8 kept whole), "…" at the end if cut.
-std::string Shorten(std::string_view value, std::size_t size);
-
 }  // namespace tlparse

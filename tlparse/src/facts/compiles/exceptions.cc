@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "facts/cache/cause.h"
 #include "facts/text/message_lines.h"
+#include "facts/text/shorten.h"
 
 namespace tlparse {
 

@@ -7,9 +7,9 @@
 #include <set>
 #include <utility>
 
-#include "facts/cache/cause.h"
 #include "facts/compiles/advice.h"
 #include "facts/text/guard_text.h"
+#include "facts/text/shorten.h"
 
 namespace tlparse {
 namespace {

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "artifacts/common/text/device_text.h"
+#include "facts/text/shorten.h"
 
 namespace tlparse {
 namespace {

@@ -9,6 +9,7 @@
 #include "facts/compiles/exceptions.h"
 #include "facts/contents/code_difference.h"
 #include "facts/contents/graph_difference.h"
+#include "facts/text/shorten.h"
 #include "facts/text/text_diff.h"
 #include "queries/facts/ranks/rank_facts.h"
 

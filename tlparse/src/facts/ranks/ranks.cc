@@ -15,7 +15,7 @@
 #include "facts/ranks/rank_notes.h"
 #include "facts/ranks/rank_options.h"
 #include "facts/ranks/rank_votes.h"
-#include "store/hash128.h"
+#include "facts/text/shorten.h"
 
 namespace tlparse {
 namespace {
