@@ -119,6 +119,24 @@ test('search finds compiles, kernels and artifacts, from the keyboard', async ()
   assert.deepEqual(problems, []);
 });
 
+test('served, search finds text in graphs, code and guards, and leads to the line', async () => {
+  const server = await serve(reportOf('diverge_order'));
+  after(server.stop);
+  const { page, problems } = await openPage(browser, server.url);
+  await visit(page, server.url, '#/search?q=all_gather_into');
+  await page.locator('.found-line').first().waitFor();
+  await page.screenshot({ path: path.join(screenshots, 'search-texts.png') });
+  assert.deepEqual(await violationsOf(page), []);
+  assert.deepEqual([...new Set(await page.locator('.text-hits mark').allInnerTexts())], ['all_gather_into']);
+  assert.match(await page.locator('main').innerText(), /the same in ranks 0–1, 3/);
+  await page.getByRole('searchbox', { name: /Search compiles/ }).fill('guard:relu');
+  await page.waitForFunction(() => document.querySelectorAll('.text-hits mark').length > 0 && [...document.querySelectorAll('.text-hits .tag')].every((tag) => tag.textContent === 'guard'));
+  await page.locator('.found-line').first().click();
+  await settle(page);
+  assert.match((await page.locator('.picked').innerText()).toLowerCase(), /relu/);
+  assert.deepEqual(problems, []);
+});
+
 test('metrics: times of day are times of day, durations are durations', async () => {
   const { page } = await openPage(browser, 'file:');
   await visit(page, pageUrl(reportOf('tlparse_meta')), '#/compile/1?view=metrics');

@@ -92,6 +92,29 @@ test('SQL: a query is answered as its schema says', async () => {
   assert.equal((await query('PRAGMA table_info(compile)')).status, 200);
 });
 
+test('search: the texts and lines are those that a query over all payloads finds', async () => {
+  const Ajv = require('ajv').default;
+  const validate = new Ajv({ strict: false }).compile(JSON.parse(readFileSync(path.join(source, 'schemas/json/viewer/search_answer.schema.json'), 'utf8')));
+  for (const text of ['aten.mm', 'all_reduce', 'RELU', 'd_fcol.py:24', 'nothing of this']) {
+    const answer = JSON.parse((await request(`/api/search?text=${encodeURIComponent(text)}`)).text);
+    assert.ok(validate(answer), JSON.stringify(validate.errors));
+    assert.ok(answer.is_complete);
+    const content = answer.is_case_sensitive ? 'p.content' : 'lower(p.content)';
+    const { rows } = JSON.parse((await query(`SELECT min(r.id), group_concat(DISTINCT r.rank), p.content FROM payload p JOIN record r ON r.payload_id = p.id WHERE instr(${content}, '${text}') > 0 AND r.kind <> 'chromium_event' GROUP BY p.id ORDER BY min(r.id)`)).text);
+    assert.equal(answer.is_case_sensitive, text === 'RELU');
+    assert.deepEqual(answer.texts.map((one) => one.record_id).sort((a, b) => a - b), rows.map(([id]) => id), text);
+    for (const one of answer.texts) {
+      const [, ranks, whole] = rows.find(([id]) => id === one.record_id);
+      const lines = whole.split('\n').flatMap((line, i) => ((answer.is_case_sensitive ? line : line.toLowerCase()).includes(text) ? [i + 1] : []));
+      assert.equal(one.line_count, lines.length, text);
+      assert.deepEqual(one.lines.map(({ line }) => line), lines.slice(0, 5), text);
+      assert.deepEqual(one.ranks, (ranks ?? '').split(',').filter(Boolean).map(Number).sort((a, b) => a - b), text);
+    }
+  }
+  assert.ok(JSON.parse((await request('/api/search?text=mul&kind=guard')).text).texts.every(({ kind }) => kind === 'guard'));
+  for (const bad of ['text=a', '', 'text=mul&kind=none']) assert.equal((await request(`/api/search?${bad}`)).status, 400, bad);
+});
+
 test('SQL: everything that is no query is refused, and says why', async () => {
   const refused = ['DELETE FROM compile', 'DROP TABLE run', 'INSERT INTO run VALUES (9, 1, 1, 1)', "ATTACH '/tmp/x.db' AS x", 'PRAGMA query_only = 0', 'PRAGMA writable_schema = 1', "SELECT load_extension('x')", 'VACUUM', "VACUUM INTO '/tmp/stolen.db'", 'CREATE TEMP TABLE t (a)', 'BEGIN', 'SELECT 1; SELECT 2', 'SELEC', '', ' ; ', 'SELECT * FROM nothing'];
   for (const sql of refused) {

@@ -20,6 +20,7 @@
 #include "report/viewer/data.h"
 #include "report/viewer/events.h"
 #include "report/viewer/export.h"
+#include "report/viewer/search.h"
 
 namespace tlparse {
 
@@ -199,6 +200,8 @@ class ViewerServer::Impl {
       Refuse(response, 405, "this server only reads");
     } else if (request.path == "/" || request.path == "/index.html") {
       Send(response, page_.html, "text/html; charset=utf-8");
+    } else if (request.path == "/api/search") {
+      Search(request, response);
     } else if (request.path == "/api/chromium_events.json") {
       Events(request, response);
     } else if (constexpr std::string_view kChunk = "/api/chunk/";
@@ -309,6 +312,14 @@ class ViewerServer::Impl {
       }
       return sink.write(piece->data(), piece->size());
     });
+  }
+
+  void Search(const httplib::Request& request, httplib::Response& response) {
+    if (IsReleased()) return Refuse(response, 503, kCompleting);
+    auto answer = SearchAnswer(path_, NumberOf(request, "run").value_or(latest_run_),
+                               request.get_param_value("text"), request.get_param_value("kind"));
+    if (!answer) return Refuse(response, StatusOf(answer.error().code), answer.error().message);
+    Send(response, std::move(*answer), kJson);
   }
 
   void Sql(const httplib::Request& request, httplib::Response& response) {

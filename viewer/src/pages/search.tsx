@@ -1,13 +1,15 @@
 import { useMemo } from 'preact/hooks';
-import { useChunk, type Chunks } from '../data/chunks';
+import { isServed, useChunk, type Chunks } from '../data/chunks';
 import { filterCompiles } from '../data/compile_filter';
 import type { Compile, Model } from '../data/model';
+import { prefixWords, readQuery, useTextSearch } from '../data/search';
 import { count, plural, shorten } from '../lib/format';
 import { remember } from '../lib/remember';
 import { useSteps } from '../lib/schedule';
 import { href, type Route } from '../route';
 import { CompileLink, Empty, Place, Section, Status, Waiting } from '../ui/bits';
 import { memo } from '../ui/virtual';
+import { FoundTexts } from './search_texts';
 
 const limit = 40;
 
@@ -67,7 +69,7 @@ const KernelRow = memo(({ kernel }: { kernel: KernelHit }) => (
   </li>
 ));
 
-function Results({ model, kernels, graphs, query }: { model: Model; kernels: Chunks['kernels']; graphs: Chunks['graphs']; query: string }) {
+function Names({ model, kernels, graphs, query, hasTexts }: { model: Model; kernels: Chunks['kernels']; graphs: Chunks['graphs']; query: string; hasTexts: boolean }) {
   const words = query.toLowerCase().split(/\s+/).filter(Boolean);
   const isHit = (text: string) => words.every((word) => text.includes(word));
   const compiles = useMemo(() => filterCompiles(model.compiles, query), [model, query]);
@@ -83,7 +85,8 @@ function Results({ model, kernels, graphs, query }: { model: Model; kernels: Chu
   }, [graphs, query]);
   const shown = useSteps(query, 14, limit); // the sections' first
   const total = compiles.length + found.length + artifacts.length + keys.length;
-  if (total === 0) return <Empty>Nothing is called “{shorten(query, 200)}”: compiles (id, function, file), kernels, artifacts and cache keys were searched. The text of graphs and code is searched on their own pages.</Empty>;
+  if (total === 0 && hasTexts) return null;
+  if (total === 0) return <Empty>Nothing is called “{shorten(query, 200)}”: compiles (id, function, file), kernels, artifacts and cache keys were searched.{isServed ? '' : ' The text of graphs, code and guards is searched by “tlparse serve”.'}</Empty>;
   return (
     <>
       <p class="quiet" role="status">
@@ -139,16 +142,42 @@ function Results({ model, kernels, graphs, query }: { model: Model; kernels: Chu
   );
 }
 
+// "common.py:48" is a place, whether or not a text names it.
+function PlaceHit({ text }: { text: string }) {
+  const match = /^(\S+\.py):(\d+)$/.exec(text);
+  if (!match) return null;
+  return (
+    <p>
+      Line of source: <Place file={match[1]} line={Number(match[2])} />
+    </p>
+  );
+}
+
 export function SearchPage({ model, route }: { model: Model; route: Route }) {
   const query = route.query.get('q') ?? '';
+  const asked = readQuery(query);
   const kernels = useChunk('kernels');
   const graphs = useChunk('graphs');
+  const found = useTextSearch(asked);
+  const isSearched = isServed && asked.texts && asked.text.length >= 2;
+  const hasTexts = (found.value?.texts.length ?? 0) > 0;
   return (
     <div class="page">
       <h1>
         Search <span class="quiet">{shorten(query, 200)}</span>
       </h1>
-      {query.trim() === '' ? <Empty>Type in the search box above: / takes you there.</Empty> : <Waiting pending={kernels}>{(value) => <Waiting pending={graphs}>{(other) => <Results model={model} kernels={value} graphs={other} query={query} />}</Waiting>}</Waiting>}
+      {query.trim() === '' ? (
+        <Empty>
+          Type in the search box above: / takes you there. {isServed ? 'Names, graphs, generated code, guards and other texts of the log are searched; a first word restricts it:' : 'Names are searched; a first word restricts it:'} {prefixWords.join(' ')}
+        </Empty>
+      ) : (
+        <>
+          <PlaceHit text={asked.text} />
+          {asked.names && <Waiting pending={kernels}>{(value) => <Waiting pending={graphs}>{(other) => <Names model={model} kernels={value} graphs={other} query={asked.text} hasTexts={isSearched && (hasTexts || !found.value)} />}</Waiting>}</Waiting>}
+          {isSearched && <Waiting pending={found}>{(answer) => (answer.texts.length > 0 ? <FoundTexts model={model} answer={answer} needle={asked.text} /> : asked.names ? null : <Empty>No {asked.kind || 'text'} of the log holds “{shorten(asked.text, 200)}”.</Empty>)}</Waiting>}
+          {!isServed && !asked.names && <Empty>Texts are searched by “tlparse serve”; this page of files searches names.</Empty>}
+        </>
+      )}
     </div>
   );
 }

@@ -1,0 +1,125 @@
+#include "answers/search/text_search.h"
+
+#include <string.h>
+
+#include <algorithm>
+#include <set>
+
+#include "base/printable.h"
+#include "queries/answers/search/text_search.h"
+
+namespace tlparse {
+namespace {
+
+constexpr std::size_t kMostLines = 5;    // of one text
+constexpr std::size_t kMostBytes = 240;  // of one line
+
+bool HasUpper(std::string_view text) {
+  return std::any_of(text.begin(), text.end(), [](char c) { return c >= 'A' && c <= 'Z'; });
+}
+
+// In a loop that compilers vectorise: a log has hundreds of megabytes.
+void LowerInto(std::string_view text, std::string& lower) {
+  lower.resize(text.size());
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    lower[i] = static_cast<char>(c + ((c >= 'A' && c <= 'Z') ? 32 : 0));
+  }
+}
+
+// A piece of UTF-8 without a torn character at its ends.
+std::string_view WholeCharacters(std::string_view piece) {
+  const auto is_inside = [](char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; };
+  while (!piece.empty() && is_inside(piece.front())) piece.remove_prefix(1);
+  std::size_t start = piece.size();
+  while (start > 0 && piece.size() - start < 4 && is_inside(piece[start - 1])) --start;
+  if (start == 0) return piece;
+  const auto lead = static_cast<unsigned char>(piece[start - 1]);
+  const std::size_t length = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : lead >= 0xC0 ? 2 : 1;
+  return piece.size() - start + 1 < length ? piece.substr(0, start - 1) : piece;
+}
+
+// The line around `at`, cut to what is near it.
+std::string LineAt(std::string_view content, std::size_t begin, std::size_t end, std::size_t at) {
+  if (end - begin <= kMostBytes) return Printable(content.substr(begin, end - begin));
+  const std::size_t from = std::max(begin, at - std::min(at, kMostBytes / 3));
+  return Printable(WholeCharacters(content.substr(from, std::min(end - from, kMostBytes))));
+}
+
+// `searched` is the content, in lower case if cases do not differ.
+void FindLines(std::string_view content, std::string_view searched, std::string_view needle,
+               FoundText& found) {
+  std::size_t counted = 0;  // newlines before here are in `line`
+  std::int64_t line = 1;
+  for (std::size_t at = 0; at < searched.size();) {
+    const void* hit =
+        memmem(searched.data() + at, searched.size() - at, needle.data(), needle.size());
+    if (hit == nullptr) return;
+    at = static_cast<std::size_t>(static_cast<const char*>(hit) - searched.data());
+    const std::size_t next = std::min(content.find('\n', at), content.size());
+    ++found.line_count;
+    if (found.lines.size() < kMostLines) {
+      line += std::count(content.begin() + static_cast<std::ptrdiff_t>(counted),
+                         content.begin() + static_cast<std::ptrdiff_t>(at), '\n');
+      counted = at;
+      const std::size_t before = at == 0 ? std::string_view::npos : content.rfind('\n', at - 1);
+      const std::size_t begin = before == std::string_view::npos ? 0 : before + 1;
+      found.lines.push_back({line, LineAt(content, begin, next, at)});
+    }
+    at = next + 1;
+  }
+}
+
+TextKind KindOf(const RecordWithPayload& row) {
+  if (row.is_graph) return TextKind::kGraph;
+  if (row.is_code) return TextKind::kCode;
+  return row.is_guards ? TextKind::kGuard : TextKind::kLog;
+}
+
+// False: no record of the run has it, or it is of another kind.
+Result<bool> AddRecords(Database& database, std::int64_t run_id, std::int64_t payload_id,
+                        const TextSearchOptions& options, FoundText& found) {
+  std::set<std::int64_t> ranks;
+  FOR_EACH_ROW(const RecordWithPayload& row,
+               Query<RecordWithPayload>(database, {.payload_id = payload_id, .run_id = run_id})) {
+    if (found.record_count++ == 0) {
+      found.kind = KindOf(row);
+      if (options.only && *options.only != found.kind) return false;
+      found.record_id = row.id;
+      found.compile_id = row.compile_id;
+      found.title = row.name.empty() ? row.kind : row.name;
+      found.direction = row.direction;
+    }
+    if (row.rank) ranks.insert(*row.rank);
+  }
+  found.ranks.assign(ranks.begin(), ranks.end());
+  return found.record_count > 0;
+}
+
+}  // namespace
+
+Result<TextSearch> SearchTexts(Database& database, std::int64_t run_id,
+                               const TextSearchOptions& options) {
+  if (options.text.size() < 2) return Fail(ErrorCode::kUsage, "search for at least 2 characters");
+  TextSearch search;
+  search.is_case_sensitive = HasUpper(options.text);
+  const auto deadline = std::chrono::steady_clock::now() + options.time;
+  std::string lower;
+  FOR_EACH_ROW(const SearchedPayload& payload, Query<SearchedPayload>(database, {})) {
+    if (search.texts.size() >= options.most_texts || std::chrono::steady_clock::now() > deadline) {
+      search.is_complete = false;
+      break;
+    }
+    search.read_bytes += static_cast<std::int64_t>(payload.content.size());
+    if (!search.is_case_sensitive) LowerInto(payload.content, lower);
+    FoundText found;
+    FindLines(payload.content, search.is_case_sensitive ? payload.content : std::string_view(lower),
+              options.text, found);
+    if (found.line_count == 0) continue;
+    ASSIGN_OR_RETURN(const bool is_shown, AddRecords(database, run_id, payload.id, options, found));
+    if (is_shown) search.texts.push_back(std::move(found));
+  }
+  return search;
+}
+
+}  // namespace tlparse

@@ -1,0 +1,25 @@
+-- All payloads, in the order in which they were first logged.
+-- query SearchedPayload()
+SELECT id, content /*TEXT*/
+FROM payload_row
+ORDER BY id;
+
+-- The records of a run that have a payload. Chromium events (kind 1) are no text.
+-- query RecordWithPayload(payload_id INTEGER, run_id INTEGER)
+SELECT r.id, c.id AS compile_id /*INTEGER?*/, p.rank /*INTEGER?*/, k.text AS kind, n.text AS name, g.direction,
+  t.record_id IS NOT NULL AS is_graph /*BOOLEAN*/,
+  o.record_id IS NOT NULL AS is_code /*BOOLEAN*/, u.record_id IS NOT NULL AS is_guards /*BOOLEAN*/
+FROM record_row r
+  JOIN process p ON p.id = r.process_id
+  JOIN log_file f ON f.id = p.log_file_id
+  LEFT JOIN compile c ON c.id = r.compile_id
+  LEFT JOIN text_row k ON k.id = r.kind_id
+  LEFT JOIN text_row n ON n.id = r.name_id
+  LEFT JOIN graph_text_row t ON t.record_id = r.id
+  LEFT JOIN output_code_row o ON o.record_id = r.id
+  LEFT JOIN guard_use_row u ON u.record_id = r.id
+  LEFT JOIN graph g ON g.id = coalesce(t.graph_id, o.graph_id)
+WHERE r.payload_id = :payload_id
+  AND f.run_id = :run_id
+  AND r.kind_id IS NOT 1
+ORDER BY r.id;

@@ -1,0 +1,18 @@
+// Answer of GET /api/search of `tlparse serve`: where a text occurs in a run.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+
+namespace tlparse {
+
+// JSON, schemas/json/viewer/search_answer.schema.json. Reads through a connection of its own: a long
+// search holds up nothing else. `kind`: graph, code, guard or log; empty: all. kUsage: the text is too
+// short, or there is no such kind.
+Result<std::string> SearchAnswer(const std::string& database_path, std::int64_t run_id,
+                                 std::string_view text, std::string_view kind);
+
+}  // namespace tlparse

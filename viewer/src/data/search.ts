@@ -1,0 +1,72 @@
+// Full-text search of a served page: what `tlparse serve` answers, grouped by compile.
+import type { SearchAnswer } from '../../generated/chunks';
+import { useEffect, useState } from 'preact/hooks';
+import { isServed, type Pending } from './chunks';
+import { isShown, type Compile, type Model } from './model';
+
+export type FoundText = SearchAnswer['texts'][number];
+
+// What a prefix word restricts: `op:aten.addmm`, `guard:x`, `code:acc`.
+const prefixes: Record<string, string> = { op: 'graph', graph: 'graph', code: 'code', guard: 'guard', log: 'log', text: '', file: '' };
+// Those that names are searched for; the other sections are left out.
+const namePrefixes = new Set(['kernel', 'function', 'compile']);
+
+export interface Asked {
+  text: string;
+  prefix: string; // empty: none
+  kind: string; // of texts; empty: all
+  names: boolean; // compiles, kernels, artifacts are searched too
+  texts: boolean;
+}
+
+export function readQuery(query: string): Asked {
+  const match = /^([a-z]+):(.*)$/s.exec(query.trim());
+  const prefix = match && (match[1] in prefixes || namePrefixes.has(match[1])) ? match[1] : '';
+  const text = (prefix ? match![2] : query).trim();
+  return { text, prefix, kind: prefixes[prefix] ?? '', names: prefix === '' || namePrefixes.has(prefix), texts: !namePrefixes.has(prefix) };
+}
+
+export const prefixWords = [...Object.keys(prefixes), ...namePrefixes].map((word) => `${word}:`);
+
+export interface FoundIn {
+  compile: Compile | undefined; // nothing: outside compiles
+  texts: FoundText[];
+}
+
+// By compile, those of the chosen launch and rank.
+export function byCompile(model: Model, answer: SearchAnswer): FoundIn[] {
+  const groups = new Map<number | null, FoundIn>();
+  for (const text of answer.texts) {
+    const compile = text.compile_id === null ? undefined : model.compileById.get(text.compile_id);
+    const isOfRank = model.rank === null || text.ranks.includes(model.rank);
+    // A text of several ranks is named by the first: with a rank chosen only its ranks count.
+    if (compile && !(model.rank === null ? isShown(model, compile) : isOfRank)) continue;
+    const group = groups.get(text.compile_id);
+    if (group) group.texts.push(text);
+    else groups.set(text.compile_id, { compile, texts: [text] });
+  }
+  return [...groups.values()];
+}
+
+export function useTextSearch({ text, kind, texts }: Asked): Pending<SearchAnswer> {
+  const [state, setState] = useState<Pending<SearchAnswer> & { key: string }>({ key: '' });
+  const key = isServed && texts && text.length >= 2 ? `${kind} ${text}` : '';
+  useEffect(() => {
+    if (!key) return;
+    const abort = new AbortController();
+    const run = new URLSearchParams(location.search).get('run');
+    const ask = async () => {
+      const query = new URLSearchParams({ text, kind, ...(run ? { run } : {}) });
+      const response = await fetch(`api/search?${query}`, { signal: abort.signal });
+      if (!response.ok) throw new Error((await response.text()) || `the server answered ${response.status}`);
+      setState({ key, value: (await response.json()) as SearchAnswer });
+    };
+    // Letters in quick succession are one search.
+    const timer = setTimeout(() => void ask().catch((error: Error) => error.name !== 'AbortError' && setState({ key, error })), 120);
+    return () => {
+      clearTimeout(timer);
+      abort.abort();
+    };
+  }, [key]);
+  return state.key === key && key ? state : {};
+}
