@@ -16,7 +16,7 @@ DOCUMENT = os.path.join(harness.ROOT, "docs", "questions.md")
 BLOCK = re.compile(r"(?m)^```console\n(.*?)^```$", re.DOTALL)
 RECORDED_BY = re.compile(r"(?<=/home)/\w+/")
 MOST_LINES = 12
-MOST_COLUMNS = 150
+MOST_COLUMNS = 140
 
 
 def commands(block):
