@@ -257,6 +257,24 @@ test('provenance of 2.14: from a kernel to the Python line and back', async () =
   const chain = await page.locator('.prov-chain').innerText();
   assert.ok(chain.includes(kernel), `${kernel} is among the kernels of ${line}: ${chain}`);
   await page.screenshot({ path: path.join(screenshots, 'provenance-source.png') });
+  // Wrapped, no pane scrolls sideways; n goes to the next linked line; the panes are sized with the keyboard.
+  await page.keyboard.press('w');
+  await page.waitForFunction(() => [...document.querySelectorAll('.pane .text-view')].every((pane) => pane.scrollWidth <= pane.clientWidth));
+  await page.keyboard.press('w');
+  const steps = pane('Generated code').locator('.pane-steps');
+  if (/^1 of/.test(await steps.innerText())) {
+    await page.keyboard.press('n');
+    await page.waitForFunction(() => [...document.querySelectorAll('.pane-steps')].some((own) => own.textContent.includes('2 of')));
+  }
+  const wide = async () => (await pane('Python source').boundingBox()).width;
+  const before = await wide();
+  await page.getByRole('button', { name: /^Sizes of the panes/ }).focus();
+  await page.keyboard.press('ArrowLeft');
+  assert.ok((await wide()) < before - 20);
+  await page.keyboard.press('ArrowRight');
+  await page.locator('body').press('?');
+  assert.match(await page.getByRole('dialog').innerText(), /linked lines: next/);
+  await page.keyboard.press('Escape');
   // Pointing is enough, without a click.
   await page.getByRole('button', { name: 'clear' }).click();
   await pane('Post-grad graph').locator('.code-row', { hasText: ' = torch.ops' }).first().hover();

@@ -22,6 +22,7 @@ import { SqlPage } from './pages/sql';
 import { TimelinePage } from './pages/timeline';
 import { followLinks, go, href, parseRoute, setQuery, useRoute, type Route } from './route';
 import { Empty, Waiting } from './ui/bits';
+import { KeyHelp } from './ui/keys';
 import { LiveBar } from './ui/live_bar';
 import { memo } from './ui/virtual';
 
@@ -270,6 +271,7 @@ function App() {
         </nav>
         <SearchBox />
         {model.value && <Choices model={model.value} />}
+        <KeyHelp />
         <ThemeButton />
         <LiveBar />
       </header>

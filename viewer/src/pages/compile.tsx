@@ -102,17 +102,34 @@ function Records({ context, current }: { context: Context; current: Artifact | u
   );
 }
 
+// The steps of a compile in their order, by the names of what they log.
+const steps: [string, RegExp][] = [
+  ['Caches', /cache/],
+  ['Dynamo', /^(dynamo|graph_break|recompile|compile_stack|torch_dynamo|link)|guards?\b|bytecode/],
+  ['AOTAutograd', /^(aot|joint|fw_)|autograd|joint_graph|partition/],
+  ['Inductor', /inductor|pre_grad|post_grad|fx_graph|output_code|triton|kernel|graph_dump/],
+];
+const stepOrder = ['Dynamo', 'AOTAutograd', 'Inductor', 'Caches', 'Other records'];
+
+function stepOf({ title }: Artifact): string {
+  return steps.find(([, pattern]) => pattern.test(title))?.[0] ?? 'Other records';
+}
+
+// By attempt and step, within these in the order of the log.
 function recordRows(compile: Compile, artifacts: Artifact[], current: Artifact | undefined): RecordRow[] {
   const rows: RecordRow[] = [];
-  let attempt: number | null = null;
-  for (const artifact of artifacts) {
-    if (artifact.attempt !== null && artifact.attempt !== attempt && (compile.attempts > 1 || artifact.attempt > 0)) {
-      rows.push({ key: `before ${artifact.recordId}`, title: `attempt ${artifact.attempt}` });
-    }
-    attempt = artifact.attempt ?? attempt;
+  const hasAttempts = compile.attempts > 1 || artifacts.some((artifact) => (artifact.attempt ?? 0) > 0);
+  let attempt = 0;
+  const placed = artifacts.map((artifact, i) => ({ artifact, i, attempt: (attempt = hasAttempts ? (artifact.attempt ?? attempt) : 0), step: stepOf(artifact) }));
+  placed.sort((a, b) => a.attempt - b.attempt || stepOrder.indexOf(a.step) - stepOrder.indexOf(b.step) || a.i - b.i);
+  let head = '';
+  for (const { artifact, attempt: own, step } of placed) {
+    const title = hasAttempts ? `attempt ${own}: ${step}` : step;
+    if (title !== head) rows.push({ key: `before ${artifact.recordId}`, title });
+    head = title;
     rows.push({
       key: artifact.recordId,
-      title: shorten(artifact.title, 120),
+      title: shorten(artifact.title.replace(/^inductor_provenance_tracking_/, 'provenance: '), 120), // they are cut at the end
       note: `${artifact.subgraph ? `${artifact.subgraph} ` : ''}${artifact.text ? bytes(artifact.text.sizeBytes) : ''}`,
       link: href(['compile', compile.id], { record: artifact.recordId }),
       isQuiet: !artifact.text,

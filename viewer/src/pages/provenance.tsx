@@ -1,4 +1,4 @@
-import { useMemo, useState } from 'preact/hooks';
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { compileArtifacts, type Artifact } from '../data/artifact';
 import { useAsync, useChunk, type Chunks } from '../data/chunks';
 import { isShown, loadBlock, loadText, type Compile, type Model } from '../data/model';
@@ -10,6 +10,8 @@ import { languageOf } from '../lib/highlight';
 import { href, setQuery, type Route } from '../route';
 import { CompileLink, Empty, Waiting } from '../ui/bits';
 import { FilterBox } from '../ui/filter_box';
+import { onKeys, useStored } from '../ui/keys';
+import { Panes } from '../ui/panes';
 import { TextView } from '../ui/text_view';
 import { Grid, type Column } from '../ui/virtual';
 
@@ -134,9 +136,11 @@ interface PaneProps {
   empty: string;
   link?: string;
   heat?: LineHeat;
+  wrap: boolean;
+  gutter?: string[];
 }
 
-function Pane({ title, text, name, lines, pinned, pin, hovered, hover, onHover, empty, link, heat }: PaneProps) {
+function Pane({ title, text, name, lines, pinned, pin, hovered, hover, onHover, empty, link, heat, wrap, gutter }: PaneProps) {
   const marks = new Map<number, 'pin' | 'hover' | 'linked'>();
   const mark = (entities: Set<string>, own: string | null, strong: 'pin' | 'hover', weak: 'linked' | 'hover') => {
     for (const entity of entities) for (const line of lines.linesOfEntity.get(entity) ?? []) marks.set(line, entity === own ? strong : weak);
@@ -145,13 +149,31 @@ function Pane({ title, text, name, lines, pinned, pin, hovered, hover, onHover, 
   mark(hovered, hover, 'hover', 'hover');
   // The first linked line comes into view, unless the pane is where the selection was made.
   const linkedLines = [...pinned].flatMap((entity) => lines.linesOfEntity.get(entity) ?? []).sort((a, b) => a - b);
-  const shown = [...new Set([...pinned].filter((entity) => lines.linesOfEntity.has(entity)))].length;
+  const [at, setAt] = useState(0);
+  useEffect(() => setAt(0), [pin]);
+  const step = useRef((_: number) => {});
+  step.current = (by) => linkedLines.length > 0 && setAt((old) => (old + by + linkedLines.length) % linkedLines.length);
+  useEffect(() => onKeys({ n: () => step.current(1), p: () => step.current(-1) }), []);
   return (
     <section class="pane">
       <header>
         <h2>{title}</h2>
         {link && <a href={link}>{name}</a>}
-        {pin && text !== null && <span class="quiet">{shown > 0 ? `${count(shown)} linked` : 'nothing linked'}</span>}
+        {pin && text !== null && (
+          <span class="quiet pane-steps">
+            {linkedLines.length > 1 && (
+              <button class="link" aria-label={`Previous linked line of ${title}`} title="Previous linked line: p" onClick={() => step.current(-1)}>
+                ◂
+              </button>
+            )}
+            {linkedLines.length > 1 ? `${at + 1} of ${count(linkedLines.length)} linked` : linkedLines.length === 1 ? '1 linked' : 'nothing linked'}
+            {linkedLines.length > 1 && (
+              <button class="link" aria-label={`Next linked line of ${title}`} title="Next linked line: n" onClick={() => step.current(1)}>
+                ▸
+              </button>
+            )}
+          </span>
+        )}
       </header>
       {text === null ? (
         <Empty>{empty}</Empty>
@@ -162,7 +184,9 @@ function Pane({ title, text, name, lines, pinned, pin, hovered, hover, onHover, 
           language={title === 'Python source' ? 'python' : languageOf(name, text)}
           marks={marks}
           heat={heat}
-          reveal={linkedLines[0] ?? (heat && hottestOf(heat))}
+          wrap={wrap}
+          gutter={gutter}
+          reveal={linkedLines[at] ?? linkedLines[0] ?? (heat && hottestOf(heat))}
           onHover={(line) => onHover(line === null ? null : (lines.entityOfLine.get(line) ?? null))}
           onPick={(line) => {
             const entity = lines.entityOfLine.get(line);
@@ -277,30 +301,34 @@ function Workbench({ model, data, compile, route, graphId }: { model: Model; dat
   const sourceLines = useMemo(() => linesOfSources(links), [links]);
   const sourceText = useMemo(() => {
     if (links.sources.length === 0) return null;
-    const places = links.sources.map((source) => `${baseName(source.file)}:${source.line}`);
-    const width = Math.min(40, places.reduce((most, place) => Math.max(most, place.length), 0));
-    return links.sources.map((source, i) => `${places[i].padEnd(width)}  ${source.code ?? `# in ${source.function ?? '?'}`}`).join('\n');
+    return links.sources.map((source) => source.code ?? `# in ${source.function ?? '?'}`).join('\n');
   }, [links]);
+  const sourceNames = useMemo(() => links.sources.map((source) => `${baseName(source.file)}:${source.line}`), [links]);
+  const [wrap, setWrap] = useStored('tlparse-wrap', false);
+  useEffect(() => onKeys({ w: () => setWrap((old) => !old) }), []);
   const profiles = useMemo(() => profilesOfCompile(model, compile), [model, compile]);
   const profile = profiles.find((candidate) => candidate.id === Number(route.query.get('profile'))) ?? profiles[0];
   const measured = useAsync(profile ? `heat ${graphId} ${profile.id}` : null, () => loadHeat(profile!, graphId, data.contentId, data.chunk));
   const heat = measured.value ?? null;
-  const shared = { pinned, pin, hovered, hover, onHover: setHover };
+  const shared = { pinned, pin, hovered, hover, onHover: setHover, wrap };
   const link = (artifact: Artifact | null) => (artifact ? href(['compile', compile.id], { record: artifact.recordId }) : undefined);
   return (
     <>
       <div class="toolbar">
         <Finder links={links} data={data} />
+        <label title="Long lines take several rows: w">
+          <input type="checkbox" checked={wrap} onChange={(event) => setWrap(event.currentTarget.checked)} /> wrap
+        </label>
         {pin ? <Chain links={links} pin={pin} /> : <span class="quiet">Hover a line to highlight what it maps to; click to pin (the URL keeps it).</span>}
       </div>
       {heat && <HeatLegend heat={heat} profiles={profiles} graphs={compile.label} />}
       {measured.error && <p class="caveat">{measured.error.message}</p>}
-      <div class="panes">
-        <Pane title="Python source" text={sourceText} name="" lines={sourceLines} heat={heatOfLines(heat, sourceLines)} {...shared} empty="Neither the graphs nor the kernels of this log name a source line." />
+      <Panes>
+        <Pane title="Python source" gutter={sourceNames} text={sourceText} name="" lines={sourceLines} heat={heatOfLines(heat, sourceLines)} {...shared} empty="Neither the graphs nor the kernels of this log name a source line." />
         <Pane title="Pre-grad graph" text={data.pre} name={data.panes.pre?.title ?? ''} lines={preLines} {...shared} link={link(data.panes.pre)} empty="This compile logged no pre-grad graph: it came from a cache, or is older than PyTorch 2.7." />
         <Pane title="Post-grad graph" text={data.post} name={data.panes.post?.title ?? ''} lines={postLines} heat={heatOfLines(heat, postLines)} {...shared} link={link(data.panes.post)} empty="This graph has no post-grad text: in PyTorch 2.6 a cache hit writes none." />
         <Pane title="Generated code" text={data.code} name={data.panes.code?.path ?? data.panes.code?.title ?? ''} lines={codeLines} heat={heatOfLines(heat, codeLines)} {...shared} link={link(data.panes.code)} empty="No generated code is in the log." />
-      </div>
+      </Panes>
     </>
   );
 }

@@ -38,7 +38,7 @@ export function RecordList({ rows }: { rows: RecordRow[] }) {
       {rows.slice(first, last).map((row, i) => (
         <li key={row.key} class={row.link ? row.mark : 'record-group'} aria-setsize={rows.length} aria-posinset={first + i + 1}>
           {row.link ? (
-            <a href={row.link} aria-current={row.isCurrent ? 'true' : undefined}>
+            <a href={row.link} title={row.title} aria-current={row.isCurrent ? 'true' : undefined}>
               <span class={`record-title ${row.isQuiet ? 'no-text' : ''}`}>{row.title}</span>
               <span class="quiet">{row.note}</span>
             </a>

@@ -15,14 +15,25 @@ export interface TextRow {
   end: number;
 }
 
-export function splitRows(lines: readonly string[]): TextRow[] {
+export function splitRows(lines: readonly string[], longest = maxRowLength): TextRow[] {
   const rows: TextRow[] = [];
   lines.forEach((text, line) => {
-    for (let begin = 0; begin === 0 || begin < text.length; begin += maxRowLength) {
-      rows.push({ line, begin, end: Math.min(text.length, begin + maxRowLength) });
-    }
+    let begin = 0;
+    do {
+      const end = endOfRow(text, begin, longest);
+      rows.push({ line, begin, end });
+      begin = end;
+    } while (begin < text.length);
   });
   return rows;
+}
+
+// Behind the last comma or space that fits, if there is one in the second half of the row.
+function endOfRow(text: string, begin: number, longest: number): number {
+  const end = begin + longest;
+  if (end >= text.length) return text.length;
+  const at = Math.max(text.lastIndexOf(' ', end - 1), text.lastIndexOf(',', end - 1));
+  return at >= begin + longest / 2 ? at + 1 : end;
 }
 
 export function CodeLine({ highlighter, row, text }: { highlighter: Highlighter; row: TextRow; text: string }) {
@@ -61,12 +72,31 @@ interface TextViewProps {
   onSelect?: (selection: [number, number]) => void;
   find?: string;
   height?: string;
+  wrap?: boolean; // long lines take several rows, instead of running out of the box
+  // What stands in the gutter instead of the numbers of the text's lines.
+  gutter?: string[];
+}
+
+// How many letters fit beside the gutter, in steps: a box that is dragged is not laid out anew for every pixel.
+function useColumns(box: { current: HTMLElement | null }, wrap: boolean | undefined): number {
+  const [columns, setColumns] = useState(0);
+  useLayoutEffect(() => {
+    const element = box.current;
+    if (!element || !wrap) return setColumns(0);
+    const read = () => setColumns(Math.max(24, 4 * Math.floor((element.clientWidth - 96) / 7.3 / 4)));
+    const observer = new ResizeObserver(read);
+    observer.observe(element);
+    read();
+    return () => observer.disconnect();
+  }, [wrap]);
+  return columns;
 }
 
 export function TextView(props: TextViewProps) {
   const box = useRef<HTMLDivElement>(null);
   const lines = useMemo(() => props.text.split('\n'), [props.text]);
-  const rows = useMemo(() => splitRows(lines), [lines]);
+  const columns = useColumns(box, props.wrap);
+  const rows = useMemo(() => splitRows(lines, columns || undefined), [lines, columns]);
   const highlighter = useMemo(() => new Highlighter(lines, props.language), [lines, props.language]);
   const seen = useWindow(box, lineHeight, rows.length);
   const widest = useMemo(() => lines.reduce((width, line) => Math.max(width, Math.min(line.length, maxRowLength)), 0), [lines]);
@@ -93,7 +123,7 @@ export function TextView(props: TextViewProps) {
     const found = props.find && lines[row.line].toLowerCase().includes(props.find);
     drawn.push(
       <div key={i} data-row={i} class={`code-row ${mark ? `mark-${mark}` : ''} ${picked ? 'picked' : ''} ${found ? 'found' : ''}`} style={{ top: `${i * lineHeight}px` }}>
-        <span class="line-number" aria-hidden="true" data-number={row.begin === 0 ? row.line + 1 : '↪'} />
+        <span class="line-number" aria-hidden="true" data-number={row.begin > 0 ? '↪' : (props.gutter?.[row.line] ?? row.line + 1)} title={props.gutter?.[row.line]} />
         {props.heat && <HeatMargin heat={row.begin === 0 ? props.heat.get(row.line) : undefined} />}
         <span class="code">
           <CodeLine highlighter={highlighter} row={row} text={lines[row.line]} />
@@ -103,7 +133,7 @@ export function TextView(props: TextViewProps) {
   }
   return (
     <div
-      class={`text-view ${props.onPick ? 'pickable' : ''}`}
+      class={`text-view ${props.onPick ? 'pickable' : ''} ${props.gutter ? 'named-lines' : ''}`}
       ref={box}
       tabIndex={0}
       role="region"
@@ -121,7 +151,7 @@ export function TextView(props: TextViewProps) {
         if (!window.getSelection()?.toString()) props.onPick?.(line);
       }}
     >
-      <div class="code-rows" style={{ height: `${rows.length * lineHeight + 8}px`, minWidth: `calc(${widest}ch + ${props.heat ? 11 : 5.5}em)` }}>
+      <div class="code-rows" style={{ height: `${rows.length * lineHeight + 8}px`, minWidth: columns > 0 ? undefined : `calc(${widest}ch + ${(props.heat ? 11 : 5.5) + (props.gutter ? 8 : 0)}em)` }}>
         {drawn}
       </div>
     </div>
