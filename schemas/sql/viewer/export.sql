@@ -1,7 +1,7 @@
 -- What export and draft export recorded. The page takes the members out of the envelopes: here each would be parsed several times.
 
 -- table: export_record
-SELECT w.id, w.user_stack_id, 0 AS "|", w.kind_id AS "kind@text", CASE WHEN w.metadata IS NULL THEN w.envelope END AS envelope, w.metadata
+SELECT w.id, w.process_id, w.user_stack_id, 0 AS "|", w.kind_id AS "kind@text", CASE WHEN w.metadata IS NULL THEN w.envelope END AS envelope, w.metadata
 FROM record_row w
 WHERE w.kind_id IN (
     SELECT id FROM text_row WHERE text IN (

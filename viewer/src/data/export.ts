@@ -6,6 +6,7 @@ import type { Chunks } from './chunks';
 export interface ExportRecord {
   id: number;
   kind: string;
+  processId: number;
   stackId: number | null; // of the user's code
   member: (name: string) => string | null; // as text; of a record that the log holds damaged: null
   json: (name: string) => string | null; // as JSON text
@@ -41,6 +42,7 @@ export function readExport(chunk: Chunks['export']): ExportRecords {
     found[groups[kind]]?.push({
       id: id!,
       kind,
+      processId: table.process_id[i]!,
       stackId: table.user_stack_id[i],
       member: (name) => textOf(read().get(name)),
       json: (name) => read().get(name) ?? null,

@@ -1,7 +1,7 @@
 import { useMemo } from 'preact/hooks';
 import { useChunk, type Chunks } from '../data/chunks';
 import { readExport, type ExportRecord, type ExportRecords } from '../data/export';
-import { readFrames, stackOf, useText, type Frame, type Model } from '../data/model';
+import { isShown, readFrames, stackOf, useText, type Frame, type Model } from '../data/model';
 import { bytes, headline, plural, prettyJson, shorten } from '../lib/format';
 import { href, setQuery, type Route } from '../route';
 import { TextPane } from '../ui/artifact_view';
@@ -13,6 +13,7 @@ interface Row {
   kind: string;
   what: string;
   detail: string;
+  processId: number;
   stackId: number | null;
   extra: string | null;
   nodeId: string | null;
@@ -20,7 +21,7 @@ interface Row {
 
 function rowsOf(records: ExportRecords, tab: string): Row[] {
   const row = (record: ExportRecord, what: string | null, detail: string, extra: string | null, nodeId: string | null): Row => {
-    return { id: record.id, kind: record.kind, what: what ?? '', detail, stackId: record.stackId, extra, nodeId };
+    return { id: record.id, kind: record.kind, what: what ?? '', detail, processId: record.processId, stackId: record.stackId, extra, nodeId };
   };
   if (tab === 'failures') {
     return records.failures.map((record) => {
@@ -140,29 +141,32 @@ function Programs({ chunk, route }: { chunk: Chunks['export']; route: Route }) {
   );
 }
 
-export function ExportPage({ route }: { model: Model; route: Route }) {
+export function ExportPage({ model, route }: { model: Model; route: Route }) {
   const chunk = useChunk('export');
   return (
     <div class="page wide">
       <h1>
         Export report <span class="quiet">what torch.export could not prove, and what it assumed</span>
       </h1>
-      <Waiting pending={chunk}>{(value) => <Report chunk={value} route={route} />}</Waiting>
+      <Waiting pending={chunk}>{(value) => <Report model={model} chunk={value} route={route} />}</Waiting>
     </div>
   );
 }
 
-function Report({ chunk, route }: { chunk: Chunks['export']; route: Route }) {
+function Report({ model, chunk, route }: { model: Model; chunk: Chunks['export']; route: Route }) {
   const frames = useMemo(() => readFrames(chunk.frame), [chunk]);
   const records = useMemo(() => readExport(chunk), [chunk]);
   const failures = records.failures.length;
   const total = failures + records.guards.length + records.symbols.length + chunk.exported_program.rows;
   const tab = route.query.get('tab') ?? (failures > 0 ? 'failures' : chunk.exported_program.rows > 0 ? 'programs' : 'guards');
-  const rows = useMemo(() => rowsOf(records, tab), [records, tab]);
+  // By process, then in the order of the log; those of the chosen launch and rank.
+  const rows = useMemo(() => rowsOf(records, tab).filter((row) => isShown(model, model.processById.get(row.processId))).sort((a, b) => a.processId - b.processId || a.id - b.id), [model, records, tab]);
+  const processes = new Set(rows.map((row) => row.processId)).size;
   if (total === 0) return <Empty>This log holds nothing of torch.export. Draft export (torch.export.draft_export) and TORCH_DTRACE write such records; torch.compile does not.</Empty>;
   const selected = Number(route.query.get('row'));
   const open = rows.find((row) => row.id === selected);
   const columns: Column<Row>[] = [
+    ...(processes > 1 ? [{ key: 'process', title: 'Process', width: '110px', cell: (row: Row) => model.processById.get(row.processId)?.name }] : []),
     { key: 'kind', title: 'Kind', width: '160px', cell: (row) => kindNames[row.kind] ?? row.kind },
     { key: 'what', title: tab === 'symbols' ? 'Symbol' : 'Expression or operator', width: 'minmax(180px, 2fr)', cell: (row) => <code>{shorten(row.what, 300)}</code> },
     { key: 'detail', title: tab === 'symbols' ? 'Value, range, source' : 'Detail', width: 'minmax(180px, 2fr)', cell: (row) => <span title={shorten(row.detail, 1000)}>{shorten(headline(row.detail), 200)}</span> },
@@ -171,7 +175,8 @@ function Report({ chunk, route }: { chunk: Chunks['export']; route: Route }) {
       title: 'Python line',
       width: 'minmax(120px, 1fr)',
       cell: (row) => {
-        const frame = row.stackId === null ? undefined : frames.get(row.stackId);
+        // The innermost frame whose file the log names.
+        const frame = stackOf(frames, row.stackId).reverse().find((own) => own.file && !own.file.startsWith('<'));
         return frame && <Place file={frame.file} line={frame.line} />;
       },
     },

@@ -41,8 +41,13 @@ const aspectsOf = remember((schedules: Chunks['schedules'], model: Model, cache:
   return aspects;
 });
 
-function Classes({ model, cache, schedules }: { model: Model; cache: Chunks['cache']; schedules: Chunks['schedules'] }) {
+// `tlparse ranks` compares compile by compile; here whole sequences are compared: where it sees a difference that the sequence has not,
+// the row says so instead of contradicting it.
+const areaOf: Record<string, string> = { Collectives: 'collectives', 'Execution order': 'execution' };
+
+function Classes({ model, cache, schedules, findings }: { model: Model; cache: Chunks['cache']; schedules: Chunks['schedules']; findings: Chunks['findings'] | undefined }) {
   const aspects = aspectsOf(schedules, model, cache);
+  const differing = new Set(findings?.aspect.area ?? []);
   return (
     <table class="plain classes">
       <thead>
@@ -64,6 +69,8 @@ function Classes({ model, cache, schedules }: { model: Model; cache: Chunks['cac
                 </span>
               ) : aspect.groups === null ? (
                 <span class="quiet">not in this log</span>
+              ) : aspect.groups.length === 1 && differing.has(areaOf[aspect.name]) ? (
+                <span class="tag status-skipped">the same in order, but in other compiles: see the groups above</span>
               ) : aspect.groups.length === 1 ? (
                 <span class="tag status-ok">all agree</span>
               ) : aspect.groups.length === model.peers.length && aspect.name === 'Cache keys' && model.peers.length > 1 ? (
@@ -207,7 +214,7 @@ export function RanksPage({ model, route }: { model: Model; route: Route }) {
           {model.peers.length < 2 && <p class="quiet">This run has one process: there is nobody to differ from. Give tlparse the directory with the logs of all ranks.</p>}
           {model.peers.length > 1 && <Waiting pending={findings}>{(value) => <Apart model={model} findings={value} />}</Waiting>}
           <Section title="Comparison by area">
-            <Waiting pending={cache}>{(value) => <Waiting pending={schedules}>{(other) => <Classes model={model} cache={value} schedules={other} />}</Waiting>}</Waiting>
+            <Waiting pending={cache}>{(value) => <Waiting pending={schedules}>{(other) => <Classes model={model} cache={value} schedules={other} findings={findings.value} />}</Waiting>}</Waiting>
           </Section>
         </>
       )}

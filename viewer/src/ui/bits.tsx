@@ -94,6 +94,8 @@ export function CompileLink({ compile, children, query }: { compile: Compile; ch
 // Every place leads to its line on the page of sources.
 export function Place({ file, line }: { file: string | null; line: number | null }) {
   if (!file) return null;
+  // A file that the log does not name, or code that has none.
+  if (file.startsWith('<')) return <span class="place">{wholePlace(file, line)}</span>;
   return (
     <a class="place" href={href(['source', file], { line })} title={wholePlace(file, line)}>
       {place(file, line)}
