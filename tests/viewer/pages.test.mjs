@@ -129,6 +129,16 @@ test('served, search finds text in graphs, code and guards, and leads to the lin
   assert.deepEqual(await violationsOf(page), []);
   assert.deepEqual([...new Set(await page.locator('.text-hits mark').allInnerTexts())], ['all_gather_into']);
   assert.match(await page.locator('main').innerText(), /the same in ranks 0–1, 3/);
+  // A page of files finds the same.
+  const file = await openPage(browser, 'file:');
+  for (const query of ['all_gather_into', 'op:RELU', 'd_fcol.py:24']) {
+    await visit(page, server.url, `#/search?q=${query}`);
+    await visit(file.page, pageUrl(reportOf('diverge_order')), `#/search?q=${query}`);
+    for (const own of [page, file.page]) await own.getByText(/each counted once|holds “/).waitFor();
+    await settle(file.page);
+    assert.equal(await file.page.locator('main').innerText(), await page.locator('main').innerText(), query);
+  }
+  assert.deepEqual(file.problems, []);
   await page.getByRole('searchbox', { name: /Search compiles/ }).fill('guard:relu');
   await page.waitForFunction(() => document.querySelectorAll('.text-hits mark').length > 0 && [...document.querySelectorAll('.text-hits .tag')].every((tag) => tag.textContent === 'guard'));
   await page.locator('.found-line').first().click();

@@ -226,6 +226,11 @@ export function load<S extends Stem>(stem: S, part?: string | number): Promise<C
   return entry.promise as Promise<Chunks[S]>;
 }
 
+// Of a page of files: loads a chunk without keeping it.
+export async function loadOnce<S extends Stem>(stem: S, part: string | number): Promise<Chunks[S]> {
+  return (loaded(stem, part) ?? decode(await loadScript(nameOf(stem, part)))) as Chunks[S];
+}
+
 // Returns what is already loaded, without waiting.
 export function loaded<S extends Stem>(stem: S, part?: string | number): Chunks[S] | undefined {
   const name = nameOf(stem, part);

@@ -342,7 +342,7 @@ export interface LoadedText {
   isBinary: boolean;
 }
 
-function textPart(index: Chunks['index'], ref: TextRef): string {
+export function textPart(index: Chunks['index'], ref: TextRef): string {
   const setting = (name: string) => index.setting.value[index.setting.name.indexOf(name)] ?? 0;
   return ref.sizeBytes >= setting('text_alone_bytes') ? ref.hash : ref.hash.slice(0, setting('text_prefix_digits'));
 }

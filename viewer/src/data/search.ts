@@ -1,8 +1,9 @@
-// Full-text search of a served page: what `tlparse serve` answers, grouped by compile.
+// Full-text search: what `tlparse serve` answers, or what a page of files finds itself, grouped by compile.
 import type { SearchAnswer } from '../../generated/chunks';
 import { useEffect, useState } from 'preact/hooks';
 import { isServed, type Pending } from './chunks';
 import { isShown, type Compile, type Model } from './model';
+import { searchFiles } from './search_files';
 
 export type FoundText = SearchAnswer['texts'][number];
 
@@ -48,25 +49,31 @@ export function byCompile(model: Model, answer: SearchAnswer): FoundIn[] {
   return [...groups.values()];
 }
 
-export function useTextSearch({ text, kind, texts }: Asked): Pending<SearchAnswer> {
-  const [state, setState] = useState<Pending<SearchAnswer> & { key: string }>({ key: '' });
-  const key = isServed && texts && text.length >= 2 ? `${kind} ${text}` : '';
+export interface Searching extends Pending<SearchAnswer> {
+  share: number; // of what is to be read; 1: done
+}
+
+async function askServer({ text, kind }: Asked, signal: AbortSignal): Promise<SearchAnswer> {
+  const run = new URLSearchParams(location.search).get('run');
+  const response = await fetch(`api/search?${new URLSearchParams({ text, kind, ...(run ? { run } : {}) })}`, { signal });
+  if (!response.ok) throw new Error((await response.text()) || `the server answered ${response.status}`);
+  return (await response.json()) as SearchAnswer;
+}
+
+export function useTextSearch(model: Model, asked: Asked): Searching {
+  const [state, setState] = useState<Searching & { key: string }>({ key: '', share: 0 });
+  const key = asked.texts && asked.text.length >= 2 ? `${asked.kind} ${asked.text}` : '';
   useEffect(() => {
     if (!key) return;
     const abort = new AbortController();
-    const run = new URLSearchParams(location.search).get('run');
-    const ask = async () => {
-      const query = new URLSearchParams({ text, kind, ...(run ? { run } : {}) });
-      const response = await fetch(`api/search?${query}`, { signal: abort.signal });
-      if (!response.ok) throw new Error((await response.text()) || `the server answered ${response.status}`);
-      setState({ key, value: (await response.json()) as SearchAnswer });
-    };
+    const tell = (value: SearchAnswer, share: number) => abort.signal.aborted || setState({ key, value, share });
+    const search = () => (isServed ? askServer(asked, abort.signal).then((answer) => tell(answer, 1)) : searchFiles(model, asked, tell, () => !abort.signal.aborted));
     // Letters in quick succession are one search.
-    const timer = setTimeout(() => void ask().catch((error: Error) => error.name !== 'AbortError' && setState({ key, error })), 120);
+    const timer = setTimeout(() => void search().catch((error: Error) => abort.signal.aborted || setState({ key, error, share: 1 })), isServed ? 120 : 300);
     return () => {
       clearTimeout(timer);
       abort.abort();
     };
-  }, [key]);
-  return state.key === key && key ? state : {};
+  }, [key, model]);
+  return state.key === key && key ? state : { share: 0 };
 }

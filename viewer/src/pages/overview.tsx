@@ -8,7 +8,7 @@ import { baseName, bytes, count, duration, plural, ranges, utc } from '../lib/fo
 import { href } from '../route';
 import { CacheTag, Section, Waiting, cacheNames, problemsOf } from '../ui/bits';
 import { CompileChart } from '../ui/compile_chart';
-import { CopyButton, Findings } from '../ui/findings';
+import { Findings } from '../ui/findings';
 import { RanksNow } from '../ui/live_bar';
 import { Grid, type Column } from '../ui/virtual';
 import { CompileTime, DeviceTime } from './overview_time';
@@ -49,7 +49,9 @@ function JobLine({ model }: { model: Model }) {
   const ranks = peers.flatMap((process) => (process.rank === null ? [] : [process.rank]));
   const versions = (of: (process: Process) => string | null) => [...new Set(peers.flatMap((process) => of(process) ?? []))].join(', ');
   const pythonOf = (process: Process) => process.pythonVersion?.split(' ')[0] ?? null;
-  const logs = index.log_file.rows;
+  const files = new Set(model.isOneLaunch ? peers.map((process) => process.file) : index.log_file.path);
+  const logs = files.size;
+  const size = index.log_file.path.reduce((sum, path, i) => sum + (files.has(path ?? '') ? (index.log_file.size_bytes[i] ?? 0) : 0), 0);
   const facts = [
     rank !== null ? `rank ${rank}` : ranks.length > 0 ? `${new Set(ranks).size > 1 ? 'ranks' : 'rank'} ${ranges(ranks)}` : logs > 0 ? plural(peers.length, 'process', 'processes') : null,
     launches > 1 ? `launch ${launch} of ${launches}` : null,
@@ -57,7 +59,7 @@ function JobLine({ model }: { model: Model }) {
     time && duration(time[1] - time[0]),
     versions((process) => process.torchVersion) && `PyTorch ${versions((process) => process.torchVersion)}`,
     versions(pythonOf) && `Python ${versions(pythonOf)}`,
-    logs > 0 ? `${plural(logs, 'log')}, ${bytes(model.counts.get('bytes') ?? 0)}` : null,
+    logs > 0 ? `${plural(logs, 'log')}, ${bytes(size)}` : null,
     index.profile.rows > 0 ? profilesText(index.profile) : null,
   ].filter(Boolean);
   return (
@@ -125,11 +127,6 @@ function Attention({ model }: { model: Model }) {
   return (
     <section class="attention" aria-label="What needs attention">
       <Waiting pending={findings}>{(value) => <Findings key={model.launch} model={model} findings={value} />}</Waiting>
-      {findings.value && (findings.value.answer.findings[0] ?? 0) > 1 && (
-        <div class="attention-copy">
-          <CopyButton title="Copy all as Markdown" text={() => findings.value!.answer.markdown[0] ?? ''} />
-        </div>
-      )}
     </section>
   );
 }

@@ -1,5 +1,5 @@
 import { useMemo } from 'preact/hooks';
-import { isServed, useChunk, type Chunks } from '../data/chunks';
+import { useChunk, type Chunks } from '../data/chunks';
 import { filterCompiles } from '../data/compile_filter';
 import type { Compile, Model } from '../data/model';
 import { prefixWords, readQuery, useTextSearch } from '../data/search';
@@ -86,7 +86,7 @@ function Names({ model, kernels, graphs, query, hasTexts }: { model: Model; kern
   const shown = useSteps(query, 14, limit); // the sections' first
   const total = compiles.length + found.length + artifacts.length + keys.length;
   if (total === 0 && hasTexts) return null;
-  if (total === 0) return <Empty>Nothing is called “{shorten(query, 200)}”: compiles (id, function, file), kernels, artifacts and cache keys were searched.{isServed ? '' : ' The text of graphs, code and guards is searched by “tlparse serve”.'}</Empty>;
+  if (total === 0) return <Empty>Nothing is called “{shorten(query, 200)}”: compiles (id, function, file), kernels, artifacts and cache keys were searched.</Empty>;
   return (
     <>
       <p class="quiet" role="status">
@@ -158,8 +158,8 @@ export function SearchPage({ model, route }: { model: Model; route: Route }) {
   const asked = readQuery(query);
   const kernels = useChunk('kernels');
   const graphs = useChunk('graphs');
-  const found = useTextSearch(asked);
-  const isSearched = isServed && asked.texts && asked.text.length >= 2;
+  const found = useTextSearch(model, asked);
+  const isSearched = asked.texts && asked.text.length >= 2;
   const hasTexts = (found.value?.texts.length ?? 0) > 0;
   return (
     <div class="page">
@@ -168,14 +168,14 @@ export function SearchPage({ model, route }: { model: Model; route: Route }) {
       </h1>
       {query.trim() === '' ? (
         <Empty>
-          Type in the search box above: / takes you there. {isServed ? 'Names, graphs, generated code, guards and other texts of the log are searched; a first word restricts it:' : 'Names are searched; a first word restricts it:'} {prefixWords.join(' ')}
+          Type in the search box above: / takes you there. Names, graphs, generated code, guards and other texts of the log are searched; a first word restricts it: {prefixWords.join(' ')}
         </Empty>
       ) : (
         <>
           <PlaceHit text={asked.text} />
-          {asked.names && <Waiting pending={kernels}>{(value) => <Waiting pending={graphs}>{(other) => <Names model={model} kernels={value} graphs={other} query={asked.text} hasTexts={isSearched && (hasTexts || !found.value)} />}</Waiting>}</Waiting>}
-          {isSearched && <Waiting pending={found}>{(answer) => (answer.texts.length > 0 ? <FoundTexts model={model} answer={answer} needle={asked.text} /> : asked.names ? null : <Empty>No {asked.kind || 'text'} of the log holds “{shorten(asked.text, 200)}”.</Empty>)}</Waiting>}
-          {!isServed && !asked.names && <Empty>Texts are searched by “tlparse serve”; this page of files searches names.</Empty>}
+          {asked.names && <Waiting pending={kernels}>{(value) => <Waiting pending={graphs}>{(other) => <Names model={model} kernels={value} graphs={other} query={asked.text} hasTexts={isSearched && (hasTexts || found.share < 1)} />}</Waiting>}</Waiting>}
+          {isSearched && found.value && found.share < 1 && <p class="loading">Searching… {Math.round(100 * found.share)} %</p>}
+          {isSearched && <Waiting pending={found}>{(answer) => (answer.texts.length > 0 ? <FoundTexts model={model} answer={answer} needle={asked.text} /> : asked.names || found.share < 1 ? null : <Empty>No {asked.kind || 'text'} of the log holds “{shorten(asked.text, 200)}”.</Empty>)}</Waiting>}
         </>
       )}
     </div>

@@ -169,10 +169,15 @@ export function Findings({ model, findings }: { model: Model; findings: Chunks['
           <Finding key={`${card.id} ${t.launch[card.row]}`} model={model} t={t} card={card} isLead={i === 0 && !isCalm} />
         ))}
       </ul>
-      {cards.length > most && (
-        <button class="link" onClick={() => setAll(!all)}>
-          {all ? 'Show fewer' : `and ${cards.length - most} more`}
-        </button>
+      {cards.length > 1 && (
+        <div class="findings-foot">
+          {cards.length > most && (
+            <button class="link" onClick={() => setAll(!all)}>
+              {all ? 'Show fewer' : `and ${cards.length - most} more`}
+            </button>
+          )}
+          <CopyButton title="Copy all as Markdown" text={() => findings.answer.markdown[0] ?? ''} />
+        </div>
       )}
       {all && model.rank === null && total > cards.length && <p class="quiet">{total - cards.length} more are not on this page: tlparse findings trace.db</p>}
     </>
