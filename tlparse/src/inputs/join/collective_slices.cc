@@ -10,6 +10,7 @@
 
 #include "inputs/common/collective_op.h"
 #include "inputs/join/join_profile.h"
+#include "queries/inputs/join/collective_slices.h"
 
 namespace tlparse {
 namespace {
@@ -25,27 +26,15 @@ struct Collective {
 // Those of a process that stand for themselves, by time.
 Result<std::vector<Collective>> Load(Database& database, std::int64_t process_id,
                                      IssuedSource source) {
-  ASSIGN_OR_RETURN(
-      Statement * rows,
-      database.PrepareKept(
-          "SELECT c.id, o.text, c.group_id, c.sequence_number, c.start_ns, "
-          "CASE WHEN c.device IS NULL THEN coalesce(c.end_ns, c.start_ns) ELSE c.start_ns END "
-          "FROM collective_run_row c "
-          "JOIN profile p ON p.id = c.profile_id LEFT JOIN text_row o ON o.id = c.op_id "
-          "LEFT JOIN collective_run_link_row l ON l.collective_run_id = c.id "
-          "WHERE p.process_id = ?1 AND CASE WHEN c.entry_id IS NOT NULL THEN 0 "
-          "WHEN p.kind = 'libtrace' THEN 2 ELSE 1 END = ?2 AND c.is_p2p = 0 "
-          "AND c.start_ns IS NOT NULL AND l.peer_id IS NULL ORDER BY c.start_ns, c.id"));
-  rows->Reset();
-  rows->Bind(1, process_id);
-  rows->Bind(2, static_cast<std::int64_t>(source));
   std::vector<Collective> all;
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, rows->Step());
-    if (!has_row) return all;
-    all.push_back({rows->Int(0), std::string(rows->Text(1)), rows->OptionalInt(2),
-                   rows->OptionalInt(3), rows->Int(4), rows->Int(5)});
+  FOR_EACH_ROW(
+      const JoinableCollective& row,
+      KeptQuery<JoinableCollective>(
+          database, {.process_id = process_id, .source = static_cast<std::int64_t>(source)})) {
+    all.push_back(
+        {row.id, std::string(row.op), row.group_id, row.sequence_number, row.start_ns, row.end_ns});
   }
+  return all;
 }
 
 // The collectives of the preferred source, each to be found once.
@@ -112,14 +101,9 @@ constexpr std::string_view kSliceOutside = "its slice in the profile ran outside
 
 Result<void> JoinCollectiveSlices(Database& database, std::int64_t run_id) {
   std::vector<std::int64_t> processes;
-  ASSIGN_OR_RETURN(Statement rows,
-                   database.Prepare("SELECT DISTINCT process_id "
-                                    "FROM profile WHERE run_id = ? AND process_id IS NOT NULL"));
-  rows.Bind(1, run_id);
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
-    if (!has_row) break;
-    processes.push_back(rows.Int(0));
+  FOR_EACH_ROW(const ProcessWithProfile& row,
+               Query<ProcessWithProfile>(database, {.run_id = run_id})) {
+    processes.push_back(row.process_id);
   }
   ASSIGN_OR_RETURN(const std::int64_t outside, NoteId(database, kSliceOutside));
   ASSIGN_OR_RETURN(Statement link_slice, database.Prepare(kLinkSlice));

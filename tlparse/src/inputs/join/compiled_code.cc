@@ -1,3 +1,5 @@
+#include "queries/inputs/join/compiled_code.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,39 +11,22 @@ namespace tlparse {
 
 Result<CompiledCode> CompiledCode::Load(Database& database, std::int64_t run_id) {
   CompiledCode code;
-  ASSIGN_OR_RETURN(
-      Statement graphs,
-      database.Prepare(
-          "SELECT g.id, g.compile_id, c.process_id, g.direction, g.provenance_content_id, "
-          "c.start_time_us, g.cache_key FROM graph g JOIN compile c ON c.id = g.compile_id "
-          "JOIN process p ON p.id = c.process_id JOIN log_file f ON f.id = p.log_file_id "
-          "WHERE f.run_id = ? ORDER BY c.start_time_us, g.compile_id, g.ordinal"));
-  graphs.Bind(1, run_id);
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, graphs.Step());
-    if (!has_row) break;
-    code.graphs_.push_back(
-        std::make_unique<Graph>(Graph{graphs.Int(0), graphs.Int(1), graphs.Int(2),
-                                      std::string(graphs.Text(3)), graphs.Int(4), graphs.Int(5)}));
+  FOR_EACH_ROW(const CompiledGraph& row, Query<CompiledGraph>(database, {.run_id = run_id})) {
+    code.graphs_.push_back(std::make_unique<Graph>(
+        Graph{row.id, row.compile_id, row.process_id, std::string(row.direction),
+              row.provenance_content_id, row.start_time_us}));
     const Graph* const graph = code.graphs_.back().get();
     OfDirection& of_direction =
         code.by_compile_[graph->compile_id][graph->direction == "backward" ? 1 : 0];
     of_direction.has_several |= of_direction.first != nullptr;
     if (of_direction.first == nullptr) of_direction.first = graph;
-    if (!graphs.IsNull(6)) code.by_key_[std::string(graphs.Text(6))].push_back(graph);
+    if (row.cache_key) code.by_key_[std::string(*row.cache_key)].push_back(graph);
   }
-  ASSIGN_OR_RETURN(Statement compiles,
-                   database.Prepare("SELECT c.id, c.process_id, c.label, c.start_time_us "
-                                    "FROM compile c JOIN process p ON p.id = c.process_id "
-                                    "JOIN log_file f ON f.id = p.log_file_id "
-                                    "WHERE f.run_id = ? ORDER BY c.start_time_us, c.id"));
-  compiles.Bind(1, run_id);
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, compiles.Step());
-    if (!has_row) return code;
-    code.by_label_[fmt::format("{}/{}", compiles.Int(1), compiles.Text(2))].push_back(
-        {compiles.Int(0), compiles.Int(3)});
+  FOR_EACH_ROW(const LabelledCompile& row, Query<LabelledCompile>(database, {.run_id = run_id})) {
+    code.by_label_[fmt::format("{}/{}", row.process_id, row.label)].push_back(
+        {row.id, row.start_time_us});
   }
+  return code;
 }
 
 const std::vector<const CompiledCode::Graph*>* CompiledCode::WithKey(const std::string& key) const {
@@ -64,47 +49,30 @@ Result<const std::vector<CompiledCode::Kernel>*> CompiledCode::KernelsOf(Databas
                                                                          const Graph& graph) {
   const auto [entry, is_new] = kernels_.try_emplace(graph.content_id);
   if (!is_new) return &entry->second;
-  ASSIGN_OR_RETURN(
-      Statement* const kernels,
-      database.PrepareKept(
-          "SELECT id, name FROM kernel_row WHERE content_id = ?1 AND code_line IS NOT NULL "
-          "AND (debug_handle IS NOT NULL OR NOT EXISTS (SELECT 1 FROM kernel_row k "
-          "WHERE k.content_id = ?1 AND k.debug_handle IS NOT NULL AND k.code_line IS NOT NULL)) "
-          "ORDER BY code_line, ordinal"));
-  kernels->Bind(1, graph.content_id);
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, kernels->Step());
-    if (!has_row) return &entry->second;
-    entry->second.push_back({kernels->Int(0), std::string(kernels->Text(1))});
+  FOR_EACH_ROW(const KernelOfContent& row,
+               KeptQuery<KernelOfContent>(database, {.content_id = graph.content_id})) {
+    entry->second.push_back({row.id, std::string(row.name)});
   }
+  return &entry->second;
 }
 
 Result<const CompiledCode::KernelFiles*> CompiledCode::KernelFilesOf(Database& database,
                                                                      const Graph& graph) {
   const auto [entry, is_new] = kernel_files_.try_emplace(graph.id);
   if (!is_new) return &entry->second;
-  ASSIGN_OR_RETURN(Statement* const code,
-                   database.PrepareKept("SELECT p.content "
-                                        "FROM graph g JOIN record_row r ON r.id = g.code_record_id "
-                                        "JOIN payload_row p ON p.id = r.payload_id "
-                                        "WHERE g.id = ?"));
-  code->Bind(1, graph.id);
-  ASSIGN_OR_RETURN(const bool has_row, code->Step());
-  if (has_row) {
-    for (const auto& [path, name] : KernelPaths(code->Text(0)))
+  ASSIGN_OR_RETURN(const FirstRow<CodeTextOfGraph> code,
+                   First(KeptQuery<CodeTextOfGraph>(database, {.graph_id = graph.id})));
+  if (code) {
+    for (const auto& [path, name] : KernelPaths(code->content))
       entry->second.emplace(BaseName(path), name);
   }
-  code->Reset();
   return &entry->second;
 }
 
 Result<std::int64_t> NoteId(Database& database, std::string_view text) {
-  ASSIGN_OR_RETURN(Statement* const find,
-                   database.PrepareKept("SELECT id FROM text_row WHERE text = ? LIMIT 1"));
-  find->Bind(1, text);
-  ASSIGN_OR_RETURN(const bool has_row, find->Step());
-  const std::int64_t id = has_row ? find->Int(0) : 0;
-  find->Reset();
+  ASSIGN_OR_RETURN(const FirstRow<IdOfText> known,
+                   First(KeptQuery<IdOfText>(database, {.text = text})));
+  const std::int64_t id = known ? known->id : 0;
   if (id != 0) return id;
   ASSIGN_OR_RETURN(Statement* const add,
                    database.PrepareKept("INSERT INTO text_row (text) VALUES (?)"));

@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "inputs/join/join_profile.h"
+#include "queries/inputs/join/frame_join.h"
+#include "queries/inputs/join/join_profile.h"
 
 namespace tlparse {
 namespace {
@@ -67,106 +69,55 @@ class FrameJoiner {
 };
 
 Result<void> FrameJoiner::LoadFrames() {
-  ASSIGN_OR_RETURN(
-      Statement rows,
-      database_.Prepare("SELECT y.id, coalesce(y.thread_id, 0), "
-                        "y.start_ns, y.start_ns + y.duration_ns, y.line, f.text "
-                        "FROM python_frame_row y JOIN text_row f ON f.id = y.file_id "
-                        "WHERE y.profile_id = ? AND y.line IS NOT NULL "
-                        "AND y.file_id IN (SELECT path_id FROM output_code_row) ORDER BY 2, 3, 1"));
-  rows.Bind(1, profile_id_);
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
-    if (!has_row) return {};
-    frames_.push_back({rows.Int(0), rows.Int(1), rows.Int(2), rows.Int(3), rows.Int(4),
-                       std::string(rows.Text(5))});
+  FOR_EACH_ROW(const FrameOfGeneratedCode& row,
+               Query<FrameOfGeneratedCode>(database_, {.profile_id = profile_id_})) {
+    frames_.push_back(
+        {row.id, row.thread_id, row.start_ns, row.end_ns, row.line, std::string(row.file)});
   }
+  return {};
 }
 
 Result<void> FrameJoiner::LoadCalls() {
-  ASSIGN_OR_RETURN(Statement any,
-                   database_.Prepare("SELECT 1 FROM kernel_run_row "
-                                     "WHERE profile_id = ? AND device IS NOT NULL LIMIT 1"));
-  any.Bind(1, profile_id_);
-  ASSIGN_OR_RETURN(has_device_kernels_, any.Step());
-  ASSIGN_OR_RETURN(
-      Statement rows,
-      database_.Prepare("SELECT s.id, coalesce(s.thread_id, 0), s.start_ns, "
-                        "s.start_ns + s.duration_ns, l.graph_id FROM compiled_slice_row s "
-                        "JOIN compiled_slice_link_row l ON l.slice_id = s.id "
-                        "WHERE s.profile_id = ? AND l.is_call = 1 "
-                        "AND l.graph_id IS NOT NULL AND s.device IS NULL ORDER BY 1"));
-  rows.Bind(1, profile_id_);
+  ASSIGN_OR_RETURN(const FirstRow<AnyDeviceKernel> any,
+                   First(Query<AnyDeviceKernel>(database_, {.profile_id = profile_id_})));
+  has_device_kernels_ = static_cast<bool>(any);
   std::map<std::int64_t, std::size_t> index;
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
-    if (!has_row) break;
-    index[rows.Int(0)] = calls_.size();
-    calls_.push_back({rows.Int(0), rows.Int(1), rows.Int(2), rows.Int(3), rows.Int(4), {}});
+  FOR_EACH_ROW(const CallOfGraph& row, Query<CallOfGraph>(database_, {.profile_id = profile_id_})) {
+    index[row.id] = calls_.size();
+    calls_.push_back({row.id, row.thread_id, row.start_ns, row.end_ns, row.graph_id, {}});
   }
-  ASSIGN_OR_RETURN(Statement runs,
-                   database_.Prepare("SELECT l.slice_id, l.kernel_id FROM kernel_run_row r "
-                                     "JOIN kernel_run_link_row l ON l.kernel_run_id = r.id "
-                                     "WHERE r.profile_id = ? "
-                                     "AND l.slice_id IS NOT NULL AND l.kernel_id IS NOT NULL"));
-  runs.Bind(1, profile_id_);
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, runs.Step());
-    if (!has_row) return {};
-    const auto found = index.find(runs.Int(0));
-    if (found != index.end()) calls_[found->second].kernels.insert(runs.Int(1));
+  FOR_EACH_ROW(const KernelJoinedInCall& row,
+               Query<KernelJoinedInCall>(database_, {.profile_id = profile_id_})) {
+    const auto found = index.find(row.slice_id);
+    if (found != index.end()) calls_[found->second].kernels.insert(row.kernel_id);
   }
+  return {};
 }
 
 Result<const Code*> FrameJoiner::CodeOf(std::int64_t graph_id) {
   const auto [entry, is_new] = codes_.try_emplace(graph_id);
   if (!is_new) return &entry->second;
   Code& code = entry->second;
-  ASSIGN_OR_RETURN(
-      Statement* const path,
-      database_.PrepareKept("SELECT t.text "
-                            "FROM graph g JOIN output_code_row o ON o.record_id = g.code_record_id "
-                            "JOIN text_row t ON t.id = o.path_id WHERE g.id = ?"));
-  path->Bind(1, graph_id);
-  ASSIGN_OR_RETURN(const bool has_path, path->Step());
-  if (has_path) code.path = path->Text(0);
-  path->Reset();
-  ASSIGN_OR_RETURN(Statement* const kernels,
-                   database_.PrepareKept(
-                       "SELECT k.code_line, min(k.id), count(*) "
-                       "FROM graph g JOIN kernel_row k ON k.content_id = g.provenance_content_id "
-                       "WHERE g.id = ? AND k.code_line IS NOT NULL GROUP BY k.code_line"));
-  kernels->Bind(1, graph_id);
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, kernels->Step());
-    if (!has_row) return &code;
-    if (kernels->Int(2) == 1) code.kernels[kernels->Int(0)] = kernels->Int(1);
+  ASSIGN_OR_RETURN(const FirstRow<PathOfGraphCode> path,
+                   First(KeptQuery<PathOfGraphCode>(database_, {.graph_id = graph_id})));
+  if (path) code.path = path->path;
+  FOR_EACH_ROW(const KernelOfCodeLine& row,
+               KeptQuery<KernelOfCodeLine>(database_, {.graph_id = graph_id})) {
+    if (row.count == 1) code.kernels[row.code_line] = row.id;
   }
+  return &code;
 }
 
 // In order of time, the longer of two that begin together first.
 Result<std::vector<Inner>> FrameJoiner::InnersOf(const Call& call) {
   std::vector<Inner> inners;
-  for (const bool is_op : {true, false}) {
-    ASSIGN_OR_RETURN(
-        Statement* const rows,
-        database_.PrepareKept(
-            is_op ? "SELECT o.id, o.start_ns, o.start_ns + o.duration_ns "
-                    "FROM op_run_row o JOIN op_run_link_row l ON l.op_run_id = o.id "
-                    "WHERE o.profile_id = ?1 AND l.slice_id = ?2 AND o.thread_id IS ?3 "
-                    "AND NOT EXISTS (SELECT 1 FROM kernel_run_row k WHERE k.op_run_id = o.id)"
-                  : "SELECT k.id, k.start_ns, k.start_ns + k.duration_ns "
-                    "FROM kernel_run_row k JOIN kernel_run_link_row l ON l.kernel_run_id = k.id "
-                    "WHERE k.profile_id = ?1 AND l.slice_id = ?2 "
-                    "AND k.thread_id IS ?3 AND k.device IS NULL AND l.kernel_id IS NULL"));
-    rows->Bind(1, profile_id_);
-    rows->Bind(2, call.id);
-    rows->Bind(3, call.thread_id == 0 ? std::nullopt : std::optional(call.thread_id));
-    while (true) {
-      ASSIGN_OR_RETURN(const bool has_row, rows->Step());
-      if (!has_row) break;
-      inners.push_back({rows->Int(0), rows->Int(1), rows->Int(2), is_op});
-    }
+  FOR_EACH_ROW(const InnerOfCall& row,
+               KeptQuery<InnerOfCall>(
+                   database_, {.profile_id = profile_id_,
+                               .slice_id = call.id,
+                               .thread_id = call.thread_id == 0 ? std::nullopt
+                                                                : std::optional(call.thread_id)})) {
+    inners.push_back({row.id, row.start_ns, row.end_ns, row.is_op});
   }
   std::sort(inners.begin(), inners.end(), [](const Inner& a, const Inner& b) {
     return std::pair(a.start_ns, -a.end_ns) < std::pair(b.start_ns, -b.end_ns);

@@ -13,6 +13,7 @@
 #include "inputs/join/module_join.h"
 #include "inputs/join/phase_join.h"
 #include "log/import_code.h"
+#include "queries/inputs/join/join.h"
 
 namespace tlparse {
 namespace {
@@ -28,34 +29,19 @@ struct ProcessOf {
 };
 
 Result<std::vector<ProfileOf>> LoadProfiles(Database& database, std::int64_t run_id) {
-  ASSIGN_OR_RETURN(
-      Statement rows,
-      database.Prepare("SELECT id, own_rank, pid, end_us "
-                       "FROM profile WHERE run_id = ? AND kind IN ('kineto', 'nsys') ORDER BY id"));
-  rows.Bind(1, run_id);
   std::vector<ProfileOf> profiles;
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
-    if (!has_row) return profiles;
-    profiles.push_back(
-        {rows.Int(0), rows.OptionalInt(1), rows.OptionalInt(2), rows.OptionalInt(3)});
+  FOR_EACH_ROW(const ProfileToJoin& row, Query<ProfileToJoin>(database, {.run_id = run_id})) {
+    profiles.push_back({row.id, row.own_rank, row.pid, row.end_us});
   }
+  return profiles;
 }
 
 Result<std::vector<ProcessOf>> LoadProcesses(Database& database, std::int64_t run_id) {
-  ASSIGN_OR_RETURN(
-      Statement rows,
-      database.Prepare("SELECT p.id, p.pid, coalesce(p.rank, f.name_rank), p.first_record_us, "
-                       "p.is_thread_id FROM process p JOIN log_file f ON f.id = p.log_file_id "
-                       "WHERE f.run_id = ? ORDER BY p.first_record_us, p.id"));
-  rows.Bind(1, run_id);
   std::vector<ProcessOf> processes;
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
-    if (!has_row) return processes;
-    processes.push_back(
-        {rows.Int(0), rows.Int(1), rows.OptionalInt(2), rows.OptionalInt(3), rows.Int(4) != 0});
+  FOR_EACH_ROW(const ProcessToJoin& row, Query<ProcessToJoin>(database, {.run_id = run_id})) {
+    processes.push_back({row.id, row.pid, row.rank, row.first_record_us, row.is_thread_id});
   }
+  return processes;
 }
 
 // The process that a profile measured: of its rank and pid, else of its rank, else of its pid where
@@ -131,13 +117,6 @@ Result<void> ReportOverlaps(Database& database, std::int64_t run_id) {
     std::int64_t id = 0, end_us = 0;
     std::string path;
   };
-  ASSIGN_OR_RETURN(
-      Statement profiles,
-      database.Prepare(
-          "SELECT id, path, start_us, end_us, process_id, pid, rank FROM profile "
-          "WHERE run_id = ? AND kind = 'kineto' AND start_us IS NOT NULL AND end_us IS NOT NULL "
-          "AND (process_id IS NOT NULL OR pid IS NOT NULL) ORDER BY start_us, id"));
-  profiles.Bind(1, run_id);
   ASSIGN_OR_RETURN(Statement* const set,
                    database.PrepareKept("UPDATE profile SET overlaps_id = ?2 WHERE id = ?1"));
   // By process, else by pid and rank.
@@ -145,18 +124,15 @@ Result<void> ReportOverlaps(Database& database, std::int64_t run_id) {
                       std::optional<std::int64_t>>,
            Counted>
       latest;
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, profiles.Step());
-    if (!has_row) return {};
-    const std::optional<std::int64_t> process = profiles.OptionalInt(4);
-    Counted& counted =
-        latest[process ? std::tuple(process, std::optional<std::int64_t>(),
-                                    std::optional<std::int64_t>())
-                       : std::tuple(process, profiles.OptionalInt(5), profiles.OptionalInt(6))];
-    const std::int64_t id = profiles.Int(0);
-    const std::string path(profiles.Text(1));
-    if (counted.id == 0 || profiles.Int(2) >= counted.end_us) {
-      counted = {id, profiles.Int(3), path};
+  FOR_EACH_ROW(const TimedProfile& profile, Query<TimedProfile>(database, {.run_id = run_id})) {
+    const std::optional<std::int64_t> process = profile.process_id;
+    Counted& counted = latest[process ? std::tuple(process, std::optional<std::int64_t>(),
+                                                   std::optional<std::int64_t>())
+                                      : std::tuple(process, profile.pid, profile.rank)];
+    const std::int64_t id = profile.id;
+    const std::string path(profile.path);
+    if (counted.id == 0 || profile.start_us >= counted.end_us) {
+      counted = {id, profile.end_us, path};
       continue;
     }
     set->Bind(1, id);
@@ -165,6 +141,7 @@ Result<void> ReportOverlaps(Database& database, std::int64_t run_id) {
     RETURN_IF_ERROR(Log(database, run_id, id, ImportCode::kOverlappingProfiles,
                         fmt::format("{} began before {} ended", path, counted.path)));
   }
+  return {};
 }
 
 }  // namespace

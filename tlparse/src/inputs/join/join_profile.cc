@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "inputs/join/profile_joiner.h"
+#include "queries/inputs/join/join_profile.h"
 
 namespace tlparse::profile_join {
 
@@ -27,27 +28,17 @@ Result<std::optional<std::int64_t>> Joiner::Note(std::string_view note) {
 }
 
 Result<void> Joiner::LoadSlices() {
-  ASSIGN_OR_RETURN(
-      Statement rows,
-      database_.Prepare("SELECT s.id, s.kind, coalesce(s.thread_id, 0), s.start_ns, "
-                        "s.start_ns + s.duration_ns, coalesce(t.text, ''), s.sequence_number, "
-                        "s.external_id, CASE WHEN t.text IS NULL THEN 0 ELSE s.name_id END "
-                        "FROM compiled_slice_row s LEFT JOIN text_row t ON t.id = s.name_id "
-                        "WHERE s.profile_id = ?"));
-  rows.Bind(1, profile_id_);
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
-    if (!has_row) break;
+  FOR_EACH_ROW(const SliceToJoin& row, Query<SliceToJoin>(database_, {.profile_id = profile_id_})) {
     Slice slice{};
-    slice.id = rows.Int(0);
-    slice.kind = static_cast<CompiledSliceKind>(rows.Int(1));
-    slice.thread = rows.Int(2);
-    slice.start = rows.Int(3);
-    slice.end = rows.Int(4);
-    slice.name_id = rows.Int(8);
-    names_.try_emplace(slice.name_id, rows.Text(5));
-    slice.sequence = rows.OptionalInt(6);
-    slice.external_id = rows.OptionalInt(7);
+    slice.id = row.id;
+    slice.kind = row.kind;
+    slice.thread = row.thread_id;
+    slice.start = row.start_ns;
+    slice.end = row.end_ns;
+    slice.name_id = row.name_id;
+    names_.try_emplace(slice.name_id, row.name);
+    slice.sequence = row.sequence_number;
+    slice.external_id = row.external_id;
     slice.parent = slice.call = slice.in_region = slice.in_backward = slice.region = kNone;
     RETURN_IF_ERROR(slices_.Push(slice));
   }
@@ -68,26 +59,23 @@ Result<void> Joiner::LoadSlices() {
   return {};
 }
 
-Result<void> Joiner::LoadRuns(const char* sql, bool is_op) {
-  ASSIGN_OR_RETURN(Statement rows, database_.Prepare(sql));
-  rows.Bind(1, profile_id_);
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
-    if (!has_row) return {};
+Result<void> Joiner::LoadRuns() {
+  FOR_EACH_ROW(const RunToJoin& row, Query<RunToJoin>(database_, {.profile_id = profile_id_})) {
     struct Run run {};
-    run.id = rows.Int(0);
-    run.name_id = static_cast<std::int32_t>(rows.Int(1));
-    run.self_ns = rows.Int(4);
-    run.is_op = is_op;
+    run.id = row.id;
+    run.name_id = static_cast<std::int32_t>(row.name_id);
+    run.self_ns = row.duration_ns;
+    run.is_op = row.is_op;
     run.call = run.child = run.slice = kNone;
-    run.file_id = static_cast<std::int32_t>(rows.Int(6));
+    run.file_id = static_cast<std::int32_t>(row.file_id);
     const std::size_t index = runs_.size();
-    if (is_op && has_device_kernels_ && !rows.IsNull(5))
-      RETURN_IF_ERROR(op_of_.Add(rows.Int(5), index));
+    if (row.is_op && has_device_kernels_ && row.external_id)
+      RETURN_IF_ERROR(op_of_.Add(*row.external_id, index));
     RETURN_IF_ERROR(
-        AddItem(Item::kRun, rows.Int(2), rows.Int(3), rows.Int(3) + rows.Int(4), index));
+        AddItem(Item::kRun, row.thread_id, row.start_ns, row.start_ns + row.duration_ns, index));
     RETURN_IF_ERROR(runs_.Push(run));
   }
+  return {};
 }
 
 Result<void> Joiner::AddItem(Item::Kind kind, std::int64_t thread_id, std::int64_t start,
@@ -99,24 +87,15 @@ Result<void> Joiner::AddItem(Item::Kind kind, std::int64_t thread_id, std::int64
 }
 
 Result<void> Joiner::LoadItems() {
-  ASSIGN_OR_RETURN(Statement any,
-                   database_.Prepare("SELECT 1 FROM kernel_run_row "
-                                     "WHERE profile_id = ? AND device IS NOT NULL LIMIT 1"));
-  any.Bind(1, profile_id_);
-  ASSIGN_OR_RETURN(has_device_kernels_, any.Step());
+  ASSIGN_OR_RETURN(const FirstRow<AnyDeviceKernel> any,
+                   First(Query<AnyDeviceKernel>(database_, {.profile_id = profile_id_})));
+  has_device_kernels_ = static_cast<bool>(any);
   for (std::size_t i = 0; i < slices_.size(); ++i) {
     const Slice& slice = slices_[i];
     if (slice.kind != kDevice)
       RETURN_IF_ERROR(AddItem(Item::kSlice, slice.thread, slice.start, slice.end, i));
   }
-  RETURN_IF_ERROR(
-      LoadRuns("SELECT id, name_id, coalesce(thread_id, 0), "
-               "start_ns, duration_ns, external_id, file_id FROM op_run_row WHERE profile_id = ?",
-               true));
-  RETURN_IF_ERROR(
-      LoadRuns("SELECT id, name_id, coalesce(thread_id, 0), start_ns, duration_ns, NULL, NULL "
-               "FROM kernel_run_row WHERE profile_id = ? AND device IS NULL",
-               false));
+  RETURN_IF_ERROR(LoadRuns());
   op_of_.Sort();
   RETURN_IF_ERROR(LoadLaunches());
   RETURN_IF_ERROR(LoadCollectives());
@@ -131,36 +110,25 @@ Result<void> Joiner::LoadItems() {
 }
 
 Result<void> Joiner::LoadLaunches() {
-  ASSIGN_OR_RETURN(Statement rows,
-                   database_.Prepare("SELECT correlation, coalesce(thread_id, 0), start_ns, "
-                                     "name_id IN (SELECT id FROM text_row "
-                                     "WHERE text LIKE '%GraphLaunch%') "
-                                     "FROM device_launch_row WHERE profile_id = ?"));
-  rows.Bind(1, profile_id_);
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
-    if (!has_row) break;
+  FOR_EACH_ROW(const DeviceLaunchToJoin& row,
+               Query<DeviceLaunchToJoin>(database_, {.profile_id = profile_id_})) {
     const std::size_t index = launches_.size();
-    RETURN_IF_ERROR(launch_of_.Add(rows.Int(0), index));
-    RETURN_IF_ERROR(launches_.Push({rows.Int(2), rows.Int(3) != 0}));
-    RETURN_IF_ERROR(AddItem(Item::kLaunch, rows.Int(1), rows.Int(2), rows.Int(2), index));
+    RETURN_IF_ERROR(launch_of_.Add(row.correlation, index));
+    RETURN_IF_ERROR(launches_.Push({row.start_ns, row.is_replay}));
+    RETURN_IF_ERROR(AddItem(Item::kLaunch, row.thread_id, row.start_ns, row.start_ns, index));
   }
   launch_of_.Sort();
   return {};
 }
 
 Result<void> Joiner::LoadCollectives() {
-  ASSIGN_OR_RETURN(Statement rows,
-                   database_.Prepare("SELECT id, coalesce(thread_id, 0), start_ns "
-                                     "FROM collective_run_row WHERE profile_id = ?"));
-  rows.Bind(1, profile_id_);
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
-    if (!has_row) return {};
+  FOR_EACH_ROW(const CollectiveRunToJoin& row,
+               Query<CollectiveRunToJoin>(database_, {.profile_id = profile_id_})) {
     const std::size_t index = collectives_.size();
-    RETURN_IF_ERROR(collectives_.Push({rows.Int(0)}));
-    RETURN_IF_ERROR(AddItem(Item::kCollective, rows.Int(1), rows.Int(2), rows.Int(2), index));
+    RETURN_IF_ERROR(collectives_.Push({row.id}));
+    RETURN_IF_ERROR(AddItem(Item::kCollective, row.thread_id, row.start_ns, row.start_ns, index));
   }
+  return {};
 }
 
 // What is around the next item of a thread.

@@ -12,6 +12,7 @@
 #include "base/utf8.h"
 #include "inputs/join/join_profile.h"
 #include "inputs/join/numbered.h"
+#include "queries/inputs/join/module_join.h"
 
 namespace tlparse {
 namespace {
@@ -50,14 +51,8 @@ class ModuleJoiner {
     RETURN_IF_ERROR(Nest());
     RETURN_IF_ERROR(WriteFrames());
     RETURN_IF_ERROR(
-        LoadMoments("SELECT correlation, coalesce(thread_id, 0), start_ns "
-                    "FROM device_launch_row WHERE profile_id = ?",
-                    launches_));
-    RETURN_IF_ERROR(
-        LoadMoments("SELECT external_id, coalesce(thread_id, 0), start_ns "
-                    "FROM op_run_row WHERE profile_id = ? AND external_id IN (SELECT external_id "
-                    "FROM kernel_run_row WHERE profile_id = ?1)",
-                    ops_));
+        LoadMoments(Query<LaunchMoment>(database_, {.profile_id = profile_id_}), launches_));
+    RETURN_IF_ERROR(LoadMoments(Query<OpMoment>(database_, {.profile_id = profile_id_}), ops_));
     return LinkKernels();
   }
 
@@ -66,7 +61,7 @@ class ModuleJoiner {
   Result<void> Nest();
   Result<std::int32_t> PathOf(std::int32_t parent, std::int64_t name_id);
   Result<void> WriteFrames();
-  // By the number in the first column of the query.
+  // By the number of the row.
   struct Moments {
     explicit Moments(const std::string& directory) : all(directory), by_number(directory) {}
     SpillingVector<EnqueueMoment> all;
@@ -76,7 +71,8 @@ class ModuleJoiner {
       return found ? std::optional(all[*found]) : std::nullopt;
     }
   };
-  Result<void> LoadMoments(const char* sql, Moments& moments);
+  template <typename Row>
+  Result<void> LoadMoments(QueryRows<Row> rows, Moments& moments);
   Result<void> LinkKernels();
   // The innermost frame that is open on the thread.
   std::int32_t FrameAt(const EnqueueMoment& moment) const;
@@ -91,20 +87,12 @@ class ModuleJoiner {
 };
 
 Result<void> ModuleJoiner::LoadFrames() {
-  ASSIGN_OR_RETURN(
-      Statement rows,
-      database_.Prepare("SELECT y.id, coalesce(y.thread_id, 0), "
-                        "y.start_ns, y.start_ns + y.duration_ns, y.name_id FROM python_frame_row y "
-                        "WHERE y.profile_id = ?1 AND y.name_id IN (SELECT id "
-                        "FROM text_row WHERE substr(text, 1, ?2) = ?3)"));
-  rows.Bind(1, profile_id_);
-  rows.Bind(2, static_cast<std::int64_t>(kModuleFrame.size()));
-  rows.Bind(3, kModuleFrame);
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
-    if (!has_row) break;
-    RETURN_IF_ERROR(
-        frames_.Push({rows.Int(0), rows.Int(1), rows.Int(2), rows.Int(3), rows.Int(4)}));
+  FOR_EACH_ROW(const FrameOfModule& row,
+               Query<FrameOfModule>(
+                   database_, {.profile_id = profile_id_,
+                               .prefix_length = static_cast<std::int64_t>(kModuleFrame.size()),
+                               .prefix = kModuleFrame})) {
+    RETURN_IF_ERROR(frames_.Push({row.id, row.thread_id, row.start_ns, row.end_ns, row.name_id}));
   }
   std::sort(frames_.begin(), frames_.end(), [](const ModuleFrame& a, const ModuleFrame& b) {
     return std::tie(a.thread_id, a.start_ns, b.end_ns, a.id) <
@@ -186,14 +174,11 @@ Result<void> ModuleJoiner::WriteFrames() {
   return {};
 }
 
-Result<void> ModuleJoiner::LoadMoments(const char* sql, Moments& moments) {
-  ASSIGN_OR_RETURN(Statement rows, database_.Prepare(sql));
-  rows.Bind(1, profile_id_);
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
-    if (!has_row) break;
-    RETURN_IF_ERROR(moments.by_number.Add(rows.Int(0), moments.all.size()));
-    RETURN_IF_ERROR(moments.all.Push({rows.Int(1), rows.Int(2)}));
+template <typename Row>
+Result<void> ModuleJoiner::LoadMoments(QueryRows<Row> rows, Moments& moments) {
+  FOR_EACH_ROW(const Row& row, std::move(rows)) {
+    RETURN_IF_ERROR(moments.by_number.Add(row.number, moments.all.size()));
+    RETURN_IF_ERROR(moments.all.Push({row.thread_id, row.start_ns}));
   }
   moments.by_number.Sort();
   return {};
@@ -215,30 +200,25 @@ std::int32_t ModuleJoiner::FrameAt(const EnqueueMoment& moment) const {
 }
 
 Result<void> ModuleJoiner::LinkKernels() {
-  ASSIGN_OR_RETURN(Statement rows,
-                   database_.Prepare("SELECT id, device IS NOT NULL, "
-                                     "correlation, external_id, coalesce(thread_id, 0), start_ns "
-                                     "FROM kernel_run_row WHERE profile_id = ? ORDER BY id"));
   ASSIGN_OR_RETURN(Statement add,
                    database_.Prepare("INSERT INTO kernel_module_link_row (kernel_run_id, frame_id) "
                                      "VALUES (?, ?)"));
-  rows.Bind(1, profile_id_);
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
-    if (!has_row) return {};
+  FOR_EACH_ROW(const KernelRunToLink& row,
+               Query<KernelRunToLink>(database_, {.profile_id = profile_id_})) {
     std::optional<EnqueueMoment> moment;
-    if (rows.Int(1) == 0) {
-      moment = EnqueueMoment{rows.Int(4), rows.Int(5)};
+    if (!row.is_on_device) {
+      moment = EnqueueMoment{row.thread_id, row.start_ns};
     } else {
-      if (!rows.IsNull(2)) moment = launches_.Find(rows.Int(2));
-      if (!moment && !rows.IsNull(3)) moment = ops_.Find(rows.Int(3));
+      if (row.correlation) moment = launches_.Find(*row.correlation);
+      if (!moment && row.external_id) moment = ops_.Find(*row.external_id);
     }
     const std::int32_t frame = moment ? FrameAt(*moment) : kNoModule;
     if (frame == kNoModule) continue;
-    add.Bind(1, rows.Int(0));
+    add.Bind(1, row.id);
     add.Bind(2, frames_[static_cast<std::size_t>(frame)].id);
     RETURN_IF_ERROR(add.Run());
   }
+  return {};
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "inputs/join/join_profile.h"
+#include "queries/inputs/join/package_join.h"
 
 namespace tlparse {
 namespace {
@@ -39,17 +40,16 @@ std::string_view KernelName(std::string_view name) {
   return rest.substr(digits + 1);
 }
 
-Result<std::vector<Model>> ModelsOf(Statement& rows) {
+template <typename Row>
+Result<std::vector<Model>> ModelsOf(QueryRows<Row> rows) {
   std::map<std::int64_t, Model> models;
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
-    if (!has_row) break;
-    Model& model = models[rows.Int(0)];
-    model.kernels.push_back(rows.Int(1));
-    model.names.emplace_back(rows.Text(2));
-    model.name = rows.Text(3);
-    model.graph_id = rows.Int(4);
-    model.compile_id = rows.Int(5);
+  FOR_EACH_ROW(const Row& row, std::move(rows)) {
+    Model& model = models[row.id];
+    model.kernels.push_back(row.kernel_id);
+    model.names.emplace_back(row.kernel_name);
+    model.name = row.name;
+    model.graph_id = row.graph_id;
+    model.compile_id = row.compile_id;
   }
   std::vector<Model> all;
   for (auto& [id, model] : models) all.push_back(std::move(model));
@@ -59,25 +59,10 @@ Result<std::vector<Model>> ModelsOf(Statement& rows) {
 // The models of packages, and those that the logs saw AOTInductor compile: its stretches of a log
 // have no compile id.
 Result<std::vector<Model>> LoadModels(Database& database, std::int64_t run_id) {
-  ASSIGN_OR_RETURN(
-      Statement graphs,
-      database.Prepare("SELECT g.id, k.id, k.name, NULL, g.id, g.compile_id "
-                       "FROM graph g JOIN compile c ON c.id = g.compile_id AND c.is_synthetic = 1 "
-                       "JOIN process p ON p.id = c.process_id "
-                       "JOIN log_file f ON f.id = p.log_file_id "
-                       "JOIN kernel_row k ON k.content_id = g.provenance_content_id "
-                       "WHERE f.run_id = ? AND k.debug_handle IS NOT NULL "
-                       "AND k.code_line IS NOT NULL ORDER BY g.id, k.code_line, k.ordinal"));
-  graphs.Bind(1, run_id);
-  ASSIGN_OR_RETURN(std::vector<Model> models, ModelsOf(graphs));
-  ASSIGN_OR_RETURN(
-      Statement packages,
-      database.Prepare(
-          "SELECT m.content_id, k.id, k.name, m.name, 0, 0 FROM package_model_row m "
-          "JOIN profile p ON p.id = m.profile_id JOIN kernel_row k ON k.content_id = m.content_id "
-          "WHERE p.run_id = ? ORDER BY m.id, k.ordinal"));
-  packages.Bind(1, run_id);
-  ASSIGN_OR_RETURN(std::vector<Model> packed, ModelsOf(packages));
+  ASSIGN_OR_RETURN(std::vector<Model> models,
+                   ModelsOf(Query<ModelOfLog>(database, {.run_id = run_id})));
+  ASSIGN_OR_RETURN(std::vector<Model> packed,
+                   ModelsOf(Query<ModelOfPackage>(database, {.run_id = run_id})));
   for (Model& model : packed) models.push_back(std::move(model));
   // A package says the same as the log of its compile, and a kernel_information.json the same as
   // the package beside it: the first counts.
@@ -104,27 +89,14 @@ Result<std::map<std::int64_t, std::vector<Event>>> LoadEvents(Database& database
   for (const Model& model : models) {
     for (const std::string& name : model.names) wanted[name] = true;
   }
-  ASSIGN_OR_RETURN(
-      Statement rows,
-      database.Prepare(
-          "SELECT k.id, 0 AS is_op, t.text, k.thread_id, k.start_ns, k.start_ns + k.duration_ns "
-          "FROM kernel_run_row k JOIN text_row t ON t.id = k.name_id "
-          "LEFT JOIN kernel_run_link_row l ON l.kernel_run_id = k.id WHERE k.profile_id = ?1 "
-          "AND k.device IS NULL AND k.op_run_id IS NULL AND l.kernel_id IS NULL "
-          "UNION ALL SELECT o.id, 1, t.text, o.thread_id, o.start_ns, o.start_ns + o.duration_ns "
-          "FROM op_run_row o JOIN text_row t ON t.id = o.name_id "
-          "WHERE o.profile_id = ?1 AND o.id NOT IN (SELECT op_run_id "
-          "FROM kernel_run_row WHERE profile_id = ?1 AND op_run_id IS NOT NULL) ORDER BY 5, 1"));
-  rows.Bind(1, profile_id);
   std::map<std::int64_t, std::vector<Event>> events;
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
-    if (!has_row) return events;
-    std::string name(KernelName(rows.Text(2)));
-    if (rows.Int(1) == 0 || wanted.count(name) > 0)
-      events[rows.Int(3)].push_back(
-          {rows.Int(0), rows.Int(1) != 0, std::move(name), rows.Int(4), rows.Int(5)});
+  FOR_EACH_ROW(const UnjoinedRun& row, Query<UnjoinedRun>(database, {.profile_id = profile_id})) {
+    std::string name(KernelName(row.name));
+    if (!row.is_op || wanted.count(name) > 0)
+      events[row.thread_id].push_back(
+          {row.id, row.is_op, std::move(name), row.start_ns, row.end_ns});
   }
+  return events;
 }
 
 bool Matches(const Model& model, const std::vector<Event>& events, std::size_t at) {
@@ -224,14 +196,8 @@ Result<void> JoinPackages(Database& database, std::int64_t run_id) {
   ASSIGN_OR_RETURN(const std::vector<Model> models, LoadModels(database, run_id));
   if (models.empty()) return {};
   std::vector<std::int64_t> profiles;
-  ASSIGN_OR_RETURN(
-      Statement rows,
-      database.Prepare("SELECT id FROM profile WHERE run_id = ? AND kind = 'kineto' ORDER BY id"));
-  rows.Bind(1, run_id);
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
-    if (!has_row) break;
-    profiles.push_back(rows.Int(0));
+  FOR_EACH_ROW(const KinetoProfile& row, Query<KinetoProfile>(database, {.run_id = run_id})) {
+    profiles.push_back(row.id);
   }
   Writer writer(database);
   for (const std::int64_t profile_id : profiles) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/json_writer.h"
+#include "queries/inputs/join/phase_join.h"
 
 namespace tlparse {
 namespace {
@@ -37,22 +38,15 @@ bool Parse(std::string_view text, Named& named) {
 }
 
 Result<std::vector<Named>> LoadNames(Database& database, std::int64_t profile_id) {
-  ASSIGN_OR_RETURN(Statement rows,
-                   database.Prepare("SELECT t.text, coalesce(a.thread_id, 0), a.start_ns "
-                                    "FROM annotation_row a JOIN text_row t ON t.id = a.name_id "
-                                    "WHERE a.profile_id = ? AND a.device IS NULL "
-                                    "AND t.text LIKE '%\\_data: %compile\\_id=%' ESCAPE '\\' "
-                                    "ORDER BY a.start_ns"));
-  rows.Bind(1, profile_id);
   std::vector<Named> names;
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
-    if (!has_row) return names;
+  FOR_EACH_ROW(const PhaseAnnotation& row,
+               Query<PhaseAnnotation>(database, {.profile_id = profile_id})) {
     Named named;
-    named.thread_id = rows.Int(1);
-    named.start_ns = rows.Int(2);
-    if (Parse(rows.Text(0), named)) names.push_back(std::move(named));
+    named.thread_id = row.thread_id;
+    named.start_ns = row.start_ns;
+    if (Parse(row.name, named)) names.push_back(std::move(named));
   }
+  return names;
 }
 
 }  // namespace
@@ -73,20 +67,10 @@ Result<void> JoinPhases(Database& database, const CompiledCode& code, std::int64
   for (const std::string_view name : phase_names) list.String(name);
   const std::string asked = list.EndArray().Take();
   // A profile may have millions of other ops, and what is sorted is in memory.
-  ASSIGN_OR_RETURN(Statement rows,
-                   database.Prepare("SELECT t.text, coalesce(o.thread_id, 0), "
-                                    "o.id, o.start_ns, o.start_ns + o.duration_ns "
-                                    "FROM op_run_row o JOIN text_row t ON t.id = o.name_id "
-                                    "WHERE o.profile_id = ?1 AND o.name_id IN (SELECT n.id "
-                                    "FROM text_row n JOIN json_each(?2) j ON j.value = n.text) "
-                                    "ORDER BY o.start_ns"));
-  rows.Bind(1, profile_id);
-  rows.Bind(2, std::string_view(asked));
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
-    if (!has_row) break;
-    const auto found = phases.find({std::string(rows.Text(0)), rows.Int(1)});
-    if (found != phases.end()) found->second.push_back({rows.Int(2), rows.Int(3), rows.Int(4)});
+  FOR_EACH_ROW(const OpOfNames& row,
+               Query<OpOfNames>(database, {.profile_id = profile_id, .names = asked})) {
+    const auto found = phases.find({std::string(row.name), row.thread_id});
+    if (found != phases.end()) found->second.push_back({row.id, row.start_ns, row.end_ns});
   }
   ASSIGN_OR_RETURN(Statement set,
                    database.Prepare("UPDATE op_run_link_row "

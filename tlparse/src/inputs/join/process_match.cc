@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "queries/inputs/join/process_match.h"
+
 namespace tlparse {
 namespace {
 
@@ -63,30 +65,16 @@ Match Choose(const std::vector<Candidate>& candidates, const Dump& dump, const s
 
 Result<Match> MatchByFrames(Database& database, const std::vector<Candidate>& all,
                             const Dump& dump) {
-  ASSIGN_OR_RETURN(
-      Statement rows,
-      database.Prepare(
-          "WITH RECURSIVE frame(id) AS (SELECT stack_id FROM recorder_entry_row "
-          "WHERE profile_id = ?1 AND stack_id IS NOT NULL UNION SELECT s.parent_id "
-          "FROM frame f JOIN stack_frame s ON s.id = f.id WHERE s.parent_id IS NOT NULL) "
-          "SELECT DISTINCT r.process_id FROM output_code o JOIN record_row r ON r.id = o.record_id "
-          "WHERE o.path IN (SELECT s.file FROM frame f JOIN stack_frame s ON s.id = f.id)"));
-  rows.Bind(1, dump.id);
   std::vector<Candidate> found;
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
-    if (!has_row) break;
+  FOR_EACH_ROW(const ProcessOfFrames& row,
+               Query<ProcessOfFrames>(database, {.profile_id = dump.id})) {
     const auto at = std::find_if(all.begin(), all.end(),
-                                 [&](const Candidate& one) { return one.id == rows.Int(0); });
+                                 [&](const Candidate& one) { return one.id == row.process_id; });
     if (at != all.end()) found.push_back(*at);
   }
-  ASSIGN_OR_RETURN(Statement frames,
-                   database.Prepare("SELECT 1 FROM recorder_entry_row "
-                                    "WHERE profile_id = ?1 AND stack_id IS NOT NULL LIMIT 1"));
-  frames.Bind(1, dump.id);
-  ASSIGN_OR_RETURN(const bool has_frames, frames.Step());
-  if (!has_frames)
-    return Match{std::nullopt, std::nullopt, "the file names no rank and has no frames"};
+  ASSIGN_OR_RETURN(const FirstRow<EntryWithFrames> framed,
+                   First(Query<EntryWithFrames>(database, {.profile_id = dump.id})));
+  if (!framed) return Match{std::nullopt, std::nullopt, "the file names no rank and has no frames"};
   if (found.empty())
     return Match{std::nullopt, std::nullopt,
                  "the file names no rank, and no log holds the generated code of its frames"};
@@ -122,31 +110,13 @@ Result<Match> MatchOne(Database& database, const std::vector<Candidate>& all, co
 
 Result<void> MatchProcesses(Database& database, std::int64_t run_id) {
   std::vector<Candidate> all;
-  ASSIGN_OR_RETURN(
-      Statement processes,
-      database.Prepare("SELECT p.id, p.pid, p.rank, p.first_record_us, p.last_record_us "
-                       "FROM process p JOIN log_file f ON f.id = p.log_file_id "
-                       "WHERE f.run_id = ? ORDER BY p.id"));
-  processes.Bind(1, run_id);
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, processes.Step());
-    if (!has_row) break;
-    all.push_back({processes.Int(0), processes.Int(1), processes.OptionalInt(2),
-                   processes.OptionalInt(3), processes.OptionalInt(4)});
+  FOR_EACH_ROW(const ProcessToMatch& row, Query<ProcessToMatch>(database, {.run_id = run_id})) {
+    all.push_back({row.id, row.pid, row.rank, row.first_record_us, row.last_record_us});
   }
   std::vector<Dump> dumps;
-  ASSIGN_OR_RETURN(
-      Statement profiles,
-      database.Prepare(
-          "SELECT id, kind, own_rank, pid, start_us, end_us FROM profile "
-          "WHERE run_id = ? AND kind IN ('flight_recorder', 'torch_logs', 'tritonparse') "
-          "ORDER BY id"));
-  profiles.Bind(1, run_id);
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, profiles.Step());
-    if (!has_row) break;
-    dumps.push_back({profiles.Int(0), std::string(profiles.Text(1)), profiles.OptionalInt(2),
-                     profiles.OptionalInt(3), profiles.OptionalInt(4), profiles.OptionalInt(5)});
+  FOR_EACH_ROW(const DumpToMatch& row, Query<DumpToMatch>(database, {.run_id = run_id})) {
+    dumps.push_back(
+        {row.id, std::string(row.kind), row.own_rank, row.pid, row.start_us, row.end_us});
   }
   ASSIGN_OR_RETURN(
       Statement update,

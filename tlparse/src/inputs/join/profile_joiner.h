@@ -190,7 +190,7 @@ class Joiner {
  private:
   Result<void> LoadSlices();
   Result<void> LoadItems();
-  Result<void> LoadRuns(const char* sql, bool is_op);
+  Result<void> LoadRuns();
   Result<void> LoadLaunches();
   Result<void> LoadCollectives();
   Result<void> AddItem(Item::Kind kind, std::int64_t thread_id, std::int64_t start,

@@ -1,4 +1,6 @@
 // Kernels, on the CPU and on devices: which call of the generated code each run was.
+#include "queries/inputs/join/profile_kernels.h"
+
 #include <algorithm>
 #include <map>
 
@@ -96,17 +98,10 @@ Result<void> Joiner::WriteKernelLink(const KernelLink& link) {
 }
 
 Result<void> Joiner::JoinDeviceKernels() {
-  ASSIGN_OR_RETURN(
-      Statement rows,
-      database_.Prepare("SELECT id, name_id, start_ns, duration_ns, correlation, external_id "
-                        "FROM kernel_run_row "
-                        "WHERE profile_id = ? AND device IS NOT NULL ORDER BY id"));
-  rows.Bind(1, profile_id_);
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
-    if (!has_row) break;
-    RETURN_IF_ERROR(JoinDeviceKernel({rows.Int(0), rows.Int(1), rows.Int(2), rows.Int(3),
-                                      rows.OptionalInt(4), rows.OptionalInt(5)}));
+  FOR_EACH_ROW(const DeviceKernelToJoin& row,
+               Query<DeviceKernelToJoin>(database_, {.profile_id = profile_id_})) {
+    RETURN_IF_ERROR(JoinDeviceKernel(
+        {row.id, row.name_id, row.start_ns, row.duration_ns, row.correlation, row.external_id}));
   }
   std::sort(replayed_.begin(), replayed_.end(),
             [](const ReplayedKernel& a, const ReplayedKernel& b) {

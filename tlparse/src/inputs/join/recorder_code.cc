@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "queries/inputs/join/recorder_code.h"
+
 namespace tlparse {
 
 std::string ReduceOp(std::string_view op, std::string_view arguments) {
@@ -30,32 +32,18 @@ bool IsGeneratedFile(std::string_view file) {
 Result<void> RecorderCode::Load(Database& database, std::optional<std::int64_t> process_id) {
   if (!process_id) return {};
   std::map<std::int64_t, std::pair<std::string, RecordedCode>> by_record;
-  ASSIGN_OR_RETURN(
-      Statement codes,
-      database.Prepare("SELECT o.record_id, o.graph_id, o.path, r.time_us "
-                       "FROM process p JOIN output_code o "
-                       "ON o.record_id BETWEEN p.first_record_id AND p.last_record_id "
-                       "JOIN record r ON r.id = o.record_id "
-                       "WHERE p.id = ?1 AND r.process_id = ?1 AND o.path IS NOT NULL"));
-  codes.Bind(1, *process_id);
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, codes.Step());
-    if (!has_row) break;
-    by_record[codes.Int(0)] = {std::string(codes.Text(2)),
-                               RecordedCode{codes.Int(0), codes.Int(1), codes.Int(3), {}}};
+  FOR_EACH_ROW(const CodeOfProcess& row,
+               Query<CodeOfProcess>(database, {.process_id = *process_id})) {
+    by_record[row.record_id] = {std::string(row.path),
+                                RecordedCode{row.record_id, row.graph_id, row.time_us, {}}};
   }
-  ASSIGN_OR_RETURN(
-      Statement collectives,
-      database.Prepare("SELECT op, group_name, shape, arguments, code_line FROM collective "
-                       "WHERE record_id = ? AND source = 'code' AND is_wait = 0 ORDER BY ordinal"));
+  ASSIGN_OR_RETURN(PreparedQuery<CollectiveOfCode> collectives,
+                   PreparedQuery<CollectiveOfCode>::Make(database));
   for (auto& [record_id, code] : by_record) {
-    collectives.Bind(1, record_id);
-    while (true) {
-      ASSIGN_OR_RETURN(const bool has_row, collectives.Step());
-      if (!has_row) break;
-      code.second.collectives.push_back(
-          {std::string(collectives.Text(0)), std::string(collectives.Text(1)),
-           std::string(collectives.Text(2)), std::string(collectives.Text(3)), collectives.Int(4)});
+    FOR_EACH_ROW(const CollectiveOfCode& row, collectives.Run({.record_id = record_id})) {
+      code.second.collectives.push_back({std::string(row.op), std::string(row.group_name),
+                                         std::string(row.shape), std::string(row.arguments),
+                                         row.code_line});
     }
     by_path_[code.first].push_back(std::move(code.second));
   }

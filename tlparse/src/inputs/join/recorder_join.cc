@@ -14,7 +14,9 @@
 #include <vector>
 
 #include "inputs/common/collective_op.h"
+#include "inputs/join/join_profile.h"
 #include "inputs/join/recorder_code.h"
+#include "queries/inputs/join/recorder_join.h"
 
 namespace tlparse {
 namespace {
@@ -105,32 +107,23 @@ std::optional<std::string> OnlyShape(std::string_view shapes) {
 }
 
 Result<void> RankJoin::LoadEntries(std::int64_t profile_id) {
-  ASSIGN_OR_RETURN(
-      Statement rows,
-      database_.Prepare(
-          "SELECT c.id, n.text, c.group_id, g.text, "
-          "c.sequence_number, c.is_p2p, c.start_ns, e.recorder_id, e.stack_id, c.input_shapes "
-          "FROM collective_run_row c JOIN recorder_entry_row e ON e.id = c.entry_id "
-          "LEFT JOIN text_row n ON n.id = c.op_id LEFT JOIN text_row g ON g.id = c.group_id "
-          "WHERE c.profile_id = ? ORDER BY e.id"));
-  rows.Bind(1, profile_id);
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
-    if (!has_row) return {};
+  FOR_EACH_ROW(const RecorderEntryToJoin& row,
+               Query<RecorderEntryToJoin>(database_, {.profile_id = profile_id})) {
     Entry entry;
-    entry.run_id = rows.Int(0);
-    entry.name = rows.Text(1);
-    entry.group_id = rows.Int(2);
-    entry.group = rows.Text(3);
-    entry.sequence = rows.IsNull(4) ? -1 : rows.Int(4);
-    entry.is_p2p = rows.Int(5) != 0;
-    entry.created_ns = rows.Int(6);
-    entry.recorder_id = rows.IsNull(7) ? -1 : rows.Int(7);
-    entry.stack_id = rows.Int(8);
+    entry.run_id = row.id;
+    entry.name = row.name;
+    entry.group_id = row.group_id;
+    entry.group = row.group_name;
+    entry.sequence = row.sequence_number.value_or(-1);
+    entry.is_p2p = row.is_p2p;
+    entry.created_ns = row.start_ns;
+    entry.recorder_id = row.recorder_id.value_or(-1);
+    entry.stack_id = row.stack_id;
     entry.has_own_frames = entry.stack_id != 0;
-    entry.shape = OnlyShape(rows.Text(9));
+    entry.shape = OnlyShape(row.input_shapes);
     entries_.push_back(std::move(entry));
   }
+  return {};
 }
 
 void RankJoin::FindPeers() {
@@ -169,28 +162,17 @@ void RankJoin::FindPeers() {
 
 Result<Link> RankJoin::ResolveStack(const Entry& entry) {
   Link link;
-  ASSIGN_OR_RETURN(
-      Statement * frames,
-      database_.PrepareKept(
-          "WITH RECURSIVE chain(id, parent_id, file, line, depth) AS ("
-          "SELECT id, parent_id, file, line, 0 FROM stack_frame "
-          "WHERE id = ?1 UNION ALL SELECT f.id, f.parent_id, f.file, f.line, depth + 1 "
-          "FROM chain c JOIN stack_frame f ON f.id = c.parent_id WHERE depth < 1024) "
-          "SELECT file, line FROM chain ORDER BY depth"));
-  frames->Reset();
-  frames->Bind(1, entry.stack_id);
   std::string unknown_file;
   const RecordedCode* code = nullptr;
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, frames->Step());
-    if (!has_row) break;
-    const std::string file(frames->Text(0));
+  FOR_EACH_ROW(const FrameOfStack& frame,
+               KeptQuery<FrameOfStack>(database_, {.stack_id = entry.stack_id})) {
+    const std::string file(frame.file);
     if (code == nullptr && link.file.empty()) {
       code = codes_.At(file, entry.created_ns);
       if (code != nullptr) {
         link.key = "J1";
         link.graph_id = code->graph_id;
-        link.code_line = frames->Int(1);
+        link.code_line = frame.line;
         continue;
       }
       if (IsGeneratedFile(file)) {
@@ -200,7 +182,7 @@ Result<Link> RankJoin::ResolveStack(const Entry& entry) {
     }
     if (link.file.empty() && !IsFrameOfTorch(file) && !IsGeneratedFile(file)) {
       link.file = file;
-      link.line = frames->Int(1);
+      link.line = frame.line;
     }
   }
   if (code != nullptr) {
@@ -295,26 +277,13 @@ Result<void> RankJoin::Write() {
                             "OR REPLACE INTO collective_run_link_row (collective_run_id, graph_id, "
                             "code_line, file_id, line, reduce_op, peer_id, join_key, note_id) "
                             "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)"));
-  ASSIGN_OR_RETURN(Statement * find,
-                   database_.PrepareKept("SELECT id FROM text_row WHERE text = ?1"));
-  ASSIGN_OR_RETURN(Statement * add,
-                   database_.PrepareKept("INSERT INTO text_row (text) VALUES (?1)"));
   std::unordered_map<std::string, std::int64_t> ids;
   const auto text_id = [&](const std::string& text) -> Result<std::optional<std::int64_t>> {
     if (text.empty()) return std::optional<std::int64_t>();
-    const auto known = ids.find(text);
-    if (known != ids.end()) return std::optional(known->second);
-    find->Reset();
-    find->Bind(1, std::string_view(text));
-    ASSIGN_OR_RETURN(const bool exists, find->Step());
-    std::int64_t id = exists ? find->Int(0) : 0;
-    find->Reset();
-    if (!exists) {
-      add->Bind(1, std::string_view(text));
-      RETURN_IF_ERROR(add->Run());
-      id = sqlite3_last_insert_rowid(database_.handle());
+    std::int64_t& id = ids[text];
+    if (id == 0) {
+      ASSIGN_OR_RETURN(id, NoteId(database_, text));
     }
-    ids[text] = id;
     return std::optional(id);
   };
   const auto some = [](std::int64_t number) {
@@ -363,23 +332,10 @@ Result<void> RankJoin::Run(const std::vector<std::int64_t>& profiles) {
 Result<void> JoinRecorders(Database& database, std::int64_t run_id) {
   // The dumps of one rank: those of one process, or of one rank number where no log shows the process.
   std::map<std::tuple<bool, std::int64_t>, std::vector<std::int64_t>> by_rank;
-  ASSIGN_OR_RETURN(
-      Statement dumps,
-      database.Prepare(
-          "SELECT id, process_id, rank FROM profile "
-          "WHERE run_id = ? AND kind = 'flight_recorder' ORDER BY end_us DESC, (SELECT count(*) "
-          "FROM recorder_entry_row e WHERE e.profile_id = profile.id AND e.is_retired = 1) DESC, "
-          "metadata ->> '$.form' = 'pickle' DESC, id"));
-  dumps.Bind(1, run_id);
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, dumps.Step());
-    if (!has_row) break;
-    const std::int64_t id = dumps.Int(0);
+  FOR_EACH_ROW(const RecorderDump& dump, Query<RecorderDump>(database, {.run_id = run_id})) {
     // A dump without process and rank is treated alone.
-    by_rank[{!dumps.IsNull(1), !dumps.IsNull(1)   ? dumps.Int(1)
-                               : !dumps.IsNull(2) ? dumps.Int(2)
-                                                  : -id}]
-        .push_back(id);
+    by_rank[{dump.process_id.has_value(), dump.process_id.value_or(dump.rank.value_or(-dump.id))}]
+        .push_back(dump.id);
   }
   for (const auto& [rank, profiles] : by_rank) {
     const std::optional<std::int64_t> process_id =
