@@ -11,6 +11,7 @@
 #include "artifacts/common/payload_content.h"
 #include "artifacts/common/text/normalize.h"
 #include "artifacts/common/text/safe_text.h"
+#include "queries/artifacts/graph_text.h"
 #include "store/database.h"
 
 namespace tlparse {
@@ -55,13 +56,10 @@ class GraphTexts final : public Ingestor {
   }
 
   Result<void> Load(Database& database) override {
-    ASSIGN_OR_RETURN(Statement contents,
-                     database.Prepare("SELECT content_id FROM graph_node_row WHERE ordinal = 0"));
-    while (true) {
-      ASSIGN_OR_RETURN(const bool has_row, contents.Step());
-      if (!has_row) return {};
-      has_rows_.insert(contents.Int(0));
+    FOR_EACH_ROW(const ContentWithNodes& row, Query<ContentWithNodes>(database)) {
+      has_rows_.insert(row.content_id);
     }
+    return {};
   }
 
   Result<void> Ingest(const Record& record, IngestContext& context) override {

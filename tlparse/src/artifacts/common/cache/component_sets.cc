@@ -5,6 +5,7 @@
 
 #include "artifacts/common/text/device_text.h"
 #include "artifacts/common/text/safe_text.h"
+#include "queries/artifacts/common/cache/component_sets.h"
 #include "rows/cache_event.h"
 #include "store/database.h"
 
@@ -239,33 +240,23 @@ void ComponentSets::LinkKey(RowBatch& rows, std::int64_t key_id, const KeySet& s
 }
 
 Result<void> ComponentSets::LoadComponents(Database& database) {
-  ASSIGN_OR_RETURN(
-      Statement stored,
-      database.Prepare("SELECT id, name_id, hash, value FROM component_row ORDER BY id"));
   std::unordered_map<std::int64_t, TextId> name_of_template;
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, stored.Step());
-    if (!has_row) break;
-    const std::int64_t id = stored.Int(0);
-    const auto name = static_cast<TextId>(stored.Int(1));
-    if (!stored.IsNull(2)) {
-      components_.emplace(HashOf(name, stored.Text(2)), Stored{id, kNone});
+  FOR_EACH_ROW(const StoredComponent& stored, Query<StoredComponent>(database)) {
+    const std::int64_t id = stored.id;
+    const auto name = static_cast<TextId>(stored.name_id);
+    if (stored.hash) {
+      components_.emplace(HashOf(name, *stored.hash), Stored{id, kNone});
       continue;
     }
     name_of_template.emplace(id, name);
     for (std::int64_t which = 0;
-         !templates_.try_emplace(HashOf(name, stored.Text(3), which), id).second;)
+         !templates_.try_emplace(HashOf(name, stored.value, which), id).second;)
       ++which;
   }
-  ASSIGN_OR_RETURN(
-      Statement hashes,
-      database.Prepare("SELECT component_id, device_index, hash FROM component_hash_row"));
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, hashes.Step());
-    if (!has_row) break;
-    const std::int64_t id = hashes.Int(0), device = hashes.Int(1);
-    template_hashes_.emplace(HashOf({id, device}), HashBytes(hashes.Text(2)));
-    components_.insert_or_assign(HashOf(name_of_template[id], hashes.Text(2)), Stored{id, device});
+  FOR_EACH_ROW(const StoredHash& stored, Query<StoredHash>(database)) {
+    const std::int64_t id = stored.component_id, device = stored.device_index;
+    template_hashes_.emplace(HashOf({id, device}), HashBytes(stored.hash));
+    components_.insert_or_assign(HashOf(name_of_template[id], stored.hash), Stored{id, device});
   }
   ASSIGN_OR_RETURN(next_component_,
                    database.QueryInt("SELECT coalesce(max(id), 0) + 1 FROM component_row"));
@@ -305,59 +296,45 @@ Result<void> ComponentSets::LoadLists(Database& database) {
   };
   ASSIGN_OR_RETURN(next_list_, database.QueryInt(
                                    "SELECT coalesce(max(list_id), 0) + 1 FROM component_list_row"));
-  ASSIGN_OR_RETURN(
-      Statement members,
-      database.Prepare("SELECT l.list_id, t.text, c.hash, l.component_id "
-                       "FROM component_list_row l JOIN component_row c ON c.id = l.component_id "
-                       "JOIN text_row t ON t.id = c.name_id ORDER BY l.list_id, l.ordinal"));
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, members.Step());
-    if (!has_row || members.Int(0) != list_id) add_blocks();
-    if (!has_row) return {};
-    list_id = members.Int(0);
-    list.push_back({std::string(members.Text(1)), std::string(members.Text(2)), members.Int(3),
-                    members.IsNull(2)});
+  FOR_EACH_ROW(const StoredMember& row, Query<StoredMember>(database)) {
+    if (row.list_id != list_id) add_blocks();
+    list_id = row.list_id;
+    list.push_back(
+        {std::string(row.name), std::string(row.hash.value_or("")), row.component_id, !row.hash});
   }
+  add_blocks();
+  return {};
 }
 
 Result<void> ComponentSets::LoadSets(Database& database) {
   ASSIGN_OR_RETURN(next_set_,
                    database.QueryInt("SELECT coalesce(max(id), 0) + 1 FROM component_set_row"));
-  ASSIGN_OR_RETURN(Statement runs,
-                   database.Prepare("SELECT set_id, list_id, list_ordinal, length "
-                                    "FROM component_run_row ORDER BY set_id, ordinal"));
   std::vector<std::int64_t> identity;
   std::int64_t set_id = 0;
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, runs.Step());
-    if (!identity.empty() && (!has_row || runs.Int(0) != set_id)) {
-      stored_sets_.emplace(HashOf(identity), set_id);
-      identity.clear();
-    }
-    if (!has_row) break;
-    set_id = runs.Int(0);
-    identity.insert(identity.end(), {runs.Int(1), runs.Int(2), runs.Int(3)});
+  const auto add_set = [&] {
+    if (!identity.empty()) stored_sets_.emplace(HashOf(identity), set_id);
+    identity.clear();
+  };
+  FOR_EACH_ROW(const StoredRun& run, Query<StoredRun>(database)) {
+    if (run.set_id != set_id) add_set();
+    set_id = run.set_id;
+    identity.insert(identity.end(), {run.list_id, run.list_ordinal, run.length});
   }
+  add_set();
   return {};
 }
 
 Result<void> ComponentSets::LoadKeys(Database& database) {
   ASSIGN_OR_RETURN(next_key_,
                    database.QueryInt("SELECT coalesce(max(id), 0) + 1 FROM cache_key_row"));
-  ASSIGN_OR_RETURN(Statement keys, database.Prepare("SELECT id, key FROM cache_key_row"));
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, keys.Step());
-    if (!has_row) break;
-    keys_.emplace(HashBytes(keys.Text(1)), keys.Int(0));
+  FOR_EACH_ROW(const StoredKey& key, Query<StoredKey>(database)) {
+    keys_.emplace(HashBytes(key.key), key.id);
   }
-  ASSIGN_OR_RETURN(Statement links,
-                   database.Prepare("SELECT key_id, component_set_id FROM cache_key_set_row"));
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, links.Step());
-    if (!has_row) return {};
-    links_.insert(static_cast<std::uint64_t>(links.Int(1)) << 32 |
-                  static_cast<std::uint64_t>(links.Int(0)));
+  FOR_EACH_ROW(const StoredLink& link, Query<StoredLink>(database)) {
+    links_.insert(static_cast<std::uint64_t>(link.component_set_id) << 32 |
+                  static_cast<std::uint64_t>(link.key_id));
   }
+  return {};
 }
 
 Result<void> ComponentSets::Load(Database& database) {

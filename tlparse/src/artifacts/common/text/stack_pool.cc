@@ -4,6 +4,7 @@
 
 #include "artifacts/common/json_members.h"
 #include "artifacts/common/text/safe_text.h"
+#include "queries/artifacts/common/text/stack_pool.h"
 #include "rows/core.h"
 #include "store/database.h"
 
@@ -37,21 +38,17 @@ void MakeKey(std::string& key, std::int64_t parent_id, const StackPool::Frame& f
 StackPool::StackPool(TableSet& tables) { tables.Use<StackFrameRow>(); }
 
 Result<void> StackPool::Load(Database& database) {
-  ASSIGN_OR_RETURN(
-      Statement frames,
-      database.Prepare("SELECT id, parent_id, file, line, function, code FROM stack_frame"));
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, frames.Step());
-    if (!has_row) return {};
+  FOR_EACH_ROW(const StoredFrame& stored, Query<StoredFrame>(database)) {
     Frame frame;
-    if (!frames.IsNull(2)) frame.file = frames.Text(2);
-    frame.line = frames.OptionalInt(3);
-    frame.function = frames.Text(4);
-    frame.code = frames.Text(5);
-    MakeKey(key_, frames.Int(1), frame);
-    ids_.emplace(HashBytes(key_), frames.Int(0));
-    if (frames.Int(0) >= next_) next_ = frames.Int(0) + 1;
+    if (stored.file) frame.file = *stored.file;
+    frame.line = stored.line;
+    frame.function = stored.function;
+    frame.code = stored.code;
+    MakeKey(key_, stored.parent_id, frame);
+    ids_.emplace(HashBytes(key_), stored.id);
+    if (stored.id >= next_) next_ = stored.id + 1;
   }
+  return {};
 }
 
 std::int64_t StackPool::Child(RowBatch& rows, std::int64_t parent_id, const Frame& frame) {
