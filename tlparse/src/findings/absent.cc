@@ -147,7 +147,7 @@ void SayEarlyDump(const FindingContext& context, const std::vector<RankIndex>& w
                     context.WhoInside(without), without.size() == 1 ? "a member" : "members");
 }
 
-// Ranks with a log but without a recorder dump, where most have one.
+// Ranks with a log but without a recorder dump: a note unless most have one.
 Result<void> AddMissingDumps(FindingContext& context) {
   if (!context.HasRanks() || context.live != nullptr || context.launches.size() > 1) return {};
   std::set<std::int64_t> dumped;
@@ -162,8 +162,10 @@ Result<void> AddMissingDumps(FindingContext& context) {
     if (one.rank && !one.is_extra_log)
       (dumped.contains(*one.rank) ? with : without).push_back(rank);
   }
-  if (without.empty() || with.size() <= without.size()) return {};
-  Finding& finding = context.Add(FindingKind::kMissingRank, FindingSeverity::kWarning);
+  if (without.empty() || with.empty()) return {};
+  Finding& finding = context.Add(FindingKind::kMissingRank, with.size() > without.size()
+                                                                ? FindingSeverity::kWarning
+                                                                : FindingSeverity::kNote);
   context.SetRanks(finding, without);
   finding.title = fmt::format("No recorder dump from {}; {} {} one", context.WhoInside(without),
                               context.WhoInside(with), with.size() == 1 ? "has" : "have");

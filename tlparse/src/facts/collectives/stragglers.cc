@@ -23,7 +23,21 @@ struct Arrivals {
   std::map<std::size_t, std::size_t> possible;    // by rank: others had not ended before it came
   std::map<std::size_t, std::size_t> impossible;  // by rank: others had ended before it came
   std::size_t count = 0;
-  std::int64_t first_ns = INT64_MAX, last_ns = 0;
+  std::vector<std::int64_t> starts_ns;  // of each, by the first that issued it
+  std::int64_t last_ns = 0;
+
+  std::int64_t SpanNs() const {
+    return last_ns - *std::min_element(starts_ns.begin(), starts_ns.end());
+  }
+  // Without the longest time from one to the next, in which the ranks may have compiled.
+  std::int64_t SteadySpanNs() const {
+    std::vector<std::int64_t> sorted = starts_ns;
+    std::sort(sorted.begin(), sorted.end());
+    std::int64_t longest = 0;
+    for (std::size_t i = 1; i < sorted.size(); ++i)
+      longest = std::max(longest, sorted[i] - sorted[i - 1]);
+    return SpanNs() - longest;
+  }
 };
 
 using RankCalls = std::vector<std::pair<std::size_t, const IssuedCollective*>>;  // rank, call
@@ -39,7 +53,7 @@ void Take(RankCalls calls, Arrivals& arrivals) {
             [](const auto& a, const auto& b) { return a.second->start_ns < b.second->start_ns; });
   const auto& [rank, last] = calls.back();
   ++arrivals.count;
-  arrivals.first_ns = std::min(arrivals.first_ns, calls.front().second->start_ns);
+  arrivals.starts_ns.push_back(calls.front().second->start_ns);
   arrivals.last_ns = std::max(arrivals.last_ns, last->start_ns);
   arrivals.lags[rank].push_back({last, last->start_ns - calls[calls.size() - 2].second->start_ns});
   arrivals.possible[rank] +=
@@ -89,7 +103,8 @@ void TakeOutClock(std::vector<Lag>& lags) {
 
 std::optional<Straggler> StragglerOf(const IssuedGroup& group) {
   constexpr std::size_t kLeastCount = 3;
-  constexpr std::int64_t kShareOfTime = 10, kTimesOthers = 3;
+  constexpr std::int64_t kShareOfTime = 10, kShareOfSteadyTime = 5, kLeastShareOfTime = 20,
+                         kTimesOthers = 3;
   Arrivals arrivals = ArrivalsOf(group);
   for (auto& [one, lags] : arrivals.lags) {
     if (lags.size() == arrivals.count && arrivals.possible.at(one) == 0) TakeOutClock(lags);
@@ -106,9 +121,12 @@ std::optional<Straggler> StragglerOf(const IssuedGroup& group) {
     most_ns = own_ns;
     rank = one;
   }
-  const std::int64_t span_ns = arrivals.last_ns - arrivals.first_ns;
-  if (most_ns == 0 || kShareOfTime * most_ns < span_ns || most_ns < kTimesOthers * next_ns)
-    return std::nullopt;
+  if (most_ns == 0 || most_ns < kTimesOthers * next_ns) return std::nullopt;
+  const std::int64_t span_ns = arrivals.SpanNs();
+  const bool is_long = kShareOfTime * most_ns >= span_ns ||
+                       (kLeastShareOfTime * most_ns >= span_ns &&
+                        kShareOfSteadyTime * most_ns >= arrivals.SteadySpanNs());
+  if (!is_long) return std::nullopt;
   std::vector<Lag> lags = arrivals.lags.at(rank);
   if (lags.size() < kLeastCount || 2 * arrivals.impossible.at(rank) > lags.size())
     return std::nullopt;
