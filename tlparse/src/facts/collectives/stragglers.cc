@@ -23,55 +23,59 @@ struct Arrivals {
   std::map<std::size_t, std::size_t> possible;    // by rank: others had not ended before it came
   std::map<std::size_t, std::size_t> impossible;  // by rank: others had ended before it came
   std::size_t count = 0;
-  std::vector<std::int64_t> starts_ns;  // of each, by the first that issued it
-  std::int64_t last_ns = 0;
-
-  std::int64_t SpanNs() const {
-    return last_ns - *std::min_element(starts_ns.begin(), starts_ns.end());
-  }
-  // Without the longest time from one to the next, in which the ranks may have compiled.
-  std::int64_t SteadySpanNs() const {
-    std::vector<std::int64_t> sorted = starts_ns;
-    std::sort(sorted.begin(), sorted.end());
-    std::int64_t longest = 0;
-    for (std::size_t i = 1; i < sorted.size(); ++i)
-      longest = std::max(longest, sorted[i] - sorted[i - 1]);
-    return SpanNs() - longest;
-  }
+  std::int64_t first_ns = INT64_MAX, last_ns = 0;
 };
 
-using RankCalls = std::vector<std::pair<std::size_t, const IssuedCollective*>>;  // rank, call
+struct RankCall {
+  std::size_t rank = 0;
+  const IssuedCollective* call = nullptr;
+  const IssuedCollective* next = nullptr;  // of this rank in the group; nullptr: none
+};
+using RankCalls = std::vector<RankCall>;
+
+// A broadcast does not make every rank wait: one waited if its next call came after the last rank.
+bool AreWaitedFor(const RankCalls& calls) {
+  const IssuedCollective& last = *calls.back().call;
+  return NeedsAllRanks(last.plain_op) ||
+         std::any_of(calls.begin(), calls.end() - 1, [&](const RankCall& one) {
+           return one.next != nullptr && one.next->start_ns >= last.start_ns;
+         });
+}
 
 void Take(RankCalls calls, Arrivals& arrivals) {
-  const bool is_one_call = std::all_of(calls.begin(), calls.end(), [&](const auto& one) {
-    return one.second->start_ns > 0 && calls.front().second->MayBeCallOf(*one.second);
+  const bool is_one_call = std::all_of(calls.begin(), calls.end(), [&](const RankCall& one) {
+    return one.call->start_ns > 0 && calls.front().call->MayBeCallOf(*one.call);
   });
-  if (calls.size() < 2 || !is_one_call || !NeedsAllRanks(calls.front().second->plain_op) ||
-      calls.front().second->plain_op.starts_with("barrier"))
+  if (calls.size() < 2 || !is_one_call || calls.front().call->plain_op.starts_with("barrier"))
     return;
-  std::sort(calls.begin(), calls.end(),
-            [](const auto& a, const auto& b) { return a.second->start_ns < b.second->start_ns; });
-  const auto& [rank, last] = calls.back();
+  std::sort(calls.begin(), calls.end(), [](const RankCall& a, const RankCall& b) {
+    return a.call->start_ns < b.call->start_ns;
+  });
+  if (!AreWaitedFor(calls)) return;
+  const auto& [rank, last, next] = calls.back();
   ++arrivals.count;
-  arrivals.starts_ns.push_back(calls.front().second->start_ns);
+  arrivals.first_ns = std::min(arrivals.first_ns, calls.front().call->start_ns);
   arrivals.last_ns = std::max(arrivals.last_ns, last->start_ns);
-  arrivals.lags[rank].push_back({last, last->start_ns - calls[calls.size() - 2].second->start_ns});
-  arrivals.possible[rank] +=
-      std::any_of(calls.begin(), calls.end() - 1,
-                  [last = last](const auto& one) { return one.second->end_ns >= last->start_ns; });
+  arrivals.lags[rank].push_back({last, last->start_ns - calls[calls.size() - 2].call->start_ns});
+  arrivals.possible[rank] += std::any_of(
+      calls.begin(), calls.end() - 1,
+      [last = last](const RankCall& one) { return one.call->end_ns >= last->start_ns; });
   arrivals.impossible[rank] +=
-      std::any_of(calls.begin(), calls.end() - 1, [last = last](const auto& one) {
-        return one.second->end_ns > 0 && one.second->end_ns < last->start_ns;
+      std::any_of(calls.begin(), calls.end() - 1, [last = last](const RankCall& one) {
+        return one.call->end_ns > 0 && one.call->end_ns < last->start_ns;
       });
 }
 
 Arrivals ArrivalsOf(const IssuedGroup& group) {
   std::map<std::int64_t, RankCalls> by_sequence;
   for (std::size_t i = 0; i < group.ranks.size(); ++i) {
-    for (const IssuedCollective& one : group.issued[i]) {
-      RankCalls& calls = by_sequence[one.sequence];
-      if (calls.empty() || calls.back().first != group.ranks[i])
-        calls.emplace_back(group.ranks[i], &one);
+    const std::vector<IssuedCollective>& issued = group.issued[i];
+    for (std::size_t j = 0; j < issued.size(); ++j) {
+      RankCalls& calls = by_sequence[issued[j].sequence];
+      if (calls.empty() || calls.back().rank != group.ranks[i])
+        calls.push_back({.rank = group.ranks[i],
+                         .call = &issued[j],
+                         .next = j + 1 < issued.size() ? &issued[j + 1] : nullptr});
     }
   }
   Arrivals arrivals;
@@ -101,7 +105,20 @@ void TakeOutClock(std::vector<Lag>& lags) {
   for (Lag& one : lags) one.ns -= least_ns;
 }
 
-std::optional<Straggler> StragglerOf(const IssuedGroup& group) {
+// How long a rank compiled in a time.
+Result<std::int64_t> CompiledNs(Database& database, const IssuedJob& job, std::size_t rank,
+                                std::int64_t from_ns, std::int64_t to_ns) {
+  if (!job.ranks[rank].rank) return 0;
+  ASSIGN_OR_RETURN(const FirstRow<CompileTimeOfRank> time,
+                   First(Query<CompileTimeOfRank>(database, {.run_id = job.run_id,
+                                                             .rank = *job.ranks[rank].rank,
+                                                             .from_us = from_ns / 1000,
+                                                             .to_us = to_ns / 1000})));
+  return time->compiled_us * 1000;
+}
+
+Result<std::optional<Straggler>> StragglerOf(Database& database, const IssuedJob& job,
+                                             const IssuedGroup& group) {
   constexpr std::size_t kLeastCount = 3;
   constexpr std::int64_t kShareOfTime = 10, kShareOfSteadyTime = 5, kLeastShareOfTime = 20,
                          kTimesOthers = 3;
@@ -121,15 +138,17 @@ std::optional<Straggler> StragglerOf(const IssuedGroup& group) {
     most_ns = own_ns;
     rank = one;
   }
-  if (most_ns == 0 || most_ns < kTimesOthers * next_ns) return std::nullopt;
-  const std::int64_t span_ns = arrivals.SpanNs();
-  const bool is_long = kShareOfTime * most_ns >= span_ns ||
-                       (kLeastShareOfTime * most_ns >= span_ns &&
-                        kShareOfSteadyTime * most_ns >= arrivals.SteadySpanNs());
-  if (!is_long) return std::nullopt;
+  if (most_ns == 0 || most_ns < kTimesOthers * next_ns) return std::optional<Straggler>();
+  const std::int64_t span_ns = arrivals.last_ns - arrivals.first_ns;
+  ASSIGN_OR_RETURN(const std::int64_t compiled_ns,
+                   CompiledNs(database, job, rank, arrivals.first_ns, arrivals.last_ns));
+  const bool is_long =
+      kShareOfTime * most_ns >= span_ns || (kLeastShareOfTime * most_ns >= span_ns &&
+                                            kShareOfSteadyTime * most_ns >= span_ns - compiled_ns);
+  if (!is_long) return std::optional<Straggler>();
   std::vector<Lag> lags = arrivals.lags.at(rank);
   if (lags.size() < kLeastCount || 2 * arrivals.impossible.at(rank) > lags.size())
-    return std::nullopt;
+    return std::optional<Straggler>();
   const auto middle = lags.begin() + static_cast<std::ptrdiff_t>((lags.size() - 1) / 2);
   Straggler straggler{.rank = rank,
                       .group = &group,
@@ -145,7 +164,7 @@ std::optional<Straggler> StragglerOf(const IssuedGroup& group) {
   for (const std::size_t one : group.ranks) {
     if (one != rank) straggler.waiting.push_back(one);
   }
-  return straggler;
+  return std::optional(std::move(straggler));
 }
 
 // What the annotations of its profile say of the times in which the others waited.
@@ -176,7 +195,7 @@ Result<void> SetActivity(Database& database, const IssuedJob& job, Straggler& st
 Result<std::optional<Straggler>> FindStraggler(Database& database, const IssuedJob& job) {
   std::optional<Straggler> worst;
   for (const IssuedGroup& group : job.groups) {
-    std::optional<Straggler> one = StragglerOf(group);
+    ASSIGN_OR_RETURN(std::optional<Straggler> one, StragglerOf(database, job, group));
     if (one && (!worst || one->lost_ns > worst->lost_ns)) worst = std::move(one);
   }
   if (worst) RETURN_IF_ERROR(SetActivity(database, job, *worst));
