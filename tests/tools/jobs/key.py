@@ -106,6 +106,10 @@ def finish_cause(cause, job, context):
     ranks in the launch in which it struck, message, whether other inputs than logs show it."""
     what = cause["class"]
     pids = context["pids"]
+    if what == "late" and context["peers"]:
+        # Where a rendezvous comes before the first compile, all ranks begin late.
+        mine, others = (log_of(job, context["victim"], pids), [log_of(job, rank, pids) for rank in context["peers"]])
+        cause["visible"] = mine is not None and all(log is None or mine.first_s > log.first_s + 5 for log in others)
     if what == "ended":
         shows = what_end_shows(job, context["victim"], context["peers"], pids)
         cause["raw"] = shows["text"]
