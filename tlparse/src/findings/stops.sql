@@ -1,5 +1,6 @@
 -- The longest pause between two records of a compile inside an event of the name of another one, from
--- its begin to its end, or to the end of the log inside it. Phases: 66 B, 88 X.
+-- its begin to its end. A log that ends inside the event shows not all of its pauses: then those of the
+-- whole compile count. Phases: 66 B (no end), 88 X.
 -- query PauseInEvent(compile_id INTEGER, event_record_id INTEGER)
 SELECT max(us - earlier_us) AS longest_us /*INTEGER*/, count(*) AS records /*INTEGER*/
 FROM (SELECT r.local_us AS us,
@@ -8,7 +9,7 @@ FROM (SELECT r.local_us AS us,
     JOIN chromium_event_row e ON e.record_id BETWEEN c.first_record_id AND c.last_record_id
       AND e.compile_id = c.id AND e.phase IN (66, 88)
     JOIN record_row r ON r.process_id = c.process_id
-      AND r.id BETWEEN coalesce(e.begin_record_id, e.record_id)
+      AND r.id BETWEEN CASE e.phase WHEN 66 THEN c.first_record_id ELSE coalesce(e.begin_record_id, e.record_id) END
         AND CASE e.phase WHEN 88 THEN e.record_id ELSE c.last_record_id END
   WHERE c.id = :compile_id AND e.name_id =
     (SELECT name_id FROM chromium_event_row WHERE record_id = :event_record_id));
