@@ -6,6 +6,7 @@
 #                                        built from its sources, in build-static/.
 #   scripts/package.sh wheel [FOLDER]    the same file and the Python package tracekit (python/) as a wheel; the file of `static` is taken if
 #                                        it is in FOLDER already
+#   scripts/package.sh deb [FOLDER]      Debian packages of this release of Debian: tracekit-tlparse, libtorchtrace0, libtorchtrace-dev
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
 what=${1:-}
@@ -74,7 +75,19 @@ build_static() {
   say "$file, $(stat -c %s "$file") bytes, sha256 $(sha256sum "$file" | cut -c 1-16)…"
 }
 
+build_debs() {
+  mkdir -p "$out"
+  cmake -S "$root" -B "$root/build-deb" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_FLAGS_RELEASE="-O2 -DNDEBUG" "-DCMAKE_CXX_FLAGS=-ffile-prefix-map=$root=." \
+    -DCMAKE_INSTALL_LIBDIR="lib/$(dpkg-architecture -qDEB_HOST_MULTIARCH)" -DCMAKE_UNITY_BUILD=ON -DCMAKE_UNITY_BUILD_BATCH_SIZE=24 -DCMAKE_SKIP_RPATH=ON \
+    -DTRACEKIT_BUILD_VIEWER=ON -DBUILD_SHARED_LIBS=ON -DTRACEKIT_WITH_TORCH=OFF >/dev/null
+  ninja -C "$root/build-deb" -j "$jobs" >"$root/build-deb/build.log" || { tail -n 30 "$root/build-deb/build.log" >&2; exit 1; }
+  (cd "$root/build-deb" && cpack -G DEB -B "$out" >/dev/null)
+  rm -r "$out/_CPack_Packages"
+  ls "$out"/*.deb
+}
+
 case $what in
+  deb) build_debs ;;
   static) build_static ;;
   wheel)
     mkdir -p "$out"
@@ -82,7 +95,7 @@ case $what in
     python3 "$root/scripts/make-wheel.py" "$version" "$out/tlparse-$version-linux-x86_64" "$root/python/tracekit" "$out"
     ;;
   *)
-    sed -n '2,9s/^# \{0,1\}//p' "$0" >&2
+    sed -n '2,10s/^# \{0,1\}//p' "$0" >&2
     exit 2
     ;;
 esac

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 
 #include "cli/command.h"
+#include "cli/sharing.h"
 #include "cli/terminal.h"
 #include "cli/watch.h"
 
@@ -60,6 +61,11 @@ constexpr Command kCommands[] = {
     {"mcp", "[dir | db …]", "the same answers for agents (Model Context Protocol)", &RunMcp},
     {"serve", "<db> [--port N] [--host ADDRESS]",
      "the report as a page over HTTP, with an SQL console", &RunServe},
+    {"redact", "<log | directory> … -o DIR [--key FILE]",
+     "copies that may be shown to others: names become pseudonyms, answers stay", &RunRedact},
+    {"unredact", "--key FILE [file]", "a text about such copies, with the names", &RunUnredact},
+    {"bundle", "<directory> -o report.zip [--redact]",
+     "what a bug report needs in one file: logs, findings, versions", &RunBundle},
     {"manual", "", "the manual page of all commands, for man -l", &RunManual},
     {"completion", "bash|zsh|fish",
      "a script that makes a shell complete commands, options, runs, ranks and kernels",

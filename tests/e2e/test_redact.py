@@ -1,0 +1,153 @@
+#!/usr/bin/env python3
+"""tlparse redact: what is in the copies, and what their answers say."""
+
+import glob
+import json
+import os
+import pickle
+import re
+import unittest
+import zipfile
+
+import harness
+
+WORDS, NAMES = [set(part.split()) for part in open(os.path.join(harness.ROOT, "tlparse", "src", "redact", "public_words.txt"), encoding="utf-8").read().split("\n\n")]
+USER_PATH = re.compile(r"^(?!.*(?:site-packages|dist-packages|/lib/python|torchinductor|<)).*/(\w+)\.py$")
+
+
+def identifiers(log):
+    """The names of the user's functions, variables and files that a log has, by its frames: not as redact finds them."""
+    interned, found = {}, set()
+    for line in log.splitlines():
+        header = re.search(r"\] (\{.*)$", line)
+        try:
+            envelope = json.loads(header.group(1)) if header and not line.startswith("\t") else {}
+        except ValueError:
+            continue
+        if "str" in envelope:
+            interned[envelope["str"][1]] = envelope["str"][0]
+        for value in envelope.values():
+            for stack in [value] + list(value.values() if isinstance(value, dict) else []):
+                for frame in stack if isinstance(stack, list) else []:
+                    path = interned.get(frame.get("filename"), "") if isinstance(frame, dict) else ""
+                    user = USER_PATH.match(path)
+                    if user:
+                        found.update([user.group(1) + ".py", frame["name"]], re.findall(r"[A-Za-z_]\w+", frame.get("loc") or ""), path.split("/")[1:-1])
+    return {name for name in found if len(name) > 2 and name.strip("_").lower() not in NAMES and name not in ("<module>", "<lambda>", "tmp", "usr", "lib", "home")}
+
+
+class Redact(harness.EndToEnd):
+    def job(self, scenario):
+        for rank in range(4):
+            self.write(f"logs/dedicated_log_torch_trace_rank_{rank}_abcdefgh.log", harness.log_bytes(harness.bundled(scenario, rank)))
+
+    def text(self, folder):
+        return "".join(harness.log_bytes(path).decode() for path in sorted(glob.glob(self.path(folder, "**", "*"), recursive=True)) if os.path.isfile(path))
+
+    def findings(self, folder):
+        self.tlparse(folder, "-o", folder + "_out")
+        return json.loads(self.tlparse("findings", folder + "_out", "--json").stdout)["findings"]
+
+    def check(self, scenario):
+        self.job(scenario)
+        self.tlparse("redact", "logs", "-o", "copies", "--key", "key")
+        copies = self.text("copies")
+        names = identifiers(self.text("logs"))
+        self.assertGreaterEqual(len(names), 3)
+        for name in names:
+            self.assertIsNone(re.search(rf"(?<![A-Za-z0-9]){re.escape(name)}(?![A-Za-z0-9])", copies), name)
+        # What the answers say, with the names again. The id is made of names.
+        before, after = self.findings("logs"), self.findings("copies")
+        self.assertTrue(before)
+        self.write("after.json", json.dumps(after).encode())
+        back = json.loads(self.tlparse("unredact", "after.json", "--key", "key").stdout)
+        say = [[[finding[key] for key in ("kind", "severity", "ranks", "compiles", "since_us", "title")] for finding in findings] for findings in (before, back)]
+        self.assertEqual(say[1], say[0])
+        # No payload lost its MD5, and no record was lost.
+        counts = "SELECT (SELECT count(*) FROM record), (SELECT count(*) FROM record WHERE payload_state = 'mismatch'), (SELECT count(*) FROM kernel), (SELECT count(*) FROM guard)"
+        self.assertEqual(harness.rows(self.path("copies_out", "trace.db"), counts), harness.rows(self.path("logs_out", "trace.db"), counts))
+
+    def test_config_divergence(self):
+        self.check("diverge_config_2_6")
+
+    def test_crash(self):
+        self.check("crash_in_compile")
+
+    def test_order_of_collectives(self):
+        self.check("diverge_order")
+
+    def test_straggler(self):
+        self.check("straggler_late")
+
+    def test_a_key_makes_the_same_pseudonyms(self):
+        self.job("diverge_config_2_6")
+        for copies in ("one", "two"):
+            self.tlparse("redact", "logs", "-o", copies, "--key", "key")
+        self.assertEqual(self.text("one"), self.text("two"))
+        self.assertEqual(os.stat(self.path("key")).st_mode & 0o777, 0o600)
+        self.assertEqual(self.tlparse("redact", "logs", "-o", "one", expect=2).stderr, "tlparse: the directory 'one' is not empty; give a new one\n")
+
+    def test_dumps_and_profiles(self):
+        entry = {"frames": [{"name": "fetch_secrets", "filename": "/home/u/someone/plan/vaults.py", "line": 12}], "record_id": 0, "pg_id": 0, "process_group": ("0", "zebra_pg"),
+                 "collective_seq_id": 1, "p2p_seq_id": 0, "op_id": 1, "profiling_name": "nccl:all_reduce", "time_created_ns": 1795723969507274388,
+                 "input_sizes": [[1445]], "input_dtypes": ["Float"], "output_sizes": [[1445]], "output_dtypes": ["Float"], "state": "scheduled", "retired": False, "timeout_ms": 300000, "is_p2p": False}
+        self.write("in/nccl_trace_rank_1", pickle.dumps({"version": "2.10", "pg_config": {}, "pg_status": {}, "entries": [entry]}, protocol=2))
+        self.write("in/profile.json", json.dumps({"schemaVersion": 1, "distributedInfo": {"rank": 1}, "traceEvents": [
+            {"ph": "X", "cat": "cpu_op", "name": "aten::addmm", "ts": 1.0, "dur": 2.5, "pid": 1, "tid": 1, "args": {"Input Dims": [[8, 24]]}},
+            {"ph": "X", "cat": "python_function", "name": "plan/vaults.py(12): fetch_secrets", "ts": 0.5, "dur": 4, "pid": 1, "tid": 1, "args": {}}]}).encode())
+        self.write("in/notes.txt", b"fetch_secrets")
+        report = json.loads(self.tlparse("redact", "in", "-o", "copies", "--key", "key", "--json").stdout)
+        copies = self.text("copies")
+        for name in ("secrets", "zebra", "vaults", "someone", "home/"):
+            self.assertNotIn(name, copies)
+        for kept in ("aten::addmm", "1445", "nccl:all_reduce", "1795723969507274388", "[[8, 24]]", "(12): "):
+            self.assertIn(kept, copies)
+        self.assertEqual({os.path.basename(file["path"]): bool(file["written"]) for file in report["files"]}, {"nccl_trace_rank_1": True, "profile.json": True, "notes.txt": False})
+        name = re.search(r"\(12\): (\w+)", copies).group(1)
+        self.assertEqual(self.tlparse("unredact", "--key", "key", stdin=name.encode()).stdout, "fetch_secrets")
+        self.assertEqual(copies.count(name), 2, "the same in both files")
+
+    def test_what_cannot_be_parsed_is_dropped(self):
+        log = harness.log_bytes(harness.bundled("diverge_config_2_6", 0))
+        first = log.split(b"\n", 1)[0]
+        self.write("logs/dedicated_log_torch_trace_rank_0_abcdefgh.log", b"hunter2 printed\n" + log + first.rsplit(b"}", 1)[0] + b"\n\thunter2\n")
+        file = json.loads(self.tlparse("redact", "logs", "-o", "copies", "--json").stdout)["files"][0]
+        self.assertEqual([file["dropped_records"], file["dropped_lines"]], [1, 1])
+        self.assertNotIn("hunter", self.text("copies"))
+
+
+class Bundle(harness.EndToEnd):
+    def bundle(self, *options):
+        for rank in range(2):
+            self.write(f"job/dedicated_log_torch_trace_rank_{rank}_abcdefgh.log", harness.log_bytes(harness.bundled("diverge_config_2_6", rank)))
+        said = self.tlparse("bundle", "job", "-o", "report.zip", *options).stdout
+        with zipfile.ZipFile(self.path("report.zip")) as file:
+            self.assertIsNone(file.testzip())
+            return said, {name: file.read(name).decode() for name in file.namelist()}
+
+    def test_what_is_in_it(self):
+        said, files = self.bundle()
+        self.assertEqual(sorted(files), ["MANIFEST.md", "files/dedicated_log_torch_trace_rank_0_abcdefgh.log", "files/dedicated_log_torch_trace_rank_1_abcdefgh.log",
+                                         "findings.md", "versions.txt"])
+        self.assertRegex(files["versions.txt"], r"^tlparse \d+\.\d+\.\d+\n")
+        self.assertNotIn("left out", said + files["MANIFEST.md"])
+        self.assertIn("exists", self.tlparse("bundle", "job", "-o", "report.zip", expect=2).stderr)
+
+    def test_redacted(self):
+        _, files = self.bundle("--redact", "--key", "key")
+        names = identifiers("".join(text for text in map(bytes.decode, [harness.log_bytes(self.path("job", name)) for name in os.listdir(self.path("job"))])))
+        self.assertGreaterEqual(len(names), 3)
+        for name in names:
+            self.assertIsNone(re.search(rf"(?<![A-Za-z0-9]){re.escape(name)}(?![A-Za-z0-9])", "".join(files.values())), name)
+
+    def test_what_is_too_large_is_left_out(self):
+        self.write("job/profile.json", b'{"schemaVersion": 1, "traceEvents": [{"ph": "X", "cat": "cpu_op", "name": "' + os.urandom(1_500_000).hex().encode() + b'", "ts": 1, "dur": 1, "pid": 1, "tid": 1}]}')
+        said, files = self.bundle("--max-mb", "1")
+        self.assertIn("left out: files/profile.json", said)
+        self.assertIn("`files/profile.json`, 3.0 MB: left out, too large", files["MANIFEST.md"])
+        self.assertIn("files/dedicated_log_torch_trace_rank_0_abcdefgh.log", files)
+        self.assertLess(os.path.getsize(self.path("report.zip")), 1_000_000)
+
+
+if __name__ == "__main__":
+    unittest.main()

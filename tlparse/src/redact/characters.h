@@ -1,0 +1,74 @@
+// Classes of characters in the texts that are redacted.
+#pragma once
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+
+namespace tlparse::redact {
+
+inline bool IsDigit(char c) { return c >= '0' && c <= '9'; }
+inline bool IsUpperCase(char c) { return c >= 'A' && c <= 'Z'; }
+inline bool IsLowerCase(char c) { return c >= 'a' && c <= 'z'; }
+// Bytes beyond ASCII are letters: no word of PyTorch has them.
+inline bool IsWordLetter(char c) {
+  return IsUpperCase(c) || IsLowerCase(c) || static_cast<unsigned char>(c) >= 0x80;
+}
+inline bool IsNameCharacter(char c) { return IsWordLetter(c) || IsDigit(c) || c == '_'; }
+inline bool IsPathCharacter(char c) {
+  return IsNameCharacter(c) || c == '/' || c == '.' || c == '-' || c == '~' || c == '+' ||
+         c == '@' || c == '%';
+}
+
+inline std::string InLowerCase(std::string_view text) {
+  std::string lower(text);
+  for (char& c : lower)
+    if (IsUpperCase(c)) c = static_cast<char>(c + ('a' - 'A'));
+  return lower;
+}
+
+inline std::string_view WithoutUnderscores(std::string_view name) {
+  while (name.starts_with('_')) name.remove_prefix(1);
+  while (name.ends_with('_')) name.remove_suffix(1);
+  return name;
+}
+
+// The end of the run of characters of a class that begins at `at`.
+template <typename Class>
+std::size_t RunEnd(std::string_view text, std::size_t at, Class is_in) {
+  while (at < text.size() && is_in(text[at])) ++at;
+  return at;
+}
+
+// Hashes and ids that PyTorch writes: 8 and more hex digits, or 50 and more characters of base 32.
+inline bool IsHash(std::string_view text) {
+  const bool has_digit = std::any_of(text.begin(), text.end(), IsDigit);
+  const auto is_hex = [](char c) { return IsDigit(c) || (c >= 'a' && c <= 'f'); };
+  const auto is_base32 = [](char c) { return IsLowerCase(c) || (c >= '2' && c <= '7'); };
+  if (!has_digit) return false;
+  if (text.size() >= 8 && text.size() <= 64 && std::all_of(text.begin(), text.end(), is_hex))
+    return true;
+  return text.size() >= 50 && text.size() <= 54 && std::all_of(text.begin(), text.end(), is_base32);
+}
+
+// Whether a path begins in the package torch: guards write paths without their beginning.
+inline bool IsPathOfTorch(std::string_view path) {
+  for (const std::string_view begin :
+       {"torch/", "triton/", "_dynamo/", "_inductor/", "_functorch/", "_library/", "_subclasses/",
+        "nn/modules/", "utils/_", "distributed/_", "dist-packages/", "site-packages/"})
+    if (path.starts_with(begin)) return true;
+  return path.find("/nn/modules/") != std::string_view::npos ||
+         path.find("/_dynamo/") != std::string_view::npos ||
+         path.find("torch/_") != std::string_view::npos;
+}
+
+// Whether a path is a file of Python or one of its packages, or a name of no file: "<frozen runpy>".
+inline bool IsPublicPath(std::string_view path) {
+  for (const std::string_view part :
+       {"site-packages/", "dist-packages/", "/lib/python3", "<", "torchinductor_"})
+    if (path.find(part) != std::string_view::npos) return true;
+  const std::string_view file = path.substr(path.rfind('/') + 1);
+  return IsPathOfTorch(path) || IsHash(file.substr(0, file.find('.')));
+}
+
+}  // namespace tlparse::redact

@@ -1,0 +1,162 @@
+// The part of TextRedactor that finds the user's names: where PyTorch writes which function, line and attribute something comes from.
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+#include "redact/characters.h"
+#include "redact/public_words.h"
+#include "redact/text_redactor.h"
+
+namespace tlparse {
+namespace {
+
+// Calls `take` with the position behind each occurrence of `mark`.
+template <typename Take>
+void ForEachMark(std::string_view text, std::string_view mark, Take take) {
+  for (std::size_t at = text.find(mark); at != std::string_view::npos; at = text.find(mark, at))
+    take(at += mark.size());
+}
+
+std::string_view UpTo(std::string_view text, std::size_t at, std::string_view ends) {
+  return text.substr(at, std::min(text.find_first_of(ends, at), text.size()) - at);
+}
+
+std::size_t SkipSpaces(std::string_view text, std::size_t at) {
+  return redact::RunEnd(text, at, [](char c) { return c == ' '; });
+}
+
+// The text of a JSON string that begins at `at`, with its escapes; empty: there is none.
+std::string_view JsonText(std::string_view text, std::size_t at) {
+  if (at >= text.size() || text[at] != '"') return {};
+  std::size_t end = at + 1;
+  while (end < text.size() && text[end] != '"') end += text[end] == '\\' ? 2 : 1;
+  return end < text.size() ? text.substr(at + 1, end - at - 1) : std::string_view();
+}
+
+}  // namespace
+
+void TextRedactor::AddName(std::string_view name) {
+  const std::string lower = redact::InLowerCase(redact::WithoutUnderscores(name));
+  constexpr std::size_t kShortest = 3;  // nobody knows a program by its x
+  if (lower.size() < kShortest || redact::IsDigit(lower.front()) || IsPublicName(lower)) return;
+  // Globals that PyTorch makes.
+  if (lower.starts_with("import_torch") || lower.starts_with("builtins_dict")) return;
+  user_names_.insert(lower);
+}
+
+void TextRedactor::AddNamesOfCode(std::string_view code) {
+  for (std::size_t at = 0; at < code.size();) {
+    if (code[at] == '\\') {
+      at += 2;
+      continue;
+    }
+    const std::size_t end = redact::RunEnd(code, at, redact::IsNameCharacter);
+    if (end > at) AddName(code.substr(at, end - at));
+    at = std::max(end, at + 1);
+  }
+}
+
+// {"line": 12, "name": "forward", "filename": 3 or a path, "loc": "y = self.net(x)"}, and co_name with co_filename.
+void TextRedactor::HarvestFrames(std::string_view text, const InternedPaths& interned) {
+  constexpr std::size_t kNear = 300;
+  const auto take_file = [&](std::string_view path) {
+    if (path.empty() || redact::IsPublicPath(path)) return false;
+    const std::string_view file = path.substr(path.rfind('/') + 1);
+    if (file.ends_with(".py")) user_files_.emplace(file);
+    return true;
+  };
+  for (const std::string_view mark : {"\"name\":", "\"co_name\":"}) {
+    ForEachMark(text, mark, [&](std::size_t at) {
+      const std::string_view name = JsonText(text, SkipSpaces(text, at));
+      const std::string_view near = text.substr(at, name.size() + kNear);
+      const std::string_view key = mark.starts_with("\"co_") ? "\"co_filename\":" : "\"filename\":";
+      const std::size_t file_at = near.find(key);
+      if (name.empty() || file_at == std::string_view::npos) return;
+      const std::size_t value = SkipSpaces(text, at + file_at + key.size());
+      std::string_view path = JsonText(text, value);
+      std::int64_t number = -1;
+      std::from_chars(text.data() + value, text.data() + text.size(), number);
+      if (const auto found = interned.find(number); path.empty() && found != interned.end())
+        path = found->second;
+      if (!take_file(path)) return;
+      AddName(name);
+      const std::size_t code_at = near.find("\"loc\":");
+      if (code_at != std::string_view::npos &&
+          near.substr(0, code_at).find('}') == std::string_view::npos)
+        AddNamesOfCode(JsonText(text, SkipSpaces(text, at + code_at + 6)));
+    });
+  }
+  ForEachMark(text, "Name: ", [&](std::size_t at) {
+    const std::string_view name = UpTo(text, at, ",\n\"");
+    const std::size_t file_at = at + name.size();
+    constexpr std::string_view kFile = ", Filename: ";
+    if (text.substr(file_at).starts_with(kFile) &&
+        take_file(UpTo(text, file_at + kFile.size(), "\"\n\\,")))
+      AddName(name);
+  });
+}
+
+// "a/train.py:12 in forward, code: y = self.net(x)", "# y = self.net(x)  # a/train.py:12 in forward", "train.py(12): forward".
+void TextRedactor::HarvestPlaces(std::string_view text) {
+  ForEachMark(text, ".py", [&](std::size_t at) {
+    if (at >= text.size() || (text[at] != ':' && text[at] != '(')) return;
+    std::size_t begin = at;
+    while (begin > 0 && redact::IsPathCharacter(text[begin - 1])) --begin;
+    const std::string_view path = text.substr(begin, at - begin);
+    if (redact::IsPublicPath(path)) return;
+    std::size_t name_at = redact::RunEnd(text, at + 1, redact::IsDigit);
+    const std::string_view between = text.substr(name_at, 4);
+    if (name_at == at + 1 || (!between.starts_with(" in ") && !between.starts_with("): "))) return;
+    user_files_.emplace(path.substr(path.rfind('/') + 1));
+    name_at += between.starts_with(" in ") ? 4 : 3;
+    const std::size_t name_end = redact::RunEnd(text, name_at, redact::IsNameCharacter);
+    AddName(text.substr(name_at, name_end - name_at));
+    constexpr std::string_view kCode = ", code: ";
+    if (text.substr(name_end).starts_with(kCode))
+      AddNamesOfCode(UpTo(text, name_end + kCode.size(), "\n\""));
+    // The code in front, in guards.
+    const std::size_t line = text.rfind('\n', begin) + 1;
+    const std::string_view before = text.substr(line, begin - line);
+    const std::size_t code = before.rfind("  # ", before.size() < 4 ? 0 : before.size() - 4);
+    if (before.ends_with("  # ") && code != std::string_view::npos)
+      AddNamesOfCode(before.substr(code + 4));
+  });
+}
+
+// L['self']._modules['net'], L['self'].net, G['helper'], '__main__.Net'.
+void TextRedactor::HarvestLookups(std::string_view text) {
+  for (const std::string_view mark :
+       {"L['", "G['", "_modules['", "_parameters['", "_buffers['", "__main__."})
+    ForEachMark(text, mark, [&](std::size_t at) {
+      const std::size_t end = redact::RunEnd(text, at, redact::IsNameCharacter);
+      AddName(text.substr(at, end - at));
+    });
+  ForEachMark(text, "L['self'].", [&](std::size_t at) {
+    AddNamesOfCode(text.substr(at, redact::RunEnd(text, at, [](char c) {
+                                     return redact::IsNameCharacter(c) || c == '.';
+                                   }) - at));
+  });
+}
+
+// <class 'model.Net'>, unless it is of a package that everybody has.
+void TextRedactor::HarvestClasses(std::string_view text) {
+  constexpr std::array<std::string_view, 11> kPublic = {
+      "torch", "builtins", "collections", "enum", "typing",     "functools",
+      "types", "numpy",    "weakref",     "abc",  "dataclasses"};
+  ForEachMark(text, "<class '", [&](std::size_t at) {
+    const std::string_view name = UpTo(text, at, "'\n");
+    const std::string_view package = name.substr(0, name.find('.'));
+    if (package.size() < name.size() &&
+        std::find(kPublic.begin(), kPublic.end(), package) == kPublic.end())
+      AddNamesOfCode(name);
+  });
+}
+
+void TextRedactor::Harvest(std::string_view text, const InternedPaths& interned) {
+  HarvestFrames(text, interned);
+  HarvestPlaces(text);
+  HarvestLookups(text);
+  HarvestClasses(text);
+}
+
+}  // namespace tlparse

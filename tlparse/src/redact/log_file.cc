@@ -1,0 +1,123 @@
+#include "redact/log_file.h"
+
+#include <fmt/format.h>
+#include <simdjson.h>
+
+#include <vector>
+
+#include "base/md5.h"
+#include "log/find_logs.h"
+
+namespace tlparse::redact {
+namespace {
+
+struct RecordText {
+  std::string_view header;   // the line, without its line feed
+  std::string_view payload;  // its lines as they are in the log; empty: none
+};
+
+std::string_view EnvelopeOf(std::string_view header) {
+  const std::size_t at = header.find("] {");
+  return at == std::string_view::npos ? std::string_view() : header.substr(at + 2);
+}
+
+// Calls `take` with each record; returns the number of lines that belong to none.
+template <typename Take>
+std::int64_t ForEachRecord(std::string_view log, Take take) {
+  std::int64_t foreign = 0;
+  for (std::size_t at = 0; at < log.size();) {
+    std::size_t end = std::min(log.find('\n', at), log.size());
+    const std::string_view line = log.substr(at, end - at);
+    at = std::min(end + 1, log.size());
+    if (!IsTraceHeaderLine(line)) {
+      if (!line.empty()) ++foreign;
+      continue;
+    }
+    const std::size_t payload = at;
+    while (at < log.size() && log[at] == '\t')
+      at = std::min(std::min(log.find('\n', at), log.size()) + 1, log.size());
+    take(RecordText{line, log.substr(payload, at - payload)});
+  }
+  return foreign;
+}
+
+// The payload as PyTorch hashed it: without the tabs and the last line feed.
+std::string PlainPayload(std::string_view payload) {
+  std::string plain;
+  for (std::size_t at = 0; at < payload.size();) {
+    const std::size_t end = std::min(payload.find('\n', at), payload.size());
+    if (at > 0) plain += '\n';
+    plain += payload.substr(at + 1, end - at - 1);
+    at = end + 1;
+  }
+  return plain;
+}
+
+bool IsJsonObject(std::string_view text) {
+  static thread_local simdjson::dom::parser parser;
+  simdjson::dom::element element;
+  return parser.parse(text.data(), text.size()).get(element) == simdjson::SUCCESS &&
+         element.is_object();
+}
+
+// {"str": ["/a/train.py", 3]}
+void TakeInterned(std::string_view envelope, TextRedactor::InternedPaths& interned) {
+  if (!envelope.starts_with("{\"str\":")) return;
+  simdjson::dom::parser parser;
+  simdjson::dom::element element;
+  std::string_view path;
+  std::int64_t number = 0;
+  if (parser.parse(envelope.data(), envelope.size()).get(element) == simdjson::SUCCESS &&
+      element.at_pointer("/str/0").get(path) == simdjson::SUCCESS &&
+      element.at_pointer("/str/1").get(number) == simdjson::SUCCESS)
+    interned[number] = path;
+}
+
+}  // namespace
+
+Result<std::string> WholeFile(const std::string& path) {
+  ASSIGN_OR_RETURN(const std::unique_ptr<InputStream> input, OpenInput(path));
+  std::string bytes;
+  constexpr std::size_t kPiece = 1 << 20;
+  while (true) {
+    const std::size_t size = bytes.size();
+    bytes.resize(size + kPiece);
+    ASSIGN_OR_RETURN(const std::size_t read, input->Read(bytes.data() + size, kPiece));
+    bytes.resize(size + read);
+    if (read == 0) return bytes;
+  }
+}
+
+void HarvestLog(std::string_view log, TextRedactor& redactor) {
+  TextRedactor::InternedPaths interned;
+  ForEachRecord(log, [&](const RecordText& record) {
+    TakeInterned(EnvelopeOf(record.header), interned);
+    redactor.Harvest(EnvelopeOf(record.header), interned);
+    redactor.Harvest(record.payload, interned);
+  });
+}
+
+std::string RedactLog(std::string_view log, TextRedactor& redactor, RedactedFile& file) {
+  std::string out;
+  file.dropped_lines = ForEachRecord(log, [&](const RecordText& record) {
+    if (!IsJsonObject(EnvelopeOf(record.header))) {
+      ++file.dropped_records;
+      return;
+    }
+    ++file.kept_records;
+    std::string header = redactor.Redact(record.header);
+    if (record.payload.empty()) {
+      out += header + "\n";
+      return;
+    }
+    const std::string payload = redactor.Redact(record.payload);
+    const std::string before = ToHex(Md5(PlainPayload(record.payload)));
+    if (const std::size_t at = header.find(before); at != std::string::npos)
+      header.replace(at, before.size(), ToHex(Md5(PlainPayload(payload))));
+    out += header + "\n" + payload;
+    if (!out.ends_with('\n')) out += '\n';
+  });
+  return out;
+}
+
+}  // namespace tlparse::redact

@@ -1,0 +1,149 @@
+#include "redact/redact_files.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <fstream>
+#include <functional>
+
+#include "inputs/common/pickle_reader.h"
+#include "inputs/common/plain_json.h"
+#include "inputs/find_inputs.h"
+#include "redact/log_file.h"
+#include "redact/text_redactor.h"
+
+namespace tlparse {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct InputFile {
+  std::string path;
+  std::string name;  // below the output directory, not redacted yet
+  InputKind kind = InputKind::kLog;
+};
+
+bool IsRedactable(InputKind kind) {
+  return kind == InputKind::kLog || kind == InputKind::kProfile ||
+         kind == InputKind::kRecorderDump || kind == InputKind::kRunFile;
+}
+
+Result<void> FindIn(const std::string& input, std::vector<InputFile>& files,
+                    RedactionReport& report) {
+  ASSIGN_OR_RETURN(const FoundInputs found, FindInputs(input));
+  const auto name_of = [&](const std::string& path) {
+    std::error_code error;
+    return fs::is_directory(input, error) ? fs::path(path).lexically_relative(input).string()
+                                          : fs::path(path).filename().string();
+  };
+  for (const FoundLog& log : found.logs) {
+    // A named file that is nothing else counts as a log: it must look like one.
+    const Result<InputKind> kind = RecognizeFile(log.path);
+    if (IsTraceFileName(log.path) || (kind && *kind == InputKind::kLog))
+      files.push_back({log.path, name_of(log.path), InputKind::kLog});
+    else
+      report.files.push_back({.path = log.path, .reason = "it is no structured trace"});
+  }
+  for (const RuntimeInput& one : found.runtime) {
+    if (IsRedactable(one.kind))
+      files.push_back({one.path, name_of(one.path), one.kind});
+    else
+      report.files.push_back(
+          {.path = one.path,
+           .reason = fmt::format(
+               "it is {}: only logs, profiles, recorder dumps and run.json are redacted",
+               Describe(one.kind))});
+  }
+  for (const SkippedFile& one : found.skipped)
+    report.files.push_back({.path = one.path, .reason = one.reason});
+  return {};
+}
+
+// A pickle as JSON, JSON as JSON without what its reader does not take.
+Result<std::string> DumpAsJson(const std::string& bytes) {
+  const PlainDocument document = LooksLikePickle(bytes) ? ReadPickle(bytes) : ReadPlainJson(bytes);
+  std::string json;
+  constexpr std::size_t kMostBytes = std::size_t{1} << 30;
+  if (!document.tree.root().AppendJson(json, kMostBytes))
+    return Fail(ErrorCode::kDamagedInput, "the dump is nested too deep or too large");
+  return json;
+}
+
+Result<std::string> TextOfInput(const InputFile& input) {
+  ASSIGN_OR_RETURN(std::string bytes, redact::WholeFile(input.path));
+  if (input.kind != InputKind::kRecorderDump) return bytes;
+  return DumpAsJson(bytes);
+}
+
+Result<void> WriteFile(const fs::path& path, std::string_view text) {
+  std::error_code error;
+  fs::create_directories(path.parent_path(), error);
+  std::ofstream file(path, std::ios::binary | std::ios::trunc);
+  file.write(text.data(), static_cast<std::streamsize>(text.size()));
+  file.close();
+  if (!file) return Fail(ErrorCode::kIo, fmt::format("'{}' cannot be written", path.string()));
+  return {};
+}
+
+// The directories of an input may have the names of people.
+std::string NameOfOutput(std::string name, TextRedactor& redactor) {
+  for (const std::string_view ending : {".gz", ".zst", ".pickle", ".pkl"})
+    if (name.ends_with(ending)) name.resize(name.size() - ending.size());
+  std::string out;
+  for (const fs::path& part : fs::path(name)) {
+    if (!out.empty()) out += '/';
+    out += redactor.Redact(part.string());
+  }
+  return out;
+}
+
+RedactedFile RedactOne(const InputFile& input, const std::string& directory,
+                       TextRedactor& redactor) {
+  RedactedFile file{.path = input.path};
+  const Result<std::string> text = TextOfInput(input);
+  if (!text) {
+    file.reason = text.error().message;
+    return file;
+  }
+  const std::int64_t before = redactor.replaced();
+  const std::string redacted = input.kind == InputKind::kLog
+                                   ? redact::RedactLog(*text, redactor, file)
+                                   : redactor.Redact(*text);
+  file.written = NameOfOutput(input.name, redactor);
+  file.replaced = redactor.replaced() - before;
+  if (const Result<void> written = WriteFile(fs::path(directory) / file.written, redacted);
+      !written) {
+    file.reason = written.error().message;
+    file.written.clear();
+  }
+  return file;
+}
+
+}  // namespace
+
+Result<RedactionReport> RedactFiles(const std::vector<std::string>& inputs,
+                                    const std::string& directory, Pseudonyms& pseudonyms) {
+  std::error_code error;
+  if (fs::exists(directory, error) && !fs::is_empty(directory, error))
+    return Fail(ErrorCode::kRefused,
+                fmt::format("the directory '{}' is not empty; give a new one", directory));
+  RedactionReport report;
+  std::vector<InputFile> files;
+  for (const std::string& input : inputs) RETURN_IF_ERROR(FindIn(input, files, report));
+  TextRedactor redactor(pseudonyms);
+  for (const InputFile& input : files) {
+    const Result<std::string> text = TextOfInput(input);
+    if (!text) continue;  // said below
+    if (input.kind == InputKind::kLog)
+      redact::HarvestLog(*text, redactor);
+    else
+      redactor.Harvest(*text, {});
+  }
+  fs::create_directories(directory, error);
+  for (const InputFile& input : files)
+    report.files.push_back(RedactOne(input, directory, redactor));
+  report.names = pseudonyms.size();
+  return report;
+}
+
+}  // namespace tlparse
