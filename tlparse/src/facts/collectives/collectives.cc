@@ -12,6 +12,7 @@
 #include "facts/job/majority.h"
 #include "facts/job/read_transaction.h"
 #include "facts/text/sequence_diff.h"
+#include "queries/facts/collectives/collectives.h"
 #include "store/hash128.h"
 
 namespace tlparse {
@@ -71,21 +72,18 @@ class Finder {
 Result<void> Finder::LoadUses() {
   uses_.resize(answer_.job.participants().size());
   std::map<std::pair<RankIndex, std::int32_t>, std::size_t> index;
-  ASSIGN_OR_RETURN(
-      Statement rows,
-      database_.Prepare("SELECT graph_id, content_id, source FROM collective_use_row WHERE " +
-                        answer_.job.InWholeRecords("record_id") + " ORDER BY record_id"));
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
-    if (!has_row) break;
-    const JobGraph* graph = answer_.graphs.Find(rows.Int(0));
+  FOR_EACH_ROW(const CollectivesOfGraph& row,
+               Query<CollectivesOfGraph>(
+                   database_, {.in_whole_records = answer_.job.InWholeRecords("record_id")})) {
+    const JobGraph* graph = answer_.graphs.Find(row.graph_id);
     if (graph == nullptr) continue;
     const RankIndex rank =
         answer_.job.compiles()[static_cast<std::size_t>(graph->compile)].participant;
     std::vector<Use>& own = uses_[static_cast<std::size_t>(rank)];
     const auto [found, is_new] = index.try_emplace({rank, graph->graph_slot}, own.size());
     if (is_new) own.push_back({graph->graph_slot, 0, 0});
-    (rows.Int(2) == 0 ? own[found->second].schedule : own[found->second].code) = rows.Int(1);
+    (row.source == CollectiveSource::kSchedule ? own[found->second].schedule
+                                               : own[found->second].code) = row.content_id;
   }
   std::vector<std::size_t> position(answer_.graphs.graph_slots().size());
   for (std::size_t i = 0; i < answer_.graphs.order().size(); ++i)
@@ -107,19 +105,12 @@ Result<void> Finder::LoadUses() {
 Result<Finder::ListPointer> Finder::Items(std::int64_t content_id) {
   ListPointer& known = items_[content_id];
   if (known != nullptr) return known;
-  ASSIGN_OR_RETURN(
-      Statement* const rows,
-      database_.PrepareKept("SELECT op, is_wait, arguments, group_name, shape, dtype "
-                            "FROM collective_row WHERE content_id = ? ORDER BY ordinal"));
-  rows->Bind(1, content_id);
   CollectiveList list;
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, rows->Step());
-    if (!has_row) break;
-    const std::string group(rows->Text(3));
-    list.push_back(
-        table_.Add({ShortOp(rows->Text(0)), rows->Int(1) != 0, group, std::string(rows->Text(4)),
-                    std::string(rows->Text(5)), WithoutGroup(rows->Text(2), group)}));
+  FOR_EACH_ROW(const CollectiveOfContent& row,
+               KeptQuery<CollectiveOfContent>(database_, {.content_id = content_id})) {
+    const std::string group(row.group_name);
+    list.push_back(table_.Add({ShortOp(row.op), row.is_wait, group, std::string(row.shape),
+                               std::string(row.dtype), WithoutGroup(row.arguments, group)}));
   }
   item_count_ += list.size();
   known = std::make_shared<const CollectiveList>(std::move(list));
@@ -136,16 +127,12 @@ void Finder::LimitItems() {
 Result<Finder::Counts> Finder::Count(std::int64_t content_id) {
   const auto [entry, is_new] = counts_.try_emplace(content_id);
   if (!is_new) return entry->second;
-  ASSIGN_OR_RETURN(Statement* const rows,
-                   database_.PrepareKept("SELECT is_wait, count(*) FROM collective_row "
-                                         "WHERE content_id = ? GROUP BY is_wait"));
-  rows->Bind(1, content_id);
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, rows->Step());
-    if (!has_row) return entry->second;
-    (rows->Int(0) != 0 ? entry->second.waits : entry->second.collectives) +=
-        static_cast<std::size_t>(rows->Int(1));
+  FOR_EACH_ROW(const CollectiveCount& row,
+               KeptQuery<CollectiveCount>(database_, {.content_id = content_id})) {
+    (row.is_wait ? entry->second.waits : entry->second.collectives) +=
+        static_cast<std::size_t>(row.count);
   }
+  return entry->second;
 }
 
 std::vector<Finder::RankClass> Finder::Classify() {

@@ -1,4 +1,6 @@
 // Ranks that issued a collective long after the others.
+#include "queries/facts/collectives/issued_late.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -135,26 +137,16 @@ Result<std::string> LogNote(Database& database, std::int64_t process_id, std::in
                    database.QueryInt(fmt::format(
                        "SELECT time_shift_us IS NOT NULL FROM process WHERE id = {}", process_id)));
   if (has_times == 0) return std::string();
-  ASSIGN_OR_RETURN(
-      Statement rows,
-      database.Prepare(
-          "SELECT c.label, count(*) FROM record_row r "
-          "JOIN process p ON p.id = r.process_id LEFT JOIN compile c ON c.id = r.compile_id "
-          "WHERE p.id = ?1 AND r.local_us + p.time_shift_us BETWEEN ?2 AND ?3 "
-          "GROUP BY 1 ORDER BY min(r.id)"));
-  rows.Bind(1, process_id);
-  rows.Bind(2, from_us);
-  rows.Bind(3, to_us);
   constexpr std::size_t kMostLabels = 4;
   std::size_t labels = 0;
   std::string text;
   bool has_record = false;
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
-    if (!has_row) break;
+  FOR_EACH_ROW(const LabelInTime& row,
+               Query<LabelInTime>(database,
+                                  {.process_id = process_id, .from_us = from_us, .to_us = to_us})) {
     has_record = true;
-    if (rows.IsNull(0)) continue;
-    if (++labels <= kMostLabels) text += (text.empty() ? "" : ", ") + std::string(rows.Text(0));
+    if (!row.label) continue;
+    if (++labels <= kMostLabels) text += (text.empty() ? "" : ", ") + std::string(*row.label);
   }
   has_compiled = labels > 0;
   if (!has_record) return std::string("its log has no record of that time");

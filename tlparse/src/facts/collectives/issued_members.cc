@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "queries/facts/collectives/issued_members.h"
+
 namespace tlparse {
 namespace {
 
@@ -35,22 +37,11 @@ std::vector<std::int64_t> RanksOf(std::string_view text) {
 // Members as the pg_config of dumps and profiles says; an entry without a name (Gloo of 2.14) says
 // nothing.
 Result<void> LoadConfigured(Database& database, IssuedJob& job) {
-  ASSIGN_OR_RETURN(
-      Statement rows,
-      database.Prepare(
-          "SELECT DISTINCT j.key, j.value ->> '$.ranks' "
-          "FROM profile p, json_each(p.metadata, '$.pg_config') j "
-          "WHERE p.run_id = ?1 AND p.kind = 'flight_recorder' AND json_type(j.value) = 'object' "
-          "UNION SELECT DISTINCT j.value ->> '$.pg_name', j.value ->> '$.ranks' "
-          "FROM profile p, json_each(p.metadata, '$.distributedInfo.pg_config') j "
-          "WHERE p.run_id = ?1 AND p.kind = 'kineto' AND json_type(j.value) = 'object'"));
-  rows.Bind(1, job.run_id);
   std::map<std::string, std::set<std::vector<std::int64_t>>> members;
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
-    if (!has_row) break;
-    if (!rows.Text(0).empty() && !rows.Text(1).empty())
-      members[std::string(rows.Text(0))].insert(RanksOf(rows.Text(1)));
+  FOR_EACH_ROW(const ConfiguredRanks& row,
+               Query<ConfiguredRanks>(database, {.run_id = job.run_id})) {
+    if (!row.group_name.empty() && !row.ranks.empty())
+      members[std::string(row.group_name)].insert(RanksOf(row.ranks));
   }
   for (IssuedGroup& group : job.groups) {
     const auto found = members.find(group.name);
@@ -69,59 +60,34 @@ using RanksByGroup = std::map<std::string, std::set<std::int64_t>, std::less<>>;
 // The ranks whose generated code has a collective of the group.
 Result<RanksByGroup> LoadScheduled(Database& database, std::int64_t run_id,
                                    const std::optional<std::int64_t>& launch) {
-  ASSIGN_OR_RETURN(
-      Statement rows,
-      database.Prepare(
-          "SELECT DISTINCT c.group_name, p.rank FROM (SELECT DISTINCT u.content_id, r.process_id "
-          "FROM collective_use_row u JOIN record_row r ON r.id = u.record_id) x "
-          "JOIN collective_row c ON c.content_id = x.content_id "
-          "JOIN process p ON p.id = x.process_id "
-          "JOIN log_file f ON f.id = p.log_file_id LEFT JOIN launch n ON n.id = p.launch_id "
-          "WHERE f.run_id = ?1 AND c.group_name IS NOT NULL "
-          "AND p.rank IS NOT NULL AND (?2 IS NULL OR n.ordinal IS NULL OR n.ordinal = ?2)"));
-  rows.Bind(1, run_id);
-  rows.Bind(2, launch);
   RanksByGroup scheduled;
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
-    if (!has_row) return scheduled;
-    scheduled[std::string(rows.Text(0))].insert(rows.Int(1));
+  FOR_EACH_ROW(const ScheduledGroup& row,
+               Query<ScheduledGroup>(database, {.run_id = run_id, .launch = launch})) {
+    scheduled[std::string(row.group_name)].insert(row.rank);
   }
+  return scheduled;
 }
 
 // The ranks of the logs.
 Result<std::set<std::int64_t>> LoadRanksOfLogs(Database& database, std::int64_t run_id,
                                                const std::optional<std::int64_t>& launch) {
-  ASSIGN_OR_RETURN(Statement rows,
-                   database.Prepare("SELECT DISTINCT p.rank FROM process p "
-                                    "JOIN log_file f ON f.id = p.log_file_id "
-                                    "LEFT JOIN launch n ON n.id = p.launch_id "
-                                    "WHERE f.run_id = ?1 AND p.rank IS NOT NULL "
-                                    "AND (?2 IS NULL OR n.ordinal IS NULL OR n.ordinal = ?2)"));
-  rows.Bind(1, run_id);
-  rows.Bind(2, launch);
   std::set<std::int64_t> ranks;
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
-    if (!has_row) return ranks;
-    ranks.insert(rows.Int(0));
+  FOR_EACH_ROW(const RankOfLogs& row,
+               Query<RankOfLogs>(database, {.run_id = run_id, .launch = launch})) {
+    ranks.insert(row.rank);
   }
+  return ranks;
 }
 
 // The ranks of all dumps, or of all profiles.
 Result<std::set<std::int64_t>> LoadRanksOf(Database& database, std::int64_t run_id,
                                            std::string_view kind) {
-  ASSIGN_OR_RETURN(Statement rows,
-                   database.Prepare("SELECT DISTINCT rank FROM profile "
-                                    "WHERE run_id = ? AND kind = ? AND rank IS NOT NULL"));
-  rows.Bind(1, run_id);
-  rows.Bind(2, kind);
   std::set<std::int64_t> dumped;
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
-    if (!has_row) return dumped;
-    dumped.insert(rows.Int(0));
+  FOR_EACH_ROW(const RankOfProfiles& row,
+               Query<RankOfProfiles>(database, {.run_id = run_id, .kind = kind})) {
+    dumped.insert(row.rank);
   }
+  return dumped;
 }
 
 IssuingRank SilentRank(const IssuedJob& job, std::int64_t number, bool has_file) {
@@ -171,32 +137,14 @@ void SetRanksOfGroup(const IssuedJob& job, MessageGroup& group) {
 }  // namespace
 
 Result<void> LoadCutDumps(Database& database, IssuedJob& job) {
-  constexpr std::string_view kDamage =
-      "('cut_profile', 'refused_pickle', 'bad_runtime_file', 'damaged_input')";
-  ASSIGN_OR_RETURN(
-      Statement rows,
-      database.Prepare(fmt::format(
-          "WITH damage AS (SELECT i.profile_id, min(i.id) AS id "
-          "FROM import_log i WHERE i.run_id = ?1 AND i.profile_id IS NOT NULL AND i.code IN {} "
-          "GROUP BY i.profile_id) SELECT p.rank, p.path, i.byte_offset, i.message FROM damage d "
-          "JOIN profile p ON p.id = d.profile_id JOIN import_log_row i ON i.id = d.id "
-          "WHERE p.kind = 'flight_recorder' AND NOT EXISTS (SELECT 1 "
-          "FROM profile w WHERE w.run_id = p.run_id AND w.kind = p.kind AND w.id <> p.id "
-          "AND w.rank IS p.rank AND replace(w.path, '.json', '') = replace(p.path, '.json', '') "
-          "AND w.id NOT IN (SELECT profile_id FROM damage)) "
-          "ORDER BY p.rank IS NULL, p.rank, p.path",
-          kDamage)));
-  rows.Bind(1, job.run_id);
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
-    if (!has_row) return {};
-    const std::optional<std::int64_t> rank = rows.OptionalInt(0);
+  FOR_EACH_ROW(const DamagedDump& dump, Query<DamagedDump>(database, {.run_id = job.run_id})) {
+    const std::optional<std::int64_t> rank = dump.rank;
     job.cut_dumps.push_back({rank ? fmt::format("{}", *rank) : std::string(),
-                             std::string(rows.Text(1)), rows.OptionalInt(2),
-                             std::string(rows.Text(3))});
+                             std::string(dump.path), dump.byte_offset, std::string(dump.message)});
     for (IssuingRank& one : job.ranks)
-      one.is_cut |= rank ? one.rank == rank : one.path == rows.Text(1);
+      one.is_cut |= rank ? one.rank == rank : one.path == dump.path;
   }
+  return {};
 }
 
 Result<void> LoadMembers(Database& database, const std::optional<std::int64_t>& launch,

@@ -1,4 +1,6 @@
 // Collectives that ranks wait in: who did not come, or came too late.
+#include "queries/facts/collectives/issued_waits.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,16 +15,12 @@ namespace {
 // "; its log has no record for 45.0 s before that", where that makes up most of the delay.
 Result<std::string> SilenceBefore(Database& database, std::int64_t process_id,
                                   std::int64_t begun_us, std::int64_t delay_us) {
-  ASSIGN_OR_RETURN(Statement last,
-                   database.Prepare("SELECT max(r.local_us) + p.time_shift_us "
-                                    "FROM process p JOIN record_row r ON r.process_id = p.id "
-                                    "WHERE p.id = ? AND r.local_us + p.time_shift_us < ?"));
-  last.Bind(1, process_id);
   // The first records of the compile may be a little older than the time that it gives itself.
-  last.Bind(2, begun_us - 100'000);
-  ASSIGN_OR_RETURN(const bool has_row, last.Step());
-  if (!has_row || last.IsNull(0)) return std::string();
-  const std::int64_t silence_us = begun_us - last.Int(0);
+  ASSIGN_OR_RETURN(const FirstRow<LastRecordBefore> last,
+                   First(Query<LastRecordBefore>(
+                       database, {.process_id = process_id, .time_us = begun_us - 100'000})));
+  if (!last || !last->time_us) return std::string();
+  const std::int64_t silence_us = begun_us - *last->time_us;
   if (silence_us < 1'000'000 || 2 * silence_us < delay_us) return std::string();
   return fmt::format("; its log has no record for {:.1f} s before that",
                      static_cast<double>(silence_us) / 1e6);
@@ -36,34 +34,29 @@ Result<std::string> GroupFinder::CompileNote(std::size_t position, const IssuedC
                                              const Positions& others) const {
   const IssuingRank& rank = job_.ranks[group_.ranks[position]];
   if (waited.graph_id == 0 || !rank.process_id) return std::string();
-  ASSIGN_OR_RETURN(
-      Statement compile,
-      database_.Prepare(
-          "SELECT c.label, c.start_time_us, c.start_time_us + c.duration_us "
-          "FROM compile c JOIN graph g ON g.id = ?2 JOIN compile o ON o.id = g.compile_id "
-          "WHERE c.process_id = ?1 AND c.function IS o.function AND c.line IS o.line "
-          "ORDER BY c.id LIMIT 1"));
-  compile.Bind(1, *rank.process_id);
-  compile.Bind(2, waited.graph_id);
-  ASSIGN_OR_RETURN(const bool exists, compile.Step());
+  ASSIGN_OR_RETURN(const FirstRow<CompileOfFunction> compile,
+                   tlparse::First(Query<CompileOfFunction>(
+                       database_, {.process_id = *rank.process_id, .graph_id = waited.graph_id})));
   const std::string name = Ranks({position});
-  if (!exists) return fmt::format("the log of {} holds no compile of {}", name, waited.function);
-  if (compile.IsNull(1)) return std::string();
+  if (!compile) return fmt::format("the log of {} holds no compile of {}", name, waited.function);
+  if (!compile->start_time_us) return std::string();
   const double issued_us = static_cast<double>(waited.start_ns) / 1e3;
-  const std::int64_t begun_us = compile.Int(1);
+  const std::int64_t begun_us = *compile->start_time_us;
   if (static_cast<double>(begun_us) > issued_us) {
-    const std::string label(compile.Text(0));
+    const std::string label(compile->label);
     // The others' compiles of it, if their logs have them.
     std::int64_t last_us = 0;
     Positions known;
     for (const std::size_t other : others) {
       const IssuingRank& one = job_.ranks[group_.ranks[other]];
       if (!one.process_id) continue;
-      compile.Reset();
-      compile.Bind(1, *one.process_id);
-      ASSIGN_OR_RETURN(const bool has_it, compile.Step());
-      if (!has_it || compile.IsNull(1) || static_cast<double>(compile.Int(1)) > issued_us) continue;
-      last_us = std::max(last_us, compile.Int(1));
+      ASSIGN_OR_RETURN(
+          const FirstRow<CompileOfFunction> same,
+          tlparse::First(Query<CompileOfFunction>(
+              database_, {.process_id = *one.process_id, .graph_id = waited.graph_id})));
+      if (!same || !same->start_time_us || static_cast<double>(*same->start_time_us) > issued_us)
+        continue;
+      last_us = std::max(last_us, *same->start_time_us);
       known.push_back(other);
     }
     const std::string what =
@@ -75,10 +68,10 @@ Result<std::string> GroupFinder::CompileNote(std::size_t position, const IssuedC
                        static_cast<double>(begun_us - since_us) / 1e6,
                        known.empty() ? "the others issued it" : Ranks(known), silence);
   }
-  if (compile.IsNull(2))
+  if (!compile->end_us)
     return fmt::format("the compile of {} ({}) had not ended on {}", waited.function,
-                       compile.Text(0), name);
-  return fmt::format("{} had compiled {} ({})", name, waited.function, compile.Text(0));
+                       compile->label, name);
+  return fmt::format("{} had compiled {} ({})", name, waited.function, compile->label);
 }
 
 std::string GroupFinder::Open(const Positions& open, std::int64_t sequence,

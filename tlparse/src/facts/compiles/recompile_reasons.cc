@@ -2,29 +2,21 @@
 
 #include <fmt/format.h>
 
+#include "queries/facts/compiles/recompile_reasons.h"
+
 namespace tlparse {
 
 Result<std::vector<FailedEntry>> LoadFailedEntries(Database& database, std::int64_t compile_id) {
-  ASSIGN_OR_RETURN(
-      Statement* const kept,
-      database.PrepareKept(
-          "SELECT p.text, g.text, r.text, f.text, m.user_line "
-          "FROM recompile_row m LEFT JOIN text_row p ON p.id = m.prior_label_id "
-          "LEFT JOIN text_row g ON g.id = m.guard_id LEFT JOIN text_row r ON r.id = m.reason_id "
-          "LEFT JOIN text_row f ON f.id = m.user_file_id "
-          "WHERE m.compile_id = ? ORDER BY m.record_id, m.ordinal"));
-  Statement& rows = *kept;
-  rows.Bind(1, compile_id);
   std::vector<FailedEntry> entries;
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
-    if (!has_row) return entries;
+  FOR_EACH_ROW(const FailedEntryOfCompile& row,
+               KeptQuery<FailedEntryOfCompile>(database, {.compile_id = compile_id})) {
     // A reason that could not be taken apart is shown whole.
-    const std::string_view guard = rows.IsNull(1) ? rows.Text(2) : rows.Text(1);
-    entries.push_back({std::string(rows.Text(0)),
-                       ParseRecompileReason(guard, rows.Text(2), rows.Text(3), rows.Int(4)),
-                       std::string(rows.Text(3)), rows.Int(4)});
+    const std::string_view guard = row.guard.value_or(row.reason);
+    entries.push_back({std::string(row.prior_label),
+                       ParseRecompileReason(guard, row.reason, row.user_file, row.user_line),
+                       std::string(row.user_file), row.user_line});
   }
+  return entries;
 }
 
 std::string FailedEntriesText(const std::vector<FailedEntry>& entries, std::string_view before) {

@@ -13,6 +13,7 @@
 #include "artifacts/common/text/python_traceback.h"
 #include "facts/text/sequence_diff.h"
 #include "facts/text/text_diff.h"
+#include "queries/facts/contents/graph_difference.h"
 
 namespace tlparse {
 namespace {
@@ -67,31 +68,22 @@ class CallerLines {
 };
 
 Result<std::vector<ComparedNode>> LoadNodes(Database& database, std::int64_t content_id) {
-  ASSIGN_OR_RETURN(
-      Statement* const kept,
-      database.PrepareKept(
-          "SELECT n.name, n.operation, f.text, n.line, u.text, c.text "
-          "FROM graph_node_row n LEFT JOIN text_row f ON f.id = n.file_id "
-          "LEFT JOIN text_row u ON u.id = n.function_id LEFT JOIN text_row c ON c.id = n.code_id "
-          "WHERE n.content_id = ? ORDER BY n.ordinal"));
-  Statement& rows = *kept;
-  rows.Bind(1, content_id);
   std::vector<ComparedNode> nodes;
   CallerLines callers;
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
-    if (!has_row) return nodes;
-    ComparedNode node{std::string(rows.Text(0)), std::string(rows.Text(1)), {}};
-    if (!rows.IsNull(2) && IsTorchFile(rows.Text(2))) {
+  FOR_EACH_ROW(const NodeOfGraph& row,
+               KeptQuery<NodeOfGraph>(database, {.content_id = content_id})) {
+    ComparedNode node{std::string(row.name), std::string(row.operation), {}};
+    if (row.file && IsTorchFile(*row.file)) {
       node.source = callers.LineOf(node.operation);
-    } else if (!rows.IsNull(2)) {
-      node.source = fmt::format("{}:{}", rows.Text(2), rows.Int(3));
-      if (!rows.IsNull(4)) node.source += fmt::format(" in {}", rows.Text(4));
-      if (!rows.IsNull(5)) node.source += fmt::format(": {}", rows.Text(5));
-      callers.SeeLine(node.source, rows.Text(5));
+    } else if (row.file) {
+      node.source = fmt::format("{}:{}", *row.file, row.line);
+      if (row.function) node.source += fmt::format(" in {}", *row.function);
+      if (row.code) node.source += fmt::format(": {}", *row.code);
+      callers.SeeLine(node.source, row.code.value_or(""));
     }
     nodes.push_back(std::move(node));
   }
+  return nodes;
 }
 
 std::string Title(const ComparedNode& node) {
@@ -165,18 +157,11 @@ std::string WithoutComments(std::string_view text) {
 
 // Nothing: the text is not in the database.
 Result<std::optional<std::string>> LoadText(Database& database, std::int64_t content_id) {
-  ASSIGN_OR_RETURN(Statement* const kept,
-                   database.PrepareKept("SELECT p.content FROM content_row c "
-                                        "JOIN record_row r ON r.id = c.record_id "
-                                        "JOIN payload_row p ON p.id = r.payload_id "
-                                        "WHERE c.id = ?"));
-  Statement& rows = *kept;
-  rows.Bind(1, content_id);
-  ASSIGN_OR_RETURN(const bool has_row, rows.Step());
-  if (!has_row) return std::optional<std::string>();
+  ASSIGN_OR_RETURN(const FirstRow<TextOfContent> found,
+                   First(KeptQuery<TextOfContent>(database, {.content_id = content_id})));
+  if (!found) return std::optional<std::string>();
   std::string buffer;
-  std::string text(NormalizeGraph(rows.Text(0), buffer));
-  ASSIGN_OR_RETURN([[maybe_unused]] const bool has_more, rows.Step());
+  std::string text(NormalizeGraph(found->content, buffer));
   return std::optional(std::move(text));
 }
 

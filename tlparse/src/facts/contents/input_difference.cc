@@ -9,23 +9,13 @@
 #include <utility>
 
 #include "facts/text/guard_text.h"
+#include "queries/facts/contents/input_difference.h"
 
 namespace tlparse {
 namespace {
 
-struct Property {
-  const char* name;
-  const char* sql;  // of the metadata m
-};
-// A flag that is false is not in the log.
-constexpr std::array<Property, 6> kProperties = {{
-    {"dtype", "m ->> '$.dtype'"},
-    {"size", "replace(replace(m -> '$.size', ' ', ''), ',', ', ')"},
-    {"stride", "replace(replace(m -> '$.stride', ' ', ''), ',', ', ')"},
-    {"requires_grad", "iif(m ->> '$.requires_grad', 'True', 'False')"},
-    {"is_parameter", "iif(m ->> '$.is_parameter', 'True', 'False')"},
-    {"layout", "m ->> '$.layout'"},
-}};
+constexpr std::array<std::string_view, 6> kProperties = {"dtype",         "size",         "stride",
+                                                         "requires_grad", "is_parameter", "layout"};
 using Values = std::array<std::string, kProperties.size()>;
 
 // The tensors of a compile by their source, in the order of the log.
@@ -35,32 +25,16 @@ struct Tensors {
 };
 
 Result<Tensors> LoadTensors(Database& database, std::int64_t compile_id) {
-  std::string columns;
-  for (const Property& property : kProperties)
-    columns += fmt::format(", coalesce({}, '')", property.sql);
-  ASSIGN_OR_RETURN(Statement* const kept,
-                   database.PrepareKept(
-                       "SELECT m ->> '$.describer_id', coalesce(m ->> '$.source', ''), "
-                       "coalesce(m ->> '$.id', '')" +
-                       columns +
-                       " FROM (SELECT r.id, coalesce(r.metadata, "
-                       "r.envelope -> ('$.\"' || k.text || '\"')) AS m FROM compile c "
-                       "JOIN record_row r ON r.id BETWEEN c.first_record_id AND c.last_record_id "
-                       "AND r.compile_id = c.id JOIN text_row k ON k.id = r.kind_id WHERE c.id = ? "
-                       "AND k.text IN ('describe_tensor', 'describe_source')) ORDER BY id"));
-  Statement& rows = *kept;
-  rows.Bind(1, compile_id);
   std::map<std::pair<std::string, std::string>, Values> of_id;
   Tensors tensors;
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
-    if (!has_row) return tensors;
-    const std::pair<std::string, std::string> id(rows.Text(0), rows.Text(2));
-    const std::string source(rows.Text(1));
+  FOR_EACH_ROW(const DescribedTensor& row,
+               KeptQuery<DescribedTensor>(database, {.compile_id = compile_id})) {
+    const std::pair<std::string, std::string> id(row.describer_id, row.id);
+    const std::string source(row.source);
     if (source.empty()) {
-      Values& values = of_id[id];
-      for (std::size_t i = 0; i < values.size(); ++i)
-        values[i] = rows.Text(static_cast<int>(i) + 3);
+      of_id[id] = {std::string(row.dtype),        std::string(row.size),
+                   std::string(row.stride),       std::string(row.requires_grad),
+                   std::string(row.is_parameter), std::string(row.layout)};
       continue;
     }
     const auto described = of_id.find(id);
@@ -68,6 +42,7 @@ Result<Tensors> LoadTensors(Database& database, std::int64_t compile_id) {
     const auto [found, is_new] = tensors.of_source.insert_or_assign(source, described->second);
     if (is_new) tensors.sources.push_back(source);
   }
+  return tensors;
 }
 
 }  // namespace
@@ -84,7 +59,7 @@ Result<std::vector<InputDifference>> CompareInputs(Database& database, std::int6
     const Values& new_values = other->second;
     bool has_size = false;
     for (std::size_t i = 0; i < kProperties.size(); ++i) {
-      const std::string_view property = kProperties[i].name;
+      const std::string_view property = kProperties[i];
       if (old_values[i] == new_values[i]) continue;
       // Strides follow from sizes.
       if (property == "stride" && has_size) continue;

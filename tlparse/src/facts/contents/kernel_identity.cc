@@ -7,6 +7,7 @@
 #include "artifacts/common/text/python_traceback.h"
 #include "base/ascii.h"
 #include "log/inductor_texts.h"
+#include "queries/facts/contents/kernel_identity.h"
 
 namespace tlparse {
 namespace {
@@ -150,35 +151,18 @@ KernelIdentity IdentityOf(std::string_view kernel, std::string_view line,
 
 Result<GraphKernels> LoadGraphKernels(Database& database, std::int64_t graph_id) {
   GraphKernels graph;
-  ASSIGN_OR_RETURN(
-      Statement facts,
-      database.Prepare(
-          "SELECT g.compile_id, coalesce(g.direction, ''), (SELECT count(*) "
-          "FROM graph o WHERE o.compile_id = g.compile_id AND o.direction IS g.direction "
-          "AND o.ordinal < g.ordinal), coalesce(h.hash, ''), coalesce(p.content, '') "
-          "FROM graph g LEFT JOIN output_code_row c ON c.record_id = g.code_record_id "
-          "LEFT JOIN content_row h ON h.id = c.content_id "
-          "LEFT JOIN record_row r ON r.id = g.code_record_id "
-          "LEFT JOIN payload_row p ON p.id = r.payload_id WHERE g.id = ?"));
-  facts.Bind(1, graph_id);
-  ASSIGN_OR_RETURN(const bool has_graph, facts.Step());
-  if (!has_graph) return graph;
-  graph.compile_id = facts.Int(0);
-  graph.direction = std::string(facts.Text(1));
-  graph.slot = facts.Int(2);
-  graph.code_hash = std::string(facts.Text(3));
-  const std::string code(facts.Text(4));
-  ASSIGN_OR_RETURN(Statement kernels,
-                   database.Prepare("SELECT k.id, k.name, k.code_line FROM graph g "
-                                    "JOIN kernel_row k ON k.content_id = g.provenance_content_id "
-                                    "WHERE g.id = ? AND k.code_line IS NOT NULL"));
-  kernels.Bind(1, graph_id);
+  ASSIGN_OR_RETURN(const FirstRow<GraphOfKernels> facts,
+                   First(Query<GraphOfKernels>(database, {.graph_id = graph_id})));
+  if (!facts) return graph;
+  graph.compile_id = facts->compile_id;
+  graph.direction = std::string(facts->direction);
+  graph.slot = facts->slot;
+  graph.code_hash = std::string(facts->code_hash);
+  const std::string code(facts->code);
   std::multimap<std::int64_t, std::pair<std::int64_t, std::string>> by_line;
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, kernels.Step());
-    if (!has_row) break;
-    by_line.emplace(kernels.Int(2), std::pair(kernels.Int(0), std::string(kernels.Text(1))));
-    graph.kernels.try_emplace(kernels.Int(0));
+  FOR_EACH_ROW(const KernelInCode& row, Query<KernelInCode>(database, {.graph_id = graph_id})) {
+    by_line.emplace(row.code_line, std::pair(row.id, std::string(row.name)));
+    graph.kernels.try_emplace(row.id);
   }
   CodeTensors shapes;
   ForEachWrapperLine(code, [&](std::int64_t number, std::string_view line) {

@@ -8,6 +8,8 @@
 #include <string_view>
 #include <tuple>
 
+#include "queries/facts/diff/digest_difference.h"
+
 namespace tlparse {
 namespace {
 
@@ -35,33 +37,26 @@ using Calls = std::map<CallKey, Call>;
 
 Result<std::vector<Calls>> LoadCalls(const DigestSide& side) {
   std::vector<Calls> calls(side.job->participants().size());
-  ASSIGN_OR_RETURN(
-      Statement rows,
-      side.database->Prepare("SELECT r.process_id, d.record_id, d.ordinal, c.label, "
-                             "c.function, d.graph, d.call, d.kind, d.name, d.hash, d.value "
-                             "FROM run_digest d JOIN record_row r ON r.id = d.record_id "
-                             "LEFT JOIN compile c ON c.id = d.compile_id WHERE " +
-                             side.job->InLogs("d.record_id") + " ORDER BY d.record_id, d.ordinal"));
   std::int64_t last_record_id = 0;
   Call* call = nullptr;
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
-    if (!has_row) return calls;
-    const RankIndex rank = side.job->ParticipantOfProcess(rows.Int(0));
+  FOR_EACH_ROW(const DigestOfCall& row,
+               Query<DigestOfCall>(*side.database, {.in_logs = side.job->InLogs("d.record_id")})) {
+    const RankIndex rank = side.job->ParticipantOfProcess(row.process_id);
     if (rank < 0) continue;  // of another run or launch
-    if (call == nullptr || rows.Int(1) != last_record_id) {
-      CallKey key{std::string(rows.Text(3)), std::string(rows.Text(5)), rows.OptionalInt(6)};
+    if (call == nullptr || row.record_id != last_record_id) {
+      CallKey key{std::string(row.label), std::string(row.graph), row.call};
       Calls& of_rank = calls[static_cast<std::size_t>(rank)];
       while (of_rank.find(key) != of_rank.end()) ++key.repetition;
       call = &of_rank[key];
-      call->function = rows.Text(4);
-      last_record_id = rows.Int(1);
+      call->function = row.function;
+      last_record_id = row.record_id;
     }
-    const auto kind = std::find(kKinds.begin(), kKinds.end(), rows.Text(7));
+    const auto kind = std::find(kKinds.begin(), kKinds.end(), row.kind);
     if (kind == kKinds.end()) continue;
-    call->parts[{static_cast<std::size_t>(kind - kKinds.begin()), std::string(rows.Text(8))}] = {
-        std::string(rows.Text(9)), std::string(rows.Text(10))};
+    call->parts[{static_cast<std::size_t>(kind - kKinds.begin()), std::string(row.name)}] = {
+        std::string(row.hash), std::string(row.value)};
   }
+  return calls;
 }
 
 // Changes of one part over all calls and ranks.

@@ -10,6 +10,7 @@
 
 #include "artifacts/common/text/device_text.h"
 #include "facts/text/shorten.h"
+#include "queries/facts/diff/lookup_changes.h"
 
 namespace tlparse {
 namespace {
@@ -20,22 +21,14 @@ struct SetMember {
 
 Result<std::vector<SetMember>> LoadSet(Database& database, const KeySet& set) {
   std::vector<SetMember> members;
-  ASSIGN_OR_RETURN(
-      Statement rows,
-      database.Prepare(
-          "SELECT m.name, coalesce(m.hash, h.hash), m.value, m.hash IS NULL "
-          "FROM component_set_member m LEFT JOIN component_hash_row h ON m.hash IS NULL "
-          "AND h.component_id = m.component_id AND h.device_index = ?2 "
-          "WHERE m.component_set_id = ?1 ORDER BY m.ordinal"));
-  rows.Bind(1, set.set_id);
-  rows.Bind(2, set.device_index);
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
-    if (!has_row) return members;
-    std::string value(rows.Text(2));
-    if (rows.Int(3) != 0 && set.device_index) value = PutDeviceIndex(value, *set.device_index);
-    members.push_back({std::string(rows.Text(0)), std::string(rows.Text(1)), std::move(value)});
+  FOR_EACH_ROW(
+      const MemberOfSet& row,
+      Query<MemberOfSet>(database, {.set_id = set.set_id, .device_index = set.device_index})) {
+    std::string value(row.value);
+    if (row.has_device && set.device_index) value = PutDeviceIndex(value, *set.device_index);
+    members.push_back({std::string(row.name), std::string(row.hash), std::move(value)});
   }
+  return members;
 }
 
 std::vector<ComponentDifference> CompareMembers(const std::vector<SetMember>& a,

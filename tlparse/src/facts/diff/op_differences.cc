@@ -1,5 +1,7 @@
 // Estimated runtimes and output tensors of the same graph on different ranks. Contents are
 // compared, so ranks that share them cost a lookup each.
+#include "queries/facts/diff/op_differences.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -78,19 +80,13 @@ class OpFinder {
 Result<std::map<std::int32_t, std::vector<OpClass>>> OpFinder::Load() {
   std::map<std::int32_t, std::vector<OpClass>> by_graph;
   std::map<std::tuple<std::int32_t, std::int64_t, std::int64_t>, std::size_t> index;
-  ASSIGN_OR_RETURN(
-      Statement rows,
-      database_.Prepare("SELECT graph_id, content_id, estimate_content_id "
-                        "FROM op_list_use_row WHERE graph_id IS NOT NULL ORDER BY record_id"));
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
-    if (!has_row) break;
-    const JobGraph* graph = answer_.graphs.Find(rows.Int(0));
+  FOR_EACH_ROW(const OpListUse& row, Query<OpListUse>(database_)) {
+    const JobGraph* graph = answer_.graphs.Find(row.graph_id);
     if (graph == nullptr) continue;
     std::vector<OpClass>& classes = by_graph[graph->graph_slot];
-    const auto [found, is_new] =
-        index.try_emplace({graph->graph_slot, rows.Int(1), rows.Int(2)}, classes.size());
-    if (is_new) classes.push_back({{}, rows.Int(1), rows.Int(2)});
+    const auto [found, is_new] = index.try_emplace(
+        {graph->graph_slot, row.content_id, row.estimate_content_id}, classes.size());
+    if (is_new) classes.push_back({{}, row.content_id, row.estimate_content_id});
     classes[found->second].ranks.push_back(
         answer_.job.compiles()[static_cast<std::size_t>(graph->compile)].participant);
   }
@@ -105,37 +101,24 @@ Result<std::map<std::int32_t, std::vector<OpClass>>> OpFinder::Load() {
 
 Result<std::vector<OpOutputs>> OpFinder::Outputs(std::int64_t content_id) {
   std::vector<OpOutputs> ops;
-  ASSIGN_OR_RETURN(
-      Statement rows,
-      database_.Prepare(
-          "SELECT o.ordinal, o.name, t.shape, t.stride, t.dtype FROM op_row o "
-          "LEFT JOIN op_output_row t ON t.content_id = o.content_id AND t.op_ordinal = o.ordinal "
-          "WHERE o.content_id = ? ORDER BY o.ordinal, t.ordinal"));
-  rows.Bind(1, content_id);
   std::int64_t last = -1;
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
-    if (!has_row) return ops;
-    if (rows.Int(0) != last) ops.push_back({std::string(rows.Text(1)), {}});
-    last = rows.Int(0);
-    if (rows.IsNull(2)) continue;
+  FOR_EACH_ROW(const OutputOfOp& row, Query<OutputOfOp>(database_, {.content_id = content_id})) {
+    if (row.ordinal != last) ops.push_back({std::string(row.name), {}});
+    last = row.ordinal;
+    if (!row.shape) continue;
     ops.back().text += fmt::format("{}{} stride {} {}", ops.back().text.empty() ? "" : "; ",
-                                   rows.Text(2), rows.Text(3), rows.Text(4));
+                                   *row.shape, row.stride, row.dtype);
   }
+  return ops;
 }
 
 Result<std::vector<double>> OpFinder::Estimates(std::int64_t estimate_id) {
   std::vector<double> estimates;
-  ASSIGN_OR_RETURN(
-      Statement rows,
-      database_.Prepare(
-          "SELECT estimated_ns FROM op_estimate_row WHERE content_id = ? ORDER BY ordinal"));
-  rows.Bind(1, estimate_id);
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
-    if (!has_row) return estimates;
-    estimates.push_back(rows.Real(0));
+  FOR_EACH_ROW(const EstimateOfOp& row,
+               Query<EstimateOfOp>(database_, {.content_id = estimate_id})) {
+    estimates.push_back(row.estimated_ns);
   }
+  return estimates;
 }
 
 Result<void> OpFinder::CompareTensors(std::int32_t graph_slot, const std::vector<OpClass>& all) {

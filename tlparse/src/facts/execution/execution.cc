@@ -10,6 +10,7 @@
 #include "facts/job/read_transaction.h"
 #include "facts/job/written_since.h"
 #include "facts/text/sequence_diff.h"
+#include "queries/facts/execution/execution.h"
 #include "store/hash128.h"
 
 namespace tlparse {
@@ -44,38 +45,27 @@ class OrderFinder {
 };
 
 Result<void> OrderFinder::LoadContents() {
-  ASSIGN_OR_RETURN(
-      Statement rows,
-      database_.Prepare(
-          "SELECT content_id, label FROM graph_execution_row "
-          "WHERE content_id IN (SELECT content_id FROM graph_execution_use_row WHERE " +
-          answer_.job.InLogs("record_id") + ") ORDER BY content_id, ordinal"));
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
-    if (!has_row) return {};
+  FOR_EACH_ROW(const LabelOfExecution& row,
+               Query<LabelOfExecution>(database_, {.in_logs = answer_.job.InLogs("record_id")})) {
     std::int32_t id = -1;
-    if (!rows.IsNull(1)) {
+    if (row.label) {
       const auto [found, is_new] = label_ids_.try_emplace(
-          std::string(rows.Text(1)), static_cast<std::int32_t>(labels_.size()));
-      if (is_new) labels_.emplace_back(rows.Text(1));
+          std::string(*row.label), static_cast<std::int32_t>(labels_.size()));
+      if (is_new) labels_.emplace_back(*row.label);
       id = found->second;
     }
-    contents_[rows.Int(0)].push_back(id);
+    contents_[row.content_id].push_back(id);
   }
+  return {};
 }
 
 Result<std::vector<OrderClass>> OrderFinder::Classify() {
   const Job& job = answer_.job;
   std::vector<std::vector<std::int64_t>> contents_of(job.participants().size());
-  ASSIGN_OR_RETURN(Statement uses,
-                   database_.Prepare(
-                       "SELECT process_id, content_id FROM graph_execution_use_row WHERE " +
-                       job.InLogs("record_id") + " ORDER BY process_id, first_ordinal, record_id"));
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, uses.Step());
-    if (!has_row) break;
-    const RankIndex rank = job.ParticipantOfProcess(uses.Int(0));
-    if (rank >= 0) contents_of[static_cast<std::size_t>(rank)].push_back(uses.Int(1));
+  FOR_EACH_ROW(const ExecutionUse& row,
+               Query<ExecutionUse>(database_, {.in_logs = job.InLogs("record_id")})) {
+    const RankIndex rank = job.ParticipantOfProcess(row.process_id);
+    if (rank >= 0) contents_of[static_cast<std::size_t>(rank)].push_back(row.content_id);
   }
   // Labels mean slots, which ranks of one compile sequence share: labels shift where a rank
   // compiled more or less.
@@ -192,18 +182,11 @@ Result<void> OrderFinder::MarkOrdersOfThreads(const std::vector<OrderClass>& cla
       answer_.classes[i].has_same_graphs = true, moved.push_back(&answer_.classes[i]);
   }
   if (moved.empty()) return {};
-  ASSIGN_OR_RETURN(
-      Statement rows,
-      database_.Prepare("SELECT r.process_id "
-                        "FROM chromium_event_row e JOIN record_row r ON r.id = e.record_id "
-                        "WHERE e.tid IS NOT NULL AND " +
-                        answer_.job.InLogs("e.record_id") +
-                        " GROUP BY r.process_id HAVING min(e.tid) < max(e.tid)"));
   std::vector<char> has_threads(answer_.job.participants().size());
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
-    if (!has_row) break;
-    const RankIndex rank = answer_.job.ParticipantOfProcess(rows.Int(0));
+  FOR_EACH_ROW(
+      const ProcessWithThreads& row,
+      Query<ProcessWithThreads>(database_, {.in_logs = answer_.job.InLogs("e.record_id")})) {
+    const RankIndex rank = answer_.job.ParticipantOfProcess(row.process_id);
     if (rank >= 0) has_threads[static_cast<std::size_t>(rank)] = 1;
   }
   const auto have_threads = [&](const std::vector<RankIndex>& ranks) {
