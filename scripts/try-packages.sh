@@ -18,6 +18,9 @@ if [ ! -e "$folder/etc/debian_version" ] || [ -e "$folder/debootstrap" ]; then  
   say "debootstrap $suite"
   debootstrap --variant=minbase "$suite" "$folder" "$mirror" >"$folder.log" 2>&1 || { tail "$folder.log" >&2; exit 1; }
 fi
+# bash's <(…), which completion uses, needs /dev/fd.
+ln -sfn /proc/self/fd "$folder/dev/fd"
+mountpoint -q "$folder/proc" || { mount -t proc proc "$folder/proc" && trap 'umount "$folder/proc"' EXIT; }
 rm -rf "$folder/srv/tracekit"
 mkdir -p "$folder/srv/tracekit/logs"
 cp "$@" "$folder/srv/tracekit/"
