@@ -88,6 +88,19 @@ test('source: what came of a line is what the database has of it, in all ranks',
   assert.deepEqual(problems, []);
 });
 
+test('the tab of recompiles counts as the card does', async () => {
+  const report = reportOf('recompile_limit_2_6');
+  const limits = answer(report, 'findings').findings.filter(({ kind }) => kind === 'recompile_limit');
+  assert.ok(limits.length > 0);
+  const { page } = await openPage(browser, 'file:');
+  await visit(page, pageUrl(report), '#/compiles?tab=recompiles');
+  const heads = await page.locator('.chain h2').allInnerTexts();
+  for (const { title } of limits) {
+    const [refused] = /\d+ (further )?attempts? (was|were) refused/.exec(title);
+    assert.ok(heads.some((head) => head.includes(refused)), `${title}: ${heads.join(' | ')}`);
+  }
+});
+
 test('cost by module is that of tlparse cost, where the profile names modules', async () => {
   const slice = (cat, name, ts, dur, args, more = {}) => ({ ph: 'X', cat, name, pid: 9, tid: 9, ts: 1e15 + ts, dur, args, ...more });
   const module = (name, ts, dur, id) => slice('python_function', `nn.Module: ${name}`, ts, dur, { 'Python id': id, 'Python module id': id });

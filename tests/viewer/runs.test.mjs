@@ -231,6 +231,7 @@ test('timeline: what is too much is summed up, and that is said', async () => {
   const overview = await page.locator('main').innerText();
   assert.match(overview, /Of compiles nothing is known: no log was read\./);
   assert.doesNotMatch(overview, /no compile failed|There are no compiles|No cache lookups|cache hit rate/);
+  assert.doesNotMatch((await page.locator('nav[aria-label=Pages] a').allInnerTexts()).join(' '), /Compiles|Ranks|Provenance|Source|Export/);
   assert.deepEqual(problems, []);
 });
 

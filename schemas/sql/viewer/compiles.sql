@@ -10,7 +10,8 @@ SELECT c.id, c.process_id, c.rank, c.start_time_us - :origin AS start_us, c.dura
   coalesce(e.guard_misses, 0) AS guard_misses,
   coalesce(e.remote_errors, 0) AS remote_errors, coalesce(e.bypasses, 0) AS bypasses, coalesce(e.disabled, 0) AS disabled,
   0 AS "|",
-  c.label, c.status, c.function, c.file, f.fail_type, substr(f.fail_reason, 1, 500) AS fail_reason
+  c.label, c.status, c.function, c.file, coalesce(f.fail_type, w.fail_type) AS fail_type,
+  substr(coalesce(f.fail_reason, w.fail_reason), 1, 500) AS fail_reason
 FROM compile c
   LEFT JOIN (SELECT compile_id, count(*) AS n FROM attempt GROUP BY compile_id) a ON a.compile_id = c.id
   LEFT JOIN (SELECT compile_id, count(*) AS n FROM graph GROUP BY compile_id) g ON g.compile_id = c.id
@@ -25,7 +26,8 @@ FROM compile c
     GROUP BY compile_id
   ) f ON f.compile_id = c.id
   LEFT JOIN (
-    SELECT compile_id, min(start_time_us) AS start_time_us, sum(inductor_us) AS inductor_us
+    SELECT compile_id, min(start_time_us) AS start_time_us, sum(inductor_us) AS inductor_us, max(fail_type) AS fail_type,
+      max(fail_reason) AS fail_reason
     FROM compilation_metric
     WHERE kind IN ('bwd_compilation_metrics', 'aot_autograd_backward_compilation_metrics')
     GROUP BY compile_id
