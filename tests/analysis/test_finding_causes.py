@@ -55,8 +55,49 @@ class Recompiles(AnswerTest):
         findings = ask("findings", self.job("fsdp2"))["findings"]
         self.assertIn("forward was recompiled once on each of the 4 ranks", [one["title"].split(" (")[0] for one in findings])
 
+    def recompiled(self, functions, reasons, rank=None):
+        """A log in which each function is compiled twice, the second time for its reason."""
+        records = []
+        for frame, (function, reason) in enumerate(zip(functions, reasons)):
+            for number in range(2):
+                ids = {"frame_id": frame, "frame_compile_id": number, "attempt": 0, **({} if rank is None else {"rank": rank})}
+                records.append(record({"dynamo_start": {"stack": []}, **ids}))
+                if number:
+                    records.append(record({"artifact": {"name": "recompile_reasons", "encoding": "json"}, **ids}, json.dumps([reason])))
+                records.append(record({"compilation_metrics": {"co_name": function, "co_filename": "/u/m.py", "co_firstlineno": 10 + frame}, **ids}))
+        return self.save(f"job/dedicated_log_torch_trace_rank_{rank or 0}_abcdefgh.log", *records)
+
+    def recompiles(self):
+        findings = ask("findings", self.ingest(os.path.join(self.scratch, "job")))["findings"]
+        return [one for one in findings if one["kind"] == "recompiles"]
+
+    def test_a_mode_that_changed_is_one_note(self):
+        self.recompiled("abc", [f"{frame}/0: GLOBAL_STATE changed: grad_mode" for frame in range(3)], rank=0)
+        (one,) = self.recompiles()
+        self.assertEqual((one["title"], one["severity"], len(one["evidence"])),
+                         ("a and 2 other functions were recompiled once (GLOBAL_STATE changed: grad_mode)", "note", 2))
+
+    def test_values_of_one_rank_are_not_told_of_the_others(self):
+        for rank in range(2):
+            self.recompiled("f", [f"0/0: tensor 'x' size mismatch at index 0. expected 8, actual {16 + rank}"], rank=rank)
+        (one,) = self.recompiles()
+        self.assertEqual(one["title"], "f was recompiled once on each of the 2 ranks (size 0 of x: 8, 16 on rank 0)")
+        self.assertIn("Guards that failed on rank 0: ", one["detail"])
+
 
 class Failures(AnswerTest):
+    def test_the_line_with_the_remedy_is_kept(self):
+        ids = {"frame_id": 0, "frame_compile_id": 0, "attempt": 0}
+        reason = ("Constraints violated (L['x'].size()[0])! For more information, run with TORCH_LOGS=\"+dynamic\".\n  - You marked L['x'].size()[0] as "
+                  "dynamic but your code specialized it to be a constant (8). Use maybe_mark_dynamic.\n\nThe above exception was the cause")
+        metrics = {"co_name": "f", "co_filename": "/u/m.py", "co_firstlineno": 3, "fail_reason": reason,
+                   "fail_type": "torch.fx.experimental.symbolic_shapes.ConstraintViolationError"}
+        path = self.save("r.log", record({"dynamo_start": {"stack": []}, **ids}), record({"compilation_metrics": metrics, **ids}))
+        (one,) = [one for one in ask("findings", self.ingest(path))["findings"] if one["kind"] == "compile_failed"]
+        self.assertTrue(one["cause"].endswith('"+dynamic". You marked L[\'x\'].size()[0] as dynamic but your code specialized it to be a constant (8). '
+                                              "Use maybe_mark_dynamic."), one["cause"])
+        self.assertIn("torch._dynamo.maybe_mark_dynamic", one["try"])
+
     def test_one_exception_is_one_finding(self):
         findings = [one for one in ask("findings", self.job("failures"))["findings"] if one["kind"] == "compile_failed"]
         connection = sqlite3.connect(self.job("failures"))

@@ -119,8 +119,10 @@ def recompiles(log, function):
 
 
 def values_claims(facts, ranks, function, text):
-    """`size 1 of x: 12, 9, …`: each value must be in the reasons of each rank that it is told of."""
+    """`size 1 of x: 12, 9 on rank 0`: each value must be in the reasons of each rank that it is told of; without a rank, of all."""
     claims = []
+    if of_one := re.search(r" on rank (\d+)$", text or ""):
+        ranks, text = [int(of_one[1])], text[: of_one.start()]
     for part in re.findall(r": ((?:-?\d+, )*-?\d+)(?=[,;)…]|$)", text or ""):
         for value in part.split(", "):
             for rank in ranks:

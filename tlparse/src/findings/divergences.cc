@@ -210,6 +210,28 @@ void TakeInSameBuild(Finding& finding, std::vector<Difference>& others) {
   });
 }
 
+// What a user calls or sets to change a component of a cache key.
+constexpr std::pair<std::string_view, std::string_view> kSetters[] = {
+    {"autocast_state", "torch.autocast"},
+    {"cpp_runtime_thread_count", "OMP_NUM_THREADS or torch.set_num_threads"},
+    {"cuda_matmul_settings",
+     "torch.set_float32_matmul_precision or torch.backends.cuda.matmul.allow_tf32"},
+    {"default_cuda_device_index", "torch.cuda.set_device"},
+    {"default_dtype", "torch.set_default_dtype"},
+    {"deterministic_algorithms", "torch.use_deterministic_algorithms"},
+    {"grad_enabled", "torch.no_grad or torch.set_grad_enabled"},
+};
+
+// "; cuda_matmul_settings is set by torch.set_float32_matmul_precision", for each that a title names.
+std::string HowToSet(std::string_view title) {
+  std::string text;
+  for (const auto& [component, setter] : kSetters) {
+    if (title.find(component) != std::string_view::npos)
+      text += fmt::format("; {} is set by {}", component, setter);
+  }
+  return text;
+}
+
 // Options that a cache key names and options that only the metrics name are one difference.
 void TakeInOptions(Finding& finding, std::vector<Difference>& others) {
   constexpr std::size_t kMostTitle = 400;
@@ -235,6 +257,7 @@ void TakeInOptions(Finding& finding, std::vector<Difference>& others) {
                          "; " + options);
     return true;
   });
+  finding.suggestion += HowToSet(finding.title);
 }
 
 }  // namespace

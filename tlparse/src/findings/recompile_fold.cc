@@ -1,6 +1,9 @@
 #include "findings/recompile_fold.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace tlparse {
@@ -107,6 +110,46 @@ void AddRecompiles(FindingContext& context, Finding own, bool has_several) {
       });
   (same_ranks == context.findings.end() ? context.findings : same_ranks->evidence)
       .push_back(std::move(own));
+}
+
+// A mode that changes recompiles all functions below the one that is compiled: one note, of the
+// function whose own place is known.
+void FoldRecompiles(FindingContext& context) {
+  const auto is_note = [](const Finding& one) {
+    return one.kind == FindingKind::kRecompiles && one.severity == FindingSeverity::kNote &&
+           !one.cause.empty();
+  };
+  const auto is_of_library = [](const Finding& one) {
+    return one.detail.starts_with("The function is of a library");
+  };
+  std::vector<Finding>& findings = context.findings;
+  for (std::size_t i = 0; i < findings.size(); ++i) {
+    if (!is_note(findings[i])) continue;
+    std::size_t count = 0;
+    for (std::size_t j = i + 1; j < findings.size();) {
+      const bool is_same = is_note(findings[j]) && findings[j].cause == findings[i].cause &&
+                           findings[j].ranks == findings[i].ranks;
+      if (!is_same) {
+        ++j;
+        continue;
+      }
+      if (is_of_library(findings[i]) && !is_of_library(findings[j]))
+        std::swap(findings[i], findings[j]);
+      if (findings[j].since_us && findings[i].since_us)
+        findings[i].since_us = std::min(findings[i].since_us, findings[j].since_us);
+      std::vector<Finding> earlier = std::move(findings[j].evidence);
+      findings[j].evidence.clear();
+      std::move(earlier.begin(), earlier.end(), std::back_inserter(findings[i].evidence));
+      findings[i].evidence.push_back(std::move(findings[j]));
+      findings.erase(findings.begin() + static_cast<std::ptrdiff_t>(j));
+      ++count;
+    }
+    const std::string was = findings[i].function + " was recompiled";
+    if (count > 0 && findings[i].title.starts_with(was))
+      findings[i].title =
+          fmt::format("{} and {} other function{} were recompiled{}", findings[i].function, count,
+                      count == 1 ? "" : "s", findings[i].title.substr(was.size()));
+  }
 }
 
 }  // namespace tlparse

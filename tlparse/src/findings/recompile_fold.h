@@ -10,4 +10,8 @@ namespace tlparse {
 // limit: they say more than the divergence.
 void AddRecompiles(FindingContext& context, Finding own, bool has_several);
 
+// Notes on functions that the same ranks recompiled for one reason become one, those on functions of
+// libraries the evidence of the user's.
+void FoldRecompiles(FindingContext& context);
+
 }  // namespace tlparse

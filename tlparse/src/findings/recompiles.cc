@@ -35,6 +35,7 @@ struct Function {
   std::vector<RankIndex> usual;       // the others; empty: there are none
   std::vector<Recompile> recompiles;  // of the first of them, in order
   std::vector<std::int64_t> shown_ids;
+  std::string of_first;  // " on rank 0", if what varied is other on other ranks
   FindingPlace place;
   std::optional<std::int64_t> since_us;
   bool is_hard_limit = false;
@@ -62,21 +63,49 @@ Function& Of(const FindingContext& context, const JobCompile& compile, Functions
   return function;
 }
 
-Result<void> LoadEntries(FindingContext& context, const std::set<std::int64_t>& refused,
-                         Function& function) {
-  constexpr std::size_t kMostShown = 1000;
-  function.shown_ids = function.ids_of[function.who.front()];
-  if (function.shown_ids.size() > kMostShown) function.shown_ids.resize(kMostShown);
-  for (const std::int64_t id : function.shown_ids) {
-    Recompile& one = function.recompiles.emplace_back();
+constexpr std::size_t kMostShown = 1000;
+
+std::vector<std::int64_t> ShownIds(const Function& function, RankIndex rank) {
+  const auto ids = function.ids_of.find(rank);
+  if (ids == function.ids_of.end()) return {};
+  return {ids->second.begin(), ids->second.begin() + static_cast<std::ptrdiff_t>(
+                                                         std::min(ids->second.size(), kMostShown))};
+}
+
+Result<std::vector<Recompile>> LoadRecompiles(FindingContext& context,
+                                              const std::set<std::int64_t>& refused,
+                                              const std::vector<std::int64_t>& ids) {
+  std::vector<Recompile> recompiles;
+  for (const std::int64_t id : ids) {
+    Recompile& one = recompiles.emplace_back();
     const JobCompile& compile = *context.job.FindCompile(id);
     one.label = context.job.string(compile.label_id);
     if (compile.generation > 0) one.label += fmt::format(" (after reset {})", compile.generation);
     one.is_refused = refused.contains(id);
     ASSIGN_OR_RETURN(one.entries, LoadFailedEntries(context.database, id));
+  }
+  return recompiles;
+}
+
+Result<void> LoadEntries(FindingContext& context, const std::set<std::int64_t>& refused,
+                         Function& function) {
+  function.shown_ids = ShownIds(function, function.who.front());
+  ASSIGN_OR_RETURN(function.recompiles, LoadRecompiles(context, refused, function.shown_ids));
+  for (const Recompile& one : function.recompiles) {
     if (one.entries.empty() || !function.place.file.empty()) continue;
     const FailedEntry& newest = one.entries.front();
     if (!newest.file.empty()) function.place = {newest.file, newest.line, newest.reason.code};
+  }
+  // What varied on the first rank is not told of others that saw other values.
+  constexpr std::size_t kMostCompared = 8;
+  const std::string varied = Varied(function.recompiles);
+  for (std::size_t i = 1; i < std::min(function.who.size(), kMostCompared); ++i) {
+    ASSIGN_OR_RETURN(const std::vector<Recompile> others,
+                     LoadRecompiles(context, refused, ShownIds(function, function.who[i])));
+    if (Varied(others) != varied) {
+      function.of_first = " on " + context.WhoInside({function.who.front()});
+      break;
+    }
   }
   return {};
 }
@@ -270,7 +299,8 @@ Result<void> CompletePath(FindingContext& context, FindingPlace& place) {
 }
 
 std::string TitleOf(const FindingContext& context, const Function& function) {
-  const std::string varied = Varied(function.recompiles);
+  std::string varied = Varied(function.recompiles);
+  if (!varied.empty()) varied += function.of_first;
   const std::vector<RankIndex>& who = function.who;
   const Range range = RangeOf(function.count_of, who);
   std::string title = function.name;
@@ -336,7 +366,7 @@ Result<Finding> Make(FindingContext& context, const Function& function) {
         fmt::format("The first compile that was refused: {}. ", function.limit_compile);
   finding.suggestion = AdviceFor(function.recompiles);
   if (const std::string guards = FailedGuards(function.recompiles); !guards.empty())
-    finding.detail += fmt::format("Guards that failed: {}.", guards);
+    finding.detail += fmt::format("Guards that failed{}: {}.", function.of_first, guards);
   finding.query =
       fmt::format("SELECT * FROM recompile WHERE compile_id IN {} ORDER BY record_id", IdList(ids));
   return finding;
@@ -353,6 +383,7 @@ Result<void> FindRecompiles(FindingContext& context) {
     AddRecompiles(context, std::move(finding),
                   function.IsLimit() || RangeOf(function.count_of, function.who).most > 1);
   }
+  FoldRecompiles(context);
   return {};
 }
 

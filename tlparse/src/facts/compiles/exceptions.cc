@@ -69,12 +69,19 @@ std::string RaisedException(std::string_view reason) {
 
 std::string CauseOfException(std::string_view type, std::string_view reason) {
   std::string text;
+  bool is_said = false;
   ForEachLine(reason, [&](std::string_view line) {
     if (line.starts_with("Set TORCHDYNAMO_VERBOSE") || line.starts_with("Explanation:"))
       return false;
-    if (!line.empty()) text += (text.empty() ? "" : " ") + std::string(line);
+    // "Constraints violated (…)!" is followed by what was violated, and the remedy.
+    constexpr std::string_view kItem = "- ";
+    if (is_said && !line.starts_with(kItem)) return false;
+    if (!line.empty())
+      text += (text.empty() ? "" : " ") + std::string(line.substr(is_said ? kItem.size() : 0));
+    if (is_said) return false;
     // "backend='x' raised:" continues in the next line.
-    return line.empty() || line.ends_with(":") || line.ends_with("raised:");
+    is_said = !line.empty() && !line.ends_with(":");
+    return true;
   });
   for (const std::string& more : {CompilerError(reason), RaisedException(reason)}) {
     if (!more.empty() && text.find(more) == std::string::npos) text += ": " + more;
@@ -96,6 +103,10 @@ std::string AdviceForException(std::string_view reason) {
                        kElsewhere);
   if (reason.find("No working C++ compiler found") != std::string_view::npos)
     return "install a C++ compiler on these hosts, or set CXX to the path of one";
+  if (reason.find("maybe_mark_dynamic") != std::string_view::npos)
+    return "mark it with torch._dynamo.maybe_mark_dynamic instead, or not at all; if the size has "
+           "to "
+           "vary, TORCH_LOGS=+dynamic prints what made it a constant";
   const std::string error = CompilerError(reason);
   if (error.find("Killed signal terminated program") != std::string::npos)
     return "look whether the host ran out of memory, which is the most frequent reason why a "
