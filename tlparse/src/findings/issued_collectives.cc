@@ -159,17 +159,31 @@ bool ExplainsDelay(const Finding& earlier, const Finding& late, const LateArriva
   }
 }
 
+// A rank that had not reached a collective; nullptr: there is none.
+Finding* NotReached(std::vector<Finding>& findings) {
+  const auto found = std::find_if(findings.begin(), findings.end(), [](const Finding& one) {
+    return one.kind == FindingKind::kCollectiveNotReached;
+  });
+  return found == findings.end() ? nullptr : &*found;
+}
+
 }  // namespace
 
 Result<void> FindIssuedCollectives(FindingContext& context) {
   ASSIGN_OR_RETURN(context.issued,
                    LoadIssued(context.database, context.job.run_id(), context.job.launch()));
   const IssuedJob& job = context.issued;
-  ASSIGN_OR_RETURN(const std::vector<CollectiveFinding> problems,
+  ASSIGN_OR_RETURN(std::vector<CollectiveFinding> problems,
                    FindIssuedProblems(context.database, job));
+  // Ranks that may wait themselves come after those of which nothing says so.
+  std::stable_partition(problems.begin(), problems.end(),
+                        [](const CollectiveFinding& one) { return !one.may_wait_elsewhere; });
   for (const CollectiveFinding& problem : problems) {
     Finding finding = FindingOf(context, job, problem);
-    if (Finding* const explanation = Explanation(context, finding, job.known_ranks)) {
+    Finding* explanation = Explanation(context, finding, job.known_ranks);
+    if (explanation == nullptr && problem.may_wait_elsewhere)
+      explanation = NotReached(context.findings);
+    if (explanation != nullptr) {
       explanation->severity = std::min(explanation->severity, finding.severity);
       explanation->evidence.push_back(std::move(finding));
       continue;

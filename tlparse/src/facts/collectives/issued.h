@@ -203,6 +203,9 @@ struct CollectiveFinding {
   std::string function;  // compiled function; empty: none
   std::string file;      // Python line; empty: unknown
   std::int64_t line = 0;
+  // The odd ranks may wait themselves: their last call is of another group, whose other members'
+  // dumps do not hold it.
+  bool may_wait_elsewhere = false;
   std::string cause;  // empty: unknown
   std::string advice;
   std::optional<std::int64_t> since_us;

@@ -152,6 +152,9 @@ Result<bool> GroupFinder::FindNotReached() {
   if (const std::string elsewhere = LastElsewhere(job_, group_, group_.ranks[behind.front()]);
       !elsewhere.empty())
     finding.detail += ". " + elsewhere;
+  finding.may_wait_elsewhere = std::all_of(behind.begin(), behind.end(), [&](std::size_t position) {
+    return !LastElsewhere(job_, group_, group_.ranks[position]).empty();
+  });
   finding.cause = note;
   SetPlace(finding, group_, waited);
   for (const std::size_t position : behind) finding.ranks.push_back(group_.ranks[position]);

@@ -119,7 +119,7 @@ Result<std::int64_t> CompiledNs(Database& database, const IssuedJob& job, std::s
 
 Result<std::optional<Straggler>> StragglerOf(Database& database, const IssuedJob& job,
                                              const IssuedGroup& group) {
-  constexpr std::size_t kLeastCount = 3;
+  constexpr std::size_t kLeastCount = 2;
   constexpr std::int64_t kShareOfTime = 10, kShareOfSteadyTime = 5, kLeastShareOfTime = 20,
                          kTimesOthers = 3;
   Arrivals arrivals = ArrivalsOf(group);
@@ -198,7 +198,9 @@ Result<std::optional<Straggler>> FindStraggler(Database& database, const IssuedJ
     ASSIGN_OR_RETURN(std::optional<Straggler> one, StragglerOf(database, job, group));
     if (one && (!worst || one->lost_ns > worst->lost_ns)) worst = std::move(one);
   }
+  constexpr std::size_t kEnoughCount = 3;  // without a profile that says what the rank did
   if (worst) RETURN_IF_ERROR(SetActivity(database, job, *worst));
+  if (worst && worst->last_count < kEnoughCount && worst->activity.empty()) worst.reset();
   return worst;
 }
 

@@ -29,7 +29,7 @@ struct Straggler {
   std::int64_t activity_ns = 0;
 };
 
-// A rank that came last at least three times, so that the others waited for it for a tenth of the
+// A rank that came last at least three times (twice, if its profile says what it did), so that the others waited for it for a tenth of the
 // time or more (or for a twentieth, which is a fifth of the time that it did not compile), its longest delay left out, and three times as long as for any other
 // rank. A delay is that after the last of the others. Nothing: there is none; or the times of the rank are of another
 // clock, since others had ended collectives before it came to them. Where it came last every time and
