@@ -66,7 +66,8 @@ CREATE TABLE process (
   first_string_number INTEGER,          -- number of its first interned string; above 0: it goes on from its parent's, or the log lacks its beginning
   parent_process_id INTEGER REFERENCES process(id), -- of a child: the process of the rank that started it; NULL: none, or not known
   child_kind TEXT,                  -- loader_worker, compile_worker, pool_worker, forked; NULL: a rank, or a process of its own
-  child_evidence TEXT               -- what shows that it is a child
+  child_evidence TEXT,              -- what shows that it is a child
+  role_id INTEGER REFERENCES role(id) -- NULL: a child, a log without rank, a further log of a rank
 ) STRICT;
 
 -- One start of the job: the processes of one run that lived at the same time, at most one per rank. A rank's log that begins after
@@ -81,6 +82,33 @@ CREATE TABLE launch (
   end_time_us INTEGER,
   process_count INTEGER NOT NULL,  -- without children
   UNIQUE (run_id, ordinal)
+) STRICT;
+
+-- Ranks of a launch that are meant to do equal work: data-parallel replicas, one stage of a pipeline, one shard, a server beside trainers.
+-- Ranks are compared within a role; across roles only versions and configuration. Computed at the end of each load.
+CREATE TABLE role (
+  id INTEGER PRIMARY KEY,
+  run_id INTEGER NOT NULL REFERENCES run(id),
+  launch_id INTEGER NOT NULL REFERENCES launch(id),
+  ordinal INTEGER NOT NULL,        -- 1-based, by the lowest rank
+  name TEXT NOT NULL,              -- "replicas", "stage 1 of 2", "shard 2 of 2", or the first function that only its members compile; "unknown"
+  is_sure INTEGER NOT NULL,        -- 0: the one role of the launch; what sets its members apart may be a difference of roles
+  evidence TEXT NOT NULL,          -- what its members share: a clause
+  process_count INTEGER NOT NULL,  -- process.role_id
+  UNIQUE (launch_id, ordinal)
+) STRICT;
+
+-- How one process ended, as far as known: by run.json, by records of failures, and by where its log ends against the others of its launch.
+-- Copies of logs have none. Computed at the end of each load; a job that is still watched has none.
+CREATE TABLE process_end (
+  process_id INTEGER PRIMARY KEY REFERENCES process(id),
+  kind TEXT NOT NULL,              -- running (it lived on when the command had ended), exit (an exit code), signal, failure (its last compile failed, and its log has nothing after that), ended_with_another (it stopped after another had failed or stopped), silent (its log ends; how the process did is not known)
+  last_record_id INTEGER NOT NULL REFERENCES record_row(id),
+  last_us INTEGER,                 -- when it ended, where run.json says so, else its last record; NULL: uncalibrated
+  exit_code INTEGER,               -- NULL: not known, or a signal ended it
+  signal INTEGER,                  -- that ended it; NULL: not known, or none
+  ended_by_process_id INTEGER REFERENCES process(id), -- ended_with_another: the process that failed or stopped before it; NULL: none, or it has no log
+  evidence TEXT NOT NULL           -- what shows it: a clause
 ) STRICT;
 
 -- Strings that many rows share. Ids 1 … 32 are fixed (see tlparse/src/store/text_pool.h).

@@ -36,6 +36,20 @@ WHERE run_id = :run
   AND state IN ('compiling', 'failed')
 ORDER BY process_id;
 
+-- Processes that are alike: of one role, or children of one kind of its ranks, and with one end.
+-- table: process_group
+SELECT n.ordinal AS launch, count(*) AS processes, 0 AS "|", o.name AS role, o.evidence AS role_evidence, p.child_kind,
+  e.kind AS end_kind, e.evidence AS end_evidence, group_concat(DISTINCT coalesce(p.rank, q.rank)) AS ranks
+FROM process p
+  JOIN launch n ON n.id = p.launch_id
+  LEFT JOIN process q ON q.id = p.parent_process_id
+  LEFT JOIN role o ON o.id = coalesce(p.role_id, q.role_id)
+  LEFT JOIN process_end e ON e.process_id = p.id
+WHERE p.id IN run_process
+GROUP BY n.ordinal, o.id, p.child_kind, e.kind, e.evidence
+ORDER BY n.ordinal, o.ordinal IS NULL, o.ordinal, p.child_kind IS NOT NULL, p.child_kind, count(*) DESC, min(p.id)
+LIMIT 200;
+
 -- table: count
 SELECT value, 0 AS "|", name
 FROM (

@@ -10,6 +10,7 @@
 
 #include "base/remove_on_signal.h"
 #include "cli/command.h"
+#include "facts/ranks/job_facts.h"
 #include "import/importer.h"
 #include "log/find_logs.h"
 
@@ -52,6 +53,7 @@ Result<AnswerInput> Ingest(const std::vector<std::string>& names) {
   options.database_path = path + "/trace.db";
   options.run_name = names.front();
   options.runtime_inputs = found.runtime;
+  options.derive = &WriteJobFacts;
   Result<ImportSummary> summary = ImportLogs(found.logs, found.skipped, options);
   Result<Database> database = summary
                                   ? Database::Open(options.database_path, Database::Mode::kReadOnly)

@@ -22,6 +22,7 @@
 #include "cli/terminal.h"
 #include "cli/version_text.h"
 #include "cli/what_is_here.h"
+#include "facts/ranks/job_facts.h"
 #include "findings/findings.h"
 #include "import/importer.h"
 #include "inputs/size_estimate.h"
@@ -107,6 +108,7 @@ Result<ImportSummary> Import(const IngestOptions& options, const FoundInputs& fo
   import.run_name =
       options.run.value_or(options.inputs.front() == "-" ? "stdin" : options.inputs.front());
   import.runtime_inputs = found.runtime;
+  import.derive = &WriteJobFacts;
   import.runtime.keep_python_frames = options.keep_python_frames;
   ProgressLine progress(found.logs.size() + found.runtime.size());
   import.on_progress = [&](const ImportProgress& state) { progress.Show(state);

@@ -9,6 +9,8 @@
 #include "cli/finding_output.h"
 #include "cli/rank_answer.h"
 #include "cli/rank_output.h"
+#include "cli/role_output.h"
+#include "facts/job/job_tree.h"
 #include "facts/ranks/rank_votes.h"
 #include "findings/context.h"
 
@@ -86,13 +88,21 @@ void PrintClasses(const RanksAnswer& answer, bool all) {
     PrintWrapped(fmt::format("and {} more classes (--all)", answer.classes.size() - most), 0, 2);
 }
 
-void PrintRanks(const RanksAnswer& answer, const std::vector<Finding>& findings, bool all) {
+struct Answer {
+  RanksAnswer ranks;
+  std::vector<Finding> findings;
+  std::vector<TreeRole> roles;
+};
+
+void PrintRanks(const Answer& whole, bool all) {
+  const RanksAnswer& answer = whole.ranks;
   const Job& job = answer.job();
   PrintHeading(fmt::format("{}: {}, {}, {}", job.Title(),
                            Count(job.participants().size(), "participant"),
                            Count(job.slots().size(), "compile"),
                            Count(answer.cache.lookups.lookups().size(), "cache lookup")));
-  PrintFindings(findings);
+  PrintFindings(whole.findings);
+  PrintRoles(whole.roles);
   PrintClasses(answer, all);
   if (answer.slowest && answer.slowest->compile_s > 1.05 * answer.slowest->median_s) {
     const SlowestRank& slowest = *answer.slowest;
@@ -120,11 +130,6 @@ void PrintRanks(const RanksAnswer& answer, const std::vector<Finding>& findings,
     PrintWrapped(fmt::format("and {} more notes (--all)", answer.notes.size() - most), 0, 2);
 }
 
-struct Answer {
-  RanksAnswer ranks;
-  std::vector<Finding> findings;
-};
-
 Result<Answer> Analyze(Database& database, const RanksOptions& options) {
   Answer answer;
   ASSIGN_OR_RETURN(answer.ranks, AnalyzeRanks(database, options));
@@ -133,6 +138,9 @@ Result<Answer> Analyze(Database& database, const RanksOptions& options) {
   findings_options.launch = options.launch;
   findings_options.world_size = options.world_size;
   ASSIGN_OR_RETURN(answer.findings, FindFindings(database, findings_options, answer.ranks));
+  const Job& job = answer.ranks.job();
+  ASSIGN_OR_RETURN(JobTree tree, LoadJobTree(database, job.run_id(), job.launch()));
+  answer.roles = std::move(tree.roles);
   return answer;
 }
 
@@ -157,12 +165,27 @@ void WriteSlowest(JsonWriter& json, const RanksAnswer& answer) {
   json.Key("reason").OptionalString(NonEmpty(slowest.reason)).EndObject();
 }
 
+// Logs that are not compared, notes and findings.
+void WriteRest(JsonWriter& json, const Answer& all) {
+  const RanksAnswer& answer = all.ranks;
+  const Job& job = answer.job();
+  json.Key("extra_logs");
+  WriteRanks(json, job, answer.extra_logs);
+  json.Key("without_compiles");
+  WriteRanks(json, job, answer.without_compiles);
+  json.Key("notes").BeginArray();
+  for (const std::string& note : answer.notes) json.String(note);
+  json.EndArray().Key("findings");
+  WriteFindings(json, all.findings);
+}
+
 JsonWriter RanksToJson(const Answer& all) {
   const RanksAnswer& answer = all.ranks;
   const Job& job = answer.job();
   JsonWriter json;
   json.BeginObject();
   WriteJob(json, job);
+  WriteRoles(json, all.roles);
   json.Key("participants").Int(static_cast<std::int64_t>(job.participants().size()));
   json.Key("compiles").Int(static_cast<std::int64_t>(job.slots().size()));
   json.Key("has_divergence")
@@ -206,14 +229,7 @@ JsonWriter RanksToJson(const Answer& all) {
       .Key("ranks")
       .String(FormatRankRanges(answer.missing_ranks))
       .EndObject();
-  json.Key("extra_logs");
-  WriteRanks(json, job, answer.extra_logs);
-  json.Key("without_compiles");
-  WriteRanks(json, job, answer.without_compiles);
-  json.Key("notes").BeginArray();
-  for (const std::string& note : answer.notes) json.String(note);
-  json.EndArray().Key("findings");
-  WriteFindings(json, all.findings);
+  WriteRest(json, all);
   json.EndObject();
   return json;
 }
@@ -232,7 +248,7 @@ int RunRanks(std::span<const std::string> arguments) {
   return RunRankAnswer(
       app, arguments, "every class, aspect and note", options.run, options.launch,
       [&](Database& database, bool) { return Analyze(database, options); }, RanksToJson,
-      [](const Answer& answer, bool all) { PrintRanks(answer.ranks, answer.findings, all); });
+      PrintRanks);
 }
 
 }  // namespace tlparse

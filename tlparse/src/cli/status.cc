@@ -1,15 +1,20 @@
-// tlparse status <db>: a line for each process: where its log ends.
+// tlparse status <db>: the roles and processes of a job: where the log of each ends, and how it did.
 #include "facts/job/status.h"
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <unordered_map>
 
 #include "cli/answer.h"
 #include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/rank_output.h"
+#include "cli/role_output.h"
+#include "facts/job/job_tree.h"
+#include "facts/job/participants.h"
 
 namespace tlparse {
 namespace {
@@ -26,7 +31,167 @@ std::string StateText(RankState state) {
   return text;
 }
 
-void Print(const StatusAnswer& answer) {
+struct Shown {
+  StatusAnswer status;
+  JobTree tree;
+};
+
+// Processes that are shown in one line: alike but for their numbers and times.
+struct Alike {
+  std::vector<const ProcessStatus*> rows;
+  std::vector<Alike> children;  // of all of them
+};
+
+using RowsOfParent = std::unordered_map<std::int64_t, std::vector<const ProcessStatus*>>;
+
+std::string LikenessOf(const JobTree& tree, const ProcessStatus& row,
+                       const RowsOfParent& children) {
+  const TreeNode* const node = tree.Find(row.process_id);
+  std::string text = fmt::format("{}|{}|{}|{}|{}|{}|{}|{}", node == nullptr ? 0 : node->role_id,
+                                 node == nullptr ? std::string() : node->child_kind,
+                                 Name(row.state), row.is_backward, row.compile, row.function,
+                                 row.phase, row.readable_bytes.has_value());
+  // Ranks with a number are alike; each log without rank has a line.
+  if (!row.rank) text += fmt::format("|{}", row.process_id);
+  if (const auto own = children.find(row.process_id); own != children.end()) {
+    std::vector<std::string> kinds;
+    for (const ProcessStatus* const child : own->second)
+      kinds.push_back(tree.Find(child->process_id)->child_kind);
+    std::sort(kinds.begin(), kinds.end());
+    for (const std::string& kind : kinds) text += '|' + kind;
+  }
+  return text;
+}
+
+std::vector<Alike> Fold(const JobTree& tree, const std::vector<const ProcessStatus*>& rows,
+                        const RowsOfParent& children) {
+  std::vector<Alike> groups;
+  std::unordered_map<std::string, std::size_t> index;
+  for (const ProcessStatus* const row : rows) {
+    const auto [found, is_new] = index.try_emplace(LikenessOf(tree, *row, children), groups.size());
+    if (is_new) groups.emplace_back();
+    groups[found->second].rows.push_back(row);
+  }
+  for (Alike& group : groups) {
+    std::vector<const ProcessStatus*> own;
+    for (const ProcessStatus* const row : group.rows) {
+      if (const auto found = children.find(row->process_id); found != children.end())
+        own.insert(own.end(), found->second.begin(), found->second.end());
+    }
+    if (!own.empty()) group.children = Fold(tree, own, children);
+  }
+  return groups;
+}
+
+// The processes without a known parent; those of others are their children.
+std::vector<Alike> Tree(const Shown& shown) {
+  RowsOfParent children;
+  std::vector<const ProcessStatus*> top;
+  for (const ProcessStatus& row : shown.status.rows) {
+    const TreeNode* const node = shown.tree.Find(row.process_id);
+    if (node != nullptr && node->parent_process_id) {
+      children[*node->parent_process_id].push_back(&row);
+    } else {
+      top.push_back(&row);
+    }
+  }
+  return Fold(shown.tree, top, children);
+}
+
+// "0-6"; "0,0#2".
+std::string RanksOfRows(const std::vector<const ProcessStatus*>& rows) {
+  std::vector<std::int64_t> plain;
+  std::string others;
+  for (const ProcessStatus* const row : rows) {
+    if (row->rank && row->name == std::to_string(*row->rank)) {
+      plain.push_back(*row->rank);
+    } else if (others.size() < 40 && !row->name.empty()) {
+      others += (others.empty() ? "" : ",") + row->name;
+    }
+  }
+  std::sort(plain.begin(), plain.end());
+  plain.erase(std::unique(plain.begin(), plain.end()), plain.end());
+  const std::string text = ShortenMiddle(FormatRankRanges(plain), 40);
+  return text + (text.empty() || others.empty() ? "" : ",") + others;
+}
+
+std::string KindOfChild(const JobTree& tree, const Alike& group) {
+  std::string kind = tree.Find(group.rows.front()->process_id)->child_kind;
+  std::replace(kind.begin(), kind.end(), '_', ' ');
+  return group.rows.size() == 1 ? kind : fmt::format("{} {}s", group.rows.size(), kind);
+}
+
+void AddGroups(Table& table, const Shown& shown, const std::vector<Alike>& groups, int depth,
+               const std::optional<std::int64_t>& latest) {
+  constexpr std::size_t kMostGroups = 24;
+  for (std::size_t i = 0; i < groups.size() && i < kMostGroups; ++i) {
+    const Alike& group = groups[i];
+    const ProcessStatus& row = *group.rows.front();
+    std::optional<std::int64_t> since, first = row.last_record_us, last;
+    std::int64_t least_done = row.compiles_done, most_done = row.compiles_done;
+    for (const ProcessStatus* const one : group.rows) {
+      if (one->since_us && (!since || *one->since_us < *since)) since = one->since_us;
+      if (one->last_record_us && (!first || *one->last_record_us < *first))
+        first = one->last_record_us;
+      last = std::max(last, one->last_record_us);
+      least_done = std::min(least_done, one->compiles_done);
+      most_done = std::max(most_done, one->compiles_done);
+    }
+    const bool is_one = group.rows.size() == 1;
+    table.Add({depth > 0 ? "  " + KindOfChild(shown.tree, group) : RanksOfRows(group.rows),
+               is_one ? std::to_string(row.pid) : fmt::format("{} processes", group.rows.size()),
+               StateText(row.state) + (row.is_backward ? " backward" : "") +
+                   (row.readable_bytes ? ", log damaged" : ""),
+               row.compile, row.function, row.phase, TimeText(since), TimeText(last),
+               first && latest ? HumanDuration(static_cast<double>(*latest - *first) / 1e6) : "",
+               least_done == most_done ? std::to_string(most_done)
+                                       : fmt::format("{}-{}", least_done, most_done)});
+    AddGroups(table, shown, group.children, depth + 1, latest);
+  }
+  if (groups.size() > kMostGroups)
+    table.Add({fmt::format("and {} more", groups.size() - kMostGroups), "", "(--json)", "", "", "",
+               "", "", "", ""});
+}
+
+// How the processes ended: those alike in one line, children left out unless it is known of them.
+void PrintEnds(const Shown& shown) {
+  std::unordered_map<std::int64_t, std::string> names;
+  for (const ProcessStatus& row : shown.status.rows)
+    names[row.process_id] = row.rank ? "rank " + row.name : fmt::format("process {}", row.pid);
+  std::map<std::string, std::vector<const ProcessStatus*>> by_text;
+  std::vector<std::string> order;
+  for (const ProcessStatus& row : shown.status.rows) {
+    const TreeNode* const node = shown.tree.Find(row.process_id);
+    if (node == nullptr || !node->end) continue;
+    if (!node->child_kind.empty() && node->end->kind == "silent") continue;
+    std::string kind = node->end->kind;
+    std::replace(kind.begin(), kind.end(), '_', ' ');
+    const auto by =
+        node->end->ended_by_process_id ? names.find(*node->end->ended_by_process_id) : names.end();
+    if (by != names.end()) kind = "ended with " + by->second;
+    const std::string text = fmt::format(
+        "{}: {}", kind, node->end->evidence.substr(0, node->end->evidence.find("; rank ")));
+    std::vector<const ProcessStatus*>& rows = by_text[text];
+    if (rows.empty()) order.push_back(text);
+    rows.push_back(&row);
+  }
+  constexpr std::size_t kMostEnds = 12;
+  for (std::size_t i = 0; i < order.size() && i < kMostEnds; ++i) {
+    const std::vector<const ProcessStatus*>& rows = by_text[order[i]];
+    const std::string ranks = RanksOfRows(rows);
+    PrintWrapped(
+        fmt::format("end of {}: {}",
+                    ranks.empty() ? names.at(rows.front()->process_id)
+                                  : fmt::format("rank{} {}", rows.size() == 1 ? "" : "s", ranks),
+                    ShortenMiddle(order[i], 300)),
+        0, 2);
+  }
+  if (order.size() > kMostEnds)
+    PrintWrapped(fmt::format("and {} more ends (--json)", order.size() - kMostEnds), 0, 2);
+}
+
+void Print(const Shown& shown) {
+  const StatusAnswer& answer = shown.status;
   std::optional<std::int64_t> latest;
   for (const ProcessStatus& row : answer.rows) latest = std::max(latest, row.last_record_us);
   PrintHeading(fmt::format(
@@ -34,6 +199,7 @@ void Print(const StatusAnswer& answer) {
       answer.launch_count > 1 ? fmt::format(", launch {} of {}", answer.launch, answer.launch_count)
                               : "",
       Count(answer.rows.size(), "process")));
+  PrintRoles(shown.tree.roles);
   Table table({{"rank"},
                {"pid", Table::Align::kLeft, 1},
                {"state"},
@@ -44,21 +210,12 @@ void Print(const StatusAnswer& answer) {
                {"last record (UTC)"},
                {"behind", Table::Align::kRight},
                {"done", Table::Align::kRight, 3}});
-  for (const ProcessStatus& row : answer.rows) {
-    table.Add({row.name, std::to_string(row.pid),
-               StateText(row.state) + (row.is_backward ? " backward" : "") +
-                   (row.readable_bytes ? ", log damaged" : ""),
-               row.compile, row.function, row.phase, TimeText(row.since_us),
-               TimeText(row.last_record_us),
-               row.last_record_us && latest
-                   ? HumanDuration(static_cast<double>(*latest - *row.last_record_us) / 1e6)
-                   : "",
-               std::to_string(row.compiles_done)});
-  }
+  AddGroups(table, shown, Tree(shown), 0, latest);
   for (const StatusAnswer::EmptyLog& log : answer.empty_logs)
     table.Add(
         {log.rank ? std::to_string(*log.rank) : "", "", "no record", "", "", "", "", "", "", ""});
   table.Print();
+  PrintEnds(shown);
   const bool has_unread = std::any_of(answer.rows.begin(), answer.rows.end(),
                                       [](const ProcessStatus& row) { return row.readable_bytes; });
   if (has_unread)
@@ -68,11 +225,34 @@ void Print(const StatusAnswer& answer) {
         0, 2);
 }
 
-JsonWriter ToJson(const StatusAnswer& answer) {
+void WriteNode(JsonWriter& json, const JobTree& tree, std::int64_t process_id) {
+  static const TreeNode kNone;
+  const TreeNode* const found = tree.Find(process_id);
+  const TreeNode& node = found == nullptr ? kNone : *found;
+  const TreeRole* const role = tree.RoleOf(process_id);
+  json.Key("role").OptionalString(role == nullptr ? std::nullopt : NonEmpty(role->name));
+  json.Key("parent_process_id").OptionalInt(node.parent_process_id);
+  json.Key("child_kind").OptionalString(NonEmpty(node.child_kind));
+  json.Key("child_evidence").OptionalString(NonEmpty(node.child_evidence)).Key("end");
+  if (!node.end) {
+    json.Null();
+    return;
+  }
+  json.BeginObject().Key("kind").String(node.end->kind).Key("last_us");
+  json.OptionalInt(node.end->last_us).Key("exit_code").OptionalInt(node.end->exit_code);
+  json.Key("signal").OptionalInt(node.end->signal);
+  json.Key("ended_by_process_id").OptionalInt(node.end->ended_by_process_id);
+  json.Key("evidence").String(node.end->evidence).EndObject();
+}
+
+JsonWriter ToJson(const Shown& shown) {
+  const StatusAnswer& answer = shown.status;
   const auto text = [](const std::string& value) { return NonEmpty(value); };
   JsonWriter json;
   json.BeginObject().Key("run").String(answer.run).Key("launch").Int(answer.launch);
-  json.Key("launch_count").Int(answer.launch_count).Key("rows").BeginArray();
+  json.Key("launch_count").Int(answer.launch_count);
+  WriteRoles(json, shown.tree.roles);
+  json.Key("rows").BeginArray();
   for (const ProcessStatus& row : answer.rows) {
     json.BeginObject().Key("launch").Int(row.launch);
     json.Key("rank").OptionalInt(row.rank).Key("pid").Int(row.pid);
@@ -84,7 +264,9 @@ JsonWriter ToJson(const StatusAnswer& answer) {
     json.Key("last_record_us").OptionalInt(row.last_record_us);
     json.Key("compiles_done").Int(row.compiles_done).Key("process_id").Int(row.process_id);
     json.Key("readable_bytes").OptionalInt(row.readable_bytes);
-    json.Key("log").String(row.log_path).EndObject();
+    json.Key("log").String(row.log_path);
+    WriteNode(json, shown.tree, row.process_id);
+    json.EndObject();
   }
   json.EndArray().Key("logs_without_records").BeginArray();
   for (const StatusAnswer::EmptyLog& log : answer.empty_logs)
@@ -93,13 +275,23 @@ JsonWriter ToJson(const StatusAnswer& answer) {
   return json;
 }
 
+Result<Shown> LoadShown(Database& database, const StatusOptions& options) {
+  Shown shown;
+  ASSIGN_OR_RETURN(const std::int64_t run_id, FindRun(database, options.run));
+  ASSIGN_OR_RETURN(shown.status, AnalyzeStatus(database, options));
+  ASSIGN_OR_RETURN(shown.tree, LoadJobTree(database, run_id, shown.status.launch));
+  return shown;
+}
+
 }  // namespace
 
 int RunStatus(std::span<const std::string> arguments) {
   Arguments app(
-      "The state of each rank at the end of its log: in which compile and phase, since when, and "
-      "how long before the last record of all. A log does not show why it ends: that of a process "
-      "that hangs looks like that of one that was killed.",
+      "The roles of the job's ranks, and the state of each process at the end of its log: in which "
+      "compile and phase, since when, how long before the last record of all, and how it ended, as "
+      "far as the inputs show it. Children of a rank stand below it; ranks that are alike have one "
+      "line. A log does not show why it ends: that of a process that hangs looks like that of one "
+      "that was killed.",
       "status");
   AnswerArguments common;
   StatusOptions options;
@@ -110,7 +302,7 @@ int RunStatus(std::span<const std::string> arguments) {
   if (const std::optional<int> code = app.Parse(arguments)) return *code;
   Result<Database> database = OpenAnswerDatabase(common.database);
   if (!database) return ReportError(database.error());
-  const Result<StatusAnswer> answer = AnalyzeStatus(*database, options);
+  const Result<Shown> answer = LoadShown(*database, options);
   if (!answer) return ReportError(answer.error());
   if (common.json) {
     PrintJson(ToJson(*answer));

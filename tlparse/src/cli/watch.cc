@@ -25,6 +25,7 @@
 #include "cli/watch_page.h"
 #include "cli/watch_rhythm.h"
 #include "cli/watch_view.h"
+#include "facts/ranks/job_facts.h"
 #include "import/follower.h"
 #include "import/importer.h"
 #include "import/run_state.h"
@@ -82,6 +83,7 @@ class Watch {
   Result<void> FollowJob();
   Result<void> ReadOnce();
   Result<void> Look(bool is_last);
+  Result<void> WriteRoles(Database& database);  // for others that read it
   LiveJob Live() const;
   bool IsIdle() const;
   void WaitForNextStep();
@@ -183,6 +185,13 @@ LiveJob Watch::Live() const {
   return live;
 }
 
+Result<void> Watch::WriteRoles(Database& database) {
+  const bool is_outermost = sqlite3_get_autocommit(database.handle()) != 0;
+  if (is_outermost) RETURN_IF_ERROR(database.Execute("BEGIN IMMEDIATE"));
+  RETURN_IF_ERROR(WriteLiveJobFacts(database, follower_->run_id()));
+  return is_outermost ? database.Execute("COMMIT") : Result<void>();
+}
+
 Result<void> Watch::Look(bool is_last) {
   const double began_s = CpuSeconds();
   Database& database = follower_->database();
@@ -192,6 +201,7 @@ Result<void> Watch::Look(bool is_last) {
   const double read_s = CpuSeconds();
   if (view_.HasRows() &&
       (is_last || rhythm_.AreFindingsDue(view_.HasTurned(), view_.MayBeStuck()))) {
+    RETURN_IF_ERROR(WriteRoles(database));
     RETURN_IF_ERROR(view_.Find(database));
     rhythm_.NoteFindings(CpuSeconds() - read_s);
     if (job_ != nullptr && !is_last) job_->SeeFindings(view_.Findings());
@@ -302,6 +312,7 @@ Result<void> Watch::Complete() {
   import.run_name = run_;
   import.append = import.ends_watch = true;
   import.runtime_inputs = found.runtime;
+  import.derive = &WriteJobFacts;
   import.wait_for_locks = [this](auto waited) { return WaitForLock(waited);
 };
 if (access(database_path_.c_str(), F_OK) != 0) {

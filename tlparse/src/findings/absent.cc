@@ -9,6 +9,7 @@
 #include <set>
 
 #include "findings/context.h"
+#include "findings/early_dumps.h"
 
 namespace tlparse {
 namespace {
@@ -199,7 +200,9 @@ std::string RangeOfSeconds(double least, double most) {
 
 Result<void> FindAbsentRanks(FindingContext& context) {
   RETURN_IF_ERROR(AddMissing(context));
-  return AddMissingDumps(context);
+  RETURN_IF_ERROR(AddMissingDumps(context));
+  FindEarlyDumps(context);
+  return {};
 }
 
 namespace {

@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "artifacts/common/text/python_traceback.h"
+#include "facts/job/job_status.h"
 
 namespace tlparse {
 
@@ -13,21 +15,9 @@ Result<FindingContext> FindingContext::Make(Database& database, const FindingsOp
   FindingContext context(database, options, ranks);
   const Job& job = context.job;
   ASSIGN_OR_RETURN(context.launches, LoadLaunches(database, job.run_id()));
-  ASSIGN_OR_RETURN(StatusAnswer status,
-                   AnalyzeStatus(database, {std::string(job.run_name()), job.launch()}));
-  context.status.resize(job.participants().size());
-  for (ProcessStatus& row : status.rows) {
-    const RankIndex participant = job.ParticipantOfProcess(row.process_id);
-    if (participant < 0) continue;
-    // Of several processes in one log the one that compiled most represents it, not a child.
-    ProcessStatus& known = context.status[static_cast<std::size_t>(participant)];
-    const auto compiles = [](const ProcessStatus& one) {
-      return one.compiles_done + (one.compile_id != 0 ? 1 : 0);
-    };
-    if (known.process_id == 0 || compiles(row) > compiles(known)) known = std::move(row);
-  }
-  context.has_ranks_ = std::any_of(job.participants().begin(), job.participants().end(),
-                                   [](const JobParticipant& one) { return one.rank.has_value(); });
+  ASSIGN_OR_RETURN(JobStatus states, JobStatus::Load(database, job, ranks.damage));
+  context.status = std::move(states.status);
+  context.has_ranks_ = states.has_ranks;
   return context;
 }
 
@@ -115,15 +105,6 @@ void FindingContext::SetRanks(Finding& finding, const std::vector<RankIndex>& wh
   finding.ranks.erase(std::unique(finding.ranks.begin(), finding.ranks.end()), finding.ranks.end());
 }
 
-namespace {
-
-// A stretch of records without ids (AOTInductor, export) has a generated
-// label: "unknown#" and a number.
-bool IsWithoutId(std::string_view label) { return label.starts_with("unknown#"); }
-const std::string kWithoutId = "a compile without an id";
-
-}  // namespace
-
 std::string FindingContext::SetCompiles(Finding& finding,
                                         const std::vector<std::int32_t>& slots) const {
   std::string text;
@@ -133,22 +114,19 @@ std::string FindingContext::SetCompiles(Finding& finding,
     if (finding.compiles.size() < 100) finding.compiles.push_back(slot.label);
     if (finding.function.empty()) finding.function = slot.function;
     if (i < kMost)
-      text += (i == 0 ? "" : ", ") + (IsWithoutId(slot.label) ? kWithoutId : slot.Title());
+      text += (i == 0 ? "" : ", ") +
+              (IsWithoutId(slot.label) ? std::string(kCompileWithoutId) : slot.Title());
   }
   if (slots.size() > kMost) text += fmt::format(" and {} more", slots.size() - kMost);
   return text;
 }
 
 const std::string& FindingContext::FunctionOf(const JobCompile& compile) const {
-  static const std::string kNone;
-  return compile.function_id < 0 ? kNone : job.string(compile.function_id);
+  return FunctionOfCompile(job, compile);
 }
 
 std::string FindingContext::Title(const JobCompile& compile) const {
-  if (IsWithoutId(job.string(compile.label_id))) return kWithoutId;
-  std::string title = job.string(compile.label_id);
-  if (compile.function_id >= 0) title += ' ' + job.string(compile.function_id);
-  return title;
+  return TitleOfCompile(job, compile);
 }
 
 Result<std::optional<FindingPlace>> UserCaller(Database& database, std::int64_t compile_id) {

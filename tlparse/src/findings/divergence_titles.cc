@@ -11,6 +11,7 @@
 #include "facts/text/shorten.h"
 #include "findings/divergences.h"
 #include "findings/graph_breaks.h"
+#include "findings/missing_compiles.h"
 
 namespace tlparse {
 namespace {
@@ -101,8 +102,12 @@ std::string DivergenceFinder::TitleOfMissing(const RankClass& one, const RankAsp
   const std::string recompiled = RecompiledText(aspect, reason);
   const std::string after_comma = because.empty() ? "" : ", " + because;
   if (aspect.has_majority)
-    return aspect.is_on_others ? fmt::format("{} did not compile {}, the others did",
-                                             context_.Who(one.ranks), where)
+    return aspect.is_on_others
+               ? fmt::format(
+                     "{} did not compile {}, the others did{}", context_.Who(one.ranks), where,
+                     aspect.slots.size() == 1 ? WithCollectives(context_, aspect.slots.front(),
+                                                                Reference().front(), one.ranks)
+                                              : "")
            : recompiled.empty()
                ? fmt::format("Only {} compiled {}{}", context_.WhoInside(one.ranks), where,
                              after_comma)

@@ -1,4 +1,6 @@
 // Logs that end before the others': who was first, in what.
+#include "facts/ranks/ends.h"
+
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
@@ -7,7 +9,6 @@
 #include <tuple>
 
 #include "findings/context.h"
-#include "findings/stops.h"
 
 namespace tlparse {
 namespace {
@@ -19,12 +20,24 @@ std::string Clock(std::int64_t us) {
 
 class StopFinder {
  public:
-  explicit StopFinder(FindingContext& context) : context_(context), job_(context.job) {}
+  explicit StopFinder(FindingContext& context)
+      : context_(context),
+        job_(context.job),
+        states_{.database = context.database,
+                .job = context.job,
+                .damage = context.ranks.damage,
+                .status = context.status,
+                .has_ranks = context.HasRanks()} {}
 
   Result<void> Run() {
-    ASSIGN_OR_RETURN(stops_, FindStops(context_));
+    ASSIGN_OR_RETURN(chain_, FindEndChain(states_));
+    stops_ = chain_.first;
+    stops_.insert(stops_.end(), chain_.later.begin(), chain_.later.end());
     if (stops_.empty()) return {};
-    if (context_.HasRanks()) return Report();
+    if (context_.HasRanks()) {
+      Report();
+      return {};
+    }
     for (const Stop& stop : stops_) {
       Finding& finding = context_.Add(FindingKind::kStoppedFirst, FindingSeverity::kError);
       Describe(finding, {stop}, false);
@@ -33,15 +46,14 @@ class StopFinder {
   }
 
  private:
-  Result<void> Report();
+  void Report();
   void Describe(Finding& finding, const std::vector<Stop>& group, bool is_first);
   void DescribeInside(Finding& finding, const std::vector<Stop>& group, bool is_first);
   void DescribeBehind(Finding& finding, const std::vector<Stop>& group);
   void DescribeAll(Finding& finding);
   void SetPlace(Finding& finding, const std::vector<Stop>& group) const;
   void AddPlaces(Finding& finding, const std::vector<Stop>& stops);
-  bool IsSamePlace(const Stop& a, const Stop& b) const;
-  Finding* FailureBefore(const Stop& first);
+  Finding* FailureBefore();
   std::string Subject(const std::vector<RankIndex>& who) const;
   // Whether the last record of each of these logs is cut off or damaged.
   bool AreCut(const std::vector<Stop>& group) const {
@@ -53,7 +65,9 @@ class StopFinder {
 
   FindingContext& context_;
   const Job& job_;
-  std::vector<Stop> stops_;
+  JobStatus states_;
+  EndChain chain_;
+  std::vector<Stop> stops_;  // of the chain
 };
 
 std::vector<RankIndex> Ranks(const std::vector<Stop>& group) {
@@ -77,14 +91,6 @@ std::string Before(std::int64_t us) {
                      : SecondsText(us) + " before the last of all logs";
 }
 
-// Whether two logs end at one place of the program. Ranks may have compiled different functions there.
-bool StopFinder::IsSamePlace(const Stop& a, const Stop& b) const {
-  return a.position == b.position && a.is_inside == b.is_inside && a.is_backward == b.is_backward &&
-         a.is_next_backward == b.is_next_backward &&
-         context_.FunctionOf(*context_.LastCompile(a.rank)) ==
-             context_.FunctionOf(*context_.LastCompile(b.rank));
-}
-
 // When the last records were written, against the last of all logs.
 std::string StopFinder::LastRecords(const std::vector<Stop>& group) const {
   std::int64_t first_us = INT64_MAX, last_us = 0;
@@ -100,7 +106,7 @@ std::string StopFinder::LastRecords(const std::vector<Stop>& group) const {
                         Clock(last_us))
           : fmt::format("Their last records are of {} to {}", Clock(first_us), Clock(last_us));
   if (!context_.HasRanks() || job_.participants().size() < 2) return text + ".";
-  const std::int64_t latest_us = LatestRecord(context_);
+  const std::int64_t latest_us = LatestRecord(states_);
   return text + (latest_us > first_us
                      ? fmt::format(", {}{}.", first_us == last_us ? "" : "the first of them ",
                                    Before(latest_us - first_us))
@@ -248,8 +254,9 @@ void StopFinder::DescribeBehind(Finding& finding, const std::vector<Stop>& group
 void StopFinder::DescribeAll(Finding& finding) {
   SetPlace(finding, stops_);
   const Stop& first = stops_.front();
-  const bool is_one_place = std::all_of(stops_.begin(), stops_.end(),
-                                        [&](const Stop& stop) { return IsSamePlace(stop, first); });
+  const bool is_one_place = std::all_of(stops_.begin(), stops_.end(), [&](const Stop& stop) {
+    return IsSamePlace(states_, stop, first);
+  });
   if (is_one_place) {
     Describe(finding, stops_, false);
   } else {
@@ -285,60 +292,38 @@ void StopFinder::AddPlaces(Finding& finding, const std::vector<Stop>& stops) {
   }
 }
 
-// A rank whose last compile failed is what the others stopped for: a launcher ends them after it. A
-// log may be silent for long before that, as inside a C++ compiler; the end of one that was silent for
-// longer came first.
-Finding* StopFinder::FailureBefore(const Stop& first) {
-  constexpr std::int64_t kSilentUs = 60'000'000;
-  Finding* earliest = nullptr;
+// The finding about the failure after which these logs stopped; nullptr: there is none.
+Finding* StopFinder::FailureBefore() {
+  if (chain_.failure < 0) return nullptr;
+  const FailedEnd& failure = chain_.failures[static_cast<std::size_t>(chain_.failure)];
+  const auto& rank = job_.participants()[static_cast<std::size_t>(failure.rank)].rank;
   for (Finding& finding : context_.findings) {
-    if (finding.kind == FindingKind::kCompileFailed &&
-        finding.severity == FindingSeverity::kError && !finding.ranks.empty() && finding.since_us &&
-        *finding.since_us - first.last_us <= kSilentUs &&
-        finding.detail.find("last compile in the log") != std::string::npos &&
-        (earliest == nullptr || *finding.since_us < *earliest->since_us))
-      earliest = &finding;
+    if (finding.kind == FindingKind::kCompileFailed && rank &&
+        finding.severity == FindingSeverity::kError &&
+        std::binary_search(finding.ranks.begin(), finding.ranks.end(), *rank))
+      return &finding;
   }
-  return earliest;
+  return nullptr;
 }
 
-Result<void> StopFinder::Report() {
-  const std::vector<RankIndex> all = context_.All();
-  const auto unread = static_cast<std::size_t>(std::count_if(
-      all.begin(), all.end(), [&](RankIndex rank) { return context_.ReadableBytes(rank); }));
-  const Stop& first = stops_.front();
-  const bool is_everyone =
-      stops_.size() > 1 && stops_.size() + unread == all.size() &&
-      std::all_of(stops_.begin(), stops_.end(), [](const Stop& stop) { return stop.is_inside; });
-  // Where all end inside a compile, only a silence shows who was first.
-  bool is_silent = false;
-  if (is_everyone) {
-    ASSIGN_OR_RETURN(is_silent, WasSilentBeforeOthers(context_, first));
-  }
-  std::vector<Stop> group, later;
-  for (const Stop& stop : stops_) {
-    const bool is_same =
-        IsSamePlace(stop, first) && (!is_everyone || stop.last_us == first.last_us);
-    (is_same ? group : later).push_back(stop);
-  }
-  Finding* const earlier = FailureBefore(first);
+void StopFinder::Report() {
+  Finding* const earlier = FailureBefore();
   Finding finding;
   finding.kind = FindingKind::kStoppedFirst;
   finding.severity = FindingSeverity::kError;
-  if (is_everyone && !is_silent) {
+  if (chain_.is_first_known) {
+    Describe(finding, chain_.first, chain_.is_everyone);
+    AddPlaces(finding, chain_.later);
+  } else {
     DescribeAll(finding);
     AddPlaces(finding, stops_);
     if (finding.evidence.size() == 1) finding.evidence.clear();
-  } else {
-    Describe(finding, group, is_everyone);
-    AddPlaces(finding, later);
   }
   if (earlier != nullptr) {
     earlier->evidence.push_back(std::move(finding));
   } else {
     context_.findings.push_back(std::move(finding));
   }
-  return {};
 }
 
 }  // namespace

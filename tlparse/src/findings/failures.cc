@@ -13,6 +13,7 @@
 #include "base/ascii.h"
 #include "facts/cache/cause.h"
 #include "facts/compiles/advice.h"
+#include "facts/compiles/eager_compiles.h"
 #include "facts/compiles/exceptions.h"
 #include "facts/text/shorten.h"
 #include "findings/context.h"
@@ -121,14 +122,6 @@ bool MayRunEagerly(const FindingContext& context, const std::vector<const Failur
   return true;
 }
 
-// torch._dynamo.config.suppress_errors: a function that cannot be compiled runs eagerly.
-Result<bool> AreSuppressed(FindingContext& context, const std::vector<std::int64_t>& compile_ids) {
-  ASSIGN_OR_RETURN(
-      const FirstRow<CompilesWithSuppressedErrors> suppressed,
-      First(Query<CompilesWithSuppressedErrors>(context.database, {.compile_ids = compile_ids})));
-  return suppressed->compiles == static_cast<std::int64_t>(compile_ids.size());
-}
-
 std::string TitleOf(const FindingContext& context, const std::vector<RankIndex>& who,
                     const std::string& compiles, const std::string& cause,
                     const std::optional<FindingPlace>& place) {
@@ -228,7 +221,7 @@ Result<void> AddFailures(FindingContext& context, const std::vector<const Failur
         context.HasRanks() ? " on " + context.WhoInside(who) : "", Shorten(finding.cause, 200));
     SetMayRunEagerly(finding);
   }
-  ASSIGN_OR_RETURN(const bool is_suppressed, AreSuppressed(context, ids));
+  ASSIGN_OR_RETURN(const bool is_suppressed, AreErrorsSuppressed(context.database, ids));
   if (is_suppressed && finding.kind == FindingKind::kCompileFailed) {
     finding.severity = FindingSeverity::kWarning;
     finding.detail +=

@@ -19,11 +19,3 @@ FROM failure_row f JOIN text_row k ON k.id = f.kind_id
   LEFT JOIN record_row c ON c.id = f.record_id LEFT JOIN process p ON p.id = c.process_id
   LEFT JOIN text_row b ON b.id = c.kind_id
 WHERE k.text NOT IN ('restart', 'make_fx_fail_partial') AND {in_logs} ORDER BY f.record_id;
-
--- How many of these compiles had torch._dynamo.config.suppress_errors set.
--- query CompilesWithSuppressedErrors(compile_ids INTEGER[])
-SELECT count(DISTINCT m.compile_id) AS compiles /*INTEGER*/
-FROM compilation_metric_row m JOIN record_row r ON r.id = m.record_id
-WHERE m.compile_id IN (SELECT value FROM json_each(:compile_ids))
-  AND (instr(r.envelope, '"config_suppress_errors": true')
-    OR instr(r.envelope, '"config_suppress_errors":true'));

@@ -10,6 +10,7 @@
 #include "artifacts/common/text/python_traceback.h"
 #include "facts/cache/cause.h"
 #include "facts/compiles/advice.h"
+#include "facts/compiles/eager_compiles.h"
 #include "facts/compiles/exceptions.h"
 #include "facts/text/shorten.h"
 #include "findings/context.h"
@@ -220,23 +221,7 @@ void AddBreakAdvice(Finding& finding, std::string_view reason, const FindingPlac
 
 // Without fullgraph=True, which logs no break, an unsupported construct makes the frame run eagerly.
 Result<std::set<std::int64_t>> CompilesRunEagerly(FindingContext& context) {
-  ASSIGN_OR_RETURN(Statement rows,
-                   context.database.Prepare(
-                       "SELECT g.compile_id, r.text, EXISTS (SELECT 1 FROM failure_row f "
-                       "JOIN text_row t ON t.id = f.type_id WHERE f.compile_id = g.compile_id "
-                       "AND (t.text = 'Unsupported' OR t.text LIKE '%.Unsupported')) "
-                       "FROM graph_break_row g JOIN text_row r ON r.id = g.reason_id WHERE " +
-                       context.job.InLogs("g.record_id")));
-  std::set<std::int64_t> eager;
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
-    if (!has_row) return eager;
-    const JobCompile* compile = context.job.FindCompile(rows.Int(0));
-    if (compile == nullptr) continue;
-    if (IsSkippedFunction(rows.Text(1)) || compile->status == CompileStatus::kSkipped ||
-        (compile->status == CompileStatus::kFailed && rows.Int(2) != 0))
-      eager.insert(compile->id);
-  }
+  return CompilesRunEagerly(context.database, context.job);
 }
 
 Result<void> FindGraphBreaks(FindingContext& context) {

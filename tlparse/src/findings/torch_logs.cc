@@ -1,4 +1,4 @@
-// What text of TORCH_LOGS alone tells: recompiles, the recompile limit, graph breaks.
+// What text of processes alone tells: recompiles, the recompile limit, graph breaks; and NCCL's watchdog.
 #include "queries/findings/torch_logs.h"
 
 #include <fmt/format.h>
@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "findings/context.h"
+#include "findings/watchdog.h"
 
 namespace tlparse {
 namespace {
@@ -78,7 +79,7 @@ Result<void> FindInTorchLogs(FindingContext& context) {
   FOR_EACH_ROW(const TextGraphBreaks& row,
                Query<TextGraphBreaks>(context.database, {.run_id = run_id}))
     AddTextBreaks(context, row);
-  return {};
+  return FindInWatchdog(context);
 }
 
 }  // namespace tlparse

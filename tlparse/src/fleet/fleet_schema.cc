@@ -253,11 +253,12 @@ void AddColumn(FleetTable& table, int index, Type type) {
 void AddOwnerColumns(FleetTable& table) {
   const bool is_of_process =
       table.name != "run" && table.name != "log_file" &&
-      std::any_of(
-          table.sqlite_columns.begin(), table.sqlite_columns.end(), [](const SqliteColumn& column) {
-            return column.reference == ColumnReference::kFact && column.referenced != "run" &&
-                   column.referenced != "log_file" && column.referenced != "stack_frame";
-          });
+      std::any_of(table.sqlite_columns.begin(), table.sqlite_columns.end(),
+                  [](const SqliteColumn& column) {
+                    return column.reference == ColumnReference::kFact &&
+                           column.referenced != "run" && column.referenced != "log_file" &&
+                           column.referenced != "stack_frame" && column.referenced != "launch";
+                  });
   const auto add = [&](const char* name, Type type, Source source, bool is_nullable) {
     table.columns.push_back({name, type, source, is_nullable, -1});
   };

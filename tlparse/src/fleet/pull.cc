@@ -11,6 +11,7 @@
 #include <tuple>
 
 #include "base/remove_on_signal.h"
+#include "facts/ranks/job_facts.h"
 #include "fleet/pull_contents.h"
 #include "fleet/pull_facts.h"
 #include "fleet/pull_ids.h"
@@ -96,8 +97,10 @@ class Puller {
     RETURN_IF_ERROR(contents.PullSets());
     RETURN_IF_ERROR(contents.PullPayloads(options_.ranks));
     RETURN_IF_ERROR(FillDerived(run.run_id));
-    if (loads_.size() > 1 || !options_.ranks.empty())
+    if (loads_.size() > 1 || !options_.ranks.empty()) {
       RETURN_IF_ERROR(WriteJobModel(database_, run.run_id));
+      RETURN_IF_ERROR(WriteJobFacts(database_, run.run_id));
+    }
     return run.rows;
   }
 

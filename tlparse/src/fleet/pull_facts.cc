@@ -172,6 +172,7 @@ Result<void> FactPuller::SetShifts() {
   for (std::size_t i = 0; i < loads_.size(); ++i) place[loads_[i].load_id] = i;
   for (const FleetTable& table : run_.schema.tables) {
     const bool is_numbered = table.has_id && table.name != "run" && table.name != "launch" &&
+                             table.name != "role" &&
                              (table.kind == FleetTable::Kind::kFact || table.name == "stack_frame");
     if (!is_numbered) continue;
     // Not all records are pushed, and facts refer to those that are not.

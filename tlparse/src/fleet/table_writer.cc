@@ -8,6 +8,8 @@ namespace {
 using Source = FleetColumn::Source;
 using Type = FleetColumn::Type;
 
+bool IsOfLaunches(std::string_view table) { return table == "launch" || table == "role"; }
+
 }  // namespace
 
 void TableWriter::ReadValue(RowBinaryReader& reader, const FleetColumn& column, Value& value) {
@@ -78,7 +80,8 @@ Result<void> TableWriter::Read(RowBinaryReader& reader) {
   if (table_.name == "content") is_new = InternContent();
   if (table_.name == "cache_key") is_new = InternKey();
   if (table_.name == "run") is_new = InternRun();
-  if (table_.name == "launch" && run_.has_several_loads) is_new = false;
+  // Launches and roles of one load mean nothing in a run of several.
+  if (IsOfLaunches(table_.name) && run_.has_several_loads) is_new = false;
   // Of ranks that are not wanted.
   if (table_.name == "payload_content" && run_.payloads.Find(ValueOf("payload_hash").hash) == 0)
     is_new = false;
@@ -178,11 +181,11 @@ Result<void> TableWriter::Bind(int parameter, const Target& target) {
   }
   const Value& value = values_[static_cast<std::size_t>(target.value)];
   const std::string& name = target.column->name;
-  // Ranges of contents and launches of one load mean nothing in a run of several.
+  // Nor do ranges of contents.
   const bool is_of_load =
       run_.has_several_loads &&
       ((table_.name == "log_file" && (name == "first_content_id" || name == "last_content_id")) ||
-       target.column->referenced == "launch");
+       IsOfLaunches(target.column->referenced));
   if (value.is_null || is_of_load) {
     insert_.BindNull(parameter);
     return {};

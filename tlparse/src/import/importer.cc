@@ -279,6 +279,7 @@ class Load {
                   "no record of a structured trace and no profile was found in the input; "
                   "TORCH_TRACE=<directory> makes PyTorch write a trace");
     }
+    if (options_.derive) RETURN_IF_ERROR(options_.derive(database_, summary_.run_id));
     return summary_;
   }
 

@@ -43,6 +43,9 @@ struct ImportOptions {
   // Maximum number of threads, including the caller's; 0: one for each core. The rows do not depend
   // on it.
   int threads = 0;
+  // Called when all rows of the run are there, before they are committed: writes what later stages
+  // derive from them. May be empty.
+  std::function<Result<void>(Database&, std::int64_t run_id)> derive;
   // CPU time by step is added to it; may be null.
   StepTimes* times = nullptr;
 };

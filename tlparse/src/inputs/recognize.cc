@@ -1,12 +1,15 @@
 #include "inputs/recognize.h"
 
 #include <algorithm>
+#include <fstream>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "base/ascii.h"
 #include "base/input.h"
 #include "base/json_string.h"
+#include "inputs/torch_logs/watchdog.h"
 #include "log/find_logs.h"
 
 namespace tlparse {
@@ -103,13 +106,13 @@ bool HasTraceLine(std::string_view text) {
 }
 
 // A line of TORCH_LOGS: header of glog, then "[__artifact]" behind brackets; or the warning at the
-// recompile limit.
+// recompile limit; or one of NCCL's watchdog.
 bool HasTorchLogsLine(std::string_view text) {
   while (!text.empty()) {
     const std::size_t end = std::min(text.find('\n'), text.size());
     std::string_view line = text.substr(0, end);
     if (line.starts_with("[rank")) line.remove_prefix(std::min(line.find("]:") + 2, line.size()));
-    if (Contains(line, "torch._dynamo hit config.")) return true;
+    if (Contains(line, "torch._dynamo hit config.") || ParseWatchdogLine(line)) return true;
     const std::size_t bracket = line.find("] [");
     if (line.size() > 22 && std::string_view("VIWECD").find(line[0]) != line.npos &&
         bracket != line.npos && Contains(line.substr(bracket), "[__")) {
@@ -178,6 +181,20 @@ InputKind Recognize(std::string_view head) {
   return HasTorchLogsLine(head) ? InputKind::kTorchLogs : InputKind::kUnknown;
 }
 
+namespace {
+
+// What a long job prints at its end, as the watchdog does.
+InputKind RecognizeEnd(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::string bytes(kRecognizeBytes, '\0');
+  file.seekg(-static_cast<std::streamoff>(bytes.size()), std::ios::end);
+  file.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  bytes.resize(static_cast<std::size_t>(file.gcount()));
+  return HasTorchLogsLine(bytes) ? InputKind::kTorchLogs : InputKind::kUnknown;
+}
+
+}  // namespace
+
 Result<InputKind> RecognizeFile(const std::string& path) {
   ASSIGN_OR_RETURN(const std::unique_ptr<InputStream> input, OpenInput(path));
   std::string bytes(kRecognizeBytes, '\0');
@@ -187,7 +204,9 @@ Result<InputKind> RecognizeFile(const std::string& path) {
     if (!count || *count == 0) break;
     size += *count;
   }
-  return Recognize(std::string_view(bytes.data(), size));
+  const InputKind kind = Recognize(std::string_view(bytes.data(), size));
+  const bool is_text = std::string_view(bytes.data(), size).find('\0') == std::string_view::npos;
+  return kind == InputKind::kUnknown && size == bytes.size() && is_text ? RecognizeEnd(path) : kind;
 }
 
 }  // namespace tlparse

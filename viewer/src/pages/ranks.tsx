@@ -8,6 +8,7 @@ import { Section, Tabs, Waiting, chosenTab, problemsOf } from '../ui/bits';
 import { Sequences, names } from '../ui/sequences';
 import { Matrix } from './ranks_cache';
 import { Issued } from './ranks_issued';
+import { Roles } from './ranks_roles';
 
 // Of each aspect, the classes of ranks that agree.
 const aspectsOf = remember((schedules: Chunks['schedules'], model: Model, cache: Chunks['cache']) => {
@@ -213,6 +214,7 @@ export function RanksPage({ model, route }: { model: Model; route: Route }) {
         <>
           {model.peers.length < 2 && <p class="quiet">This run has one process: there is nobody to differ from. Give tlparse the directory with the logs of all ranks.</p>}
           {model.peers.length > 1 && <Waiting pending={findings}>{(value) => <Apart model={model} findings={value} />}</Waiting>}
+          <Roles model={model} />
           <Section title="Comparison by area">
             <Waiting pending={cache}>{(value) => <Waiting pending={schedules}>{(other) => <Classes model={model} cache={value} schedules={other} findings={findings.value} />}</Waiting>}</Waiting>
           </Section>

@@ -1,6 +1,7 @@
-// Text of TORCH_LOGS: "V1122 19:30:29.099000 26478 torch/_inductor/scheduler.py:2132] [0/0]
+// Text that processes print. TORCH_LOGS: "V1122 19:30:29.099000 26478 torch/_inductor/scheduler.py:2132] [0/0]
 // [__fusion] cannot fuse …". Lines that name an artifact become rows, and those of the warning at the
-// recompile limit, which PyTorch prints without TORCH_LOGS too; the rest is reported once.
+// recompile limit, which PyTorch prints without TORCH_LOGS too; so do lines of NCCL's watchdog (watchdog.h). The rest is
+// reported once.
 #include "inputs/reader.h"
 
 #include <fmt/format.h>
@@ -14,8 +15,10 @@
 #include "base/ascii.h"
 #include "base/utf8.h"
 #include "inputs/common/line_stream.h"
+#include "inputs/torch_logs/watchdog.h"
 #include "log/glog_prefix.h"
 #include "rows/torch_logs.h"
+#include "rows/watchdog.h"
 
 namespace tlparse {
 namespace {
@@ -131,7 +134,10 @@ std::optional<LogLine> ParseBare(std::string_view text, bool is_in_limit) {
 
 class TorchLogsReader final : public RuntimeReader {
  public:
-  void Prepare(TableSet& tables) override { tables.Use<TorchLogLineRow>(); }
+  void Prepare(TableSet& tables) override {
+    tables.Use<TorchLogLineRow>();
+    tables.Use<NcclWatchdogRow>();
+  }
   Result<bool> Read(RuntimeContext& context) override;
 };
 
@@ -159,6 +165,31 @@ class Others {
   std::string text_;
 };
 
+void AddWatchdogRow(RuntimeContext& context, std::int64_t number, const WatchdogLine& line) {
+  RowBatch& rows = context.rows();
+  const std::string text = SanitizeUtf8(line.text), op = SanitizeUtf8(line.op),
+                    group = SanitizeUtf8(line.group_name),
+                    description = SanitizeUtf8(line.group_description);
+  NcclWatchdogRow row{.id = context.NextId(rows.TableOf<NcclWatchdogRow>()),
+                      .profile_id = context.profile_id(),
+                      .line = number,
+                      .event = RowText(Name(line.event)),
+                      .text = RowText(text)};
+  row.rank = line.rank;
+  if (!group.empty()) row.group_name = RowText(group);
+  if (!description.empty()) row.group_description = RowText(description);
+  row.sequence_number = line.sequence_number;
+  if (!op.empty()) row.op = RowText(op);
+  row.numel_in = line.numel_in;
+  row.numel_out = line.numel_out;
+  row.timeout_ms = line.timeout_ms;
+  row.ran_ms = line.ran_ms;
+  row.last_enqueued = line.last_enqueued;
+  row.last_completed = line.last_completed;
+  rows.Add(row);
+  ++context.facts().kept_count;
+}
+
 Result<bool> TorchLogsReader::Read(RuntimeContext& context) {
   RowBatch& rows = context.rows();
   ProfileFacts& facts = context.facts();
@@ -175,6 +206,14 @@ Result<bool> TorchLogsReader::Read(RuntimeContext& context) {
     if (!next->is_too_long) line = Parse(next->text, is_in_limit);
     if (!line && !next->is_too_long) line = ParseBare(next->text, is_in_limit);
     is_in_limit = line && line->artifact == kLimit;
+    if (!line && !next->is_too_long) {
+      if (const std::optional<WatchdogLine> watchdog = ParseWatchdogLine(next->text)) {
+        others.Flush(context);
+        AddWatchdogRow(context, next->number, *watchdog);
+        RETURN_IF_ERROR(context.Flush());
+        continue;
+      }
+    }
     if (!line) {
       others.Add(*next);
       continue;

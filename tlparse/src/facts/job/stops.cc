@@ -1,10 +1,10 @@
-#include "findings/stops.h"
+#include "facts/job/stops.h"
 
 #include <algorithm>
 #include <optional>
 #include <tuple>
 
-#include "queries/findings/stops.h"
+#include "queries/facts/job/stops.h"
 
 namespace tlparse {
 namespace {
@@ -17,7 +17,7 @@ bool IsRank(const Job& job, RankIndex one) {
   return participant.rank && !participant.is_extra_log;
 }
 
-void FindInside(const FindingContext& context, std::vector<Stop>& stops) {
+void FindInside(const JobStatus& context, std::vector<Stop>& stops) {
   for (const RankIndex rank : context.All()) {
     const ProcessStatus& status = context.StatusOf(rank);
     const JobCompile* compile = context.LastCompile(rank);
@@ -36,7 +36,7 @@ void FindInside(const FindingContext& context, std::vector<Stop>& stops) {
 // others'. A step is a compile, or the backward of one.
 class BehindFinder {
  public:
-  BehindFinder(const FindingContext& context, bool has_other_end)
+  BehindFinder(const JobStatus& context, bool has_other_end)
       : context_(context), job_(context.job), has_other_end_(has_other_end) {}
 
   Result<std::vector<Stop>> Find();
@@ -57,7 +57,7 @@ class BehindFinder {
            (status.compile_id == compile.id && status.is_backward);
   }
 
-  const FindingContext& context_;
+  const JobStatus& context_;
   const Job& job_;
   bool has_other_end_;
   std::vector<RankIndex> ranks_;
@@ -168,7 +168,7 @@ int StepOf(const Stop& stop) {
 
 }  // namespace
 
-Result<std::vector<Stop>> FindStops(const FindingContext& context) {
+Result<std::vector<Stop>> FindStops(const JobStatus& context) {
   std::vector<Stop> stops;
   FindInside(context, stops);
   if (context.HasRanks()) {
@@ -184,14 +184,14 @@ Result<std::vector<Stop>> FindStops(const FindingContext& context) {
   return stops;
 }
 
-std::int64_t LatestRecord(const FindingContext& context) {
+std::int64_t LatestRecord(const JobStatus& context) {
   std::int64_t latest = 0;
   for (const ProcessStatus& status : context.status)
     latest = std::max(latest, status.last_record_us.value_or(0));
   return latest;
 }
 
-Result<bool> WasSilentBeforeOthers(const FindingContext& context, const Stop& stop) {
+Result<bool> WasSilentBeforeOthers(const JobStatus& context, const Stop& stop) {
   const ProcessStatus& own = context.StatusOf(stop.rank);
   const JobCompile* own_compile = context.LastCompile(stop.rank);
   if (own.open_record_id == 0 || own_compile == nullptr) return false;

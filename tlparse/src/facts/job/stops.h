@@ -1,5 +1,4 @@
 // Ranks whose logs end early: in which compile, and whether the times show that one was first.
-// Internal to analysis/findings.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +6,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "findings/context.h"
+#include "facts/job/job_status.h"
 
 namespace tlparse {
 
@@ -27,15 +26,15 @@ struct Stop {
 
 // Ordered by how far the logs go: by compile, inside the forward, behind it, inside the backward,
 // then by time of the last record.
-Result<std::vector<Stop>> FindStops(const FindingContext& context);
+Result<std::vector<Stop>> FindStops(const JobStatus& context);
 
 // The time of the last record of all logs of the launch; 0: none has a time.
-std::int64_t LatestRecord(const FindingContext& context);
+std::int64_t LatestRecord(const JobStatus& context);
 
 // Whether a rank whose log ends inside a compile stopped before the others: the time from its last
 // record to the last record of the job is more than 50 ms plus twice the longest pause between two
 // records of another rank inside the same event of this compile. (If a whole job is killed at once,
 // the last records of its ranks also have different times.) False if no other rank has that event.
-Result<bool> WasSilentBeforeOthers(const FindingContext& context, const Stop& stop);
+Result<bool> WasSilentBeforeOthers(const JobStatus& context, const Stop& stop);
 
 }  // namespace tlparse

@@ -1,0 +1,20 @@
+-- What the watchdog of ProcessGroupNCCL printed to standard error, one row per line: the collective that timed out, and how far each rank
+-- had come. Numbers are those of the collectives of one process group; NULL: the line does not say.
+CREATE TABLE nccl_watchdog (
+  id INTEGER PRIMARY KEY,
+  profile_id INTEGER NOT NULL REFERENCES profile(id),
+  line INTEGER NOT NULL,          -- 1-based, in the file
+  rank INTEGER,                   -- of the "[rankN]:" before the line; without it the rank within the group that the line names
+  group_name TEXT,                -- PG ID: "0"
+  group_description TEXT,         -- "default_pg"
+  event TEXT NOT NULL,            -- timeout (a collective ran for longer than its limit), status (of the rank whose watchdog saw it), dump_signal (of a rank that was told of it)
+  sequence_number INTEGER,        -- of the collective that timed out
+  op TEXT,                        -- "ALLREDUCE"
+  numel_in INTEGER,               -- elements that a rank gave
+  numel_out INTEGER,              -- elements that it got
+  timeout_ms INTEGER,             -- its limit
+  ran_ms INTEGER,                 -- how long it had run
+  last_enqueued INTEGER,          -- -1: none; a call that NCCL has not returned from is not counted
+  last_completed INTEGER,         -- -1: none
+  text TEXT NOT NULL              -- the line, without what precedes it
+) STRICT;

@@ -1,0 +1,112 @@
+"""The tables `role` and `process_end`, and what `status`, `ranks` and `findings` say of the same recorded jobs."""
+
+import glob
+import os
+import sqlite3
+import sys
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from answers import LOGS, ROOT, SHARED, AnswerTest, ask, run  # noqa: E402
+
+RUNS = os.path.join(ROOT, "fixtures", "runs")
+ENDED_FIRST = {"failure", "silent", "signal", "exit"}
+
+
+def recorded():
+    jobs = sorted(glob.glob(os.path.join(SHARED, "jobs", "*", "")) + glob.glob(os.path.join(SHARED, "jobs3", "*", "")))
+    return [job for job in jobs if os.path.basename(os.path.dirname(job)) not in ("growing", "scripts")]
+
+
+def ranges(text):
+    ranks = set()
+    for part in filter(None, text.split(",")):
+        first, _, last = part.partition("-")
+        ranks.update(range(int(first), int(last or first) + 1))
+    return ranks
+
+
+class JobTables(AnswerTest):
+    def read(self, database, query):
+        connection = sqlite3.connect(database)
+        self.addCleanup(connection.close)
+        connection.row_factory = sqlite3.Row
+        return connection.execute(query).fetchall()
+
+    def check(self, database):
+        status = ask("status", database)
+        roles = {row["id"]: row for row in self.read(database, "SELECT r.* FROM role r JOIN launch n ON n.id = r.launch_id "
+                                                     f"WHERE n.ordinal = {status['launch']} ORDER BY r.ordinal")}
+        processes = {row["id"]: row for row in self.read(database, "SELECT p.*, n.ordinal FROM process p JOIN launch n ON n.id = p.launch_id")}
+        ends = {row["process_id"]: row for row in self.read(database, "SELECT * FROM process_end")}
+        self.assertEqual([one["name"] for one in status["roles"]], [row["name"] for row in roles.values()])
+        self.assertEqual(ask("ranks", database)["roles"], status["roles"])
+        for row in status["rows"]:
+            process, end = processes[row["process_id"]], ends[row["process_id"]]
+            self.assertEqual(row["parent_process_id"], process["parent_process_id"])
+            self.assertEqual(row["role"], roles[process["role_id"]]["name"] if process["role_id"] else None)
+            self.assertTrue(row["child_kind"] is None or row["role"] is None, "a child has no role")
+            self.assertEqual({name: end[name] for name in row["end"]}, row["end"])
+            self.assertEqual(end["last_record_id"], process["last_record_id"])
+        of_rank = {row["rank"]: row for row in status["rows"] if row["rank"] is not None and row["child_kind"] is None}
+        for finding in ask("findings", database)["findings"]:
+            self.assertLessEqual(set(finding["roles"]), {one["name"] for one in status["roles"]})
+            for one in [finding] + finding["evidence"]:
+                if one["launch"] != status["launch"] or one["kind"] not in ("stopped_first", "compile_failed"):
+                    continue
+                kinds = {of_rank[rank]["end"]["kind"] for rank in one["ranks"] if rank in of_rank}
+                if one is finding:
+                    self.assertLessEqual(kinds, ENDED_FIRST, finding["title"])
+                    by = {end["ended_by_process_id"] for end in ends.values()} - {None}
+                    firsts = {of_rank[rank]["process_id"] for rank in one["ranks"] if rank in of_rank}
+                    self.assertTrue(not by or by & firsts or finding["severity"] != "error", finding["title"])
+                elif one["kind"] == "stopped_first" and finding["kind"] == "compile_failed":
+                    self.assertEqual(kinds, {"ended_with_another"}, one["title"])
+        return status
+
+    def test_fixtures(self):
+        for job in ("loader_workers", "pipeline", "hook_raises", "coordinator", "segv_after_forward"):
+            with self.subTest(job):
+                self.check(self.ingest(os.path.join(RUNS, job), name=job))
+        for job in ("crash_in_compile", "killed", "restart_elastic"):
+            with self.subTest(job):
+                self.check(self.ingest(os.path.join(LOGS, job), name=job))
+
+    @unittest.skipUnless(recorded(), "the recorded jobs are not beside the checkout")
+    def test_recorded_jobs(self):
+        for job in recorded():
+            with self.subTest(job):
+                self.check(self.ingest(job, name=os.path.basename(os.path.dirname(job))))
+
+    def test_children_stand_under_their_rank(self):
+        database = self.ingest(os.path.join(RUNS, "loader_workers"))
+        lines = run("status", database).splitlines()
+        self.assertTrue(any(line.startswith("role: replicas") for line in lines))
+        workers = [at for at, line in enumerate(lines) if line.startswith("  ") and "loader worker" in line]
+        self.assertTrue(workers and all(lines[at - 1][0].isdigit() or at - 1 in workers for at in workers), lines)
+        self.assertEqual(self.read(database, "SELECT count(*) AS n FROM process WHERE child_kind = 'loader_worker' AND role_id IS NOT NULL")[0]["n"], 0)
+
+    def test_stages_are_roles(self):
+        roles = ask("ranks", self.ingest(os.path.join(RUNS, "pipeline")))["roles"]
+        self.assertTrue(all(one["name"].startswith("stage ") for one in roles), roles)
+        self.assertEqual(sum(one["count"] for one in roles), len(set().union(*(ranges(one["ranks"]) for one in roles))))
+
+    def test_a_second_load_changes_nothing(self):
+        tables = ("SELECT run_id, launch_id, ordinal, name, evidence, process_count FROM role", "SELECT * FROM process_end", "SELECT id, role_id IS NULL FROM process")
+        database = self.job("crash_in_compile")
+        before = [[tuple(row) for row in self.read(database, query)] for query in tables]
+        self.assertTrue(all(before))
+        run(os.path.join(LOGS, "crash_in_compile"), "--db-only", "--db", database)
+        self.assertEqual([[tuple(row) for row in self.read(database, query)] for query in tables], before)
+
+    def test_equal_ranks_have_one_line(self):
+        for rank in range(64):
+            self.save(f"many/dedicated_log_torch_trace_rank_{rank}_aaaaaaaa.log",
+                      self.compiled(0, "f", "add", rank=rank).replace(" 4242 ", f" {4242 + rank} "))
+        text = run("status", self.ingest(os.path.join(self.scratch, "many")))
+        self.assertLess(len(text), 4000)
+        self.assertIn("0-63", text)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,14 @@
+-- Graph breaks, and whether their compile failed for an unsupported construct.
+-- query BreakOfCompile(in_logs SQL)
+SELECT g.compile_id /*INTEGER*/, r.text AS reason, EXISTS (SELECT 1 FROM failure_row f
+    JOIN text_row t ON t.id = f.type_id WHERE f.compile_id = g.compile_id
+    AND (t.text = 'Unsupported' OR t.text LIKE '%.Unsupported')) AS is_unsupported /*BOOLEAN*/
+FROM graph_break_row g JOIN text_row r ON r.id = g.reason_id WHERE {in_logs};
+
+-- How many of these compiles had torch._dynamo.config.suppress_errors set.
+-- query CompilesWithSuppressedErrors(compile_ids INTEGER[])
+SELECT count(DISTINCT m.compile_id) AS compiles /*INTEGER*/
+FROM compilation_metric_row m JOIN record_row r ON r.id = m.record_id
+WHERE m.compile_id IN (SELECT value FROM json_each(:compile_ids))
+  AND (instr(r.envelope, '"config_suppress_errors": true')
+    OR instr(r.envelope, '"config_suppress_errors":true'));

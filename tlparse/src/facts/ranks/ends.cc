@@ -1,0 +1,228 @@
+#include "facts/ranks/ends.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <set>
+
+#include "artifacts/common/text/recompile_limit.h"
+#include "base/ascii.h"
+#include "facts/compiles/eager_compiles.h"
+#include "facts/compiles/exceptions.h"
+#include "facts/job/exits.h"
+#include "facts/text/shorten.h"
+#include "queries/facts/ranks/ends.h"
+
+namespace tlparse {
+namespace {
+
+constexpr std::int64_t kLongestSilenceUs = 60'000'000;  // of a rank inside a C++ compiler
+constexpr std::array<std::string_view, 6> kEndKinds = {
+    "running", "exit", "signal", "failure", "ended_with_another", "silent"};
+
+// Those that ran eagerly instead are none, nor is one that reached the recompile limit.
+Result<std::vector<FailedEnd>> FailedEnds(const JobStatus& job) {
+  std::vector<FailedEnd> ends;
+  const bool has_failed =
+      std::any_of(job.status.begin(), job.status.end(),
+                  [](const ProcessStatus& one) { return one.state == RankState::kFailed; });
+  if (!has_failed) return ends;
+  ASSIGN_OR_RETURN(const std::set<std::int64_t> eager, CompilesRunEagerly(job.database, job.job));
+  ASSIGN_OR_RETURN(auto failures, PreparedQuery<FailureOfLastCompile>::Make(job.database));
+  for (const RankIndex rank : job.All()) {
+    const ProcessStatus& status = job.StatusOf(rank);
+    if (status.state != RankState::kFailed || eager.contains(status.compile_id)) continue;
+    ASSIGN_OR_RETURN(const bool is_suppressed,
+                     AreErrorsSuppressed(job.database, {status.compile_id}));
+    if (is_suppressed) continue;
+    FailedEnd end{.rank = rank, .since_us = INT64_MAX, .reason = {}};
+    bool is_limit = false;
+    FOR_EACH_ROW(const FailureOfLastCompile& row, failures.Run({.compile_id = status.compile_id})) {
+      is_limit |= IsRecompileLimit(row.type, row.reason);
+      if (row.time_us) end.since_us = std::min(end.since_us, *row.time_us);
+      if (end.reason.empty()) end.reason = CauseOfException(row.type, row.reason);
+    }
+    if (end.since_us == INT64_MAX) end.since_us = status.last_record_us.value_or(INT64_MAX);
+    if (!is_limit) ends.push_back(std::move(end));
+  }
+  std::stable_sort(ends.begin(), ends.end(),
+                   [](const FailedEnd& a, const FailedEnd& b) { return a.since_us < b.since_us; });
+  return ends;
+}
+
+}  // namespace
+
+std::string_view Name(EndKind kind) { return kEndKinds[static_cast<std::size_t>(kind)]; }
+
+bool IsSamePlace(const JobStatus& job, const Stop& a, const Stop& b) {
+  return a.position == b.position && a.is_inside == b.is_inside && a.is_backward == b.is_backward &&
+         a.is_next_backward == b.is_next_backward &&
+         FunctionOfCompile(job.job, *job.LastCompile(a.rank)) ==
+             FunctionOfCompile(job.job, *job.LastCompile(b.rank));
+}
+
+Result<EndChain> FindEndChain(const JobStatus& job) {
+  EndChain chain;
+  ASSIGN_OR_RETURN(chain.failures, FailedEnds(job));
+  ASSIGN_OR_RETURN(const std::vector<Stop> stops, FindStops(job));
+  if (stops.empty()) {
+    if (job.HasRanks() && !chain.failures.empty()) chain.failure = 0;
+    return chain;
+  }
+  const std::vector<RankIndex> all = job.All();
+  const auto unread = static_cast<std::size_t>(std::count_if(
+      all.begin(), all.end(), [&](RankIndex rank) { return job.ReadableBytes(rank); }));
+  const Stop& first = stops.front();
+  chain.is_everyone =
+      stops.size() > 1 && stops.size() + unread == all.size() &&
+      std::all_of(stops.begin(), stops.end(), [](const Stop& stop) { return stop.is_inside; });
+  // Where all end inside a compile, only a silence shows who was first.
+  chain.is_first_known = !chain.is_everyone;
+  if (chain.is_everyone) {
+    ASSIGN_OR_RETURN(chain.is_first_known, WasSilentBeforeOthers(job, first));
+  }
+  for (const Stop& stop : stops) {
+    const bool is_first =
+        !chain.is_first_known ||
+        (IsSamePlace(job, stop, first) && (!chain.is_everyone || stop.last_us == first.last_us));
+    (is_first ? chain.first : chain.later).push_back(stop);
+  }
+  if (job.HasRanks() && !chain.failures.empty() &&
+      chain.failures.front().since_us - first.last_us <= kLongestSilenceUs)
+    chain.failure = 0;
+  return chain;
+}
+
+namespace {
+
+// "rank 1", "log train"
+std::string NameInSentence(const JobStatus& job, RankIndex one) {
+  const JobParticipant& participant = job.job.participants()[static_cast<std::size_t>(one)];
+  return participant.rank ? "rank " + participant.name : participant.name;
+}
+
+class EndFinder {
+ public:
+  explicit EndFinder(const JobStatus& job) : job_(job) {}
+
+  Result<std::vector<ProcessEnd>> Find();
+
+ private:
+  ProcessEnd OfLog(const ProcessStatus& status) const;
+  void AddStops(const std::vector<Stop>& stops, bool are_first);
+  void AddFailures();
+  void AddExits();
+  std::string WhereItEnds(const ProcessStatus& status) const;
+  ProcessEnd& EndOf(RankIndex rank) { return ends_[at_.at(job_.StatusOf(rank).process_id)]; }
+
+  const JobStatus& job_;
+  EndChain chain_;
+  std::vector<ProcessExit> exits_;
+  std::vector<ProcessEnd> ends_;
+  std::map<std::int64_t, std::size_t> at_;  // by process
+};
+
+std::string EndFinder::WhereItEnds(const ProcessStatus& status) const {
+  if (status.readable_bytes)
+    return "its log is damaged: what came after the last record that can be read is not known";
+  if (status.compile.empty()) return "its log ends without a compile";
+  const std::string title =
+      IsWithoutId(status.compile) ? std::string(kCompileWithoutId) : status.Title();
+  if (status.state == RankState::kCompiling)
+    return fmt::format("its log ends inside {}{}", title,
+                       status.phase.empty() ? "" : ", in " + status.phase);
+  return fmt::format("its log ends after {}{}", title,
+                     status.state == RankState::kFailed ? ", which failed" : "");
+}
+
+ProcessEnd EndFinder::OfLog(const ProcessStatus& status) const {
+  ProcessEnd end;
+  end.process_id = status.process_id;
+  end.last_us = status.last_record_us;
+  end.evidence = WhereItEnds(status);
+  return end;
+}
+
+// Whose end follows from another's: from the failure before them, else from that of the first.
+void EndFinder::AddStops(const std::vector<Stop>& stops, bool are_first) {
+  const bool has_failure = chain_.failure >= 0;
+  if (!job_.HasRanks() || (!has_failure && (are_first || !chain_.is_first_known))) return;
+  const RankIndex cause = has_failure
+                              ? chain_.failures[static_cast<std::size_t>(chain_.failure)].rank
+                              : chain_.first.front().rank;
+  for (const Stop& stop : stops) {
+    if (stop.rank == cause || job_.IsCut(stop.rank)) continue;
+    ProcessEnd& end = EndOf(stop.rank);
+    end.kind = EndKind::kEndedWithAnother;
+    end.ended_by_process_id = job_.StatusOf(cause).process_id;
+    end.evidence += fmt::format("; {} {} before", NameInSentence(job_, cause),
+                                has_failure ? "had failed" : "had stopped");
+  }
+}
+
+void EndFinder::AddFailures() {
+  for (const FailedEnd& failure : chain_.failures) {
+    ProcessEnd& end = EndOf(failure.rank);
+    end.kind = EndKind::kFailure;
+    end.evidence = fmt::format("{}{}", end.evidence,
+                               failure.reason.empty() ? std::string(": the log names no exception")
+                                                      : ": " + Shorten(failure.reason, 300));
+  }
+}
+
+// What was seen of a process says more than its log.
+void EndFinder::AddExits() {
+  const ProcessExit* first = nullptr;  // that failed of its own
+  for (const ProcessExit& exit : exits_) {
+    const auto found = exit.process_id ? at_.find(*exit.process_id) : at_.end();
+    if (found == at_.end()) continue;
+    if (first == nullptr && exit.HasFailed() && !exit.WasAsked()) first = &exit;
+    ProcessEnd& end = ends_[found->second];
+    end.exit_code = exit.exit_code;
+    end.signal = exit.signal;
+    if (exit.ended_us) end.last_us = exit.ended_us;
+    const bool is_bystander = first != nullptr && first != &exit && exit.WasAsked();
+    if (!exit.ended_us) {
+      end.kind = EndKind::kRunning;
+      end.evidence = "it lived on when the command had ended (run.json); " + end.evidence;
+    } else if (exit.signal) {
+      end.kind = is_bystander ? EndKind::kEndedWithAnother : EndKind::kSignal;
+      end.ended_by_process_id.reset();
+      if (is_bystander) end.ended_by_process_id = first->process_id;
+      end.evidence =
+          fmt::format("{} ended it (run.json); {}", SignalName(*exit.signal), end.evidence);
+    } else if (exit.exit_code) {
+      if (*exit.exit_code == 0 || end.kind != EndKind::kFailure) end.kind = EndKind::kExit;
+      end.ended_by_process_id.reset();
+      end.evidence =
+          fmt::format("it ended with exit code {} (run.json); {}", *exit.exit_code, end.evidence);
+    }
+  }
+}
+
+Result<std::vector<ProcessEnd>> EndFinder::Find() {
+  ASSIGN_OR_RETURN(chain_, FindEndChain(job_));
+  ASSIGN_OR_RETURN(exits_, LoadExits(job_.database, job_.job.run_id()));
+  for (const std::vector<ProcessStatus>* const part : {&job_.status, &job_.others}) {
+    for (const ProcessStatus& status : *part) {
+      if (status.process_id == 0) continue;
+      at_.emplace(status.process_id, ends_.size());
+      ends_.push_back(OfLog(status));
+    }
+  }
+  AddFailures();
+  AddStops(chain_.first, true);
+  AddStops(chain_.later, false);
+  AddExits();
+  return std::move(ends_);
+}
+
+}  // namespace
+
+Result<std::vector<ProcessEnd>> FindProcessEnds(const JobStatus& job) {
+  return EndFinder(job).Find();
+}
+
+}  // namespace tlparse

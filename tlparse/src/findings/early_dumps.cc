@@ -1,0 +1,82 @@
+#include "findings/early_dumps.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "facts/collectives/issued_group.h"
+#include "facts/collectives/issued_lines.h"
+
+namespace tlparse {
+namespace {
+
+// When a rank issued its last call, in any group.
+std::int64_t LastStart(const IssuedJob& job, std::size_t rank) {
+  std::int64_t last_ns = INT64_MIN;
+  for (const IssuedGroup& group : job.groups) {
+    for (std::size_t i = 0; i < group.ranks.size(); ++i) {
+      if (group.ranks[i] == rank) last_ns = std::max(last_ns, group.issued[i].back().start_ns);
+    }
+  }
+  return last_ns;
+}
+
+// The call that all ranks of the group but one have issued, each as its last one; nullptr: none.
+const IssuedCollective* LastOfOthers(const IssuedJob& job, const IssuedGroup& group,
+                                     const IssuedLine& line, std::vector<std::size_t>& holders) {
+  const IssuedCollective* first = nullptr;
+  for (std::size_t i = 0; i < group.ranks.size(); ++i) {
+    if (group.ranks[i] == line.missing.front()) continue;
+    const std::vector<const IssuedCollective*> own = group.At(i, line.sequence);
+    if (own.empty() || LastStart(job, group.ranks[i]) > own.front()->start_ns) return nullptr;
+    if (first == nullptr || own.front()->start_ns < first->start_ns) first = own.front();
+    holders.push_back(group.ranks[i]);
+  }
+  return first;
+}
+
+}  // namespace
+
+void FindEarlyDumps(FindingContext& context) {
+  const bool is_explained =
+      std::any_of(context.findings.begin(), context.findings.end(),
+                  [](const Finding& one) { return one.severity != FindingSeverity::kNote; });
+  if (is_explained || context.live != nullptr) return;
+  const IssuedJob& job = context.issued;
+  for (const IssuedGroup& group : job.groups) {
+    for (const IssuedLine& line : IssuedLines(job, group)) {
+      if (line.missing.size() != 1 || !group.unknown.empty() ||
+          !NeedsAllRanks(line.usual->plain_op))
+        continue;
+      const IssuingRank& rank = job.ranks[line.missing.front()];
+      std::vector<std::size_t> holders;
+      const IssuedCollective* const call = LastOfOthers(job, group, line, holders);
+      if (!rank.rank || call == nullptr || !call->IsRecorded() ||
+          LastStart(job, line.missing.front()) >= call->start_ns)
+        continue;
+      Finding& finding = context.Add(FindingKind::kStoppedFirst, FindingSeverity::kWarning);
+      finding.ranks = {*rank.rank};
+      finding.rank_count = 1;
+      finding.title =
+          fmt::format("Rank {}'s dump ends before {} #{} of {}, the last call of {}", *rank.rank,
+                      call->PrintedOp(), line.sequence, group.Title(), RanksText(job, holders));
+      finding.cause = "the dump ends before " + call->PrintedOp();
+      finding.detail = fmt::format(
+          "Rank {} had ended, or its dump was written before the others: the dumps do not show "
+          "which. The call that it lacks: {}.",
+          *rank.rank, call->Title());
+      finding.since_us = call->start_ns / 1000;
+      if (!call->file.empty()) finding.place = FindingPlace{call->file, call->line, {}};
+      finding.suggestion = fmt::format("read what rank {} printed last", *rank.rank);
+      finding.query = fmt::format(
+          "SELECT id, rank, group_name, sequence_number, op, state, start_us, file, line "
+          "FROM collective_run WHERE profile_id IN (SELECT id FROM profile WHERE run_id = {}) "
+          "ORDER BY start_us DESC",
+          context.job.run_id());
+      return;
+    }
+  }
+}
+
+}  // namespace tlparse
