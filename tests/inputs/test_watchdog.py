@@ -38,7 +38,7 @@ class Watchdog(AnswerTest):
             (2, "dump_signal", "0", "default_pg", None, None, None, 166, 166)])
         first = ask("findings", database)["findings"][0]
         self.assertEqual((first["kind"], first["severity"], first["ranks"]), ("collective_not_reached", "error", [2]))
-        self.assertEqual(first["title"], "Rank 2 had not enqueued ALLREDUCE #167 of group default_pg (0), which timed out on ranks 0-1 after 600 s")
+        self.assertEqual(first["title"], "Rank 2 had not enqueued ALLREDUCE #167 of group default_pg (0), which timed out on ranks 0,1 after 600 s")
         self.assertIn("ranks 0-1: #167, #166", first["detail"])
         self.assertTrue(first["rows"])
 

@@ -7,8 +7,8 @@ namespace tlparse {
 
 Result<std::set<std::int64_t>> CompilesRunEagerly(Database& database, const Job& job) {
   std::set<std::int64_t> eager;
-  FOR_EACH_ROW(const BreakOfCompile& row,
-               Query<BreakOfCompile>(database, {.in_logs = job.InLogs("g.record_id")})) {
+  FOR_EACH_ROW(const BreakOfLog& row,
+               Query<BreakOfLog>(database, {.in_logs = job.InLogs("g.record_id")})) {
     const JobCompile* compile = job.FindCompile(row.compile_id);
     if (compile == nullptr) continue;
     if (IsSkippedFunction(row.reason) || compile->status == CompileStatus::kSkipped ||

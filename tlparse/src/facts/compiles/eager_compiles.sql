@@ -1,5 +1,5 @@
 -- Graph breaks, and whether their compile failed for an unsupported construct.
--- query BreakOfCompile(in_logs SQL)
+-- query BreakOfLog(in_logs SQL)
 SELECT g.compile_id /*INTEGER*/, r.text AS reason, EXISTS (SELECT 1 FROM failure_row f
     JOIN text_row t ON t.id = f.type_id WHERE f.compile_id = g.compile_id
     AND (t.text = 'Unsupported' OR t.text LIKE '%.Unsupported')) AS is_unsupported /*BOOLEAN*/
