@@ -63,12 +63,15 @@ std::string LikenessOf(const JobTree& tree, const ProcessStatus& row,
   return text;
 }
 
+// is_apart: each row stands alone.
 std::vector<Alike> Fold(const JobTree& tree, const std::vector<const ProcessStatus*>& rows,
-                        const RowsOfParent& children) {
+                        const RowsOfParent& children, bool is_apart) {
   std::vector<Alike> groups;
   std::unordered_map<std::string, std::size_t> index;
   for (const ProcessStatus* const row : rows) {
-    const auto [found, is_new] = index.try_emplace(LikenessOf(tree, *row, children), groups.size());
+    const auto [found, is_new] = index.try_emplace(
+        is_apart ? std::to_string(row->process_id) : LikenessOf(tree, *row, children),
+        groups.size());
     if (is_new) groups.emplace_back();
     groups[found->second].rows.push_back(row);
   }
@@ -78,7 +81,7 @@ std::vector<Alike> Fold(const JobTree& tree, const std::vector<const ProcessStat
       if (const auto found = children.find(row->process_id); found != children.end())
         own.insert(own.end(), found->second.begin(), found->second.end());
     }
-    if (!own.empty()) group.children = Fold(tree, own, children);
+    if (!own.empty()) group.children = Fold(tree, own, children, false);
   }
   return groups;
 }
@@ -95,7 +98,8 @@ std::vector<Alike> Tree(const Shown& shown) {
       top.push_back(&row);
     }
   }
-  return Fold(shown.tree, top, children);
+  constexpr std::size_t kMostApart = 16;  // of more, those alike share a line
+  return Fold(shown.tree, top, children, top.size() <= kMostApart);
 }
 
 // "0-6"; "0,0#2".
