@@ -70,7 +70,7 @@ class GuardsThatFailed(SentenceTest):
         self.assertEqual(one["title"], f"f was recompiled once (___stack0 (a value on the stack): 678.75 at: {line} (u/m.py:12))")
         said = f"___stack0 == 678.75 (a value on the stack) at: {line} (u/m.py:12)"
         self.assertIn(said, one["detail"])
-        self.assertIn("___stack0 == 678.75", run("recompiles", database))
+        self.assertIn("___stack0 == 678.75", run("recompiles", database, "--all"))
 
     def test_an_option_is_named_with_the_users_line(self):
         option = "G['__import_torch_dot_a'].torch.compiler.config._config['on_one_rank'].user_override.get()"

@@ -258,7 +258,7 @@ class RanksAnswer(SentenceTest):
             answer = ask(name, database, "--launch", "2")
             self.assertEqual((answer["launch"], answer["launch_count"]), (2, 3), name)
         for name in ("history", "recompiles"):
-            lines = run(name, database).splitlines()
+            lines = run(name, database, "--all").splitlines()
             self.assertTrue(lines[0].startswith("launch  rank"), lines[0])
             rows = json.loads(run(name, database, "--json"))[{"history": "compiles"}.get(name, name)]
             self.assertEqual([line.split()[0] for line in lines if line[:1].isdigit()], [str(row["launch"]) for row in rows])

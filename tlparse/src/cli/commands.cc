@@ -4,6 +4,8 @@
 #include <sys/stat.h>
 
 #include "cli/command.h"
+#include "cli/compile.h"
+#include "cli/search.h"
 #include "cli/sharing.h"
 #include "cli/terminal.h"
 #include "cli/watch.h"
@@ -20,6 +22,8 @@ constexpr Command kCommands[] = {
     {"history", "<db>",
      "the compiles: when, how long by phase, status, graph breaks, recompiles, caches",
      &RunHistory},
+    {"compile", "<db> 1/0 [--rank N] [--process PID]",
+     "one compile on one rank: caller, lines, inputs, guards, times, caches, end", &RunCompile},
     {"ranks", "<db> [--all]",
      "one screen for a job: classes of ranks, what sets them apart, the slowest, the missing",
      &RunRanks},
@@ -50,6 +54,8 @@ constexpr Command kCommands[] = {
      "from a kernel to its Python line and back", &RunProvenance},
     {"cost", "<db> [--by line|kernel|node|graph|op|module] [--steps 3-5]",
      "time of the profiled steps by line, kernel, graph; time outside compiled graphs", &RunCost},
+    {"search", "<db> TEXT [--kind graph|code|guard|log]",
+     "where a text occurs in graphs, generated code, guards and other payloads", &RunSearch},
     {"import-log", "<db>", "what was dropped, odd or damaged in the logs", &RunImportLog},
     {"push", "<db | logs …> --url URL [--job J]",
      "copy a run, or a host's part of it, to a fleet's ClickHouse", &RunPush},

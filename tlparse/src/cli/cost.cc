@@ -7,6 +7,7 @@
 #include <charconv>
 
 #include "cli/answer.h"
+#include "cli/bounded_output.h"
 #include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/cost_output.h"
@@ -314,7 +315,8 @@ int RunCost(std::span<const std::string> arguments) {
   app.Add("--rank", options.rank, "only this rank");
   app.Add("--steps", steps,
           "only these steps of the profiler, like 3-5 (default: all marked ones)");
-  app.Add("--top", top, "maximum number of rows").Positive().ShowDefault();
+  Arguments::Option most = app.Add("--top", top, "maximum number of rows");
+  most.Positive().ShowDefault();
   app.Add("--run", run, "the run of this name (default: the latest)");
   if (const std::optional<int> code = app.Parse(arguments)) return *code;
   for (const auto& [name, question] : kQuestions) {
@@ -335,8 +337,10 @@ int RunCost(std::span<const std::string> arguments) {
   if (common.json) {
     PrintJson(CostJson(*answer, by, static_cast<std::size_t>(top)));
   } else {
-    PrintProfiles(*answer);
-    PrintRows(*answer, options.by, static_cast<std::size_t>(top));
+    PrintBounded(most.WasGiven(), "--top", [&] {
+      PrintProfiles(*answer);
+      PrintRows(*answer, options.by, static_cast<std::size_t>(top));
+    });
   }
   return kExitDone;
 }

@@ -3,6 +3,7 @@
 
 #include "cli/answer.h"
 #include "cli/answer_input.h"
+#include "cli/bounded_output.h"
 #include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/diff_output.h"
@@ -80,7 +81,7 @@ int RunDiff(std::span<const std::string> arguments) {
   if (as_json) {
     PrintJson(DiffJson(*answer));
   } else {
-    PrintDiff(*answer, all);
+    PrintBounded(all || options.with_code, "--all", [&] { PrintDiff(*answer, all); });
   }
   return kExitDone;
 }

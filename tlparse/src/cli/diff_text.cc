@@ -167,8 +167,8 @@ void PrintCompile(const CompileChange& change, const CauseCounts& shared, bool h
         fmt::format("paired by name; the files differ: {} → {}", change.a_file, change.b_file), 4,
         6);
   if (change.a_status != change.b_status)
-    PrintWrapped(fmt::format("status: {} → {}", InWords(change.a_status), InWords(change.b_status)),
-                 4, 6);
+    PrintWrapped(fmt::format("status: {} → {}", Name(change.a_status), Name(change.b_status)), 4,
+                 6);
   if (!change.has_same_graph)
     PrintWrapped(
         change.has_other_comments_only ? std::string("the Dynamo graph differs in comments only")
@@ -286,7 +286,7 @@ void Print(const DiffAnswer& answer, const Whose& whose, bool all) {
                                    : HumanDuration(static_cast<double>(compile.duration_us) / 1e6) +
                                          (is_b ? whose.b : whose.a);
       PrintWrapped(fmt::format("only in {}: {} {} ({}, {})", is_b ? "b" : "a", compile.label,
-                               compile.function, InWords(compile.status), time),
+                               compile.function, Name(compile.status), time),
                    0, 2);
       PrintTexts("recompiled because", compile.recompile_reasons, 3);
     }

@@ -7,11 +7,13 @@
 #include <cstdio>
 
 #include "cli/answer.h"
+#include "cli/bounded_output.h"
 #include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/finding_output.h"
 #include "cli/rank_output.h"
 #include "facts/job/participants.h"
+#include "facts/text/shorten.h"
 #include "report/finding_text.h"
 
 namespace tlparse {
@@ -93,6 +95,60 @@ Result<AnsweredRun> Identify(Database& database, const FindingsOptions& options)
   return run;
 }
 
+// "2 warnings, 5 notes"
+std::string CountBySeverity(std::span<const Finding> findings) {
+  std::string text;
+  for (const FindingSeverity severity :
+       {FindingSeverity::kError, FindingSeverity::kWarning, FindingSeverity::kNote}) {
+    const auto count = static_cast<std::size_t>(
+        std::count_if(findings.begin(), findings.end(),
+                      [&](const Finding& one) { return one.severity == severity; }));
+    if (count > 0) text += (text.empty() ? "" : ", ") + Count(count, Name(severity));
+  }
+  return text;
+}
+
+// The first ones whole, of others the titles, as far as there is room.
+void PrintMostUrgent(const std::vector<Finding>& findings, const std::string& heading) {
+  constexpr std::size_t kLastLine = 130;  // for the last line
+  std::string text = Captured([&] { PrintHeading(heading); });
+  std::size_t whole = 0, shown = 0;
+  for (; shown < findings.size(); ++shown) {
+    const std::size_t size = CountCharacters(text) + kLastLine;
+    const std::size_t room = kMostFindingsText - std::min(kMostFindingsText, size);
+    std::string one;
+    if (whole == shown) one = Captured([&] { PrintFindings({findings[shown]}); });
+    if (shown == 0) one = FirstLines(one, room, "--all");
+    if (!one.empty() && CountCharacters(one) <= room) {
+      ++whole;
+    } else {
+      one = Captured([&] {
+        PrintWrapped(fmt::format("{}: {}", Name(findings[shown].severity),
+                                 Shorten(findings[shown].title, 200)),
+                     0, 2);
+      });
+      if (CountCharacters(one) > room) break;
+    }
+    text += one;
+  }
+  std::fputs(text.c_str(), stdout);
+  if (shown < findings.size())
+    fmt::print("and {} more: {} (--all)\n", findings.size() - shown,
+               CountBySeverity(std::span(findings).subspan(shown)));
+  else if (whole < shown)
+    fmt::print("of the last {} only the title is shown (--all, --id)\n", shown - whole);
+}
+
+JsonWriter ToJson(const AnsweredRun& run, const std::vector<Finding>& findings,
+                  const LinesOfFindings* lines) {
+  JsonWriter json;
+  json.BeginObject().Key("run").String(run.name).Key("launch").Int(run.launch);
+  json.Key("launch_count").Int(static_cast<std::int64_t>(run.launch_count)).Key("findings");
+  WriteFindings(json, findings, lines);
+  json.EndObject();
+  return json;
+}
+
 }  // namespace
 
 int RunFindings(std::span<const std::string> arguments) {
@@ -104,7 +160,7 @@ int RunFindings(std::span<const std::string> arguments) {
   AnswerArguments common;
   FindingsOptions options;
   Filter filter;
-  bool markdown = false, evidence = false;
+  bool markdown = false, evidence = false, all = false;
   AddAnswerArguments(app, common);
   app.Add("--run", options.run, "the run of this name (default: the latest)");
   app.Add("--launch", options.launch, "this launch (1 is the first; default: the latest)")
@@ -117,6 +173,7 @@ int RunFindings(std::span<const std::string> arguments) {
   app.Add("--world-size", options.world_size,
           "expected number of ranks (default: as many as the inputs show)")
       .Positive();
+  app.Flag("--all", all, "every finding whole, however long the text is");
   app.Flag("--evidence", evidence, "under each finding the lines of the logs behind it");
   app.Flag("--markdown", markdown, "Markdown, to be pasted into a chat or an issue");
   app.SetFooter(KindList());
@@ -139,17 +196,14 @@ int RunFindings(std::span<const std::string> arguments) {
   const std::string heading =
       FindingsHeading(run->name, run->launch, run->launch_count, findings->size());
   if (common.json) {
-    JsonWriter json;
-    json.BeginObject().Key("run").String(run->name).Key("launch").Int(run->launch);
-    json.Key("launch_count").Int(static_cast<std::int64_t>(run->launch_count)).Key("findings");
-    WriteFindings(json, *findings, lines);
-    json.EndObject();
-    PrintJson(json);
+    PrintJson(ToJson(*run, *findings, lines));
   } else if (markdown) {
     std::fputs(FindingsMarkdown(*findings, heading).c_str(), stdout);
-  } else {
+  } else if (all || evidence) {
     PrintHeading(heading);
     PrintFindings(*findings, lines);
+  } else {
+    PrintMostUrgent(*findings, heading);
   }
   return kExitDone;
 }

@@ -5,6 +5,7 @@
 
 #include "answers/import_log/unknown_names.h"
 #include "cli/answer.h"
+#include "cli/bounded_output.h"
 #include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/rank_output.h"
@@ -23,8 +24,15 @@ constexpr char kImportLogQuery[] =
     "WHERE p.log_file_id = i.log_file_id AND n.ordinal = ?3)) "
     "ORDER BY i.run_id, i.severity = 'info', i.severity = 'warning', i.log_file_id, i.line, i.id";
 
+void PrintAdvice(const std::string& code, const std::string& text) {
+  if (Terminal::Out().width > 0)
+    PrintWrapped(fmt::format("{}: {}", code, text), 0, 2, Style::kBold);
+  else
+    fmt::print("{}: {}\n", code, text);
+}
+
 // Every row on a line, and each code's advice once, below them.
-Result<void> PrintRows(Statement& row, const RunFilter& runs) {
+Result<void> PrintRows(Statement& row, const RunFilter& runs, bool all) {
   std::map<std::string, std::string, std::less<>> advice;
   Table table = runs.MakeTable(
       {{"severity"}, {"code"}, {"where"}, {"lines", Table::Align::kRight}, {"message"}});
@@ -46,14 +54,13 @@ Result<void> PrintRows(Statement& row, const RunFilter& runs) {
     std::puts("nothing was dropped, odd or damaged");
     return {};
   }
-  table.Print();
-  std::puts("");
-  for (const auto& [code, text] : advice) {
-    if (Terminal::Out().width > 0)
-      PrintWrapped(fmt::format("{}: {}", code, text), 0, 2, Style::kBold);
-    else
-      fmt::print("{}: {}\n", code, text);
-  }
+  const std::string below = Captured([&] {
+    for (const auto& [code, text] : advice) PrintAdvice(code, text);
+  });
+  const std::string rows = Captured([&] { table.Print(); });
+  const std::size_t room = kMostAnswerText - std::min(kMostAnswerText / 2, CountCharacters(below));
+  fmt::print("{}\n", all ? rows : FirstLines(rows, room, "--all"));
+  fmt::print("{}", all ? below : FirstLines(below, kMostAnswerText / 2 - 1, "--all"));
   return {};
 }
 
@@ -106,7 +113,7 @@ int RunImportLog(std::span<const std::string> arguments) {
                 "import-log");
   AnswerArguments common;
   std::optional<std::string> severity;
-  bool is_unknown = false;
+  bool is_unknown = false, all = false;
   RunFilter run;
   AddAnswerArguments(app, common);
   app.Add("--severity", severity, "only: error, warning or info")
@@ -115,6 +122,7 @@ int RunImportLog(std::span<const std::string> arguments) {
       "--unknown", is_unknown,
       "names that this tlparse does not know, for example those of a newer PyTorch: record keys, "
       "artifacts, phases of a compile, components of cache keys, members of compilation_metrics");
+  app.Flag("--all", all, "every row");
   run.AddTo(app);
   if (const std::optional<int> code = app.Parse(arguments)) return *code;
   Result<Database> database = OpenAnswerDatabase(common.database);
@@ -128,7 +136,7 @@ int RunImportLog(std::span<const std::string> arguments) {
   if (Result<void> bound = run.Bind(*database, 2, *statement); !bound)
     return ReportError(bound.error());
   if (common.json) return PrintRowsAsJson(std::move(*statement), "rows");
-  if (Result<void> printed = PrintRows(*statement, run); !printed)
+  if (Result<void> printed = PrintRows(*statement, run, all); !printed)
     return ReportError(printed.error());
   return kExitDone;
 }

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "cli/answer.h"
+#include "cli/bounded_output.h"
 #include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/rank_output.h"
@@ -55,7 +56,7 @@ Source ParseSource(const std::string& text) {
   return {text.substr(0, colon), std::stoll(text.substr(colon + 1))};
 }
 
-Result<bool> PrintProvenance(Statement& row, const RunFilter& runs) {
+Result<bool> PrintProvenance(Statement& row, const RunFilter& runs, bool all) {
   Table table = runs.MakeTableOfLaunches({{"rank"},
                                           {"compile"},
                                           {"graph"},
@@ -85,7 +86,7 @@ Result<bool> PrintProvenance(Statement& row, const RunFilter& runs) {
                       CellText(row, 7), source, CellText(row, 11)});
   }
   if (table.empty()) return false;
-  table.Print();
+  PrintBounded(all, "--kernel, --source, --node, or --all", [&] { table.Print(); });
   return true;
 }
 
@@ -99,6 +100,7 @@ int RunProvenance(std::span<const std::string> arguments) {
   AnswerArguments common;
   std::optional<std::string> kernel, source, node;
   std::string sort = "compile";
+  bool all = false;
   std::optional<std::int64_t> rank;
   RunFilter run;
   AddAnswerArguments(app, common);
@@ -110,6 +112,7 @@ int RunProvenance(std::span<const std::string> arguments) {
   app.Add("--sort", sort, "cost: the kernels that ran longest first; compile: in order of compiles")
       .OneOf({"compile", "cost"})
       .ShowDefault();
+  app.Flag("--all", all, "every row");
   run.AddTo(app);
   if (const std::optional<int> code = app.Parse(arguments)) return *code;
   Result<Database> database = OpenAnswerDatabase(common.database);
@@ -126,7 +129,7 @@ int RunProvenance(std::span<const std::string> arguments) {
   if (Result<void> bound = run.Bind(*database, 6, *statement); !bound)
     return ReportError(bound.error());
   if (common.json) return PrintRowsAsJson(std::move(*statement), "kernels");
-  Result<bool> printed = PrintProvenance(*statement, run);
+  Result<bool> printed = PrintProvenance(*statement, run, all);
   if (!printed) return ReportError(printed.error());
   if (*printed) return kExitDone;
   const Result<std::optional<std::int64_t>> run_id = run.RunId(*database);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cli/answer.h"
+#include "cli/bounded_output.h"
 #include "cli/command.h"
 #include "facts/job/read_transaction.h"
 #include "findings/findings.h"
@@ -37,7 +38,7 @@ int RunRankAnswer(Arguments& app, std::span<const std::string> arguments,
   if (common.json) {
     PrintJson(to_json(*answer));
   } else {
-    print(*answer, all);
+    PrintBounded(all, "--all", [&] { print(*answer, all); });
   }
   return kExitDone;
 }

@@ -1,11 +1,17 @@
-// tlparse recompiles <db>: why frames were compiled again, as chains from the first compile on.
+// tlparse recompiles <db>: why functions were compiled again, a line for each guard.
 #include <fmt/format.h>
 
-#include "artifacts/common/compile_status.h"
+#include <algorithm>
+
+#include "answers/recompiles/series.h"
 #include "cli/answer.h"
+#include "cli/bounded_output.h"
 #include "cli/command.h"
 #include "cli/commands.h"
+#include "cli/rank_output.h"
 #include "facts/compiles/advice.h"
+#include "facts/job/participants.h"
+#include "facts/text/shorten.h"
 
 namespace tlparse {
 
@@ -23,21 +29,17 @@ constexpr char kRecompilesQuery[] =
     "JOIN log_file f ON f.id = p.log_file_id JOIN run r ON r.id = f.run_id "
     "LEFT JOIN launch n ON n.id = p.launch_id WHERE (?1 IS NULL OR c.rank = ?1) "
     "AND (?2 IS NULL OR r.id = ?2) AND (?3 IS NULL OR n.ordinal = ?3) "
+    "AND (?4 IS NULL OR p.pid = ?4) "
     "UNION ALL SELECT r.name, t.rank, t.label, t.function, t.file, t.function_line, t.prior_label, "
     "0, t.guard, t.reason, NULL, NULL, CASE WHEN t.is_refused THEN 'refused' END, NULL, NULL, "
     "t.line, NULL, 'torch_logs', r.id, t.profile_id, 0, 0 FROM torch_log_recompile t "
     "JOIN profile p ON p.id = t.profile_id JOIN run r ON r.id = p.run_id "
     "WHERE t.process_id IS NULL AND (?1 IS NULL OR t.rank = ?1) AND (?2 IS NULL OR r.id = ?2) "
-    "AND ?3 IS NULL) ORDER BY run_id, rank, process_id, frame_id, frame_compile_id, record_id, "
-    "ordinal";
+    "AND ?3 IS NULL AND ?4 IS NULL) ORDER BY run_id, rank, process_id, frame_id, "
+    "frame_compile_id, record_id, ordinal";
 
 constexpr char kOfTorchLogs[] =
     "its text of TORCH_LOGS has no line of 'recompiles' (TORCH_LOGS=recompiles writes them)";
-
-std::string StatusOf(std::string_view status) {
-  if (status == "refused") return "refused at the recompile limit";
-  return status.empty() ? std::string() : std::string(InWords(CompileStatusFrom(status)));
-}
 
 std::string GuardInWords(const Statement& row) {
   const RecompileReason reason = ParseRecompileReason(row.Text(8), row.Text(9), "", row.Int(11));
@@ -49,7 +51,8 @@ Result<void> AddGuardInWords(Database&, const Statement& row, JsonWriter& json) 
   return {};
 }
 
-Result<void> PrintRecompiles(Database& database, Statement& row, const RunFilter& runs) {
+// Every earlier compile that was tried.
+Result<void> PrintPairs(Statement& row, const RunFilter& runs, bool& is_empty) {
   Table table = runs.MakeTableOfLaunches({{"rank"},
                                           {"compile"},
                                           {"function"},
@@ -65,13 +68,153 @@ Result<void> PrintRecompiles(Database& database, Statement& row, const RunFilter
                        : fmt::format("{}:{}", WholePath(row.Text(10), row.Text(4)), row.Int(11));
     runs.AddOfLaunch(table, CellText(row, 0), CellText(row, 16),
                      {CellText(row, 1), CellText(row, 2), CellText(row, 3), CellText(row, 6),
-                      GuardInWords(row), where, StatusOf(row.Text(12))});
+                      GuardInWords(row), where, CellText(row, 12)});
   }
-  if (table.empty()) {
-    ASSIGN_OR_RETURN(const std::string why_none, runs.WhyNone(database, kOfTorchLogs));
+  is_empty = table.empty();
+  if (!is_empty) table.Print();
+  return {};
+}
+
+std::string Who(const RecompileSeries& series) {
+  std::string text = Shorten(FormatRankRanges(series.ranks), 24);
+  if (series.pids.empty()) return text;
+  if (!text.empty()) text += ", ";
+  text += series.pids.size() == 1 ? fmt::format("pid {}", series.pids.front())
+                                  : fmt::format("{} processes", series.pids.size());
+  return text;
+}
+
+std::string ValuesText(const std::vector<std::string>& values) {
+  constexpr std::size_t kMost = 8;
+  std::string text;
+  for (std::size_t i = 0; i < values.size() && i < kMost; ++i)
+    text += (i == 0 ? "" : ", ") + Shorten(values[i], 24);
+  if (values.size() > kMost) text += fmt::format(", … ({})", values.size());
+  return text;
+}
+
+// "0/1 … 0/7"
+std::string CompilesText(const std::vector<std::string>& labels) {
+  if (labels.empty()) return {};
+  if (labels.size() == 1) return labels.front();
+  return fmt::format("{}{}{}", labels.front(), labels.size() == 2 ? ", " : " … ", labels.back());
+}
+
+std::string TimesText(const RecompileSeries& series) {
+  if (series.least_recompiles == series.recompiles) return std::to_string(series.recompiles);
+  return fmt::format("{} to {}", series.least_recompiles, series.recompiles);
+}
+
+std::string LimitText(const RecompileSeries& series) {
+  if (!series.is_limit_reached) return "no";
+  if (series.refused == 0) return "reached";
+  return fmt::format("refused {}", series.refused);
+}
+
+void PrintSeries(const std::vector<RecompileSeries>& all, const RunFilter& runs) {
+  Table table = runs.MakeTableOfLaunches({{"ranks"},
+                                          {"function"},
+                                          {"compiles", Table::Align::kLeft, 1},
+                                          {"guard"},
+                                          {"values"},
+                                          {"where", Table::Align::kLeft, 0, true},
+                                          {"times", Table::Align::kRight},
+                                          {"lost", Table::Align::kRight},
+                                          {"limit"}});
+  for (const RecompileSeries& one : all) {
+    std::string guard = Shorten(one.guard, 60);
+    if (!one.at.empty()) guard += " at: " + Shorten(one.at, 50);
+    const std::string& file = one.user_file.empty() ? one.file : one.user_file;
+    const std::int64_t line = one.user_file.empty() ? one.line : one.user_line;
+    std::string where = file.size() <= 40 ? file : "…" + file.substr(file.rfind('/'));
+    if (line > 0) where += fmt::format(":{}", line);
+    runs.AddOfLaunch(table, one.run, one.launch ? std::to_string(*one.launch) : "",
+                     {Who(one), one.function, CompilesText(one.compiles), std::move(guard),
+                      ValuesText(one.values), std::move(where), TimesText(one),
+                      one.seconds_lost ? HumanDuration(*one.seconds_lost) : "", LimitText(one)});
+  }
+  table.Print();
+  const bool has_several = std::any_of(all.begin(), all.end(), [](const RecompileSeries& one) {
+    return one.ranks.size() + one.pids.size() > 1;
+  });
+  if (has_several) std::puts("lost: by the rank that lost most; every pair of compiles: --all");
+}
+
+void WriteSeries(JsonWriter& json, const RecompileSeries& one) {
+  const auto number = [](std::int64_t line) {
+    return line > 0 ? std::optional(line) : std::nullopt;
+  };
+  json.BeginObject().Key("run").String(one.run).Key("launch").OptionalInt(one.launch);
+  json.Key("function").OptionalString(NonEmpty(one.function));
+  json.Key("file").OptionalString(NonEmpty(one.file)).Key("line").OptionalInt(number(one.line));
+  json.Key("guard").String(one.guard).Key("at").OptionalString(NonEmpty(one.at)).Key("values");
+  WriteStrings(json, one.values);
+  json.Key("user_file").OptionalString(NonEmpty(one.user_file));
+  json.Key("user_line").OptionalInt(number(one.user_line));
+  json.Key("recompiles").Int(one.recompiles).Key("least_recompiles").Int(one.least_recompiles);
+  json.Key("refused").Int(one.refused).Key("is_limit_reached").Bool(one.is_limit_reached);
+  json.Key("seconds_lost").OptionalReal(one.seconds_lost).Key("compiles");
+  WriteStrings(json, one.compiles);
+  json.Key("ranks").BeginArray();
+  for (const std::int64_t rank : one.ranks) json.Int(rank);
+  json.EndArray().Key("pids").BeginArray();
+  for (const std::int64_t pid : one.pids) json.Int(pid);
+  json.EndArray().Key("source");
+  json.String(one.is_of_torch_logs ? "torch_logs" : "structured_trace").EndObject();
+}
+
+struct RecompileOptions {
+  RecompileFilter filter;
+  RunFilter runs;
+  bool json = false, all = false;
+};
+
+Result<Statement> PreparePairs(Database& database, const RecompileFilter& filter) {
+  ASSIGN_OR_RETURN(Statement rows, database.Prepare(kRecompilesQuery));
+  rows.Bind(1, filter.rank);
+  rows.Bind(2, filter.run_id);
+  rows.Bind(3, filter.launch);
+  rows.Bind(4, filter.pid);
+  return rows;
+}
+
+// The run and launch that were named.
+Result<void> ReadFilter(Database& database, RecompileOptions& options) {
+  ASSIGN_OR_RETURN(Statement named, database.Prepare("SELECT ?1, ?2"));
+  RETURN_IF_ERROR(options.runs.Bind(database, 1, named));
+  RETURN_IF_ERROR(named.Step());
+  options.filter.run_id = named.OptionalInt(0);
+  options.filter.launch = named.OptionalInt(1);
+  return {};
+}
+
+Result<void> AnswerRecompiles(Database& database, RecompileOptions& options) {
+  RETURN_IF_ERROR(ReadFilter(database, options));
+  ASSIGN_OR_RETURN(Statement rows, PreparePairs(database, options.filter));
+  ASSIGN_OR_RETURN(const std::string why_none, options.runs.WhyNone(database, kOfTorchLogs));
+  if (!options.json && options.all) {
+    bool is_empty = false;
+    RETURN_IF_ERROR(PrintPairs(rows, options.runs, is_empty));
+    if (is_empty) std::puts(why_none.empty() ? "no recompiles" : why_none.c_str());
+    return {};
+  }
+  ASSIGN_OR_RETURN(const std::vector<RecompileSeries> series,
+                   FindRecompileSeries(database, options.filter));
+  if (options.json) {
+    JsonWriter json;
+    json.BeginObject().Key("series").BeginArray();
+    for (const RecompileSeries& one : series) WriteSeries(json, one);
+    json.EndArray().Key("recompiles");
+    RETURN_IF_ERROR(RowsToJson(rows, json, [&](const Statement& row, JsonWriter& out) {
+      return AddGuardInWords(database, row, out);
+    }));
+    if (!why_none.empty()) json.Key("not_looked_for").String(why_none);
+    json.EndObject();
+    PrintJson(json);
+  } else if (series.empty()) {
     std::puts(why_none.empty() ? "no recompiles" : why_none.c_str());
   } else {
-    table.Print();
+    PrintBounded(false, "--json", [&] { PrintSeries(series, options.runs); });
   }
   return {};
 }
@@ -79,12 +222,24 @@ Result<void> PrintRecompiles(Database& database, Statement& row, const RunFilter
 }  // namespace
 
 int RunRecompiles(std::span<const std::string> arguments) {
-  return RunRowsAnswer(
-      {"recompiles",
-       "Why frames were compiled again: each earlier compile that was tried and "
-       "the guard that failed.",
-       kRecompilesQuery, "recompiles", &PrintRecompiles, &AddGuardInWords, kOfTorchLogs},
-      arguments);
+  Arguments app(
+      "Why functions were compiled again: a line for each guard that failed, with the values in "
+      "order, how often, the time that it cost, and whether the recompile limit was reached.",
+      "recompiles");
+  AnswerArguments common;
+  RecompileOptions options;
+  AddAnswerArguments(app, common);
+  app.Add("--rank", options.filter.rank, "only this rank");
+  app.Add("--process", options.filter.pid, "only the process of this pid");
+  app.Flag("--all", options.all, "every earlier compile that was tried, and the guard that failed");
+  options.runs.AddTo(app);
+  if (const std::optional<int> code = app.Parse(arguments)) return *code;
+  options.json = common.json;
+  Result<Database> database = OpenAnswerDatabase(common.database);
+  if (!database) return ReportError(database.error());
+  if (const Result<void> answered = AnswerRecompiles(*database, options); !answered)
+    return ReportError(answered.error());
+  return kExitDone;
 }
 
 }  // namespace tlparse

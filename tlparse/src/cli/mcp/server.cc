@@ -70,6 +70,7 @@ std::vector<std::string> ArgumentsOf(const McpTool& tool, const McpCall& call,
     if (!call.Text("kind").empty()) names.emplace_back(call.Text("kind"));
   } else {
     arguments.insert(arguments.end(), call.options.begin(), call.options.end());
+    names.insert(names.end(), call.names.begin(), call.names.end());
     if (tool.name == "evidence") arguments.emplace_back("--evidence");
   }
   // What follows is no option, whatever it begins with.

@@ -39,6 +39,11 @@ constexpr std::array kEvidence = {McpArgument{"id", Type::kText, "id of a findin
 constexpr std::array kExplain = {McpArgument{"kind", Type::kText, "a kind of finding"}};
 constexpr std::array kOfJob = {kRunArgument, kLaunchArgument};
 constexpr std::array kOfRank = {kRunArgument, kLaunchArgument, kRankArgument};
+constexpr McpArgument kProcessArgument = {"process", Type::kNumber, "only the process of this pid"};
+constexpr std::array kOfProcess = {kRunArgument, kLaunchArgument, kRankArgument, kProcessArgument};
+constexpr std::array kCompile = {
+    McpArgument{"compile", Type::kText, "its label: 1/0", "", true, true}, kRunArgument,
+    kLaunchArgument, kRankArgument, kProcessArgument};
 constexpr std::array kCost = {
     kRunArgument, kRankArgument,
     McpArgument{"by", Type::kText, "what to add up", "line|kernel|node|graph|op|module"},
@@ -59,12 +64,18 @@ constexpr std::array kDiff = {
 constexpr std::array kProblems = {
     kRunArgument, kLaunchArgument,
     McpArgument{"severity", Type::kText, "only these", "error|warning|info"}};
+constexpr std::array kSearch = {
+    McpArgument{"text", Type::kText, "what to look for, at least 2 bytes", "", true, true},
+    McpArgument{"kind", Type::kText, "only in these", "graph|code|guard|log"}, kRunArgument};
 constexpr std::array kSql = {
     McpArgument{"query", Type::kText, "one SELECT of SQLite; resource tlparse://schema", "", true}};
 
 // What another tool answers, or a client does not need.
 constexpr std::array<std::string_view, 2> kOfFindings = {"query", "launch_count"};
 constexpr std::array<std::string_view, 2> kFindingsAgain = {"findings", "engine_findings"};
+constexpr std::array<std::string_view, 1> kPairs = {"recompiles"};
+constexpr std::array<std::string_view, 1> kAllOptions = {"options"};
+constexpr std::array<std::string_view, 1> kSearched = {"read_bytes"};
 constexpr std::array<std::string_view, 1> kElapsed = {"elapsed_ms"};
 
 constexpr std::array kTools = {
@@ -100,16 +111,19 @@ constexpr std::array kTools = {
             "answers/status"},
     McpTool{"history",
             "The compiles in order of time: duration by phase, status, graph breaks, caches.",
-            kOfRank,
+            kOfProcess,
             "compiles",
             {},
-            ""},
-    McpTool{"recompiles",
-            "Which guard failed, why functions were compiled again.",
-            kOfRank,
-            "recompiles",
-            {},
-            ""},
+            "answers/history"},
+    McpTool{"compile",
+            "One compile on one rank: caller, traced lines and which only other ranks traced, "
+            "inputs, guards, phases, caches and why, the whole exception, what came next.",
+            kCompile, "", kAllOptions, "answers/compile"},
+    McpTool{
+        "recompiles",
+        "Which guards failed, why functions were compiled again: a row a guard, with its values "
+        "in order, seconds lost, whether the limit was reached.",
+        kOfProcess, "series", kPairs, "answers/recompiles"},
     McpTool{"ranks", "Classes of equal ranks, what sets the others apart, the slowest, missing.",
             kOfJob, "classes", kFindingsAgain, "answers/ranks"},
     McpTool{"cache", "Hits and misses of compile caches, where keys of ranks differ and why.",
@@ -129,7 +143,7 @@ constexpr std::array kTools = {
             kProvenance,
             "kernels",
             {},
-            ""},
+            "answers/provenance"},
     McpTool{"diff",
             "What changed between two runs, two launches or two ranks.",
             kDiff,
@@ -141,8 +155,10 @@ constexpr std::array kTools = {
             kProblems,
             "rows",
             {},
-            "",
+            "answers/import_log",
             "import-log"},
+    McpTool{"search", "Where a text occurs in graphs, generated code, guards and other payloads.",
+            kSearch, "texts", kSearched, "viewer/search_answer"},
     McpTool{"sql", "One read-only query, with limits of time and rows.", kSql, "rows", kElapsed,
             "viewer/sql_answer"},
 };
@@ -211,7 +227,9 @@ Result<void> Take(const McpArgument& argument, std::string value, McpCall& call)
   } else if (argument.name == "budget") {
     ASSIGN_OR_RETURN(call.budget, ReadCount("budget", value, 500, 50000));
   } else {
-    if (argument.type == Type::kFlag) {
+    if (argument.is_positional) {
+      call.names.push_back(value);
+    } else if (argument.type == Type::kFlag) {
       if (!value.empty()) call.options.push_back(fmt::format("--{}", argument.name));
     } else {
       call.options.push_back(fmt::format("--{}={}", argument.name, value));

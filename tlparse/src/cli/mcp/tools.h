@@ -21,6 +21,7 @@ struct McpArgument {
   std::string_view description;
   std::string_view choices = {};  // separated by '|'; empty: any
   bool is_required = false;
+  bool is_positional = false;  // of the command: behind the database
 };
 
 struct McpTool {
@@ -40,6 +41,7 @@ const McpTool* FindMcpTool(std::string_view name);
 struct McpCall {
   std::string database;              // as the agent named it; empty: the first
   std::vector<std::string> options;  // of the command
+  std::vector<std::string> names;    // its positional arguments behind the database
   std::vector<std::pair<std::string, std::string>> texts;  // arguments by name
   std::size_t cursor = 0, limit = 0, budget = 2000;
   std::string_view Text(std::string_view name) const;

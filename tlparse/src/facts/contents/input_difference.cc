@@ -8,6 +8,7 @@
 #include <set>
 #include <utility>
 
+#include "facts/contents/compile_inputs.h"
 #include "facts/text/guard_text.h"
 #include "queries/facts/contents/input_difference.h"
 
@@ -69,6 +70,16 @@ Result<std::vector<InputDifference>> CompareInputs(Database& database, std::int6
     }
   }
   return differences;
+}
+
+Result<std::vector<InputTensor>> LoadInputs(Database& database, std::int64_t compile_id) {
+  ASSIGN_OR_RETURN(const Tensors tensors, LoadTensors(database, compile_id));
+  std::vector<InputTensor> inputs;
+  for (const std::string& source : tensors.sources) {
+    const Values& values = tensors.of_source.at(source);
+    inputs.push_back({ReadableSource(source), values[0], values[1], values[4] == "True"});
+  }
+  return inputs;
 }
 
 std::string InputChanges(const std::vector<InputDifference>& differences) {

@@ -194,7 +194,7 @@ Result<std::vector<RankAspect>> RankFacts::Compare(Database& database, RankIndex
     if (is_state && old_one.status != new_one.status) {
       aspects.push_back(
           {"failures",
-           fmt::format("{}: {} → {}", title, InWords(old_one.status), InWords(new_one.status)),
+           fmt::format("{}: {} → {}", title, Name(old_one.status), Name(new_one.status)),
            {slot},
            std::nullopt,
            false,

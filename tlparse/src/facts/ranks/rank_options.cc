@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "facts/cache/component_index.h"
+#include "facts/ranks/compile_options.h"
 #include "queries/facts/ranks/rank_options.h"
 
 namespace tlparse {
@@ -207,6 +208,17 @@ std::vector<RankOptions::Change> RankOptions::Compare(RankIndex reference, RankI
     }
   }
   return changes;
+}
+
+Result<std::map<std::string, std::string>> OptionsOfCompile(Database& database,
+                                                            std::int64_t compile_id) {
+  ASSIGN_OR_RETURN(PreparedQuery<MetricsOfCompile> metrics,
+                   PreparedQuery<MetricsOfCompile>::Make(database));
+  ASSIGN_OR_RETURN(const std::optional<RankOptions::Texts> texts, ReadTexts(metrics, compile_id));
+  if (!texts) return std::map<std::string, std::string>();
+  ASSIGN_OR_RETURN(auto options, ReadOptions(database, *texts));
+  for (auto& [name, value] : options) value = ValueText(value);
+  return options;
 }
 
 }  // namespace tlparse

@@ -1,0 +1,184 @@
+#include "answers/recompiles/series.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "artifacts/common/text/recompile_limit.h"
+#include "facts/compiles/advice.h"
+#include "queries/answers/recompiles/series.h"
+
+namespace tlparse {
+namespace {
+
+// Of one process.
+struct Extent {
+  std::int64_t recompiles = 0, refused = 0, lost_us = 0;
+  bool has_time = false;
+};
+
+struct Growing {
+  RecompileSeries series;
+  std::map<std::int64_t, Extent> of_process;
+  std::set<std::int64_t> ranks, pids;
+  std::int64_t first_process = 0;
+};
+
+using FunctionName = std::tuple<std::int64_t, std::int64_t, std::string, std::string, std::int64_t>;
+using SeriesKey = std::tuple<FunctionName, std::string, std::string, bool>;
+
+struct Reason {
+  FunctionName function;  // run, launch, name, file, line
+  std::string_view run, label, guard, reason, user_file;
+  std::int64_t user_line = 0;
+  std::optional<std::int64_t> rank;
+  std::int64_t pid = 0, process = 0;
+  std::optional<std::int64_t> lost_us = {};
+  bool is_refused = false, is_of_torch_logs = false;
+};
+
+class SeriesCollector {
+ public:
+  void Add(const Reason& reason);
+  void SetLimit(const FunctionName& function) { limited_.insert(function); }
+  std::vector<RecompileSeries> Take();
+
+ private:
+  std::map<SeriesKey, Growing> all_;
+  std::set<FunctionName> limited_;
+};
+
+void AddValue(const std::string& value, std::vector<std::string>& values) {
+  if (!value.empty() && std::find(values.begin(), values.end(), value) == values.end())
+    values.push_back(value);
+}
+
+void SeriesCollector::Add(const Reason& reason) {
+  const RecompileReason parsed =
+      ParseRecompileReason(reason.guard, reason.reason, reason.user_file, reason.user_line);
+  std::string guard = parsed.subject.empty() ? parsed.text : parsed.subject;
+  if (guard.empty()) guard = reason.reason;
+  const auto [found, is_new] =
+      all_.try_emplace(SeriesKey{reason.function, guard, parsed.at, reason.is_of_torch_logs});
+  Growing& one = found->second;
+  RecompileSeries& series = one.series;
+  if (is_new) {
+    series.run = reason.run;
+    const std::int64_t launch = std::get<1>(reason.function);
+    if (launch > 0) series.launch = launch;
+    series.function = std::get<2>(reason.function);
+    series.file = std::get<3>(reason.function);
+    series.line = std::get<4>(reason.function);
+    series.guard = std::move(guard);
+    series.at = parsed.at;
+    if (!reason.user_file.empty()) series.user_file = WholePath(reason.user_file, series.file);
+    series.user_line = reason.user_line;
+    series.is_of_torch_logs = reason.is_of_torch_logs;
+    one.first_process = reason.process;
+  }
+  if (reason.process == one.first_process) series.compiles.emplace_back(reason.label);
+  AddValue(parsed.value, series.values);
+  AddValue(parsed.actual, series.values);
+  Extent& extent = one.of_process[reason.process];
+  ++(reason.is_refused ? extent.refused : extent.recompiles);
+  extent.lost_us += reason.lost_us.value_or(0);
+  extent.has_time |= reason.lost_us.has_value();
+  if (reason.rank) {
+    one.ranks.insert(*reason.rank);
+  } else if (!reason.is_of_torch_logs) {
+    one.pids.insert(reason.pid);
+  }
+  if (reason.is_refused) SetLimit(reason.function);
+}
+
+std::vector<RecompileSeries> SeriesCollector::Take() {
+  std::vector<RecompileSeries> result;
+  for (auto& [key, one] : all_) {
+    RecompileSeries& series = one.series;
+    series.least_recompiles = INT64_MAX;
+    for (const auto& [process, extent] : one.of_process) {
+      series.recompiles = std::max(series.recompiles, extent.recompiles);
+      series.least_recompiles = std::min(series.least_recompiles, extent.recompiles);
+      series.refused = std::max(series.refused, extent.refused);
+      if (extent.has_time)
+        series.seconds_lost =
+            std::max(series.seconds_lost.value_or(0), static_cast<double>(extent.lost_us) / 1e6);
+    }
+    series.is_limit_reached = limited_.contains(std::get<0>(key));
+    series.ranks.assign(one.ranks.begin(), one.ranks.end());
+    series.pids.assign(one.pids.begin(), one.pids.end());
+    result.push_back(std::move(series));
+  }
+  std::stable_sort(
+      result.begin(), result.end(), [](const RecompileSeries& a, const RecompileSeries& b) {
+        return std::make_tuple(a.is_limit_reached, a.seconds_lost.value_or(0), a.recompiles) >
+               std::make_tuple(b.is_limit_reached, b.seconds_lost.value_or(0), b.recompiles);
+      });
+  return result;
+}
+
+// The compiles that the limit refused.
+Result<std::set<std::int64_t>> LoadRefused(Database& database, const RecompileFilter& filter,
+                                           SeriesCollector& collector) {
+  std::set<std::int64_t> refused;
+  FOR_EACH_ROW(const ExceptionOfCompile& row,
+               Query<ExceptionOfCompile>(database, {.rank = filter.rank,
+                                                    .run_id = filter.run_id,
+                                                    .launch = filter.launch,
+                                                    .pid = filter.pid})) {
+    if (!IsRecompileLimit(row.type, row.reason)) continue;
+    refused.insert(row.compile_id);
+    collector.SetLimit({row.run_id, row.launch.value_or(0), std::string(row.function),
+                        std::string(row.file), row.line});
+  }
+  return refused;
+}
+
+}  // namespace
+
+Result<std::vector<RecompileSeries>> FindRecompileSeries(Database& database,
+                                                         const RecompileFilter& filter) {
+  SeriesCollector collector;
+  ASSIGN_OR_RETURN(const std::set<std::int64_t> refused, LoadRefused(database, filter, collector));
+  FOR_EACH_ROW(const NewestReason& row, Query<NewestReason>(database, {.rank = filter.rank,
+                                                                       .run_id = filter.run_id,
+                                                                       .launch = filter.launch,
+                                                                       .pid = filter.pid})) {
+    Reason reason{{row.run_id, row.launch.value_or(0), std::string(row.function),
+                   std::string(row.file), row.line},
+                  row.run,
+                  row.label,
+                  row.guard,
+                  row.reason,
+                  row.user_file,
+                  row.user_line,
+                  row.rank,
+                  row.pid,
+                  row.process_id,
+                  row.lost_us};
+    reason.is_refused = refused.contains(row.compile_id);
+    collector.Add(reason);
+  }
+  if (filter.launch || filter.pid) return collector.Take();
+  FOR_EACH_ROW(const ReasonInText& row,
+               Query<ReasonInText>(database, {.rank = filter.rank, .run_id = filter.run_id})) {
+    Reason reason{
+        {row.run_id, 0, std::string(row.function), std::string(row.file), row.function_line},
+        row.run,
+        row.label,
+        row.guard,
+        row.reason,
+        {},
+        0,
+        row.rank};
+    reason.process = -row.profile_id;
+    reason.is_refused = row.is_refused;
+    reason.is_of_torch_logs = true;
+    collector.Add(reason);
+  }
+  return collector.Take();
+}
+
+}  // namespace tlparse

@@ -1,0 +1,46 @@
+// Recompiles as series: what one guard of one function failed on, in order, over all ranks.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "store/database.h"
+
+namespace tlparse {
+
+struct RecompileSeries {
+  std::string run;
+  std::optional<std::int64_t> launch;  // ordinal
+  std::string function, file;
+  std::int64_t line = 0;            // of the function; 0: unknown
+  std::string guard;                // what was compared, "size 0 of x"; else the guard
+  std::string at;                   // its line, where the guard names only generated code
+  std::vector<std::string> values;  // in order: what compiles were made for, and what came
+  std::string user_file;            // where the guard comes from; empty: unknown
+  std::int64_t user_line = 0;
+  // Recompiles and attempts that the recompile limit refused, of the rank that has most of both.
+  std::int64_t recompiles = 0, refused = 0;
+  std::int64_t least_recompiles = 0;  // of the rank that has fewest
+  // Of this function, whatever the guard.
+  bool is_limit_reached = false;
+  std::optional<double> seconds_lost;  // by its recompiles, of the rank that lost most
+  std::vector<std::string> compiles;   // labels, of the first rank
+  std::vector<std::int64_t> ranks;     // ascending
+  std::vector<std::int64_t> pids;      // of processes without a rank
+  bool is_of_torch_logs = false;       // from text, not from a structured trace
+};
+
+// Nothing: all.
+struct RecompileFilter {
+  std::optional<std::int64_t> rank, run_id, launch, pid;
+};
+
+// Of the newest earlier compile that was tried each time: older ones fail again and again. Those of
+// functions that reached the limit first, then by seconds lost.
+Result<std::vector<RecompileSeries>> FindRecompileSeries(Database& database,
+                                                         const RecompileFilter& filter);
+
+}  // namespace tlparse

@@ -1,0 +1,35 @@
+-- Why compiles were made again: of each the newest earlier compile that was tried.
+-- query NewestReason(rank INTEGER?, run_id INTEGER?, launch INTEGER?, pid INTEGER?)
+SELECT r.id AS run_id /*INTEGER*/, r.name AS run, n.ordinal AS launch /*INTEGER?*/, c.rank /*INTEGER?*/,
+  p.pid, c.process_id, c.label, c.function, c.file, c.line AS line /*INTEGER*/,
+  coalesce(g.text, t.text) AS guard /*TEXT*/, t.text AS reason, u.text AS user_file /*TEXT*/,
+  m.user_line /*INTEGER*/, c.duration_us + coalesce(c.backward_duration_us, 0) AS lost_us /*INTEGER?*/,
+  c.id AS compile_id
+FROM recompile_row m JOIN compile c ON c.id = m.compile_id JOIN process p ON p.id = c.process_id
+  JOIN log_file o ON o.id = p.log_file_id JOIN run r ON r.id = o.run_id
+  LEFT JOIN launch n ON n.id = p.launch_id JOIN text_row t ON t.id = m.reason_id
+  LEFT JOIN text_row g ON g.id = m.guard_id LEFT JOIN text_row u ON u.id = m.user_file_id
+WHERE m.ordinal = 0 AND (:rank IS NULL OR c.rank = :rank) AND (:run_id IS NULL OR r.id = :run_id)
+  AND (:launch IS NULL OR n.ordinal = :launch) AND (:pid IS NULL OR p.pid = :pid)
+ORDER BY r.id, c.rank IS NULL, c.rank, c.process_id, m.record_id;
+
+-- The exceptions of compiles, of which one may be that of the limit.
+-- query ExceptionOfCompile(rank INTEGER?, run_id INTEGER?, launch INTEGER?, pid INTEGER?)
+SELECT DISTINCT f.compile_id /*INTEGER*/, t.text AS type, e.text AS reason /*TEXT*/, r.id AS run_id /*INTEGER*/,
+  n.ordinal AS launch /*INTEGER?*/, c.function, c.file, c.line AS line /*INTEGER*/, c.process_id
+FROM failure_row f JOIN text_row t ON t.id = f.type_id LEFT JOIN text_row e ON e.id = f.reason_id
+  JOIN compile c ON c.id = f.compile_id JOIN process p ON p.id = c.process_id
+  JOIN log_file o ON o.id = p.log_file_id JOIN run r ON r.id = o.run_id
+  LEFT JOIN launch n ON n.id = p.launch_id
+WHERE (:rank IS NULL OR c.rank = :rank) AND (:run_id IS NULL OR r.id = :run_id)
+  AND (:launch IS NULL OR n.ordinal = :launch) AND (:pid IS NULL OR p.pid = :pid);
+
+-- Those of text of TORCH_LOGS whose process has no structured trace.
+-- query ReasonInText(rank INTEGER?, run_id INTEGER?)
+SELECT r.id AS run_id /*INTEGER*/, r.name AS run, t.rank /*INTEGER?*/, t.profile_id /*INTEGER*/, t.label /*TEXT*/,
+  t.function /*TEXT*/, t.file /*TEXT*/, t.function_line /*INTEGER*/, t.guard /*TEXT*/, t.reason /*TEXT*/,
+  t.is_refused /*BOOLEAN*/
+FROM torch_log_recompile t JOIN profile p ON p.id = t.profile_id JOIN run r ON r.id = p.run_id
+WHERE t.process_id IS NULL AND (:rank IS NULL OR t.rank = :rank)
+  AND (:run_id IS NULL OR r.id = :run_id)
+ORDER BY r.id, t.rank, t.profile_id, t.line;

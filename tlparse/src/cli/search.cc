@@ -1,0 +1,97 @@
+// tlparse search <db> TEXT: where a text occurs in what the run logged.
+#include "report/viewer/search.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+
+#include "answers/search/text_search.h"
+#include "cli/answer.h"
+#include "cli/bounded_output.h"
+#include "cli/command.h"
+#include "cli/rank_output.h"
+#include "cli/search.h"
+#include "facts/job/participants.h"
+
+namespace tlparse {
+namespace {
+
+Result<std::string> LabelOf(Database& database, const FoundText& found) {
+  if (!found.compile_id) return std::string();
+  return database.QueryText("SELECT label FROM compile WHERE id = ?", *found.compile_id);
+}
+
+// "0/0 dynamo_output_graph, ranks 0-3, 2 lines (record 17)", and the lines.
+Result<void> PrintFound(Database& database, const FoundText& found) {
+  ASSIGN_OR_RETURN(const std::string label, LabelOf(database, found));
+  std::string heading = label.empty() ? found.title : fmt::format("{} {}", label, found.title);
+  if (!found.direction.empty()) heading += " " + found.direction;
+  if (!found.ranks.empty())
+    heading += fmt::format(", rank{} {}", found.ranks.size() == 1 ? "" : "s",
+                           FormatRankRanges(found.ranks));
+  PrintWrapped(
+      fmt::format("{}, {} (record {})", heading,
+                  Count(static_cast<std::size_t>(found.line_count), "line"), found.record_id),
+      0, 2);
+  for (const TextLine& line : found.lines)
+    PrintWrapped(fmt::format("{}: {}", line.line, line.text), 4, 6);
+  return {};
+}
+
+Result<void> PrintTexts(Database& database, const TextSearch& search) {
+  PrintHeading(fmt::format("{}{}", Count(search.texts.size(), "text"),
+                           search.is_complete ? "" : ", and there may be more: ask for less"));
+  for (const FoundText& found : search.texts) RETURN_IF_ERROR(PrintFound(database, found));
+  return {};
+}
+
+struct SearchArguments {
+  AnswerArguments common;
+  std::string text, run, kind;
+  bool all = false;
+};
+
+Result<void> Search(Database& database, const SearchArguments& asked) {
+  ASSIGN_OR_RETURN(const std::int64_t run_id, FindRun(database, asked.run));
+  if (asked.common.json) {
+    ASSIGN_OR_RETURN(const std::string answer,
+                     SearchAnswer(database.path(), run_id, asked.text, asked.kind));
+    std::puts(answer.c_str());
+    return {};
+  }
+  TextSearchOptions options;
+  options.text = asked.text;
+  const auto kind = std::find(std::begin(kTextKindNames), std::end(kTextKindNames), asked.kind);
+  if (kind != std::end(kTextKindNames))
+    options.only = static_cast<TextKind>(kind - std::begin(kTextKindNames));
+  ASSIGN_OR_RETURN(const TextSearch search, SearchTexts(database, run_id, options));
+  Result<void> printed;
+  PrintBounded(asked.all, "--all, --kind", [&] { printed = PrintTexts(database, search); });
+  return printed;
+}
+
+}  // namespace
+
+int RunSearch(std::span<const std::string> arguments) {
+  Arguments app(
+      "Where a text occurs in what a run logged: graphs, generated code, guards, other payloads. "
+      "Each distinct payload is read once; the search ends after 200 of them or two seconds. "
+      "Without an upper-case letter both cases match.",
+      "search");
+  SearchArguments asked;
+  AddAnswerArguments(app, asked.common);
+  app.Add("text", asked.text, "what to look for, at least 2 bytes").Required();
+  app.Add("--kind", asked.kind, "only in these: graph, code, guard or log")
+      .OneOf({"graph", "code", "guard", "log"});
+  app.Add("--run", asked.run, "the run of this name (default: the latest)");
+  app.Flag("--all", asked.all, "every text that was found");
+  if (const std::optional<int> code = app.Parse(arguments)) return *code;
+  Result<Database> database = OpenAnswerDatabase(asked.common.database);
+  if (!database) return ReportError(database.error());
+  if (const Result<void> searched = Search(*database, asked); !searched)
+    return ReportError(searched.error());
+  return kExitDone;
+}
+
+}  // namespace tlparse
