@@ -124,6 +124,12 @@ class Unity(unittest.TestCase):
                 types.setdefault((stage, alias), {}).setdefault(" ".join(type_of.split()), set()).add(name)
         self.assertGreater(len(types), 10)
         self.assertEqual({}, {"%s: %s" % key: sorted(map(sorted, of_alias.values())) for key, of_alias in types.items() if len(of_alias) > 1})
+        of_headers = {}
+        for path in below(SOURCES, ".h"):
+            for name in self.names_of_header(read(path)):
+                of_headers.setdefault(name, set()).add(os.path.relpath(path, SOURCES))
+        self.assertEqual({}, {"%s: %s" % (stage, alias): sorted(of_headers[alias]) for stage, alias in types
+                              if any(self.precedes(header, stage) for header in of_headers.get(alias, ()))})
 
     def test_sources_of_a_stage_define_each_name_once(self):
         places, found = {}, 0

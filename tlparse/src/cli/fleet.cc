@@ -16,7 +16,7 @@
 namespace tlparse {
 namespace {
 
-using Given = std::span<const std::string>;
+using GivenArguments = std::span<const std::string>;
 
 // 400d or 400; 0: anything else. A number of weeks or months must not be read as days.
 int ParseDays(std::string_view text) {
@@ -26,7 +26,7 @@ int ParseDays(std::string_view text) {
   return error == std::errc() && end == text.data() + text.size() ? days : 0;
 }
 
-int RunInit(Given given) {
+int RunInit(GivenArguments given) {
   Arguments app(
       "Create the fleet's database and tables on every --url, and add what is missing. To be run "
       "once by an administrator; may be repeated.",
@@ -74,7 +74,7 @@ int RunInit(Given given) {
   return kExitDone;
 }
 
-int RunDelete(Given given) {
+int RunDelete(GivenArguments given) {
   Arguments app("Remove a run: hidden at once, deleted by the server in the background.",
                 "fleet delete");
   FleetArguments fleet;
@@ -102,7 +102,7 @@ int RunDelete(Given given) {
   return was_there ? kExitDone : ReportFleetError(*not_found);
 }
 
-int RunGc(Given given) {
+int RunGc(GivenArguments given) {
   Arguments app("Remove the rows of killed and of replaced pushes, and of days that are too old.",
                 "fleet gc");
   FleetArguments fleet;
