@@ -8,6 +8,7 @@
 #include <map>
 #include <set>
 
+#include "facts/ranks/ends.h"
 #include "findings/context.h"
 #include "findings/early_dumps.h"
 
@@ -78,6 +79,26 @@ std::string WhatToLookAt(std::size_t missing) {
       is_one ? "that process" : "those processes", is_one ? "it" : "them");
 }
 
+// Where logs end together and none shows that it was first, the rank without a log may have been: their
+// ends become evidence.
+Result<void> TakeEndsTogether(FindingContext& context, Finding& finding) {
+  ASSIGN_OR_RETURN(const EndChain chain, FindEndChain({.database = context.database,
+                                                       .job = context.job,
+                                                       .damage = context.ranks.damage,
+                                                       .status = context.status,
+                                                       .has_ranks = context.HasRanks()}));
+  const auto ends =
+      std::find_if(context.findings.begin(), context.findings.end(), [](const Finding& one) {
+        return one.kind == FindingKind::kStoppedFirst && one.severity == FindingSeverity::kError;
+      });
+  if (chain.is_first_known || !chain.outside.empty() || ends == context.findings.end()) return {};
+  finding.severity = FindingSeverity::kError;
+  finding.detail += " Which of the others' logs ends first is not known: they end together.";
+  finding.evidence.push_back(std::move(*ends));
+  context.findings.erase(ends);
+  return {};
+}
+
 Result<void> AddMissing(FindingContext& context) {
   if (!context.HasRanks()) return {};
   AddEmptyLogs(context);
@@ -92,9 +113,10 @@ Result<void> AddMissing(FindingContext& context) {
       const FirstRow<LaunchWithWorldCollectives> world,
       First(Query<LaunchWithWorldCollectives>(
           context.database, {.run_id = context.job.run_id(), .launch = context.job.launch()})));
-  Finding& finding = context.Add(
-      FindingKind::kMissingRank,
-      SeverityOfMissing(context, missing.size(), elsewhere > 0, world->has_collectives));
+  Finding finding;
+  finding.kind = FindingKind::kMissingRank;
+  finding.severity =
+      SeverityOfMissing(context, missing.size(), elsewhere > 0, world->has_collectives);
   finding.ranks = missing;
   finding.rank_count = missing.size();
   const std::string list = FormatRankRanges(missing);
@@ -126,6 +148,9 @@ Result<void> AddMissing(FindingContext& context) {
       "SELECT p.id, p.rank FROM process p JOIN launch n ON n.id = p.launch_id "
       "WHERE n.run_id = {} AND n.ordinal = {} ORDER BY p.rank",
       context.job.run_id(), context.job.launch());
+  if (finding.severity == FindingSeverity::kWarning)
+    RETURN_IF_ERROR(TakeEndsTogether(context, finding));
+  context.findings.push_back(std::move(finding));
   return {};
 }
 

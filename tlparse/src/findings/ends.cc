@@ -51,6 +51,7 @@ class StopFinder {
   void DescribeInside(Finding& finding, const std::vector<Stop>& group, bool is_first);
   void DescribeBehind(Finding& finding, const std::vector<Stop>& group);
   void DescribeAll(Finding& finding);
+  void AddOutside(Finding& finding);
   void SetPlace(Finding& finding, const std::vector<Stop>& group) const;
   void AddPlaces(Finding& finding, const std::vector<Stop>& stops);
   Finding* FailureBefore();
@@ -272,7 +273,33 @@ void StopFinder::DescribeAll(Finding& finding) {
         "The logs do not show whether the processes died there, were ended, or hung. " +
         LastRecords(stops_);
   }
+  if (!chain_.outside.empty()) AddOutside(finding);
   finding.detail += " Which rank was the first to stop is not in the logs.";
+}
+
+// Those that end at the same time outside compiles are of the title as well.
+void StopFinder::AddOutside(Finding& finding) {
+  const std::vector<RankIndex> inside = Ranks(stops_);
+  std::vector<RankIndex> who = inside;
+  who.insert(who.end(), chain_.outside.begin(), chain_.outside.end());
+  std::sort(who.begin(), who.end());
+  std::int64_t first_us = INT64_MAX;
+  for (const RankIndex one : who)
+    first_us = std::min(first_us, context_.StatusOf(one).last_record_us.value_or(INT64_MAX));
+  const Stop& first = stops_.front();
+  const std::string title = context_.Title(*context_.LastCompile(first.rank));
+  const bool is_one_place = std::all_of(stops_.begin(), stops_.end(), [&](const Stop& stop) {
+    return IsSamePlace(states_, stop, first);
+  });
+  finding.title =
+      fmt::format("{} end within {}: {} inside {}, {} outside compiles", Subject(who),
+                  SecondsText(LatestRecord(states_) - first_us), context_.WhoInside(inside),
+                  !is_one_place       ? std::string("compiles")
+                  : first.is_backward ? "the backward of " + title
+                                      : title,
+                  context_.WhoInside(chain_.outside));
+  finding.cause = "the logs end together";
+  context_.SetRanks(finding, who);
 }
 
 // A finding for each place where some of the logs end.

@@ -63,6 +63,34 @@ bool IsSamePlace(const JobStatus& job, const Stop& a, const Stop& b) {
              FunctionOfCompile(job.job, *job.LastCompile(b.rank));
 }
 
+namespace {
+
+// The ranks whose logs end outside compiles, together with those of most ranks that end inside: a
+// launcher ends all within a second of the first. Empty: these ended before, or went on.
+std::vector<RankIndex> EndingWith(const JobStatus& job, const std::vector<Stop>& stops) {
+  constexpr std::int64_t kGraceUs = 1'000'000;
+  std::int64_t first_us = INT64_MAX, last_us = 0;
+  std::vector<RankIndex> who;
+  for (const Stop& stop : stops) {
+    if (!stop.is_inside) return {};
+    first_us = std::min(first_us, stop.last_us);
+    last_us = std::max(last_us, stop.last_us);
+    who.push_back(stop.rank);
+  }
+  std::sort(who.begin(), who.end());
+  std::vector<RankIndex> outside;
+  for (const RankIndex rank : job.All()) {
+    if (std::binary_search(who.begin(), who.end(), rank)) continue;
+    const std::optional<std::int64_t> own_us = job.StatusOf(rank).last_record_us;
+    if (job.ReadableBytes(rank) || !own_us || *own_us < first_us - kGraceUs || *own_us > last_us)
+      return {};
+    outside.push_back(rank);
+  }
+  return who.size() < 2 || who.size() < outside.size() ? std::vector<RankIndex>() : outside;
+}
+
+}  // namespace
+
 Result<EndChain> FindEndChain(const JobStatus& job) {
   EndChain chain;
   ASSIGN_OR_RETURN(chain.failures, FailedEnds(job));
@@ -80,9 +108,11 @@ Result<EndChain> FindEndChain(const JobStatus& job) {
       std::all_of(stops.begin(), stops.end(), [](const Stop& stop) { return stop.is_inside; });
   // Where all end inside a compile, only a silence shows who was first.
   chain.is_first_known = !chain.is_everyone;
-  if (chain.is_everyone) {
+  if (job.HasRanks() && !chain.is_everyone) chain.outside = EndingWith(job, stops);
+  if (chain.is_everyone || !chain.outside.empty()) {
     ASSIGN_OR_RETURN(chain.is_first_known, WasSilentBeforeOthers(job, first));
   }
+  if (chain.is_first_known) chain.outside.clear();
   for (const Stop& stop : stops) {
     const bool is_first =
         !chain.is_first_known ||

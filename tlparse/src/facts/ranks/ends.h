@@ -28,6 +28,8 @@ struct EndChain {
   bool is_everyone = false;  // all logs end inside compiles
   // False: which of them was the first to stop is not in the logs. `first` is then no cause.
   bool is_first_known = false;
+  // Ranks whose logs end at the same time as these, outside compiles: they may have been first.
+  std::vector<RankIndex> outside;
   std::vector<FailedEnd> failures;  // in order of time
   // The failure after which the others stopped: index into `failures`, -1: none. A launcher ends the
   // other ranks after a failure. A log may be silent for long before that, as inside a C++ compiler;
