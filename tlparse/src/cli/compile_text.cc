@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t kMostOfOneKind = 3;
 
 struct Section {
-  std::string name, text;  // without a name it goes on with the one before
+  std::string name, text;  // without a name it continues the one before
   std::size_t weight = 1;  // how much of the room it may take
 };
 

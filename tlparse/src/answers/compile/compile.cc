@@ -127,7 +127,7 @@ Result<void> LoadLookups(Database& database, CompileAnswer& answer) {
   return {};
 }
 
-// The same exception is in a record of its own, which has the place, and in the metrics, which have
+// The same exception is in its own record, which has the place, and in the metrics, which have
 // the whole message.
 void AddException(CompileException one, CompileAnswer& answer) {
   for (CompileException& known : answer.exceptions) {

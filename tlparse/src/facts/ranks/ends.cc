@@ -204,7 +204,7 @@ void EndFinder::AddFailures() {
 
 // What was seen of a process says more than its log.
 void EndFinder::AddExits() {
-  const ProcessExit* first = nullptr;  // that failed of its own
+  const ProcessExit* first = nullptr;  // the earliest that nothing else ended
   for (const ProcessExit& exit : exits_) {
     const auto found = exit.process_id ? at_.find(*exit.process_id) : at_.end();
     if (found == at_.end()) continue;
