@@ -1,5 +1,6 @@
 #include "cuda/activity_store.h"
 
+#include <algorithm>
 #include <iterator>
 #include <type_traits>
 
@@ -22,15 +23,25 @@ uint64_t ActivityStore::LabelOf(std::string_view op, const std::string* node) {
   if (node != nullptr) key.append(1, '\0').append(*node);
   const std::lock_guard lock(mutex_);
   const auto known = label_numbers_.find(key);
-  if (known != label_numbers_.end()) return known->second;
+  if (known != label_numbers_.end()) return tag_ | known->second;
   if (labels_.size() >= kMaxLabels) {
     ++counts_.unlabelled_count;
-    return 0;
+    return tag_;
   }
   labels_.push_back({std::string(op), node == nullptr ? std::nullopt : std::optional(*node)});
   const auto number = static_cast<uint32_t>(labels_.size());
   label_numbers_.emplace(key, number);
-  return number;
+  return tag_ | number;
+}
+
+uint64_t ActivityStore::probe_count() const {
+  const std::lock_guard lock(mutex_);
+  return probe_count_;
+}
+
+uint64_t ActivityStore::last_call_ns() const {
+  const std::lock_guard lock(mutex_);
+  return last_call_ns_;
 }
 
 template <class Record>
@@ -61,8 +72,17 @@ ActivityStore::Activity* ActivityStore::AddActivity(const Record& record, Kind k
 }
 
 void ActivityStore::AddLaunch(const cupti::ExternalCorrelationRecord& launch) {
-  if (launch.external_kind != cupti::kExternalKind || launch.external_id > labels_.size()) return;
+  if (launch.external_kind != cupti::kExternalKind) return;
   const auto label = static_cast<uint32_t>(launch.external_id);
+  const bool is_ours = launch.external_id - label == tag_;
+  if (is_ours && label == kProbeLabel) {
+    ++probe_count_;
+    return;
+  }
+  if (!is_ours || label > labels_.size()) {
+    ++counts_.foreign_id_count;
+    return;
+  }
   const auto [first, last] = waiting_.equal_range(launch.correlation_id);
   for (auto waiting = first; waiting != last; ++waiting) activities_[waiting->second].label = label;
   waiting_.erase(first, last);
@@ -117,7 +137,12 @@ void ActivityStore::Add(const cupti::Record& record) {
       if (activity != nullptr) activity->size_bytes = set.size_bytes;
       break;
     }
-    default:  // the API records, which CUPTI needs to make the external-correlation records
+    case cupti::kDriver:  // which CUPTI needs to make the external-correlation records
+    case cupti::kRuntime:
+      last_call_ns_ =
+          std::max(last_call_ns_, reinterpret_cast<const cupti::CallRecord&>(record).end);
+      break;
+    default:  // of another client's kinds
       break;
   }
 }

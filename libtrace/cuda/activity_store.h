@@ -2,9 +2,10 @@
 //
 // CUPTI ties an activity to an op in two steps: the activity has a correlation id, as every call of
 // CUDA's interface; an external-correlation record says which external id was pushed during that
-// call. An external id here is the number of a label, a distinct pair of op and graph node, so that
-// an op that runs a million times is kept once. Both kinds of records come in any order, and all
-// kernels of one graph launch have the correlation id of that launch.
+// call. An external id here is a tag and the number of a label, a distinct pair of op and graph node,
+// so that an op that runs a million times is kept once. The tag tells the ids of this store from
+// those that anyone else pushed, an earlier store included. Both kinds of records come in any order,
+// and all kernels of one graph launch have the correlation id of that launch.
 #pragma once
 
 #include <cstdint>
@@ -24,11 +25,17 @@ namespace libtrace {
 // Thread-safe. Functions may throw std::bad_alloc.
 class ActivityStore {
  public:
-  ActivityStore(const CudaActivityOptions& options, bool has_graph_ids)
-      : options_(options), has_graph_ids_(has_graph_ids) {}
+  // `number`: of this store among those of the process, from 1 on.
+  ActivityStore(const CudaActivityOptions& options, bool has_graph_ids, uint16_t number)
+      : options_(options), has_graph_ids_(has_graph_ids), tag_(kTag | uint64_t{number} << 32) {}
 
-  // The external id of a label; 0 (no op) when there are too many.
+  // The external id of a label; one without an op when there are too many.
   uint64_t LabelOf(std::string_view op, const std::string* node);
+  // The external id of a call that is made only to see whether its record arrives.
+  uint64_t ProbeId() const { return tag_ | kProbeLabel; }
+  uint64_t probe_count() const;
+  // When the last call of CUDA's interfaces ended of which a record came, on CUPTI's clock; 0: none.
+  uint64_t last_call_ns() const;
   void Add(const cupti::Record& record);
   void AddLost(uint64_t count);
 
@@ -36,6 +43,8 @@ class ActivityStore {
   CudaActivityCounts counts() const;
 
  private:
+  static constexpr uint64_t kTag = uint64_t{0x4c54} << 48;
+  static constexpr uint32_t kProbeLabel = UINT32_MAX;
   enum class Kind : uint8_t { kKernel, kMemcpy, kPeerMemcpy, kMemset };
   struct Activity {
     Kind kind = Kind::kKernel;
@@ -61,6 +70,7 @@ class ActivityStore {
 
   const CudaActivityOptions options_;
   const bool has_graph_ids_;
+  const uint64_t tag_;
   mutable std::mutex mutex_;
   std::unordered_map<std::string, uint32_t> label_numbers_;
   std::vector<Label> labels_;  // number - 1
@@ -69,7 +79,9 @@ class ActivityStore {
   std::vector<Activity> activities_;
   std::unordered_map<uint32_t, uint32_t> launches_;  // label by correlation id
   std::deque<uint32_t> launch_order_;                // the oldest first
-  uint32_t newest_forgotten_ = 0;                    // correlation id; ids grow
+  uint64_t probe_count_ = 0;
+  uint64_t last_call_ns_ = 0;
+  uint32_t newest_forgotten_ = 0;  // correlation id; ids grow
   // Activities that came before their launch, by correlation id.
   std::unordered_multimap<uint32_t, uint32_t> waiting_;
   CudaActivityCounts counts_;

@@ -20,10 +20,13 @@ enum Kind : int32_t {
   kPeerMemcpy = 22,  // CUPTI_ACTIVITY_KIND_MEMCPY2
   kExternalCorrelation = 39
 };
-constexpr int kExternalKind = 3;      // CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM0
-constexpr uint32_t kFlushForced = 1;  // also buffers with records that are not complete
-constexpr uint64_t kUnknownTime = 0;  // CUPTI_TIMESTAMP_UNKNOWN
-constexpr int kMaxLimitReached = 12;  // no further record in the buffer
+// CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM2: Kineto pushes its ids as CUSTOM0 and CUSTOM1
+// (libkineto/src/CuptiActivityApi.cpp).
+constexpr int kExternalKind = 5;
+constexpr uint32_t kFlushForced = 1;      // also buffers with records that are not complete
+constexpr uint64_t kUnknownTime = 0;      // CUPTI_TIMESTAMP_UNKNOWN
+constexpr int kMaxLimitReached = 12;      // no further record in the buffer
+constexpr int kMultipleSubscribers = 39;  // CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED
 // CUDA 11.6: the first version whose records all have the graph ids.
 constexpr uint32_t kFirstVersionWithGraphIds = 17;
 // CUDA 13.5: the newest version whose headers these declarations were compared with
@@ -33,6 +36,12 @@ constexpr uint32_t kNewestComparedVersion = 130500;
 
 struct Record {
   int32_t kind;
+};
+struct CallRecord {  // of the runtime or the driver
+  int32_t kind;
+  uint32_t call;
+  uint64_t start, end;
+  uint32_t process, thread, correlation_id, result;
 };
 struct KernelRecord {  // the members that Kernel5 … Kernel13 have at the same place
   int32_t kind;
@@ -86,6 +95,7 @@ struct ExternalCorrelationRecord {
   uint32_t correlation_id;
   uint32_t unused;
 };
+static_assert(offsetof(CallRecord, end) == 16 && sizeof(CallRecord) == 40);
 static_assert(offsetof(KernelRecord, start) == 16 && offsetof(KernelRecord, device) == 40);
 static_assert(offsetof(KernelRecord, correlation_id) == 92 && offsetof(KernelRecord, name) == 104);
 static_assert(offsetof(MemcpyRecord, start) == 16 && offsetof(MemcpyRecord, correlation_id) == 44);
@@ -105,6 +115,7 @@ static_assert(sizeof(ExternalCorrelationRecord) == 24);
 using BufferRequested = void (*)(uint8_t** buffer, size_t* size_bytes, size_t* max_records);
 using BufferCompleted = void (*)(void* context, uint32_t stream, uint8_t* buffer, size_t size_bytes,
                                  size_t valid_bytes);
+using CallbackFunction = void (*)(void* user_data, int domain, uint32_t call, const void* data);
 
 // Functions return 0 for success.
 struct Library {
@@ -120,16 +131,25 @@ struct Library {
   int (*push_id)(int kind, uint64_t id) = nullptr;
   int (*pop_id)(int kind, uint64_t* id) = nullptr;
   int (*get_result_string)(int result, const char** text) = nullptr;
-  // The clock of the records' times; null in a library that does not have it.
-  int (*get_timestamp)(uint64_t* timestamp_ns) = nullptr;
+  // Null in a library that does not have it:
+  int (*get_timestamp)(uint64_t* timestamp_ns) = nullptr;  // the clock of the records' times
+  int (*subscribe)(void** subscriber, CallbackFunction callback, void* user_data) = nullptr;
+  int (*unsubscribe)(void* subscriber) = nullptr;
+  // From CUDA 13.5 on. With nulls but for the last: the number of kinds that anyone has enabled.
+  int (*get_enabled_kinds)(void* subscriber, int32_t* kinds, uint32_t* size,
+                           uint32_t* count) = nullptr;
+  // A call of the driver that does nothing on a device: cuDriverGetVersion.
+  int (*call_driver)(int* version) = nullptr;
 
   bool has_graph_ids() const { return version >= kFirstVersionWithGraphIds; }
   std::string Text(int result) const;
 };
 
-// Opened once per process and kept: the file that LIBTRACE_CUPTI names, else the CUPTI that the
-// process has loaded already, else one of the usual names. Not ok: there is none, there is no
-// driver, or it lacks a function.
+// Opened once per process and kept: the CUPTI that the process has loaded already, under whatever
+// name and also as a part of another library or of the program, if its functions are exported there;
+// if there is none, the file that LIBTRACE_CUPTI names, else one of the usual names. Not ok: there
+// is none, the process has several and LIBTRACE_CUPTI names none of them, LIBTRACE_CUPTI names
+// another than the loaded one, there is no driver, or it lacks a function.
 Status Open(const Library*& library);
 
 }  // namespace libtrace::cupti

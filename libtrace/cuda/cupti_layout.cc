@@ -43,6 +43,10 @@ constexpr bool IsSameCopy() {
   return true;
 }
 
+LIBTRACE_SAME(CallRecord, kind, CUpti_ActivityAPI, kind);
+LIBTRACE_SAME(CallRecord, end, CUpti_ActivityAPI, end);
+LIBTRACE_SAME(CallRecord, correlation_id, CUpti_ActivityAPI, correlationId);
+
 // Headers keep the records of earlier versions; which one is current depends on the version.
 static_assert(IsSameKernel<CUpti_ActivityKernel4>() && IsSameKernel<CUpti_ActivityKernel5>());
 static_assert(IsSameCopy<CUpti_ActivityMemcpy, MemcpyRecord>());
@@ -110,10 +114,11 @@ static_assert(IsSameKind(kRuntime, CUPTI_ACTIVITY_KIND_RUNTIME));
 static_assert(IsSameKind(kConcurrentKernel, CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL));
 static_assert(IsSameKind(kPeerMemcpy, CUPTI_ACTIVITY_KIND_MEMCPY2));
 static_assert(IsSameKind(kExternalCorrelation, CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION));
-static_assert(kExternalKind == CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM0 &&
+static_assert(kExternalKind == CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM2 &&
               kFlushForced == CUPTI_ACTIVITY_FLAG_FLUSH_FORCED &&
               kUnknownTime == CUPTI_TIMESTAMP_UNKNOWN &&
-              kMaxLimitReached == CUPTI_ERROR_MAX_LIMIT_REACHED);
+              kMaxLimitReached == CUPTI_ERROR_MAX_LIMIT_REACHED &&
+              kMultipleSubscribers == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED);
 static_assert(CUPTI_ACTIVITY_MEMCPY_KIND_HTOD == 1 && CUPTI_ACTIVITY_MEMCPY_KIND_DTOD == 8 &&
               CUPTI_ACTIVITY_MEMCPY_KIND_PTOP == 10);
 static_assert(sizeof(CUptiResult) == sizeof(int) && sizeof(CUpti_ActivityKind) == sizeof(int32_t) &&

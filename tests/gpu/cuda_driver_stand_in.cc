@@ -13,12 +13,14 @@ void standin_copy_kind(uint8_t kind, uint64_t size_bytes, uint64_t duration_ns, 
 void standin_copy_peer(uint64_t size_bytes, uint32_t source_device, uint32_t target_device);
 void standin_set(uint64_t size_bytes, uint32_t stream);
 void standin_wait();
+void standin_driver_call();
 
 using Function = void*;  // here the name of the kernel
 static thread_local bool is_capturing = false;
 
 int cuInit(unsigned) { return std::getenv("LIBTRACE_STAND_IN_NO_GPU") == nullptr ? 0 : 100; }
 int cuDriverGetVersion(int* version) {
+  standin_driver_call();
   *version = 12000;
   return 0;
 }

@@ -1,13 +1,18 @@
 // A stand-in for NVIDIA's libcupti, so that libtrace::cuda can be tried without a GPU: the activity
-// functions that it uses, and "launches" that leave the records a GPU would. As CUPTI's header says,
-// external-correlation records are made only beside the record of an API call. It proves the
-// client's logic, not that real CUPTI behaves so. cuda_driver_stand_in.cc adds a driver.
+// functions that it uses, and "launches" that leave the records a GPU would. It proves the client's
+// logic, not that real CUPTI behaves so. cuda_driver_stand_in.cc adds a driver.
+//
+// As CUPTI's headers say (cupti_activity.h, cupti_callbacks.h): external-correlation records are made
+// only beside the record of an API call, one for each kind of external id; the callbacks are those
+// that were registered last, whoever gave the buffer; kinds are enabled and disabled for the whole
+// process; there is one subscriber. CUPTI_STAND_IN_13_5 adds what CUDA 13.5 has to ask for kinds.
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <map>
 #include <mutex>
-#include <string>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -22,12 +27,16 @@ std::mutex mutex;
 BufferRequested request = nullptr;
 BufferCompleted complete = nullptr;
 bool is_enabled[64] = {};
-std::vector<std::string> pending;  // bytes of records
-thread_local std::vector<uint64_t> external_ids;
+thread_local std::map<int, std::vector<uint64_t>> external_ids;  // by kind
+int subscriber_count = 0;
+std::map<int32_t, int> enable_errors;  // by kind
+// The buffer that is being filled; whose it is, CUPTI does not know.
+uint8_t* buffer = nullptr;
+size_t buffer_size = 0, used_size = 0;
 uint32_t correlation_id = 0;
-uint64_t clock_ns = 0;        // the device is busy until then
-bool is_launch_late = false;  // the launch's record comes after the activity's
-size_t no_buffer_count = 0;   // records dropped because there was no buffer
+uint64_t clock_ns = 0;                   // the device is busy until then
+bool is_launch_late = false;             // the launch's record comes after the activity's
+std::atomic<size_t> no_buffer_count{0};  // records dropped because there was no buffer
 
 uint64_t NowNs() {
   return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
@@ -35,27 +44,46 @@ uint64_t NowNs() {
                                    .count());
 }
 
+constexpr size_t kLengthSize = 8;  // each record lies behind its length, at a multiple of 8
+
+void HandOver() {
+  uint8_t* const full = std::exchange(buffer, nullptr);
+  if (full != nullptr && complete != nullptr) complete(nullptr, 0, full, buffer_size, used_size);
+}
+
 template <class T>
 void Put(const T& record) {
   if (!is_enabled[record.kind]) return;
-  pending.emplace_back(reinterpret_cast<const char*>(&record), sizeof(record));
+  constexpr size_t kNeeded = kLengthSize + (sizeof(T) + 7) / 8 * 8;
+  if (buffer != nullptr && used_size + kNeeded > buffer_size) HandOver();
+  if (buffer == nullptr && request != nullptr) {
+    size_t max_records = 0;
+    used_size = 0;
+    request(&buffer, &buffer_size, &max_records);
+  }
+  if (buffer == nullptr) {
+    ++no_buffer_count;
+    return;
+  }
+  const uint64_t length = sizeof(T);
+  std::memcpy(buffer + used_size, &length, kLengthSize);
+  std::memcpy(buffer + used_size + kLengthSize, &record, sizeof(T));
+  used_size += kNeeded;
 }
 
-struct ApiRecord {
-  int32_t kind;
-  uint32_t call;
-  uint64_t start, end;
-  uint32_t process, thread, correlation_id, result;
-};
+void PutCall(int32_t kind, uint32_t correlation) {
+  if (!is_enabled[kind]) return;
+  const uint64_t now_ns = NowNs();
+  for (const auto& [external_kind, ids] : external_ids) {
+    if (!ids.empty())
+      Put(ExternalCorrelationRecord{kExternalCorrelation, external_kind, ids.back(), correlation,
+                                    0});
+  }
+  Put(CallRecord{kind, 1, now_ns, now_ns, 1, 1, correlation, 0});
+}
 
 void PutLaunch(uint32_t correlation) {
-  if (!is_enabled[kRuntime] && !is_enabled[kDriver]) return;
-  const uint64_t now_ns = NowNs();
-  Put(ApiRecord{is_enabled[kRuntime] ? kRuntime : kDriver, 1, now_ns, now_ns, 1, 1, correlation,
-                0});
-  if (external_ids.empty()) return;
-  Put(ExternalCorrelationRecord{kExternalCorrelation, kExternalKind, external_ids.back(),
-                                correlation, 0});
+  PutCall(is_enabled[kRuntime] ? kRuntime : kDriver, correlation);
 }
 
 template <class T>
@@ -75,27 +103,54 @@ void Launch(T&... records) {
   if (is_launch_late) PutLaunch(correlation_id);
 }
 
-constexpr size_t kLengthSize = 8;  // each record lies behind its length, at a multiple of 8
-
 }  // namespace
 
 extern "C" {
 
 // As if the driver were there; cuda_driver_stand_in.cc has one of its own.
 [[gnu::weak]] int cuInit(unsigned) { return 0; }
+void standin_driver_call();
+[[gnu::weak]] int cuDriverGetVersion(int* version) {
+  standin_driver_call();
+  *version = 13000;
+  return 0;
+}
 
 int cuptiGetVersion(uint32_t* version) {
   const char* const chosen = std::getenv("CUPTI_STAND_IN_VERSION");
   *version = chosen == nullptr ? 999 : static_cast<uint32_t>(std::atoi(chosen));
   return 0;
 }
+int cuptiSubscribe(void** subscriber, CallbackFunction, void*) {
+  const std::lock_guard lock(mutex);
+  if (subscriber_count != 0) return kMultipleSubscribers;
+  *subscriber = &subscriber_count;
+  ++subscriber_count;
+  return 0;
+}
+int cuptiUnsubscribe(void* subscriber) {
+  const std::lock_guard lock(mutex);
+  if (subscriber != &subscriber_count || subscriber_count == 0) return 1;
+  --subscriber_count;
+  return 0;
+}
+#ifdef CUPTI_STAND_IN_13_5
+int cuptiActivityGetEnabledKinds(void*, int32_t*, uint32_t*, uint32_t* count) {
+  const std::lock_guard lock(mutex);
+  *count = static_cast<uint32_t>(std::count(std::begin(is_enabled), std::end(is_enabled), true));
+  return 0;
+}
+#endif
 int cuptiActivityRegisterCallbacks(BufferRequested requested, BufferCompleted completed) {
+  const std::lock_guard lock(mutex);
   request = requested;
   complete = completed;
   return 0;
 }
 int cuptiActivityEnable(int32_t kind) {
   const std::lock_guard lock(mutex);
+  if (const auto error = enable_errors.find(kind); error != enable_errors.end())
+    return error->second;
   is_enabled[kind] = true;
   return 0;
 }
@@ -104,26 +159,29 @@ int cuptiActivityDisable(int32_t kind) {
   is_enabled[kind] = false;
   return 0;
 }
-int cuptiGetResultString(int, const char** text) {
-  *text = "STAND_IN";
+int cuptiGetResultString(int result, const char** text) {
+  *text = result == 9    ? "CUPTI_ERROR_NOT_COMPATIBLE"
+          : result == 39 ? "CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED"
+                         : "STAND_IN";
   return 0;
 }
-int cuptiActivityGetNumDroppedRecords(void*, uint32_t, size_t* count) {
-  *count = std::exchange(no_buffer_count, 0);
+int cuptiActivityGetNumDroppedRecords(void*, uint32_t, size_t* count) {  // also of a callback
+  *count = no_buffer_count.exchange(0);
   return 0;
 }
 int cuptiGetTimestamp(uint64_t* timestamp_ns) {
   *timestamp_ns = NowNs();
   return 0;
 }
-int cuptiActivityPushExternalCorrelationId(int, uint64_t id) {
-  external_ids.push_back(id);
+int cuptiActivityPushExternalCorrelationId(int kind, uint64_t id) {
+  external_ids[kind].push_back(id);
   return 0;
 }
-int cuptiActivityPopExternalCorrelationId(int, uint64_t* id) {
-  if (external_ids.empty()) return 1;
-  *id = external_ids.back();
-  external_ids.pop_back();
+int cuptiActivityPopExternalCorrelationId(int kind, uint64_t* id) {
+  std::vector<uint64_t>& ids = external_ids[kind];
+  if (ids.empty()) return 18;  // CUPTI_ERROR_QUEUE_EMPTY
+  if (id != nullptr) *id = ids.back();
+  ids.pop_back();
   return 0;
 }
 int cuptiActivityGetNextRecord(uint8_t* buffer, size_t valid_bytes, Record** record) {
@@ -139,34 +197,9 @@ int cuptiActivityGetNextRecord(uint8_t* buffer, size_t valid_bytes, Record** rec
   return 0;
 }
 int cuptiActivityFlushAll(uint32_t) {
-  std::vector<std::string> records;
-  {
-    const std::lock_guard lock(mutex);
-    records.swap(pending);
-  }
-  uint8_t* buffer = nullptr;
-  size_t size_bytes = 0, max_records = 0, used = 0;
-  const auto hand_over = [&] {
-    if (buffer != nullptr) complete(nullptr, 0, buffer, size_bytes, used);
-    buffer = nullptr;
-  };
-  for (const std::string& record : records) {
-    const size_t needed = kLengthSize + (record.size() + 7) / 8 * 8;
-    if (buffer != nullptr && used + needed > size_bytes) hand_over();
-    if (buffer == nullptr) {
-      request(&buffer, &size_bytes, &max_records);
-      used = 0;
-    }
-    if (buffer == nullptr) {
-      ++no_buffer_count;
-      continue;
-    }
-    const uint64_t length = record.size();
-    std::memcpy(buffer + used, &length, kLengthSize);
-    std::memcpy(buffer + used + kLengthSize, record.data(), record.size());
-    used += needed;
-  }
-  hand_over();
+  const std::lock_guard lock(mutex);
+  if (complete == nullptr) return 1;
+  HandOver();
   return 0;
 }
 
@@ -228,6 +261,23 @@ void standin_set(uint64_t size_bytes, uint32_t stream) {
 void standin_call() {
   const std::lock_guard lock(mutex);
   Launch();
+}
+void standin_driver_call() {
+  const std::lock_guard lock(mutex);
+  PutCall(kDriver, ++correlation_id);
+}
+// From now on enabling this kind fails; 0: no more.
+void standin_fail_enable(int32_t kind, int result) {
+  const std::lock_guard lock(mutex);
+  if (result == 0) {
+    enable_errors.erase(kind);
+  } else {
+    enable_errors[kind] = result;
+  }
+}
+int standin_is_enabled(int32_t kind) {
+  const std::lock_guard lock(mutex);
+  return is_enabled[kind] ? 1 : 0;
 }
 // Until the device is idle.
 void standin_wait() {

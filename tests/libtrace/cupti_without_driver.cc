@@ -17,6 +17,9 @@ CRASHES(cuptiActivityPushExternalCorrelationId)
 CRASHES(cuptiActivityPopExternalCorrelationId)
 CRASHES(cuptiGetResultString)
 CRASHES(cuptiGetTimestamp)
+CRASHES(cuptiSubscribe)
+CRASHES(cuptiUnsubscribe)
+CRASHES(cuptiActivityGetEnabledKinds)
 #undef CRASHES
 
 }  // extern "C"

@@ -192,6 +192,10 @@ void EmitCuda() {
   const auto launch =
       reinterpret_cast<void (*)(const char*, uint64_t, uint32_t)>(dlsym(library, "standin_launch"));
   if (launch != nullptr) launch("sgemm", 1200, 7);
+  activity.Emit();
+  CudaActivity ended_early;  // another client of CUPTI disables the kinds
+  const auto disable = reinterpret_cast<int (*)(int32_t)>(dlsym(library, "cuptiActivityDisable"));
+  for (int32_t kind = 1; disable != nullptr && kind < 64; ++kind) disable(kind);
 }
 
 }  // namespace

@@ -51,7 +51,7 @@ MEMBERS = {
     "Memset": ["bytes", "start", "end", "deviceId", "contextId", "streamId", "correlationId", "graphNodeId", "graphId"],
     "ExternalCorrelation": ["externalKind", "externalId", "correlationId"],
 }
-FUNCTIONS = re.compile(r'Find\(handle, "(cupti\w+)"|dlsym\(handle, "(cupti\w+)"\)')
+FUNCTIONS = re.compile(r'Find(?:Optional)?\(handle, "(cupti\w+)"')
 CONCURRENT_KERNEL = 10
 
 
@@ -133,7 +133,7 @@ def check_declarations(includes):
 
 def functions():
     with open(os.path.join(ROOT, "libtrace", "cuda", "cupti.cc")) as file:
-        return [a or b for a, b in FUNCTIONS.findall(file.read())]
+        return FUNCTIONS.findall(file.read())
 
 
 def open_library(path):

@@ -10,10 +10,21 @@
 //   cudaDeviceSynchronize();              // what still runs at Emit has no times
 //   activity.Emit();                      // libtrace_cuda_activity
 //
-// NVIDIA's CUPTI is opened with dlopen when the first object is made: the file that LIBTRACE_CUPTI
-// names, else the CUPTI that the process has loaded already, else one of the usual names; neither
-// building nor running needs it. CUPTI serves one client per process: a profiler that uses it at the
-// same time (Kineto with CUDA) gets nothing, or this object says so in status().
+// NVIDIA's CUPTI is opened with dlopen when the first object is made; neither building nor running
+// needs it. It is the CUPTI that the process has loaded already, or if it has none, the file that
+// LIBTRACE_CUPTI names, else one of the usual names. A process with two CUPTIs is refused, unless
+// LIBTRACE_CUPTI names one of them.
+//
+// CUPTI's activities have one client per process at a time. Beside torch.profiler (Kineto), Nsight
+// or another client:
+//   * If the other one came first, as far as CUPTI tells (cuptiSubscribe), status() says so and
+//     nothing of it is changed. Kineto counts as a client from its first profile of CUDA on, unless
+//     TEARDOWN_CUPTI=1.
+//   * If the other one comes later, it gets the records from then on. Emit notices by a call whose
+//     record must arrive, says so in clients().end, and leaves enabled what is enabled.
+//   * Ids are pushed as CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM2 and have a tag; other ids, and
+//     buffers of other clients, are counted and not touched.
+// These rules were tried against a stand-in for CUPTI, not against two clients on a GPU.
 //
 // A kernel of a CUDA graph belongs to the op that launched the graph. While something is watched,
 // CUPTI also makes a record of each call of CUDA's runtime and driver interfaces, because it ties
@@ -65,6 +76,26 @@ struct CudaActivityCounts {
   // Activities and ops whose relation may have been lost: beyond max_pending_launches, or more
   // than 65,536 different ops and nodes.
   uint64_t unlabelled_count = 0;
+  // External ids of libtrace's kind that were not pushed by this object.
+  uint64_t foreign_id_count = 0;
+};
+
+// No record came any more before Emit: a loss of what was launched after last_call_ns.
+struct CudaActivityEnd {
+  // buffers_taken: another client has registered its buffer callbacks, and got ours.
+  // not_recorded: the kinds of activities were disabled, or the callbacks taken while CUPTI had no
+  // buffer of ours.
+  std::string reason{};
+  uint64_t last_call_ns = 0;  // end of the last call of CUDA that was seen, CUPTI's clock; 0: none
+  uint64_t noticed_ns = 0;    // CUPTI's clock; 0: not known
+};
+
+// What other clients of CUPTI did; known after Emit.
+struct CudaActivityClients {
+  std::optional<CudaActivityEnd> end{};
+  uint32_t left_enabled_count =
+      0;  // kinds that Emit did not disable, as another client may use them
+  uint64_t foreign_buffer_count = 0;  // that CUPTI gave us; they were not read
 };
 
 struct CudaActivityOptions {
@@ -92,6 +123,7 @@ class CudaActivity {
   std::vector<CudaActivityRecord> Records() const;
   uint64_t lost_count() const { return counts().lost_count; }
   CudaActivityCounts counts() const;
+  CudaActivityClients clients() const;
   // Of the start and, after Emit, the end; empty if CUPTI does not tell its time.
   std::vector<CudaClock> clocks() const;
 
