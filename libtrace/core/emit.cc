@@ -13,6 +13,7 @@
 #include "core/utf8.h"
 #include "libtrace/scope.h"
 #include "libtrace/trace.h"
+#include "libtrace/traceparent.h"
 
 namespace libtrace {
 namespace detail {
@@ -194,6 +195,8 @@ void AppendContext(const Trace& trace, const EmitOptions& options, const CallSit
       AppendStack(trace, options, location, record);
     }
   }
+  if (const std::string_view request = CurrentTraceparent(); !request.empty())
+    record.header.append(", \"traceparent\": \"").append(request).append("\"");
   if (!context.subgraph_name.empty()) {
     record.header.append(", \"").append(format::kSubgraphName).append("\": ");
     AppendJsonString(context.subgraph_name, record.header);

@@ -230,6 +230,24 @@ TEST_CASE("A damaged entry is a miss and goes away", "[local_store]") {
   CHECK(cache.GetOrCompile(KeyOf("x"), {}, FailToCompile).entry.artifact == "again");
 }
 
+TEST_CASE("A directory in the place of a cache file is replaced", "[local_store]") {
+  for (const char* extension : {".head", ""}) {
+    INFO(extension);
+    const TemporaryDirectory directory;
+    CompileCache cache({.layer = "test", .directory = directory.string()});
+    cache.GetOrCompile(KeyOf("x"), {}, [] { return Output("code"); });
+    fs::path head;
+    for (const auto& file : fs::recursive_directory_iterator(directory.path())) {
+      if (file.path().extension() == ".head") head = file.path();
+    }
+    const fs::path damaged = fs::path(head).replace_extension(extension);
+    REQUIRE(fs::remove(damaged));
+    REQUIRE(fs::create_directories(damaged / "with" / "content"));
+    CHECK(cache.GetOrCompile(KeyOf("x"), {}, [] { return Output("code"); }).is_cached);
+    CHECK(cache.GetOrCompile(KeyOf("x"), {}, FailToCompile).entry.artifact == "code");
+  }
+}
+
 TEST_CASE("The least recently used entries go when the limit is reached", "[local_store]") {
   const TemporaryDirectory directory;
   LocalStore store(directory.string(), 10'000);

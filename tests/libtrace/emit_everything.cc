@@ -102,6 +102,7 @@ void EmitRunTime() {
       {1, "barrier", "default_pg", {}, {}, {}, {}, "", {}, {}, {}, {}, {}, 2, {}}});
   EmitCollectiveState({"default_pg", 1, 17.5, {}});
   EmitCollectiveState({"", 0, {}, 12});
+  EmitCollectiveState({.process_group = "default_pg", .sequence_number = 2, .error = "refused"});
   EmitMeasuredRuntime(std::vector<MeasuredOp>{{"op0", "add", 3, 300.5, 90, 120, 125.5},
                                               {"op1", {}, 0, 0, 0, 0, {}}},
                       "cpu");
@@ -114,6 +115,7 @@ void EmitRunTime() {
   load.state = "loaded";
   load.duration_ns = 1'000'000;
   load.memory_before_bytes = 1000;
+  load.clone_size_bytes = 100;
   load.memory_after_bytes = 2000;
   load.device_peak_before_bytes = 100;
   load.device_peak_after_bytes = 500;
@@ -130,6 +132,7 @@ void EmitRunTime() {
   package.metadata = {{"AOTI_DEVICE_KEY", "cpu"}};
   package.extern_kernels = {{0, "model", "buf3", "torch.ops.acme.twice.default"}};
   package.code = {{"model", "shared", false, "x86_64", {"libtorch.so"}}};
+  package.unread_files.push_back("model/deflated.json");
   EmitPackage(package);
 }
 

@@ -23,6 +23,7 @@ void WriteCollective(JsonWriter& json, const IssuedCollective& collective) {
       .OptionalField("compile_id", collective.compile_id)
       .OptionalField("collective_seq_id", collective.collective_seq_id)
       .OptionalField("p2p_seq_id", collective.p2p_seq_id)
+      .OptionalField("error", collective.error)
       .EndObject();
 }
 
@@ -55,6 +56,7 @@ void EmitCollectiveState(const CollectiveState& state, CallSite location) noexce
           json.Field("process_group", state.process_group);
           json.Field("sequence_number", state.sequence_number);
           json.OptionalField("duration_ns", state.duration_ns);
+          json.OptionalField("error", state.error);
         }
         json.EndObject();
       },

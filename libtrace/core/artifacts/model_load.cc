@@ -50,6 +50,25 @@ uint64_t SizeOfWeights(const std::vector<ModelWeight>& weights) {
   return size_bytes;
 }
 
+ExcessMemory ExcessMemoryOf(const ModelLoad& load) {
+  std::vector<ModelWeight> on_host, on_devices;
+  for (const ModelWeight& weight : load.weights) {
+    const bool is_on_host = weight.device.empty() || weight.device.compare(0, 3, "cpu") == 0;
+    (is_on_host ? on_host : on_devices).push_back(weight);
+  }
+  const auto excess = [](std::optional<int64_t> before, std::optional<int64_t> after,
+                         const std::vector<ModelWeight>& weights, uint64_t clone_size_bytes) {
+    if (!before || !after) return std::optional<int64_t>();
+    const uint64_t expected = SizeOfWeights(weights) + clone_size_bytes;
+    return std::optional<int64_t>(*after - *before - static_cast<int64_t>(expected));
+  };
+  const bool is_device_measured = load.device_peak_before_bytes && load.device_peak_after_bytes;
+  const uint64_t clone = load.clone_size_bytes.value_or(0);
+  return {excess(load.memory_before_bytes, load.memory_after_bytes, on_host,
+                 is_device_measured ? 0 : clone),
+          excess(load.device_peak_before_bytes, load.device_peak_after_bytes, on_devices, clone)};
+}
+
 namespace {
 
 void WriteLoad(JsonWriter& json, const ModelLoad& load) {
@@ -62,7 +81,11 @@ void WriteLoad(JsonWriter& json, const ModelLoad& load) {
       .OptionalField("memory_before_bytes", load.memory_before_bytes)
       .OptionalField("memory_after_bytes", load.memory_after_bytes)
       .OptionalField("device_peak_before_bytes", load.device_peak_before_bytes)
-      .OptionalField("device_peak_after_bytes", load.device_peak_after_bytes);
+      .OptionalField("device_peak_after_bytes", load.device_peak_after_bytes)
+      .OptionalField("clone_size_bytes", load.clone_size_bytes);
+  const ExcessMemory excess = ExcessMemoryOf(load);
+  json.OptionalField("excess_bytes", excess.resident_bytes)
+      .OptionalField("device_excess_bytes", excess.device_peak_bytes);
   detail::WriteWeights(json, load.weights);
   json.EndObject();
 }

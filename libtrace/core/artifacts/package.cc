@@ -40,7 +40,9 @@ void WritePackage(JsonWriter& json, const Package& package) {
   for (const PackageExternKernel& kernel : package.extern_kernels) WriteExternKernel(json, kernel);
   json.EndArray().Key("code").BeginArray();
   for (const PackageCode& code : package.code) WriteCode(json, code);
-  json.EndArray().EndObject();
+  json.EndArray();
+  if (!package.unread_files.empty()) json.Field("unread_files", package.unread_files);
+  json.EndObject();
 }
 
 template <class Write>

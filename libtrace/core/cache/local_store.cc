@@ -290,11 +290,15 @@ Status LocalStore::Put(std::string_view key, const StoredEntry& entry, ArtifactS
   for (int attempt = 0; attempt < 3; ++attempt) {
     std::error_code error;
     fs::create_directories(impl_->KeyDirectory(key), error);
-    status = detail::WriteFileAtomically(impl_->ArtifactPath(key, entry.content_hash).native(),
-                                         artifact);
-    if (status.ok())
-      status = detail::WriteFileAtomically(impl_->HeadPath(key, entry.content_hash).native(), head);
+    const fs::path artifact_path = impl_->ArtifactPath(key, entry.content_hash);
+    const fs::path head_path = impl_->HeadPath(key, entry.content_hash);
+    status = detail::WriteFileAtomically(artifact_path.native(), artifact);
+    if (status.ok()) status = detail::WriteFileAtomically(head_path.native(), head);
     if (status.ok()) break;
+    // A file is renamed over everything but a directory.
+    for (const fs::path& path : {artifact_path, head_path}) {
+      if (fs::is_directory(fs::symlink_status(path, error))) fs::remove_all(path, error);
+    }
   }
   if (status.ok()) impl_->Grow(size_bytes);
   return status;

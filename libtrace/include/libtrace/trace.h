@@ -170,6 +170,9 @@ using Builder = std::conditional_t<!std::is_lvalue_reference_v<F> && !std::is_co
 template <class Metadata>
 void Emit(std::string_view key, Metadata&& metadata, const EmitOptions& options = {},
           CallSite location = CallSite::Current()) noexcept {
+  static_assert(std::is_invocable_v<Metadata&, MetadataWriter&>,
+                "libtrace: write the metadata as [&](libtrace::MetadataWriter& json) { "
+                "json.BeginObject().Field(\"size\", n).EndObject(); }");
   if (LIBTRACE_UNLIKELY(IsEnabled())) {
     detail::Builder<Metadata> build = metadata;
     detail::EmitRecord(key, build, {}, EmitOptions(options), CallSite(location));
@@ -179,6 +182,9 @@ template <class Metadata, class Payload,
           class = std::enable_if_t<std::is_invocable_v<Payload&, libtrace::Payload&>>>
 void Emit(std::string_view key, Metadata&& metadata, Payload&& payload,
           const EmitOptions& options = {}, CallSite location = CallSite::Current()) noexcept {
+  static_assert(std::is_invocable_v<Metadata&, MetadataWriter&>,
+                "libtrace: write the metadata as [&](libtrace::MetadataWriter& json) { "
+                "json.BeginObject().Field(\"size\", n).EndObject(); }");
   if (LIBTRACE_UNLIKELY(IsEnabled())) {
     detail::Builder<Metadata> build = metadata;
     detail::Builder<Payload> build_payload = payload;
@@ -194,6 +200,9 @@ template <class Payload>
 void EmitArtifact(std::string_view name, std::string_view encoding, Payload&& payload,
                   const EmitOptions& options = {},
                   CallSite location = CallSite::Current()) noexcept {
+  static_assert(std::is_invocable_v<Payload&, libtrace::Payload&>,
+                "libtrace: write the payload as [&](libtrace::Payload& payload) { "
+                "payload.text() = my_text; }");
   if (LIBTRACE_UNLIKELY(IsEnabled())) {
     detail::Builder<Payload> build = payload;
     detail::EmitArtifact(name, encoding, build, EmitOptions(options), CallSite(location));
@@ -205,6 +214,9 @@ template <class Build>
 void EmitJsonArtifact(std::string_view name, JsonStyle style, Build&& build,
                       const EmitOptions& options = {},
                       CallSite location = CallSite::Current()) noexcept {
+  static_assert(std::is_invocable_v<Build&, JsonWriter&>,
+                "libtrace: write the JSON as [&](libtrace::JsonWriter& json) { "
+                "json.BeginObject().Field(\"size\", n).EndObject(); }");
   if (LIBTRACE_UNLIKELY(IsEnabled())) {
     detail::Builder<Build> builder = build;
     auto payload = [&](Payload& target) {

@@ -144,6 +144,7 @@ bool EnvelopeParser::Read(const element& root) {
       string(field, envelope_.subgraph_name);
     } else if (key == "stack") {
       envelope_.has_stack = field.value.is_array();
+    } else if (key == "traceparent") {  // of libtrace, for other tools
     } else {
       candidates_.push_back({key, field.value});
     }

@@ -63,9 +63,12 @@ void EmitCacheEvent(std::string_view layer, CacheState state, FunctionRef<void(C
 }
 // The same with a function that fills in the CacheInfo; called only when tracing is on. If it
 // throws, the record is lost and counted.
-template <class Fill, class = std::enable_if_t<std::is_invocable_v<Fill&, CacheInfo&>>>
+template <class Fill, class = std::enable_if_t<!std::is_convertible_v<Fill&&, const CacheInfo&>>>
 void EmitCacheEvent(std::string_view layer, CacheState state, Fill&& fill,
                     CallSite location = CallSite::Current()) noexcept {
+  static_assert(
+      std::is_invocable_v<Fill&, CacheInfo&>,
+      "libtrace: write the function as [&](libtrace::CacheInfo& info) { info.key = my_key; }");
   if (LIBTRACE_UNLIKELY(IsEnabled())) detail::EmitCacheEvent(layer, state, fill, location);
 }
 

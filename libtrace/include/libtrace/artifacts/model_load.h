@@ -40,12 +40,23 @@ struct ModelLoad {
   std::optional<int64_t> device_peak_before_bytes{};
   std::optional<int64_t> device_peak_after_bytes{};
   std::vector<ModelWeight> weights{};
+  // Of a copy of the model that the program made for the load, if it did.
+  std::optional<uint64_t> clone_size_bytes{};
 };
+
+// What a load took beyond the weights and the copy: the rise of the memory less the weights that lie
+// there. The copy is taken off the device if that was measured, else off the process. Empty: not
+// measured. May be negative: memory that was free before was used again.
+struct ExcessMemory {
+  std::optional<int64_t> resident_bytes{};     // weights on no GPU
+  std::optional<int64_t> device_peak_bytes{};  // weights on GPUs
+};
+ExcessMemory ExcessMemoryOf(const ModelLoad& load);
 
 // Every storage once: its size, or that of the largest of the weights that share it.
 uint64_t SizeOfWeights(const std::vector<ModelWeight>& weights);
 
-// Also writes weight_size_bytes (SizeOfWeights) and shared_weights (names by storage).
+// Also writes weight_size_bytes (SizeOfWeights), shared_weights (names by storage) and ExcessMemoryOf.
 void EmitModelLoad(const ModelLoad& load, CallSite location = CallSite::Current()) noexcept;
 
 namespace detail {
@@ -53,8 +64,11 @@ void EmitModelLoad(FunctionRef<void(ModelLoad&)> fill, CallSite location) noexce
 }
 // The same with a function that fills in the ModelLoad; called only when tracing is on. If it
 // throws, the record is lost and counted.
-template <class Fill, class = std::enable_if_t<std::is_invocable_v<Fill&, ModelLoad&>>>
+template <class Fill, class = std::enable_if_t<!std::is_convertible_v<Fill&&, const ModelLoad&>>>
 void EmitModelLoad(Fill&& fill, CallSite location = CallSite::Current()) noexcept {
+  static_assert(
+      std::is_invocable_v<Fill&, ModelLoad&>,
+      "libtrace: write the function as [&](libtrace::ModelLoad& load) { load.model = my_name; }");
   if (LIBTRACE_UNLIKELY(IsEnabled())) detail::EmitModelLoad(fill, location);
 }
 

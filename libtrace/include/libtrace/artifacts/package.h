@@ -51,7 +51,7 @@ struct PackageCode {
 
 struct Package {
   std::string path{};
-  std::string kind{};  // aotinductor, torchscript
+  std::string kind{};  // aotinductor, exported_program, torchscript
   uint64_t size_bytes = 0;
   std::vector<PackageFile> files{};
   std::vector<PackageKernel> kernels{};
@@ -59,6 +59,9 @@ struct Package {
   std::vector<std::pair<std::string, std::string>> metadata{};  // of the package itself
   std::vector<PackageExternKernel> extern_kernels{};
   std::vector<PackageCode> code{};
+  // Files that the rest says nothing of: compressed (PyTorch compresses none), too large, damaged,
+  // or of a shape that is not known.
+  std::vector<std::string> unread_files{};
 };
 
 void EmitPackage(const Package& package, CallSite location = CallSite::Current()) noexcept;
@@ -68,8 +71,11 @@ void EmitPackage(FunctionRef<void(Package&)> fill, CallSite location) noexcept;
 }
 // The same with a function that fills in the Package; called only when tracing is on. If it throws,
 // the record is lost and counted.
-template <class Fill, class = std::enable_if_t<std::is_invocable_v<Fill&, Package&>>>
+template <class Fill, class = std::enable_if_t<!std::is_convertible_v<Fill&&, const Package&>>>
 void EmitPackage(Fill&& fill, CallSite location = CallSite::Current()) noexcept {
+  static_assert(std::is_invocable_v<Fill&, Package&>,
+                "libtrace: write the function as [&](libtrace::Package& package) { package.path = "
+                "my_path; }");
   if (LIBTRACE_UNLIKELY(IsEnabled())) detail::EmitPackage(fill, location);
 }
 
