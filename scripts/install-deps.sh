@@ -7,7 +7,7 @@ usage() {
   echo "usage: scripts/install-deps.sh minimal|bench|full [--list]"
   echo "  minimal   what the tlparse program and its report page need"
   echo "  bench     also what the benchmarks need"
-  echo "  full      also libtorch, sanitizers, fuzzer, test servers and browser"
+  echo "  full      also libtorch, sanitizers, fuzzer, test servers and browser, shells and lintian"
   echo "  --list    only print what is missing"
 }
 
@@ -64,6 +64,9 @@ if [ "$set_name" = full ]; then
   need_command clang-format clang-format
   need_command redis-server redis-server
   need_command chromium chromium
+  need_command zsh zsh
+  need_command fish fish
+  need_command lintian lintian
   need_package catch2 libgloo-dev libtorch-dev python3-jsonschema
 fi
 

@@ -3,6 +3,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -111,18 +112,59 @@ class Environment(Running):
 
 
 class Ranks(Running):
+    """The ranks say nothing else than who they are, and end at once: most have ended when the program looks at processes."""
+
     LAUNCHER = """
         import os, subprocess, sys, time
-        ends = ["import time; time.sleep(2)", "import os, time; time.sleep(2); os.kill(os.getpid(), 9)", "import time; time.sleep(2); raise SystemExit(5)"]
-        ranks = [subprocess.Popen([sys.executable, "-c", end], env={**os.environ, "RANK": str(rank)}) for rank, end in enumerate(ends)]
-        time.sleep(3)  # as torchrun, it looks from time to time
+        ends = ["pass", "import os; os.kill(os.getpid(), 9)", "raise SystemExit(5)"]
+        ranks = [subprocess.Popen([sys.executable, "-c", ends[rank % 3]], env={**os.environ, "RANK": str(rank)}) for rank in range(9)]
+        [os.waitid(os.P_PID, rank.pid, os.WEXITED | os.WNOWAIT) for rank in ranks]  # they have ended
+        time.sleep(float(sys.argv[1]))  # as torchrun, it looks from time to time
         [rank.wait() for rank in ranks]
         """
 
     def test_ends_of_ranks_are_known(self):
-        self.run_command("--", PYTHON, self.script("launch.py", self.LAUNCHER))
+        self.run_command("--", PYTHON, self.script("launch.py", self.LAUNCHER), "2")
         ends = {process["rank"]: [process["exit_code"], process["signal"]] for process in self.run_file()["processes"]}
-        self.assertEqual(ends, {None: [0, None], 0: [0, None], 1: [None, 9], 2: [5, None]})
+        self.assertEqual(ends, {None: [0, None], **{rank: [[0, None], [None, 9], [5, None]][rank % 3] for rank in range(9)}})
+
+    def test_ranks_are_known_whose_ends_are_not(self):
+        self.run_command("--", PYTHON, self.script("launch.py", self.LAUNCHER), "0")
+        processes = self.run_file()["processes"]
+        self.assertEqual([process["rank"] for process in processes[1:]], list(range(9)))
+        self.assertTrue(all(process["command"].startswith(PYTHON) and process["ended_us"] for process in processes))
+
+    def test_the_rank_is_that_of_the_process_group(self):
+        """mp.spawn starts ranks in the environment of their parent, and a shell that starts one has its RANK."""
+        self.script("torch/__init__.py", "")
+        self.script("torch/distributed/__init__.py", "")
+        self.script("torch/distributed/distributed_c10d.py", """
+            import os
+            def init_process_group(rank=None):
+                global own
+                own = int(os.environ["RANK"]) if rank is None else rank
+            def get_rank():
+                return own
+            def get_backend():
+                return "nccl"
+            """)
+        program = self.script("spawn.py", """
+            import os, sys
+            import torch.distributed.distributed_c10d as c10d
+            children = []
+            for rank in range(2):
+                children.append(os.fork())
+                if children[-1] == 0:
+                    c10d.init_process_group(rank)
+                    os._exit(rank)
+            [os.waitpid(child, 0) for child in children]
+            """)
+        variables = {"PYTHONPATH": self.folder}
+        self.run_command("-o", "a", "--", PYTHON, program, environment=variables)
+        self.assertEqual([process["rank"] for process in self.run_file("a")["processes"]], [None, 0, 1])
+        one = "import torch.distributed.distributed_c10d as c; c.init_process_group()"
+        self.run_command("-o", "b", "--", "sh", "-c", f"{PYTHON} -c '{one}'; exit 0", environment={**variables, "RANK": "3"})
+        self.assertEqual([process["rank"] for process in self.run_file("b")["processes"]], [None, 3])
 
     def test_children_of_a_rank_are_no_rank(self):
         program = "import subprocess, sys, time; subprocess.run(['sh', '-c', 'sleep 1.2; exit 3']); time.sleep(0.2)"
@@ -154,6 +196,15 @@ class Hang(Running):
     def test_who_cannot_give_stacks_is_left_alone(self):
         _, errors = self.run_command("--hang-after", "2", "--", "sh", "-c", "sleep 7; exit 5", expect=5)
         self.assertIn("not taken: 2 processes without a Python stack", errors)
+
+    @unittest.skipUnless(shutil.which("py-spy"), "py-spy is not installed")
+    def test_py_spy_reads_who_has_no_hook(self):
+        program = self.script("hang.py", self.WAIT)
+        _, errors = self.run_command("--no-hook", "--on-hang", "kill", "--hang-after", "3", "--", PYTHON, program, expect=128 + signal.SIGTERM)
+        self.assertIn(f" is at {program}:3 in wait, which called Event.wait\n", errors)
+        with open(self.path("tl_run", "stacks.txt"), encoding="utf-8") as file:
+            self.assertIn(f"wait ({program}:3)", file.read())
+        self.assertEqual(len(self.run_file()["processes"]), 1)  # py-spy is none of the command's
 
 
 class Hook(Running):
@@ -210,6 +261,77 @@ class Hook(Running):
         self.assertEqual(self.profiled("b"), str([(2, "RECORD")]))
         _, errors = self.run_command("-o", "c", "--profile=9-12", "--", PYTHON, program, environment=variables, expect=6)
         self.assertIn("no profile was written", errors)
+
+    DEMANDED = """
+        import signal, sys, time, torch.profiler
+        print("ready", flush=True)
+        while not (len(torch.profiler.written) == 2):
+            time.sleep(0.01)
+        raise SystemExit(6)
+        """
+
+    def test_profiles_on_demand(self):
+        variables = self.torch()
+        self.script("torch/profiler.py", """
+            import time
+            written = []
+            class profile:
+                def start(self):
+                    self.began = time.monotonic()
+                def stop(self):
+                    self.seconds = time.monotonic() - self.began
+                def export_chrome_trace(self, path):
+                    written.append(open(path, "w").write(repr(self.seconds)))
+            """)
+        # Of a program that does not listen, such a signal would be the end.
+        command = f"{PYTHON} -S -c 'import time; time.sleep(60)' & {PYTHON} {self.script('serve.py', self.DEMANDED)}; code=$?; kill $!; exit $code"
+        process = self.start("--profile=on-demand", "--", "sh", "-c", command, environment=variables)
+        self.assertEqual(process.stdout.readline(), b"ready\n")
+        folder = self.path("tl_run", "recorded")
+        for count in (1, 2):
+            process.send_signal(signal.SIGPROF)
+            while len([name for name in os.listdir(folder) if name.startswith("profile_pid_")]) < count and process.poll() is None:
+                time.sleep(0.1)
+        _, errors = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 6, errors)
+        self.assertIn(f"kill -PROF {process.pid} profiles the next 10 s".encode(), errors)
+        self.assertEqual(errors.count(b"a profile of 10 s was asked for in 1 process\n"), 2)
+        for name in os.listdir(folder):
+            if name.startswith("profile_pid_"):
+                with open(os.path.join(folder, name), encoding="utf-8") as file:
+                    self.assertGreaterEqual(float(file.read()), 10)
+
+    def test_memory_is_recorded_with_cuda(self):
+        """The package stands in for PyTorch with CUDA: of the order of its calls alone can this test tell."""
+        variables = self.torch()
+        self.script("torch/_C.py", "def _cuda_attach_out_of_memory_observer(observer):\n    global out_of_memory\n    out_of_memory = observer\n")
+        self.script("torch/cuda/__init__.py", "import torch._C\nfrom torch.cuda import memory\nqueued = []\n_lazy_call = queued.append\n")
+        self.script("torch/cuda/memory.py", """
+            state = "off"
+            def _record_memory_history(stacks, max_entries):
+                global state
+                state = "on"
+            def _dump_snapshot(path):
+                open(path, "w").write(state)
+            """)
+        program = self.script("cuda.py", """
+            import torch.cuda
+            assert torch.cuda.memory.state == "off"  # CUDA is not initialized
+            [call() for call in torch.cuda.queued]
+            [torch._C.out_of_memory(0, 1, 2, 3) for _ in range(5)]
+            raise SystemExit(6)
+            """)
+        self.run_command("--memory", "--", PYTHON, program, environment=variables, expect=6)
+        names = sorted(name.split("_", 3)[3] for name in os.listdir(self.path("tl_run", "recorded")) if name.startswith("memory_pid_"))
+        self.assertEqual(names, ["end.pickle", "oom_1.pickle", "oom_2.pickle", "oom_3.pickle"])
+
+    def test_without_cuda_no_memory_is_recorded(self):
+        program = self.script("cuda.py", "import torch.cuda\nraise SystemExit(6)\n")
+        self.torch()
+        self.script("torch/cuda/__init__.py", "_lazy_call = None\n")
+        _, errors = self.run_command("--memory", "--", PYTHON, program, environment={"PYTHONPATH": self.folder}, expect=6)
+        self.assertIn("no memory snapshot was written", errors)
+        self.assert_one_line_of_complaint(self.tlparse("run", "--memory", "--no-hook", "--", "true", expect=2))
 
     def test_what_fails_in_the_hook_is_not_noticed(self):
         variables = self.torch("2.8.0", "raise RuntimeError('planted')")

@@ -18,7 +18,8 @@ CREATE TABLE run_process (
   ordinal INTEGER NOT NULL,       -- 0-based, in the order of the file: 0 is the command
   pid INTEGER NOT NULL,
   parent_pid INTEGER,             -- of its parent when it was first seen
-  rank INTEGER,                   -- RANK of its environment; NULL: none, or a child of that rank
+  rank INTEGER,                   -- in its process group, else RANK of its environment; NULL: none, or
+                                  -- the child of a process with that RANK
   command TEXT,
   exit_code INTEGER,              -- NULL: not known, or a signal ended it
   signal INTEGER,                 -- that ended it

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
+#include <string_view>
 
 #include "base/file_descriptor.h"
 #include "cli/command.h"
@@ -23,6 +24,7 @@
 #include "runner/child.h"
 #include "runner/hang_dump.h"
 #include "runner/process_watch.h"
+#include "runner/profile_demand.h"
 #include "runner/recording.h"
 #include "runner/run_file.h"
 
@@ -66,12 +68,13 @@ class RunningCommand : public StartedJob {
 
   Result<void> Start(const JobEnvironment& environment) {
     RETURN_IF_ERROR(child_.Start(options_.command, environment.variables));
-    processes_ = std::make_unique<ProcessWatch>(child_);
+    processes_ = std::make_unique<ProcessWatch>(child_, places_.processes);
     return {};
   }
 
   bool WaitForEnd(std::chrono::microseconds longest) override {
     LookForHang();
+    LookForDemand();
     const std::optional<int> code = processes_->WaitForEnd(longest);
     if (code) facts_.exit_code = *code;
     return code.has_value();
@@ -99,6 +102,7 @@ class RunningCommand : public StartedJob {
 
  private:
   void LookForHang();
+  void LookForDemand();
   void HandleHang(const std::string& why);
 
   const RunOptions& options_;
@@ -128,9 +132,18 @@ void RunningCommand::LookForHang() {
   }
 }
 
+void RunningCommand::LookForDemand() {
+  if (!TakeDemand()) return;
+  const int asked = AskForProfiles(places_, processes_->Processes());
+  if (options_.quiet) return;
+  SayOfRun(asked == 0 ? std::string("no profile: no process with our hook runs")
+                      : fmt::format("a profile of 10 s was asked for in {}",
+                                    Count(static_cast<std::size_t>(asked), "process")));
+}
+
 void RunningCommand::HandleHang(const std::string& why) {
   if (facts_.hangs.size() >= kMostHangs) return;
-  const HangReport report = TakeHangDump(places_, processes_->Processes(), why);
+  const HangReport report = TakeHangDump(places_, *processes_, why);
   if (!options_.quiet) {
     SayOfRun("the command seems to hang: " + why);
     for (const std::string& line : report.taken) SayOfRun(line);
@@ -161,16 +174,29 @@ void SaySettings(const std::string& output, const JobEnvironment& environment,
     SayOfRun("no pipes can be made in the output directory: no dumps of the recorder on a hang");
 }
 
-// Asked for and not there: the program has no optimizer, or too few steps.
-void SayMissingProfile(const RunOptions& options, const RecordPlaces& places) {
+bool HasRecorded(const RecordPlaces& places, std::string_view prefix) {
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator(places.recorded, error)) {
-    if (entry.path().filename().string().starts_with("profile_pid_")) return;
+    if (entry.path().filename().string().starts_with(prefix)) return true;
   }
-  SayOfRun(
-      fmt::format("no profile was written: no process with our hook has counted {} of an "
-                  "optimizer of PyTorch",
-                  options.profile.starts_with("steps") ? "these steps" : "steps"));
+  return false;
+}
+
+// Asked for and not there.
+void SayMissing(const HookRequests& requests, const RecordPlaces& places) {
+  const bool by_steps = requests.profile.starts_with("steps");
+  const bool on_demand = requests.profile.starts_with("demand");
+  if (on_demand && !HasRecorded(places, "profile_pid_"))
+    SayOfRun("no profile was written: none was asked for, or no process has imported torch");
+  if (!requests.profile.empty() && !on_demand && !HasRecorded(places, "profile_pid_"))
+    SayOfRun(
+        fmt::format("no profile was written: no process with our hook has counted {} of an "
+                    "optimizer of PyTorch",
+                    by_steps ? "these steps" : "steps"));
+  if (requests.memory && !HasRecorded(places, "memory_pid_"))
+    SayOfRun(
+        "no memory snapshot was written: no process with our hook has used CUDA through PyTorch "
+        "and then ended by itself or run out of memory");
 }
 
 Result<void> PrintEnd(const std::string& output, const std::optional<std::int64_t>& world_size) {
@@ -189,8 +215,11 @@ Result<void> PrintEnd(const std::string& output, const std::optional<std::int64_
 Result<int> RunAndWatch(const RunOptions& options) {
   RETURN_IF_ERROR(CreateOutputDirectory(options.output, options.overwrite));
   ASSIGN_OR_RETURN(const RecordPlaces places, MakeRecordPlaces(options.output, !options.no_hook));
-  const JobEnvironment environment = MakeJobEnvironment(OwnEnvironment(), places, options.profile);
+  const JobEnvironment environment = MakeJobEnvironment(OwnEnvironment(), places, options.requests);
   if (!options.quiet) SaySettings(options.output, environment, places);
+  if (options.requests.profile.starts_with("demand")) ListenForDemands();
+  if (options.requests.profile.starts_with("demand") && !options.quiet)
+    SayOfRun(fmt::format("kill -PROF {} profiles the next 10 s", getpid()));
   RunningCommand command(options, places, environment);
   if (Result<void> started = command.Start(environment); !started) {
     const bool is_missing = started.error().code == ErrorCode::kNotFound;
@@ -208,7 +237,7 @@ Result<int> RunAndWatch(const RunOptions& options) {
   watch.is_output_made = watch.only_findings = true;
   const Result<int> watched = WatchJob(watch, command);
   command.WaitWithoutWatch();
-  if (!options.profile.empty() && !options.quiet) SayMissingProfile(options, places);
+  if (!options.quiet) SayMissing(options.requests, places);
   Result<void> shown;
   if (watched && !options.quiet) shown = PrintEnd(options.output, options.world_size);
   if (!watched) ReportError(watched.error());

@@ -35,9 +35,10 @@ std::string FreeDirectory() {
   return path;
 }
 
-// "", "3-5", "steps 3-5" or "10s", as the hook reads it.
+// "", "3-5", "steps 3-5", "10s" or "on-demand", as the hook reads it.
 Result<std::string> ProfileOf(std::string text) {
   if (text.empty()) text = "3-5";
+  if (text == "on-demand") return "demand 10";
   if (text.starts_with("steps ")) text.erase(0, 6);
   int first = 0, last = 0, seconds = 0, end = 0;
   const auto is_whole = [&] { return end == static_cast<int>(text.size()) && end > 0; };
@@ -48,9 +49,19 @@ Result<std::string> ProfileOf(std::string text) {
   if (std::sscanf(text.c_str(), "%ds%n", &seconds, &end) == 1 && is_whole() && seconds > 0)
     return fmt::format("seconds {}", seconds);
   return Fail(ErrorCode::kUsage,
-              fmt::format("run: --profile={}: give steps, as in 3-5 (the first can be 2), or "
-                          "seconds, as in 10s",
+              fmt::format("run: --profile={}: give steps, as in 3-5 (the first can be 2), "
+                          "seconds, as in 10s, or on-demand",
                           text));
+}
+
+// `profile`: what --profile gave; nothing: it was not given.
+Result<void> TakeRequests(const std::optional<std::string>& profile, RunOptions& options) {
+  if ((profile || options.requests.memory) && options.no_hook)
+    return Fail(ErrorCode::kUsage, fmt::format("run: {} needs the hook that --no-hook leaves out",
+                                               profile ? "--profile" : "--memory"));
+  if (!profile) return {};
+  ASSIGN_OR_RETURN(options.requests.profile, ProfileOf(*profile));
+  return {};
 }
 
 OnHang OnHangOf(const std::string& word) {
@@ -95,7 +106,10 @@ std::optional<int> ParseRunOptions(std::span<const std::string> arguments, RunOp
   app.FlagWithText("--profile", profile,
                    "also profile each process with torch.profiler: steps 3 to 5 of its first "
                    "optimizer, --profile=A-B other steps, --profile=10s that long from its second "
-                   "step on");
+                   "step on, --profile=on-demand 10 s whenever tlparse run gets SIGPROF");
+  app.Flag("--memory", options.requests.memory,
+           "also record what the allocator of CUDA does in each process: a snapshot is written "
+           "when an allocation fails and when the process ends by itself");
   app.SetFooter(
       "The command follows --, as in: tlparse run -- torchrun --nproc-per-node 8 train.py");
   const auto separator = std::find(arguments.begin(), arguments.end(), "--");
@@ -104,14 +118,8 @@ std::optional<int> ParseRunOptions(std::span<const std::string> arguments, RunOp
   if (separator == arguments.end() || separator + 1 == arguments.end())
     return ReportError({ErrorCode::kUsage,
                         "run: give the command behind --, as in 'tlparse run -- python train.py'"});
-  if (profile && options.no_hook)
-    return ReportError(
-        {ErrorCode::kUsage, "run: --profile needs the hook that --no-hook leaves out"});
-  if (profile) {
-    Result<std::string> parsed = ProfileOf(*profile);
-    if (!parsed) return ReportError(parsed.error());
-    options.profile = std::move(*parsed);
-  }
+  if (Result<void> taken = TakeRequests(profile, options); !taken)
+    return ReportError(taken.error());
   options.command.assign(separator + 1, arguments.end());
   options.output = output ? WithHost(*output) : FreeDirectory();
   options.on_hang = OnHangOf(on_hang);

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "runner/recorded_variables.h"
+
 namespace tlparse {
 
 enum class OnHang { kDump, kKill, kNone };
@@ -15,7 +17,7 @@ struct RunOptions {
   std::vector<std::string> command;
   std::string output;
   std::optional<std::int64_t> world_size;
-  std::string profile;  // for the hook: "steps 3 5", "seconds 10"; empty: none
+  HookRequests requests;
   OnHang on_hang = OnHang::kDump;
   std::int64_t hang_after_s = 0;
   bool overwrite = false;

@@ -1,11 +1,7 @@
 #include "runner/doctor.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <poll.h>
-#include <signal.h>
-#include <spawn.h>
 #include <sys/resource.h>
 #include <sys/statvfs.h>
 #include <sys/syscall.h>
@@ -13,9 +9,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <array>
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -25,10 +20,9 @@
 
 #include "base/file_descriptor.h"
 #include "base/file_system.h"
+#include "runner/program_output.h"
 #include "runner/recorded_variables.h"
 #include "runner/recording.h"
-
-extern char** environ;
 
 namespace tlparse {
 
@@ -55,40 +49,14 @@ struct Python {
   std::string version, torch, cuda, sitecustomize;
 };
 
-// What the program prints; nothing if it cannot be started, fails, or takes more than 20 s.
+// What the program prints; nothing if it cannot be started, fails, or prints nothing for 20 s.
 std::optional<std::string> OutputOf(const std::vector<std::string>& command) {
-  int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) return std::nullopt;
-  const FileDescriptor read_end(ends[0]);
-  FileDescriptor write_end(ends[1]);
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_adddup2(&actions, write_end.get(), STDOUT_FILENO);
-  posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
-  std::vector<char*> arguments;
-  for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
-  arguments.push_back(nullptr);
-  pid_t pid = 0;
-  const int error = posix_spawnp(&pid, arguments[0], &actions, nullptr, arguments.data(), environ);
-  posix_spawn_file_actions_destroy(&actions);
-  if (error != 0) return std::nullopt;
-  write_end.Close();
-  std::string output;
-  std::array<char, 4096> buffer{};
-  pollfd waiting{read_end.get(), POLLIN, 0};
-  bool is_late = false;
-  while (true) {
-    is_late = poll(&waiting, 1, 20'000) <= 0;
-    const ssize_t count = is_late ? 0 : read(read_end.get(), buffer.data(), buffer.size());
-    if (count <= 0) break;
-    output.append(buffer.data(), static_cast<std::size_t>(count));
-  }
-  if (is_late) kill(pid, SIGKILL);
+  const StartedProgram program = StartProgram(command, false);
+  if (program.pid < 0) return std::nullopt;
+  std::string output = ReadOutput(program, std::chrono::seconds(20));
   int status = 0;
-  waitpid(pid, &status, 0);
-  return !is_late && WIFEXITED(status) && WEXITSTATUS(status) == 0 ? std::optional(output)
-                                                                   : std::nullopt;
+  waitpid(program.pid, &status, 0);
+  return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? std::optional(output) : std::nullopt;
 }
 
 std::optional<Python> Ask(const std::string& program) {
@@ -156,6 +124,18 @@ DoctorCheck CheckHook(const Python& python) {
   if (!python.sitecustomize.empty())
     detail += fmt::format("; {} is loaded after it", python.sitecustomize);
   return {"Python stacks", DoctorState::kYes, detail + "; python -I, -E and -S leave it out"};
+}
+
+DoctorCheck CheckMemory(const Python& python) {
+  const std::string name = "memory (--memory)";
+  if (python.torch.empty()) return {name, DoctorState::kNo, "this Python has no PyTorch"};
+  if (python.cuda.empty())
+    return {name, DoctorState::kNo,
+            fmt::format("PyTorch {} is built without CUDA, and records no other allocator",
+                        python.torch)};
+  return {name, DoctorState::kYes,
+          fmt::format("allocator of CUDA {}, from the moment on at which a program initializes it",
+                      python.cuda)};
 }
 
 DoctorCheck CheckSettings() {
@@ -232,7 +212,8 @@ std::vector<DoctorCheck> AskDoctor(const std::string& python_program, const std:
   std::vector<DoctorCheck> checks;
   const std::optional<Python> python = Ask(python_program);
   if (python) {
-    checks = {CheckTrace(python->torch), CheckRecorder(*python), CheckHook(*python)};
+    checks = {CheckTrace(python->torch), CheckRecorder(*python), CheckHook(*python),
+              CheckMemory(*python)};
   } else {
     checks.push_back(
         {"Python", DoctorState::kNo,

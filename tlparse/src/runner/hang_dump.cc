@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <signal.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -17,6 +18,7 @@
 
 #include "base/file_descriptor.h"
 #include "runner/proc_file.h"
+#include "runner/program_output.h"
 
 namespace tlparse {
 
@@ -27,6 +29,8 @@ using SteadyClock = std::chrono::steady_clock;
 constexpr std::chrono::milliseconds kStep(20);
 constexpr std::chrono::milliseconds kLongestStack(1500);
 constexpr std::chrono::seconds kLongestDump(6);
+constexpr std::chrono::seconds kLongestSilence(10);  // of py-spy
+constexpr std::size_t kMostSpied = 64;
 
 std::string Counted(std::size_t count, std::string_view what, std::string_view plural) {
   return fmt::format("{} {}", count, count == 1 ? what : plural);
@@ -97,20 +101,40 @@ struct Frame {
   }
 };
 
-//   File "train.py", line 14 in wait
+// Of faulthandler `  File "train.py", line 14 in wait`, of py-spy `    wait (train.py:14)`.
 std::optional<Frame> FrameOf(std::string_view line) {
   constexpr std::string_view kFile = "  File \"", kLine = "\", line ", kIn = " in ";
-  const std::size_t number = line.find(kLine), in = line.find(kIn, number);
-  if (!line.starts_with(kFile) || in == std::string_view::npos) return std::nullopt;
-  return Frame{std::string(line.substr(kFile.size(), number - kFile.size())),
-               std::string(line.substr(number + kLine.size(), in - number - kLine.size())),
-               std::string(line.substr(in + kIn.size()))};
+  constexpr std::string_view kIndent = "    ", kOpens = " (", kColon = ":";
+  const auto text = [&](std::size_t from, std::size_t to) {
+    return std::string(line.substr(from, to - from));
+  };
+  if (line.starts_with(kFile)) {
+    const std::size_t number = line.find(kLine), in = line.find(kIn, number);
+    if (in == std::string_view::npos) return std::nullopt;
+    return Frame{text(kFile.size(), number), text(number + kLine.size(), in),
+                 text(in + kIn.size(), line.size())};
+  }
+  if (!line.starts_with(kIndent) || !line.ends_with(')')) return std::nullopt;
+  const std::size_t opens = line.find(kOpens), colon = line.rfind(kColon);
+  if (opens == std::string_view::npos || colon == std::string_view::npos || colon < opens)
+    return std::nullopt;
+  return Frame{text(opens + kOpens.size(), colon), text(colon + 1, line.size() - 1),
+               text(kIndent.size(), opens)};
 }
 
-// Where the main thread is, which faulthandler writes last, the innermost frame first: in the code
-// of the user, and which function of a library that has called.
+// The stack of the main thread: the last one that faulthandler writes, one with a name of py-spy.
+std::string_view MainThread(std::string_view stacks) {
+  if (const std::size_t at = stacks.find(": \"MainThread\"\n"); at != std::string_view::npos) {
+    stacks.remove_prefix(at);
+    return stacks.substr(0, stacks.find("\nThread "));
+  }
+  return stacks.substr(std::min(stacks.rfind("hread 0x"), stacks.size()));
+}
+
+// Where the main thread is: in the code of the user, and which function of a library that has
+// called. The innermost frame comes first.
 std::string MainFrame(std::string_view stacks) {
-  stacks.remove_prefix(std::min(stacks.rfind("hread 0x"), stacks.size()));
+  stacks = MainThread(stacks);
   std::string called;
   while (!stacks.empty()) {
     const std::string_view line = stacks.substr(0, stacks.find('\n'));
@@ -145,37 +169,78 @@ std::string Whose(const WatchedProcess& process) {
                       : fmt::format("pid {}", process.pid);
 }
 
-void AddStacks(const RecordPlaces& places, const std::vector<WatchedProcess>& processes,
-               HangReport& report) {
+// py-spy, which needs no help of the process but the right to trace it.
+class Spy {
+ public:
+  explicit Spy(ProcessWatch& watch) : watch_(watch) {}
+
+  // The stacks of a Python process; empty: it gave none.
+  std::string StacksOf(pid_t pid) {
+    if (!is_installed_ || asked_ >= kMostSpied) return {};
+    ++asked_;
+    StartedProgram spy;
+    watch_.StartBeside([&] {
+      spy =
+          StartProgram({"py-spy", "dump", "--full-filenames", "--pid", std::to_string(pid)}, true);
+      return spy.pid;
+    });
+    is_installed_ = spy.pid > 0;
+    if (!is_installed_) return {};
+    std::string text = ReadOutput(spy, kLongestSilence);
+    const int status = watch_.WaitBeside(spy.pid);
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return text;
+    if (complaint_.empty()) complaint_ = text.substr(0, text.find('\n'));
+    return {};
+  }
+  bool is_installed() const { return is_installed_; }
+  const std::string& complaint() const { return complaint_; }  // the first, in its words
+
+ private:
+  ProcessWatch& watch_;
+  bool is_installed_ = true;
+  std::size_t asked_ = 0;
+  std::string complaint_;
+};
+
+void Append(const std::string& path, const std::string& text) {
+  std::ofstream(path, std::ios::binary | std::ios::app) << text;
+}
+
+void AddStacks(const RecordPlaces& places, ProcessWatch& watch, HangReport& report) {
   std::size_t taken = 0, without = 0;
-  for (const WatchedProcess& process : processes) {
+  Spy spy(watch);
+  for (const WatchedProcess& process : watch.Processes()) {
     if (process.ended_us) continue;
     // The file is open where our hook was loaded and the program has not closed it.
-    if (!HandlesSignal(process.pid, StackSignal()) || !HasOpen(process.pid, places.stacks)) {
-      ++without;
-      continue;
-    }
-    const std::string stacks = TakeStacks(process, places.stacks);
-    const std::string frame = MainFrame(stacks);
+    const bool listens =
+        HandlesSignal(process.pid, StackSignal()) && HasOpen(process.pid, places.stacks);
+    std::string stacks = listens ? TakeStacks(process, places.stacks) : std::string();
     if (stacks.empty()) {
+      stacks = spy.StacksOf(process.pid);
+      Append(places.stacks, stacks);
+    }
+    if (stacks.empty() && listens)
       report.missing.push_back(Whose(process) + ": it wrote no Python stack");
+    if (stacks.empty()) {
+      without += listens ? 0 : 1;
       continue;
     }
+    const std::string frame = MainFrame(stacks);
     ++taken;
     report.taken.push_back(Whose(process) +
                            (frame.empty() ? ": Python stacks" : " is at " + frame));
   }
   if (taken > 0) report.taken.push_back("all Python stacks are in " + places.stacks);
-  if (without > 0)
-    report.missing.push_back(fmt::format(
-        "{} without a Python stack: no Python, or the hook of tlparse run is not loaded in it",
-        Counted(without, "process", "processes")));
+  if (without == 0) return;
+  report.missing.push_back(fmt::format(
+      "{} without a Python stack: no Python, or the hook of tlparse run is not loaded in it{}",
+      Counted(without, "process", "processes"),
+      spy.is_installed() ? "; py-spy: " + spy.complaint() : ", and there is no py-spy"));
 }
 
 }  // namespace
 
-HangReport TakeHangDump(const RecordPlaces& places, const std::vector<WatchedProcess>& processes,
-                        const std::string& why) {
+HangReport TakeHangDump(const RecordPlaces& places, ProcessWatch& watch, const std::string& why) {
   HangReport report;
   report.time_us = std::chrono::duration_cast<std::chrono::microseconds>(
                        std::chrono::system_clock::now().time_since_epoch())
@@ -183,7 +248,7 @@ HangReport TakeHangDump(const RecordPlaces& places, const std::vector<WatchedPro
   report.why = why;
   const std::map<std::string, std::uintmax_t> before = FilesOf(places.recorded);
   const std::size_t asked = places.pipes.empty() ? 0 : AskRecorders(places.pipes);
-  AddStacks(places, processes, report);
+  AddStacks(places, watch, report);
   if (asked == 0) {
     report.missing.emplace_back("no flight recorder listens");
     return report;

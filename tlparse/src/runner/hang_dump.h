@@ -11,9 +11,8 @@
 namespace tlparse {
 
 // Asks each flight recorder for a dump and each Python process for its stacks, and waits some
-// seconds for them. A process that would not survive the signal does not get it. `why`: a
-// sentence.
-HangReport TakeHangDump(const RecordPlaces& places, const std::vector<WatchedProcess>& processes,
-                        const std::string& why);
+// seconds for them. A process that would not survive the signal does not get it: py-spy reads its
+// stacks, if it is installed. `why`: a sentence.
+HangReport TakeHangDump(const RecordPlaces& places, ProcessWatch& watch, const std::string& why);
 
 }  // namespace tlparse

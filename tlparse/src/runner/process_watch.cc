@@ -67,8 +67,8 @@ std::optional<std::int64_t> NumberOf(const std::optional<std::string>& text) {
 
 }  // namespace
 
-ProcessWatch::ProcessWatch(Child& child)
-    : child_(child), busy_(SteadyClock::now()), measured_(busy_) {
+ProcessWatch::ProcessWatch(Child& child, const std::string& identities)
+    : child_(child), identities_(identities), busy_(SteadyClock::now()), measured_(busy_) {
   others_.insert(getpid());
   thread_ = std::thread([this] { Follow(); });
 }
@@ -89,12 +89,49 @@ std::optional<int> ProcessWatch::WaitForEnd(std::chrono::microseconds longest) {
 
 std::vector<WatchedProcess> ProcessWatch::Processes() const {
   const std::lock_guard lock(mutex_);
-  std::vector<WatchedProcess> all = ended_;
-  for (const auto& [pid, entry] : living_) all.push_back(entry.process);
-  std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) {
-    return std::pair(a.started_us, a.pid) < std::pair(b.started_us, b.pid);
+  std::vector<const Entry*> entries;
+  for (const Entry& entry : ended_) entries.push_back(&entry);
+  for (const auto& [pid, entry] : living_) entries.push_back(&entry);
+  std::stable_sort(entries.begin(), entries.end(), [](const Entry* a, const Entry* b) {
+    return std::pair(a->process.started_us, a->process.pid) <
+           std::pair(b->process.started_us, b->process.pid);
   });
+  std::vector<WatchedProcess> all;
+  std::vector<std::size_t> parents;  // in `all`; its own place: none
+  std::map<pid_t, std::size_t> places;
+  for (const Entry* const entry : entries) {
+    const auto parent = places.find(entry->process.parent_pid);
+    parents.push_back(parent == places.end() ? all.size() : parent->second);
+    places[entry->process.pid] = all.size();
+    all.push_back(entry->process);
+    const std::optional<std::string>& inherited = entries[parents.back()]->rank_text;
+    const bool is_child = parents.back() + 1 < all.size() && entry->rank_text == inherited;
+    if (!is_child || entry->is_member) all.back().rank = NumberOf(entry->rank_text);
+  }
+  // A shell that started a rank has its RANK.
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (!entries[i]->is_member) continue;
+    for (std::size_t at = i; parents[at] != at;) {
+      at = parents[at];
+      if (!entries[at]->is_member && all[at].rank == all[i].rank) all[at].rank.reset();
+    }
+  }
   return all;
+}
+
+pid_t ProcessWatch::StartBeside(const std::function<pid_t()>& start) {
+  const std::lock_guard lock(mutex_);
+  const pid_t pid = start();
+  if (pid > 0) beside_[pid] = std::nullopt;
+  return pid;
+}
+
+int ProcessWatch::WaitBeside(pid_t pid) {
+  std::unique_lock lock(mutex_);
+  has_ended_.wait(lock, [&] { return beside_[pid].has_value(); });
+  const int status = *beside_[pid];
+  beside_.erase(pid);
+  return status;
 }
 
 std::chrono::seconds ProcessWatch::IdleTime() const {
@@ -108,6 +145,8 @@ void ProcessWatch::Follow() {
     {
       const std::lock_guard lock(mutex_);
       Reap();
+      ReadIdentities();
+      LearnOfYoung();
       const auto began = SteadyClock::now();
       if (began >= next_search || command_code_) {
         const std::chrono::nanoseconds before = ThreadTime();
@@ -137,6 +176,11 @@ void ProcessWatch::Reap() {
     if (waitid(P_ALL, 0, &info, WEXITED | WSTOPPED | WNOHANG | WNOWAIT) != 0 || info.si_pid == 0)
       return;
     const pid_t pid = info.si_pid;
+    if (const auto beside = beside_.find(pid); beside != beside_.end()) {
+      if (waitpid(pid, &status, WNOHANG) == pid) beside->second = status;
+      has_ended_.notify_all();
+      continue;
+    }
     const auto known = living_.find(pid);
     if (known == living_.end()) {
       std::set<pid_t> looking;
@@ -165,8 +209,6 @@ void ProcessWatch::Search() {
   for (const pid_t pid : pids) Adopt(pid, looking);
   std::vector<Entry*> gone;  // without a pidfd nobody reports it
   for (auto& [pid, entry] : living_) {
-    // Until it has executed its program, it has the environment of its parent.
-    if (NowUs() - entry.process.started_us < kSettledUs) Learn(entry);
     if (!entry.handle.is_open() && !present.contains(pid)) gone.push_back(&entry);
   }
   for (Entry* const entry : gone) SetEnd(*entry, std::nullopt);
@@ -175,7 +217,7 @@ void ProcessWatch::Search() {
 // Whether the process is a descendant, which is then followed.
 bool ProcessWatch::Adopt(pid_t pid, std::set<pid_t>& looking) {
   if (living_.contains(pid)) return true;
-  if (others_.contains(pid) || !looking.insert(pid).second) return false;
+  if (others_.contains(pid) || beside_.contains(pid) || !looking.insert(pid).second) return false;
   const std::optional<ProcStat> stat = ReadProcStat(pid);
   if (!stat) return false;
   const bool is_ours =
@@ -197,14 +239,59 @@ bool ProcessWatch::Adopt(pid_t pid, std::set<pid_t>& looking) {
 }
 
 void ProcessWatch::Learn(Entry& entry) {
+  if (entry.is_known) return;
   if (std::string command = ReadProcCommand(entry.process.pid); !command.empty())
     entry.process.command = std::move(command);
   if (std::optional<std::string> text = ReadProcVariable(entry.process.pid, "RANK"); text)
     entry.rank_text = std::move(text);
-  if (const auto parent = living_.find(entry.process.parent_pid); parent != living_.end())
-    entry.parent_rank_text = parent->second.rank_text;
-  entry.process.rank =
-      entry.rank_text == entry.parent_rank_text ? std::nullopt : NumberOf(entry.rank_text);
+}
+
+// Until a process has executed its program, it has the command and environment of its parent.
+void ProcessWatch::LearnOfYoung() {
+  const std::int64_t now_us = NowUs();
+  for (auto& [pid, entry] : living_) {
+    if (now_us - entry.process.started_us < kSettledUs) Learn(entry);
+  }
+}
+
+void ProcessWatch::ReadIdentities() {
+  for (ProcessIdentity& identity : identities_.ReadNew()) {
+    Entry* const entry = FindIdentified(identity);
+    if (entry == nullptr) continue;
+    entry->is_known = true;
+    entry->is_member = identity.is_member;
+    entry->rank_text = std::move(identity.rank_text);
+    if (!identity.command.empty()) entry->process.command = std::move(identity.command);
+    // An orphan has another parent than the one that started it.
+    entry->process.parent_pid = identity.parent_pid;
+  }
+}
+
+// nullptr: it is no descendant.
+ProcessWatch::Entry* ProcessWatch::FindIdentified(const ProcessIdentity& identity) {
+  const auto is_it = [&](const Entry& entry) {
+    return entry.process.pid == identity.pid && entry.started_ticks == identity.started_ticks;
+  };
+  const auto ended = std::find_if(ended_.rbegin(), ended_.rend(), is_it);
+  if (ended != ended_.rend()) return &*ended;
+  if (!living_.contains(identity.pid)) {
+    std::set<pid_t> looking;
+    others_.erase(identity.pid);
+    Adopt(identity.pid, looking);
+  }
+  const auto living = living_.find(identity.pid);
+  if (living != living_.end() && is_it(living->second)) return &living->second;
+  const std::optional<ProcStat> stat = ReadProcStat(identity.pid);
+  if (stat && stat->started_ticks == identity.started_ticks) return nullptr;
+  // It has ended, and its parent has waited for it.
+  Entry entry;
+  entry.process.pid = identity.pid;
+  entry.started_ticks = identity.started_ticks;
+  entry.process.started_us = EpochUsOfTicks(identity.started_ticks);
+  entry.process.ended_us = NowUs();
+  busy_ = SteadyClock::now();
+  ended_.push_back(std::move(entry));
+  return &ended_.back();
 }
 
 void ProcessWatch::MeasureIdle() {
@@ -240,8 +327,9 @@ void ProcessWatch::SetEnd(Entry& entry, std::optional<int> wait_status) {
   if (wait_status && WIFSIGNALED(*wait_status)) entry.process.signal = WTERMSIG(*wait_status);
   if (wait_status && WIFEXITED(*wait_status)) entry.process.exit_code = WEXITSTATUS(*wait_status);
   busy_ = SteadyClock::now();
-  ended_.push_back(std::move(entry.process));
-  const pid_t pid = ended_.back().pid;
+  entry.handle.Close();
+  ended_.push_back(std::move(entry));
+  const pid_t pid = ended_.back().process.pid;
   living_.erase(pid);
   others_.insert(pid);  // until its parent has waited for it
 }

@@ -1,5 +1,8 @@
 // Follows the processes of a command: which there are, and how each ends.
 //
+// New processes are searched for in /proc up to 1 s apart; one that has the hook of `tlparse run`
+// says itself who it is (identity_file.h), however short it lives.
+//
 // A descendant is waited for by its own parent, so its end is seen here only if this process looks
 // before that parent has waited for it, or if the kernel keeps it (Linux 6.15 and newer): otherwise
 // the process has an end, but neither exit code nor signal.
@@ -11,6 +14,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -21,13 +25,15 @@
 
 #include "base/file_descriptor.h"
 #include "runner/child.h"
+#include "runner/identity_file.h"
 
 namespace tlparse {
 
 struct WatchedProcess {
   pid_t pid = 0;
-  pid_t parent_pid = 0;              // when it was first seen
-  std::optional<std::int64_t> rank;  // RANK of its environment; not of a child of that rank
+  pid_t parent_pid = 0;  // when it was first seen
+  // Of its process group; else RANK of its environment, unless a parent or a child has that rank.
+  std::optional<std::int64_t> rank;
   std::string command;
   std::int64_t started_us = 0;           // since the epoch
   std::optional<std::int64_t> ended_us;  // nothing: it lives on
@@ -37,8 +43,9 @@ struct WatchedProcess {
 // Its own thread follows the processes. Other functions may be called by any thread.
 class ProcessWatch {
  public:
-  // `child` was started, and outlives this.
-  explicit ProcessWatch(Child& child);
+  // `child` was started, and outlives this. `identities`: the file of its processes' identities;
+  // empty: none.
+  ProcessWatch(Child& child, const std::string& identities);
   ~ProcessWatch();
   ProcessWatch(const ProcessWatch&) = delete;  // its thread refers to it
   ProcessWatch& operator=(const ProcessWatch&) = delete;
@@ -48,6 +55,10 @@ class ProcessWatch {
   std::optional<int> WaitForEnd(std::chrono::microseconds longest);
   // Those that were seen, in order of their starts: the command first.
   std::vector<WatchedProcess> Processes() const;
+  // Calls `start`, which starts a process that is no part of the command, and returns its id.
+  pid_t StartBeside(const std::function<pid_t()>& start);
+  // Its status of waitpid when it has ended. Call it once for each.
+  int WaitBeside(pid_t pid);
   // How long no living process has used the CPU to speak of (1 % of one) or has begun or ended.
   std::chrono::seconds IdleTime() const;
 
@@ -57,13 +68,18 @@ class ProcessWatch {
     FileDescriptor handle;  // a pidfd
     std::int64_t started_ticks = 0;
     std::int64_t cpu_ticks = 0;
-    std::optional<std::string> rank_text, parent_rank_text;
+    std::optional<std::string> rank_text;
+    bool is_known = false;   // it has said who it is
+    bool is_member = false;  // …and its rank in its process group
   };
   void Follow();
   void Reap();
   void Search();
   bool Adopt(pid_t pid, std::set<pid_t>& looking);
   void Learn(Entry& entry);
+  void LearnOfYoung();
+  void ReadIdentities();
+  Entry* FindIdentified(const ProcessIdentity& identity);
   void MeasureIdle();
   void NoteEnd(Entry& entry);
   void SetEnd(Entry& entry, std::optional<int> wait_status);
@@ -71,11 +87,13 @@ class ProcessWatch {
 
   Child& child_;
   mutable std::mutex mutex_;
+  IdentityFile identities_;
   std::condition_variable has_ended_;
   std::map<pid_t, Entry> living_;
-  std::vector<WatchedProcess> ended_;
-  std::set<pid_t> others_;                  // processes that are not the command's
-  std::optional<int> command_code_, code_;  // the latter when the last ends were waited for
+  std::vector<Entry> ended_;
+  std::set<pid_t> others_;                      // processes that are not the command's
+  std::map<pid_t, std::optional<int>> beside_;  // those of StartBeside, and their status
+  std::optional<int> command_code_, code_;      // the latter when the last ends were waited for
   std::chrono::steady_clock::time_point busy_, measured_, ended_at_;
   bool is_over_ = false;
   std::thread thread_;

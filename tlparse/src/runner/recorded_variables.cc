@@ -63,9 +63,10 @@ std::span<const RecordedVariable> RecordedVariables() { return kVariables; }
 
 // Far from those that programs use.
 int StackSignal() { return SIGRTMAX - 5; }
+int ProfileSignal() { return SIGRTMAX - 6; }
 
 JobEnvironment MakeJobEnvironment(std::span<const char* const> variables,
-                                  const RecordPlaces& places, const std::string& profile) {
+                                  const RecordPlaces& places, const HookRequests& requests) {
   JobEnvironment made;
   std::string python_path;
   for (const char* const variable : variables) {
@@ -104,8 +105,11 @@ JobEnvironment MakeJobEnvironment(std::span<const char* const> variables,
     made.variables.push_back("TLPARSE_RUN_STACKS=" + places.stacks);
     made.variables.push_back("TLPARSE_RUN_RECORDED=" + places.recorded);
     made.variables.push_back("TLPARSE_RUN_PIPES=" + places.pipes);
-    made.variables.push_back("TLPARSE_RUN_PROFILE=" + profile);
+    made.variables.push_back("TLPARSE_RUN_PROCESSES=" + places.processes);
+    made.variables.push_back("TLPARSE_RUN_PROFILE=" + requests.profile);
+    made.variables.push_back(std::string("TLPARSE_RUN_MEMORY=") + (requests.memory ? "1" : ""));
     made.variables.push_back("TLPARSE_RUN_SIGNAL=" + std::to_string(StackSignal()));
+    made.variables.push_back("TLPARSE_RUN_PROFILE_SIGNAL=" + std::to_string(ProfileSignal()));
   }
   return made;
 }

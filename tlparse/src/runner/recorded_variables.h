@@ -32,11 +32,20 @@ struct RecordPlaces {
   std::string recorded;     // logs, dumps, run.json
   std::string pipes;        // empty: pipes cannot be made there
   std::string hook_folder;  // holds sitecustomize.py; empty: no hook
-  std::string stacks;       // the file that Python stacks are written to
+  std::string stacks;       // the file that Python stacks are written to, by the hook or by py-spy
+  std::string processes;    // the file in which processes with the hook say who they are
 };
 
 // The signal that makes a Python process with the hook write the stacks of all its threads.
 int StackSignal();
+// The signal that makes one profile a while, if the hook was asked for that.
+int ProfileSignal();
+
+// What the hook is to record besides.
+struct HookRequests {
+  std::string profile;  // "steps 3 5", "seconds 10", "demand 10"; empty: nothing
+  bool memory = false;  // what the allocator of CUDA does
+};
 
 struct JobEnvironment {
   struct Setting {
@@ -49,10 +58,9 @@ struct JobEnvironment {
   bool has_own_trace = false;          // …which is the user's
 };
 
-// `variables`: our own environment, NAME=value. What the user has set stays as it is. `profile`: what
-// the hook is to profile, "steps 3 5" or "seconds 10"; empty: nothing.
+// `variables`: our own environment, NAME=value. What the user has set stays as it is.
 JobEnvironment MakeJobEnvironment(std::span<const char* const> variables,
-                                  const RecordPlaces& places, const std::string& profile);
+                                  const RecordPlaces& places, const HookRequests& requests);
 
 // Names and values of `variables` that say how PyTorch ran (TORCH…, NCCL_…, CUDA_VISIBLE_DEVICES,
 // RANK, …). None whose name says that it is a secret.

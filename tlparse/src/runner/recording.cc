@@ -48,8 +48,9 @@ Result<RecordPlaces> MakeRecordPlaces(const std::string& output, bool has_hook) 
   RETURN_IF_ERROR(MakeFolder(places.recorded));
   RETURN_IF_ERROR(MakeFolder(places.pipes));
   if (!CanHoldPipes(places.pipes)) places.pipes.clear();
-  if (!has_hook) return places;
   places.stacks = root + "/stacks.txt";
+  if (!has_hook) return places;
+  places.processes = root + "/processes.txt";
   places.hook_folder = root + "/hook";
   RETURN_IF_ERROR(MakeFolder(places.hook_folder));
   RETURN_IF_ERROR(WriteHook(places.hook_folder + "/sitecustomize.py"));

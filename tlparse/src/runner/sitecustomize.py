@@ -8,7 +8,9 @@ import time
 RECORDED = os.environ.get("TLPARSE_RUN_RECORDED", "")
 PIPES = os.environ.get("TLPARSE_RUN_PIPES", "")
 STACKS = os.environ.get("TLPARSE_RUN_STACKS", "")
-PROFILE = os.environ.get("TLPARSE_RUN_PROFILE", "")  # "steps 3 5", "seconds 10"
+PROCESSES = os.environ.get("TLPARSE_RUN_PROCESSES", "")
+PROFILE = os.environ.get("TLPARSE_RUN_PROFILE", "")  # "steps 3 5", "seconds 10", "demand 10"
+MEMORY = os.environ.get("TLPARSE_RUN_MEMORY", "")
 
 
 def attempt(step, *arguments):
@@ -16,6 +18,33 @@ def attempt(step, *arguments):
         step(*arguments)
     except BaseException:
         pass
+
+
+def content(path):
+    with open(path, "rb") as file:
+        return file.read().decode("utf-8", "replace")
+
+
+def write_identity(kind, rank):
+    """Who this process is, in a line: tlparse may look at processes only when this one has ended. `kind`: "start", with the rank of the
+    environment, or "member", with the rank in the process group. runner/identity_file.cc reads it."""
+    machine = content("/proc/sys/kernel/random/boot_id").strip() + " " + os.readlink("/proc/self/ns/pid")
+    stat = content("/proc/self/stat").rpartition(")")[2].split()  # from the third field of proc(5) on
+    command = content("/proc/self/cmdline")[:2000].rstrip("\0")
+    command = "".join(letter if letter.isprintable() else " " for letter in command)
+    line = "\t".join((machine, kind, str(os.getpid()), stat[19], stat[1], rank, command)) + "\n"
+    file = os.open(PROCESSES, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+    try:
+        os.write(file, line.encode("utf-8", "replace"))
+    finally:
+        os.close(file)
+
+
+def at_end(step, *arguments):
+    """Calls the step when the program ends by itself, also in a child of multiprocessing, which atexit leaves out."""
+    from multiprocessing import util
+
+    util.Finalize(None, attempt, (step, *arguments), exitpriority=100)
 
 
 def listen_for_stacks():
@@ -74,7 +103,9 @@ def after_distributed(module):
     @functools.wraps(original)
     def init_process_group(*arguments, **options):
         result = original(*arguments, **options)
-        attempt(listen_for_dumps, module)
+        attempt(lambda: write_identity("member", str(module.get_rank())))
+        if PIPES:
+            attempt(listen_for_dumps, module)
         return result
 
     module.init_process_group = init_process_group
@@ -112,8 +143,6 @@ class StepProfile:
             self.begin(max(2, self.done + 1))
 
     def begin(self, step):
-        import atexit
-
         import torch.profiler
 
         self.profile = torch.profiler.profile(schedule=self.action)
@@ -121,7 +150,7 @@ class StepProfile:
         self.profile.step_num, self.profile.current_action = step, self.action(step)
         self.began = time.monotonic()
         self.profile.start()
-        atexit.register(attempt, self.end)
+        at_end(self.end)
 
     def end(self):
         profile, self.profile = self.profile, False
@@ -129,6 +158,80 @@ class StepProfile:
             profile.stop()
         if profile and self.done >= self.first:  # a whole step was recorded
             profile.export_chrome_trace(os.path.join(RECORDED, "profile_pid_%d.json" % os.getpid()))
+
+
+class DemandedProfile:
+    """A signal begins a window of some seconds, in the main thread and whatever it does; another signal, by a timer, ends it."""
+
+    def __init__(self):
+        self.seconds = float(PROFILE.split()[1])
+        self.profile, self.ends, self.count = None, 0.0, 0
+
+    def listen(self):
+        import signal
+
+        signal.signal(int(os.environ["TLPARSE_RUN_PROFILE_SIGNAL"]), lambda *_: attempt(self.turn))
+
+    def turn(self):
+        if self.profile is None:
+            self.begin()
+        elif time.monotonic() >= self.ends:
+            self.end()
+
+    def begin(self):
+        import threading
+
+        if "torch" not in sys.modules:
+            return
+        import torch.profiler
+
+        if "torch.utils.data" in sys.modules and sys.modules["torch.utils.data"].get_worker_info() is not None:
+            return
+        profile = torch.profiler.profile()
+        profile.start()
+        self.profile, self.ends = profile, time.monotonic() + self.seconds
+        at_end(self.end)
+        number = int(os.environ["TLPARSE_RUN_PROFILE_SIGNAL"])
+        timer = threading.Timer(self.seconds + 0.01, os.kill, (os.getpid(), number))
+        timer.daemon = True
+        timer.start()
+
+    def end(self):
+        profile, self.profile = self.profile, None
+        if profile is not None:
+            profile.stop()
+            self.count += 1
+            profile.export_chrome_trace(os.path.join(RECORDED, "profile_pid_%d_%d.json" % (os.getpid(), self.count)))
+
+
+class MemoryHistory:
+    """What the allocator of CUDA does, from the moment on at which the program initializes CUDA: to record earlier would initialize it."""
+
+    most_snapshots = 3  # at allocations that failed; a program may go on after each
+
+    def __init__(self):
+        self.failures = 0
+
+    def begin(self):
+        import torch
+
+        torch.cuda.memory._record_memory_history(stacks="python", max_entries=100000)
+        at_end(self.write, "end")
+        torch._C._cuda_attach_out_of_memory_observer(self.after_failure)
+
+    def after_failure(self, *_):
+        self.failures += 1
+        if self.failures <= self.most_snapshots:
+            attempt(self.write, "oom_%d" % self.failures)
+
+    def write(self, reason):
+        import torch
+
+        torch.cuda.memory._dump_snapshot(os.path.join(RECORDED, "memory_pid_%d_%s.pickle" % (os.getpid(), reason)))
+
+
+def after_cuda(module):
+    module._lazy_call(lambda: attempt(MemoryHistory().begin))
 
 
 def after_optimizer(module):
@@ -211,13 +314,18 @@ def load_next():
 
 
 def watch_imports():
-    after = {"torch.distributed.distributed_c10d": after_distributed} if PIPES else {}
-    if PROFILE:
+    after = {"torch.distributed.distributed_c10d": after_distributed}
+    if PROFILE.startswith("demand"):
+        attempt(DemandedProfile().listen)
+    elif PROFILE:
         after["torch.optim.optimizer"] = after_optimizer
+    if MEMORY:
+        after["torch.cuda"] = after_cuda
     sys.meta_path.insert(0, Finder({"torch": leave_one_name}, after))
 
 
 if STACKS:
+    attempt(write_identity, "start", os.environ.get("RANK", ""))
     attempt(listen_for_stacks)
     attempt(watch_imports)
 load_next()

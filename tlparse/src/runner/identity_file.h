@@ -1,0 +1,37 @@
+// What the Python processes of a command write of themselves: the hook of `tlparse run`
+// (sitecustomize.py) appends a line when a process starts, and another when it joins a process
+// group. So a process is known that lives shorter than the time between two looks at /proc.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace tlparse {
+
+struct ProcessIdentity {
+  pid_t pid = 0, parent_pid = 0;
+  std::int64_t started_ticks = 0;  // as ProcStat's
+  std::optional<std::string> rank_text;
+  bool is_member = false;  // the rank is that of its process group, not RANK of its environment
+  std::string command;     // arguments with spaces between them
+};
+
+class IdentityFile {
+ public:
+  // The file need not exist. Empty: there is none, and no line.
+  explicit IdentityFile(std::string path);
+
+  // The lines that are new since the last call. Those of other machines and of containers, whose
+  // process ids are not ours, and damaged ones are left out.
+  std::vector<ProcessIdentity> ReadNew();
+
+ private:
+  std::string path_, machine_;
+  std::int64_t offset_ = 0;
+};
+
+}  // namespace tlparse
