@@ -37,8 +37,8 @@ def identifiers(log):
 
 
 class Redact(harness.EndToEnd):
-    def job(self, scenario):
-        for rank in range(4):
+    def job(self, scenario, ranks=4):
+        for rank in range(ranks):
             self.write(f"logs/dedicated_log_torch_trace_rank_{rank}_abcdefgh.log", harness.log_bytes(harness.bundled(scenario, rank)))
 
     def text(self, folder):
@@ -106,6 +106,30 @@ class Redact(harness.EndToEnd):
         name = re.search(r"\(12\): (\w+)", copies).group(1)
         self.assertEqual(self.tlparse("unredact", "--key", "key", stdin=name.encode()).stdout, "fetch_secrets")
         self.assertEqual(copies.count(name), 2, "the same in both files")
+
+    def test_sizes_are_hidden(self):
+        """No number of a size is left, and what answers say is the same with the sizes again."""
+        self.job("dynamic", 1)
+        log = self.text("logs")
+        sizes = set()
+        for size in re.findall(r'"(?:size|stride|shape)": \[([\d, ]*)\]', log) + re.findall(r"\w\[([\d, ]+)\]", log):
+            sizes.update(number for number in size.replace(" ", "").split(",") if len(number) >= 2)
+        self.assertGreaterEqual(len(sizes), 3)
+        self.tlparse("redact", "logs", "-o", "copies", "--key", "key", "--no-shapes")
+        copies = self.text("copies")
+        texts = "\n".join(line for line in copies.splitlines() if line.startswith("\t") and '":' not in line)
+        for number in sizes:
+            self.assertIsNone(re.search(rf"[\[( ]{number}[,\]) L]", texts), number)
+            self.assertIsNone(re.search(rf'"(?:size|stride|shape)": \[[^\]]*\b{number}\b', copies), number)
+        before, after = self.findings("logs"), self.findings("copies")
+        self.write("after.json", json.dumps(after).encode())
+        back = json.loads(self.tlparse("unredact", "after.json", "--key", "key").stdout)
+        self.assertTrue(before)
+        say = [[[finding[key] for key in ("kind", "severity", "ranks", "compiles", "since_us", "title")] for finding in findings] for findings in (before, back)]
+        self.assertEqual(say[1], say[0])
+        counts = "SELECT (SELECT count(*) FROM record), (SELECT count(*) FROM record WHERE payload_state = 'mismatch'), (SELECT count(*) FROM kernel), (SELECT count(*) FROM guard)"
+        self.assertEqual(harness.rows(self.path("copies_out", "trace.db"), counts), harness.rows(self.path("logs_out", "trace.db"), counts))
+        self.assert_one_line_of_complaint(self.tlparse("bundle", "logs", "-o", "report.zip", "--no-shapes", expect=2))
 
     def test_what_cannot_be_parsed_is_dropped(self):
         log = harness.log_bytes(harness.bundled("diverge_config_2_6", 0))

@@ -108,7 +108,7 @@ Result<void> Bundle(const std::string& directory, const std::string& output,
   return {};
 }
 
-Result<void> RedactAndBundle(const std::string& directory, const std::string& key,
+Result<void> RedactAndBundle(const std::string& directory, const std::string& key, bool hides_sizes,
                              const std::string& output, std::int64_t most_bytes) {
   const TemporaryFolder folder;
   if (folder.path().empty())
@@ -116,7 +116,8 @@ Result<void> RedactAndBundle(const std::string& directory, const std::string& ke
   Pseudonyms pseudonyms;
   if (!key.empty()) RETURN_IF_ERROR(pseudonyms.Load(key));
   const std::string copies = folder.path() + "/copies";
-  ASSIGN_OR_RETURN(const RedactionReport report, RedactFiles({directory}, copies, pseudonyms));
+  ASSIGN_OR_RETURN(const RedactionReport report,
+                   RedactFiles({directory}, copies, pseudonyms, hides_sizes));
   if (!key.empty()) RETURN_IF_ERROR(pseudonyms.Save(key));
   for (const RedactedFile& file : report.files)
     if (file.written.empty())
@@ -135,7 +136,7 @@ int RunBundle(std::span<const std::string> arguments) {
       "first, and said.",
       "bundle");
   std::string directory, output, key;
-  bool is_redacted = false;
+  bool is_redacted = false, no_shapes = false;
   int max_mb = 25;
   constexpr int kMostMb = 4000;
   app.Add("directory", directory,
@@ -144,17 +145,19 @@ int RunBundle(std::span<const std::string> arguments) {
   app.Add("-o,--output", output, "the zip file to write").Required();
   app.Flag("--redact", is_redacted, "redact the files first (see 'tlparse redact')");
   app.Add("--key", key, "with --redact: file of the names and their pseudonyms");
+  app.Flag("--no-shapes", no_shapes, "with --redact: hide sizes of tensors as well");
   app.Add("--max-mb", max_mb, "size of the zip file at most, in MB; forges take 25")
       .Between(1, kMostMb)
       .ShowDefault();
   if (const std::optional<int> code = app.Parse(arguments)) return *code;
-  if (!key.empty() && !is_redacted)
-    return ReportError({ErrorCode::kUsage, "bundle: --key needs --redact"});
+  if ((!key.empty() || no_shapes) && !is_redacted)
+    return ReportError({ErrorCode::kUsage, fmt::format("bundle: {} needs --redact",
+                                                       no_shapes ? "--no-shapes" : "--key")});
   if (!std::filesystem::is_directory(directory))
     return ReportError({ErrorCode::kNotFound, fmt::format("'{}' is no directory", directory)});
-  const Result<void> done = is_redacted
-                                ? RedactAndBundle(directory, key, output, max_mb * kMegabyte)
-                                : Bundle(directory, output, max_mb * kMegabyte);
+  const Result<void> done =
+      is_redacted ? RedactAndBundle(directory, key, no_shapes, output, max_mb * kMegabyte)
+                  : Bundle(directory, output, max_mb * kMegabyte);
   return done ? kExitDone : ReportError(done.error());
 }
 

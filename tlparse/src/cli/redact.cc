@@ -71,7 +71,7 @@ int RunRedact(std::span<const std::string> arguments) {
       "redact");
   std::vector<std::string> inputs;
   std::string directory, key;
-  bool json = false;
+  bool json = false, no_shapes = false;
   constexpr int kMost = 1000;
   app.Add("inputs", inputs, "logs, profiles, recorder dumps, directories of them")
       .Required()
@@ -80,6 +80,10 @@ int RunRedact(std::span<const std::string> arguments) {
   app.Add("--key", key,
           "file of the names and their pseudonyms, for unredact: keep it to yourself. One that "
           "exists is used and added to");
+  app.Flag("--no-shapes", no_shapes,
+           "hide sizes of tensors as well: whole numbers from 10 on become others, the same in all "
+           "files, where they can be sizes, strides or numbers of bytes. What answers compute of "
+           "sizes is then wrong");
   app.Flag("--json", json,
            "what was replaced, kept and dropped (schemas/json/answers/redact.schema.json)");
   if (const std::optional<int> code = app.Parse(arguments)) return *code;
@@ -87,7 +91,7 @@ int RunRedact(std::span<const std::string> arguments) {
   if (!key.empty())
     if (const Result<void> loaded = pseudonyms.Load(key); !loaded)
       return ReportError(loaded.error());
-  const Result<RedactionReport> report = RedactFiles(inputs, directory, pseudonyms);
+  const Result<RedactionReport> report = RedactFiles(inputs, directory, pseudonyms, no_shapes);
   if (!report) return ReportError(report.error());
   if (!key.empty())
     if (const Result<void> saved = pseudonyms.Save(key); !saved) return ReportError(saved.error());

@@ -60,6 +60,15 @@ bool IsJsonObject(std::string_view text) {
          element.is_object();
 }
 
+bool IsJson(std::string_view payload) {
+  const std::size_t begin = payload.find_first_not_of("\t\n ");
+  if (begin == std::string_view::npos || (payload[begin] != '{' && payload[begin] != '['))
+    return false;
+  simdjson::dom::parser parser;
+  simdjson::dom::element element;
+  return parser.parse(payload.data(), payload.size()).get(element) == simdjson::SUCCESS;
+}
+
 // {"str": ["/a/train.py", 3]}
 void TakeInterned(std::string_view envelope, TextRedactor::InternedPaths& interned) {
   if (!envelope.starts_with("{\"str\":")) return;
@@ -105,12 +114,16 @@ std::string RedactLog(std::string_view log, TextRedactor& redactor, RedactedFile
       return;
     }
     ++file.kept_records;
-    std::string header = redactor.Redact(record.header);
+    const std::string_view envelope = EnvelopeOf(record.header);
+    std::string header =
+        redactor.Redact(record.header.substr(0, record.header.size() - envelope.size())) +
+        redactor.RedactJson(envelope);
     if (record.payload.empty()) {
       out += header + "\n";
       return;
     }
-    const std::string payload = redactor.Redact(record.payload);
+    const std::string payload = IsJson(record.payload) ? redactor.RedactJson(record.payload)
+                                                       : redactor.Redact(record.payload);
     const std::string before = ToHex(Md5(PlainPayload(record.payload)));
     if (const std::size_t at = header.find(before); at != std::string::npos)
       header.replace(at, before.size(), ToHex(Md5(PlainPayload(payload))));

@@ -18,6 +18,8 @@ namespace tlparse {
 namespace {
 
 constexpr std::string_view kBegin = "qz";
+constexpr std::string_view kNumberBegin = "917";
+constexpr std::size_t kNumberDigits = 9;
 
 std::string Lower(std::string_view text) {
   std::string lower(text);
@@ -76,11 +78,43 @@ const std::string& Pseudonyms::OfAddress(std::string_view address) {
   return pseudonyms_.at(exact);
 }
 
+const std::string& Pseudonyms::OfNumber(std::string_view number) {
+  const std::string exact(number);
+  if (const auto found = pseudonyms_.find(exact); found != pseudonyms_.end()) return found->second;
+  std::string pseudonym;
+  do {
+    pseudonym = fmt::format("{}{:06}", kNumberBegin, ++number_count_);
+  } while (names_.contains(pseudonym));
+  Add(exact, pseudonym);
+  return pseudonyms_.at(exact);
+}
+
+// "917000001" and "917,000,001" at the beginning of `text`; 0: neither.
+std::size_t Pseudonyms::NumberLength(std::string_view text) {
+  std::size_t digits = 0, at = 0;
+  for (; at < text.size() && digits < kNumberDigits; ++at) {
+    if (std::isdigit(static_cast<unsigned char>(text[at])) != 0) {
+      ++digits;
+    } else if (text[at] != ',' || digits % 3 != 0) {
+      return 0;
+    }
+  }
+  return text.starts_with(kNumberBegin) && digits == kNumberDigits ? at : 0;
+}
+
 std::string Pseudonyms::Translate(std::string_view text) const {
   std::string out;
   for (std::size_t at = 0; at < text.size();) {
     const bool begins =
         at == 0 || !IsLetter(text[at - 1]) || (IsUpper(text[at]) && !IsUpper(text[at - 1]));
+    if (const std::size_t length = NumberLength(text.substr(at)); length > 0) {
+      std::string number(text.substr(at, length));
+      std::erase(number, ',');
+      const auto found = names_.find(number);
+      out += found == names_.end() ? text.substr(at, length) : found->second;
+      at += length;
+      continue;
+    }
     const bool is_address = text.substr(at).starts_with("198.1");
     std::size_t end = at;
     if (is_address) {
@@ -124,6 +158,8 @@ Result<void> Pseudonyms::Load(const std::string& path) {
     Add(name, pseudonym);
     if (pseudonym.starts_with("198."))
       ++address_count_;
+    else if (pseudonym.starts_with(kNumberBegin))
+      ++number_count_;
     else
       stems_[Lower(name)] = Lower(pseudonym);
   }

@@ -18,6 +18,8 @@ class Pseudonyms {
   const std::string& Of(std::string_view name);
   // The pseudonym of an IPv4 address: one of 198.18.0.0/15, which no host has.
   const std::string& OfAddress(std::string_view address);
+  // The pseudonym of a number: one of nine digits that begins with 917.
+  const std::string& OfNumber(std::string_view number);
   // `text` with the names instead of the pseudonyms.
   std::string Translate(std::string_view text) const;
 
@@ -27,6 +29,7 @@ class Pseudonyms {
   Result<void> Save(const std::string& path) const;
 
  private:
+  static std::size_t NumberLength(std::string_view text);
   void Add(const std::string& name, const std::string& pseudonym);
 
   std::unordered_map<std::string, std::string> pseudonyms_;  // by name
@@ -34,6 +37,7 @@ class Pseudonyms {
   std::unordered_map<std::string, std::string> stems_;       // "qzab" by name in lower case
   std::size_t stem_count_ = 0;
   std::size_t address_count_ = 0;
+  std::size_t number_count_ = 0;
 };
 
 }  // namespace tlparse

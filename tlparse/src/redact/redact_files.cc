@@ -108,7 +108,7 @@ RedactedFile RedactOne(const InputFile& input, const std::string& directory,
   const std::int64_t before = redactor.replaced();
   const std::string redacted = input.kind == InputKind::kLog
                                    ? redact::RedactLog(*text, redactor, file)
-                                   : redactor.Redact(*text);
+                                   : redactor.RedactJson(*text);
   file.written = NameOfOutput(input.name, redactor);
   file.replaced = redactor.replaced() - before;
   if (const Result<void> written = WriteFile(fs::path(directory) / file.written, redacted);
@@ -122,7 +122,8 @@ RedactedFile RedactOne(const InputFile& input, const std::string& directory,
 }  // namespace
 
 Result<RedactionReport> RedactFiles(const std::vector<std::string>& inputs,
-                                    const std::string& directory, Pseudonyms& pseudonyms) {
+                                    const std::string& directory, Pseudonyms& pseudonyms,
+                                    bool hides_sizes) {
   std::error_code error;
   if (fs::exists(directory, error) && !fs::is_empty(directory, error))
     return Fail(ErrorCode::kRefused,
@@ -130,7 +131,7 @@ Result<RedactionReport> RedactFiles(const std::vector<std::string>& inputs,
   RedactionReport report;
   std::vector<InputFile> files;
   for (const std::string& input : inputs) RETURN_IF_ERROR(FindIn(input, files, report));
-  TextRedactor redactor(pseudonyms);
+  TextRedactor redactor(pseudonyms, hides_sizes);
   for (const InputFile& input : files) {
     const Result<std::string> text = TextOfInput(input);
     if (!text) continue;  // said below

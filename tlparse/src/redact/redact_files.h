@@ -26,8 +26,9 @@ struct RedactionReport {
 };
 
 // Reads all files at `inputs` twice: for the user's names, then to write each into `directory`, which is made, with pseudonyms.
-// Compressed files are written plain, pickles as JSON. What cannot be parsed is dropped. kRefused: `directory` exists and is not empty.
+// Compressed files are written plain, pickles as JSON. What cannot be parsed is dropped. `hides_sizes`: see TextRedactor. kRefused: `directory` exists and is not empty.
 Result<RedactionReport> RedactFiles(const std::vector<std::string>& inputs,
-                                    const std::string& directory, Pseudonyms& pseudonyms);
+                                    const std::string& directory, Pseudonyms& pseudonyms,
+                                    bool hides_sizes);
 
 }  // namespace tlparse

@@ -224,6 +224,8 @@ std::string TextRedactor::Redact(std::string_view text) {
     } else if (name_end == at) {
       out += c;
       ++at;
+    } else if (hides_sizes_ && ReplaceSize(text, at, name_end, out)) {
+      at = name_end;
     } else {
       RedactName(text.substr(at, name_end - at), out);
       at = name_end;

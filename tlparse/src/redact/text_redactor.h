@@ -17,7 +17,9 @@ namespace tlparse {
 // (`l_self_modules_<name>_parameters_weight_`), so joins by name stay.
 class TextRedactor {
  public:
-  explicit TextRedactor(Pseudonyms& pseudonyms) : pseudonyms_(pseudonyms) {}
+  // `hides_sizes`: whole numbers from 10 on are replaced as well where they can be sizes of tensors (sizes.cc says where).
+  TextRedactor(Pseudonyms& pseudonyms, bool hides_sizes)
+      : pseudonyms_(pseudonyms), hides_sizes_(hides_sizes) {}
 
   // Takes the user's names from a text: call it with all texts first. `interned`: the paths that frames refer to by number in this file.
   using InternedPaths = std::unordered_map<std::int64_t, std::string>;
@@ -25,6 +27,8 @@ class TextRedactor {
 
   // The text with pseudonyms; the same text gives the same. Escapes of JSON stay valid.
   std::string Redact(std::string_view text);
+  // The same of a text that is JSON: of its numbers outside strings only those are sizes whose key says so.
+  std::string RedactJson(std::string_view json);
 
   std::int64_t replaced() const { return replaced_; }  // occurrences
 
@@ -41,8 +45,10 @@ class TextRedactor {
   void RedactName(std::string_view name, std::string& out);
   void RedactPart(std::string_view part, std::string& out);
   void Replace(std::string_view name, std::string& out);
+  bool ReplaceSize(std::string_view text, std::size_t at, std::size_t end, std::string& out);
 
   Pseudonyms& pseudonyms_;
+  bool hides_sizes_;
   std::unordered_set<std::string> user_names_;  // lower case, without underscores around them
   std::unordered_set<std::string> user_files_;  // "train.py"
   std::int64_t replaced_ = 0;
