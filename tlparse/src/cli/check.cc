@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <cstdio>
 #include <fstream>
 
 #include "cli/answer.h"
@@ -15,6 +16,7 @@
 #include "fleet/fleet_answer.h"
 #include "fleet/run_selection.h"
 #include "fleet/sql_quote.h"
+#include "report/finding_text.h"
 
 namespace tlparse {
 namespace {
@@ -66,6 +68,25 @@ Result<void> WriteJunit(const CheckAnswer& answer, const std::string& path) {
   file.close();
   if (!file) return Fail(ErrorCode::kIo, fmt::format("cannot write '{}'", path));
   return {};
+}
+
+// The table of the rules, and under it what violates them.
+std::string CheckMarkdown(const CheckAnswer& answer) {
+  std::string text = fmt::format("**{}: {}**\n\n| check | limit | actual | |\n|---|---|---|---|\n",
+                                 MarkdownText(answer.run),
+                                 answer.IsOk() ? "within its budget" : "not within its budget");
+  std::string rows;
+  for (const CheckRule& rule : answer.rules) {
+    text +=
+        fmt::format("| {} | {} | {} | {} |\n", MarkdownText(rule.name), MarkdownText(rule.limit),
+                    MarkdownText(rule.actual), rule.is_ok ? "ok" : "**failed**");
+    if (rule.is_ok) continue;
+    for (const std::string& row : rule.rows)
+      rows += fmt::format("- {}: {}\n", MarkdownText(rule.name), MarkdownText(row));
+    if (rule.left_out > 0)
+      rows += fmt::format("- {}: and {} more\n", MarkdownText(rule.name), rule.left_out);
+  }
+  return rows.empty() ? text : text + "\n" + rows;
 }
 
 JsonWriter ToJson(const CheckAnswer& answer) {
@@ -176,6 +197,20 @@ bool HasLimit(const CheckBudget& budget) {
          budget.no_divergence;
 }
 
+namespace {
+
+void PrintAs(const CheckAnswer& answer, bool is_json, bool is_markdown) {
+  if (is_json) {
+    PrintJson(ToJson(answer));
+  } else if (is_markdown) {
+    std::fputs(CheckMarkdown(answer).c_str(), stdout);
+  } else {
+    PrintCheck(answer);
+  }
+}
+
+}  // namespace
+
 int RunCheckCommand(std::span<const std::string> arguments) {
   Arguments app(
       "Checks budgets for CI: exits with 1 and names the violations if the run exceeds them. "
@@ -185,6 +220,7 @@ int RunCheckCommand(std::span<const std::string> arguments) {
   CheckBudget budget;
   FleetArguments fleet;
   std::optional<std::string> against, junit, known;
+  bool is_markdown = false;
   AddAnswerArguments(app, common);
   app.Add("--run", budget.run, "the run of this name (default: the latest)");
   app.Add("--launch", budget.launch, "this launch (1 is the first; default: the latest)")
@@ -198,6 +234,7 @@ int RunCheckCommand(std::span<const std::string> arguments) {
           "a file of ids of findings, one a line (the first word; # begins a comment), that "
           "--no-failures and --no-divergence accept");
   app.Add("--junit", junit, "write the result to this file as JUnit XML");
+  app.Flag("--markdown", is_markdown, "Markdown, for a comment of a forge");
   fleet.timeout_s = 30;
   fleet.AddTo(app);
   if (const std::optional<int> code = app.Parse(arguments)) return *code;
@@ -228,11 +265,7 @@ int RunCheckCommand(std::span<const std::string> arguments) {
     if (Result<void> written = WriteJunit(*answer, *junit); !written)
       return ReportError(written.error());
   }
-  if (common.json) {
-    PrintJson(ToJson(*answer));
-  } else {
-    PrintCheck(*answer);
-  }
+  PrintAs(*answer, common.json, is_markdown);
   return answer->IsOk() ? kExitDone : kExitNo;
 }
 

@@ -1,5 +1,6 @@
 // tlparse diff A B: what changed between two runs, or two ranks.
 #include <algorithm>
+#include <cstdio>
 
 #include "cli/answer.h"
 #include "cli/answer_input.h"
@@ -8,6 +9,7 @@
 #include "cli/commands.h"
 #include "cli/diff_output.h"
 #include "facts/diff/diff_runs.h"
+#include "report/finding_text.h"
 
 namespace tlparse {
 namespace {
@@ -29,6 +31,25 @@ std::optional<Error> UsageProblem(const std::vector<std::string>& inputs,
   return std::nullopt;
 }
 
+struct DiffForm {
+  bool is_json = false, is_markdown = false;
+  bool all = false, is_whole = false;  // every guard and kernel; a text of any length
+};
+
+void Print(const RunComparison& answer, const DiffForm& form) {
+  const auto print = [&] { PrintDiff(answer, form.all); };
+  if (form.is_json) {
+    PrintJson(DiffJson(answer));
+  } else if (form.is_markdown) {
+    const std::string text = Captured(print);
+    std::fputs(
+        MarkdownBlock(form.is_whole ? text : FirstLines(text, kMostAnswerText, "--all")).c_str(),
+        stdout);
+  } else {
+    PrintBounded(form.is_whole, "--all", print);
+  }
+}
+
 }  // namespace
 
 int RunDiff(std::span<const std::string> arguments) {
@@ -41,7 +62,7 @@ int RunDiff(std::span<const std::string> arguments) {
       "diff");
   std::vector<std::string> inputs, ranks, launches;
   DiffOptions options;
-  bool as_json = false, all = false;
+  bool as_json = false, is_markdown = false, all = false;
   app.Add("inputs", inputs, "the two sides; one, if two --rank name them").Required().Times(1, 2);
   app.Add("--rank", ranks,
           "the rank of each side (default: one of each class of equal ranks); twice for two ranks "
@@ -53,6 +74,7 @@ int RunDiff(std::span<const std::string> arguments) {
       "run");
   app.Flag("--code", options.with_code, "unified diffs of the generated codes");
   app.Flag("--all", all, "every guard and kernel");
+  app.Flag("--markdown", is_markdown, "Markdown, for a comment of a forge");
   app.Flag("--json", as_json, "JSON (schemas/json/answers/diff.schema.json)");
   if (const std::optional<int> code = app.Parse(arguments)) return *code;
   if (const std::optional<Error> problem = UsageProblem(inputs, ranks, launches))
@@ -78,11 +100,7 @@ int RunDiff(std::span<const std::string> arguments) {
                             {&b->database, b->run, rank(1), launch(1)}, options);
   }
   if (!answer) return ReportError(answer.error());
-  if (as_json) {
-    PrintJson(DiffJson(*answer));
-  } else {
-    PrintBounded(all || options.with_code, "--all", [&] { PrintDiff(*answer, all); });
-  }
+  Print(*answer, {as_json, is_markdown, all, all || options.with_code});
   return kExitDone;
 }
 

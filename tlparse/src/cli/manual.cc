@@ -1,7 +1,8 @@
-// tlparse manual: the manual page, from what --help is made of.
+// tlparse manual: the manual page or a page of Markdown, from what --help is made of.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cstdio>
 
 #include "base/version.h"
@@ -9,6 +10,7 @@
 #include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/described_commands.h"
+#include "report/finding_text.h"
 
 namespace tlparse {
 namespace {
@@ -81,14 +83,54 @@ std::string ManualPage() {
   return page;
 }
 
+std::string Markdown(std::string text) {
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  return MarkdownText(text);
+}
+
+std::string OptionRow(const DescribedOption& option) {
+  std::string value = option.is_positional ? "" : option.value;
+  if (!option.choices.empty()) value = fmt::format("{}", fmt::join(option.choices, "\\|"));
+  return fmt::format("| `{}{}{}` | {} |\n", fmt::join(option.names, "`, `"),
+                     value.empty() ? "" : " ", value, Markdown(option.help));
+}
+
+std::string OptionRows(const DescribedArguments& arguments) {
+  std::string rows;
+  for (const DescribedOption& option : arguments.options)
+    if (option.names.back() != "--help") rows += OptionRow(option);
+  return rows.empty() ? rows : "\n| | |\n|---|---|\n" + rows;
+}
+
+std::string MarkdownPage() {
+  const std::vector<DescribedCommand> commands = DescribeCommands();
+  std::string page =
+      "# Reference\n\nMade by `tlparse manual --markdown`, of what `--help` prints.\n\n"
+      "Exit codes: 0 done, 1 the answer is no (`check`, `--strict`), 2 usage or input that cannot "
+      "be read, 3 an internal error.\n";
+  for (const DescribedCommand& command : commands) {
+    const std::string& text = command.arguments.description;
+    std::string line = "tlparse";
+    for (const std::string_view part : {std::string_view(command.name), command.usage})
+      if (!part.empty()) line += fmt::format(" {}", part);
+    page += fmt::format("\n## {}\n\n`{}`\n\n{}\n{}",
+                        command.name.empty() ? "tlparse without a command" : command.name, line,
+                        Markdown(text.empty() ? std::string(command.summary) : text),
+                        OptionRows(command.arguments));
+  }
+  return page;
+}
+
 }  // namespace
 
 int RunManual(std::span<const std::string> arguments) {
   Arguments app(
       "Print the manual page of all commands, as troff: tlparse manual | man -l - shows it.",
       "manual");
+  bool is_markdown = false;
+  app.Flag("--markdown", is_markdown, "as Markdown");
   if (const std::optional<int> code = app.Parse(arguments)) return *code;
-  std::fputs(ManualPage().c_str(), stdout);
+  std::fputs((is_markdown ? MarkdownPage() : ManualPage()).c_str(), stdout);
   return kExitDone;
 }
 

@@ -2,13 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/printable.h"
 
 namespace tlparse {
-namespace {
 
-// A text within Markdown: nothing in it is markup.
-std::string Escaped(std::string_view text) {
+std::string MarkdownText(std::string_view text) {
   std::string result;
   for (const char c : Printable(text)) {
     if (std::string_view("\\`*_{}[]<>#|~&").find(c) != std::string_view::npos) result += '\\';
@@ -17,7 +17,12 @@ std::string Escaped(std::string_view text) {
   return result;
 }
 
-}  // namespace
+std::string MarkdownBlock(std::string_view lines) {
+  std::size_t ticks = 0, most = 0;
+  for (const char c : lines) most = std::max(most, ticks = c == '`' ? ticks + 1 : 0);
+  const std::string fence(std::max<std::size_t>(3, most + 1), '`');
+  return fmt::format("{}text\n{}{}{}\n", fence, lines, lines.ends_with('\n') ? "" : "\n", fence);
+}
 
 std::string FindingsHeading(std::string_view run_name, std::int64_t launch,
                             std::size_t launch_count, std::size_t finding_count) {
@@ -35,18 +40,19 @@ std::string PlaceLine(const FindingPlace& place) {
 }
 
 std::string FindingMarkdown(const Finding& finding) {
-  std::string text = fmt::format("- **{}**: {}", Name(finding.severity), Escaped(finding.title));
-  if (finding.place) text += fmt::format("\n  - at {}", Escaped(PlaceLine(*finding.place)));
-  if (!finding.detail.empty()) text += fmt::format("\n  - {}", Escaped(finding.detail));
+  std::string text =
+      fmt::format("- **{}**: {}", Name(finding.severity), MarkdownText(finding.title));
+  if (finding.place) text += fmt::format("\n  - at {}", MarkdownText(PlaceLine(*finding.place)));
+  if (!finding.detail.empty()) text += fmt::format("\n  - {}", MarkdownText(finding.detail));
   if (!finding.suggestion.empty())
-    text += fmt::format("\n  - try: {}", Escaped(finding.suggestion));
+    text += fmt::format("\n  - try: {}", MarkdownText(finding.suggestion));
   for (const Finding& one : finding.evidence)
-    text += fmt::format("\n  - also: {}", Escaped(one.title));
+    text += fmt::format("\n  - also: {}", MarkdownText(one.title));
   return text + '\n';
 }
 
 std::string FindingsMarkdown(const std::vector<Finding>& findings, const std::string& heading) {
-  std::string text = fmt::format("**{}**\n\n", Escaped(heading));
+  std::string text = fmt::format("**{}**\n\n", MarkdownText(heading));
   if (findings.empty()) text += "No findings.\n";
   for (const Finding& finding : findings) text += FindingMarkdown(finding);
   return text;

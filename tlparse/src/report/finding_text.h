@@ -1,4 +1,5 @@
-// Findings as text: for `tlparse findings --markdown` and the page's button of the same name.
+// Findings as text: for `tlparse findings --markdown` and the page's button of the same name; and how
+// other answers become Markdown.
 #pragma once
 
 #include <cstddef>
@@ -17,6 +18,11 @@ std::string FindingsHeading(std::string_view run_name, std::int64_t launch,
 
 // "a.py:12  x = f(y)", or the known part of it.
 std::string PlaceLine(const FindingPlace& place);
+
+// A line within Markdown, also in a cell of a table: nothing in it is markup.
+std::string MarkdownText(std::string_view text);
+// Lines that Markdown shows as they are, whatever they hold.
+std::string MarkdownBlock(std::string_view lines);
 
 // Markdown for a chat or an issue; ends with a newline. Text of the log is escaped.
 std::string FindingMarkdown(const Finding& finding);
