@@ -48,10 +48,13 @@ template <class Record>
 ActivityStore::Activity* ActivityStore::AddActivity(const Record& record, Kind kind) {
   if (activities_.size() >= options_.max_records) {
     ++counts_.lost_count;
-    return nullptr;
+    // What was written every now and then stays whole in the end: the newest are kept.
+    if (options_.write_interval.count() == 0 || activities_.empty()) return nullptr;
+    PopFront();
   }
   Activity activity;
   activity.kind = kind;
+  activity.correlation_id = record.correlation_id;
   activity.device = record.device;
   activity.stream = record.stream;
   activity.start_ns = record.start;
@@ -64,7 +67,7 @@ ActivityStore::Activity* ActivityStore::AddActivity(const Record& record, Kind k
   if (launch != launches_.end()) {
     activity.label = launch->second;
   } else {
-    waiting_.emplace(record.correlation_id, static_cast<uint32_t>(activities_.size()));
+    waiting_.emplace(record.correlation_id, first_number_ + activities_.size());
     if (record.correlation_id <= newest_forgotten_) ++counts_.unlabelled_count;
   }
   activities_.push_back(activity);
@@ -84,7 +87,8 @@ void ActivityStore::AddLaunch(const cupti::ExternalCorrelationRecord& launch) {
     return;
   }
   const auto [first, last] = waiting_.equal_range(launch.correlation_id);
-  for (auto waiting = first; waiting != last; ++waiting) activities_[waiting->second].label = label;
+  for (auto waiting = first; waiting != last; ++waiting)
+    activities_[waiting->second - first_number_].label = label;
   waiting_.erase(first, last);
   // Most calls of CUDA's interface start nothing on a device, so that their records never get a
   // partner: the oldest are forgotten.
@@ -192,6 +196,28 @@ std::vector<CudaActivityRecord> ActivityStore::Records() const {
   std::vector<CudaActivityRecord> result;
   result.reserve(activities_.size());
   for (const Activity& activity : activities_) result.push_back(ToRecord(activity));
+  return result;
+}
+
+void ActivityStore::PopFront() {
+  const auto [first, last] = waiting_.equal_range(activities_.front().correlation_id);
+  for (auto waiting = first; waiting != last; ++waiting) {
+    if (waiting->second != first_number_) continue;
+    waiting_.erase(waiting);
+    break;
+  }
+  activities_.pop_front();
+  ++first_number_;
+}
+
+std::vector<CudaActivityRecord> ActivityStore::Take() {
+  const std::lock_guard lock(mutex_);
+  std::vector<CudaActivityRecord> result;
+  while (!activities_.empty() && (activities_.front().label != 0 || first_number_ < seen_number_)) {
+    result.push_back(ToRecord(activities_.front()));
+    PopFront();
+  }
+  seen_number_ = first_number_ + activities_.size();
   return result;
 }
 

@@ -40,6 +40,9 @@ class ActivityStore {
   void AddLost(uint64_t count);
 
   std::vector<CudaActivityRecord> Records() const;
+  // Removes and returns what will not change any more: activities whose op is known, and those that
+  // were here at the call before. Their order stays.
+  std::vector<CudaActivityRecord> Take();
   CudaActivityCounts counts() const;
 
  private:
@@ -51,6 +54,7 @@ class ActivityStore {
     uint8_t copy_kind = 0;
     uint32_t name = 0;  // index in names_
     uint32_t label = 0;
+    uint32_t correlation_id = 0;
     uint32_t device = 0, stream = 0;
     uint32_t source_device = 0, target_device = 0;
     uint32_t graph_id = 0;
@@ -66,6 +70,7 @@ class ActivityStore {
   template <class Record>
   Activity* AddActivity(const Record& record, Kind kind);
   void AddLaunch(const cupti::ExternalCorrelationRecord& launch);
+  void PopFront();
   CudaActivityRecord ToRecord(const Activity& activity) const;
 
   const CudaActivityOptions options_;
@@ -76,14 +81,16 @@ class ActivityStore {
   std::vector<Label> labels_;  // number - 1
   std::unordered_map<std::string, uint32_t> name_numbers_;
   std::vector<std::string> names_;
-  std::vector<Activity> activities_;
+  std::deque<Activity> activities_;
+  uint64_t first_number_ = 0;  // of activities_.front(), counting all that were added
+  uint64_t seen_number_ = 0;   // the first that was added after the last Take()
   std::unordered_map<uint32_t, uint32_t> launches_;  // label by correlation id
   std::deque<uint32_t> launch_order_;                // the oldest first
   uint64_t probe_count_ = 0;
   uint64_t last_call_ns_ = 0;
   uint32_t newest_forgotten_ = 0;  // correlation id; ids grow
   // Activities that came before their launch, by correlation id.
-  std::unordered_multimap<uint32_t, uint32_t> waiting_;
+  std::unordered_multimap<uint32_t, uint64_t> waiting_;
   CudaActivityCounts counts_;
 };
 

@@ -3,8 +3,13 @@
 #include <time.h>
 
 #include <algorithm>
+#include <condition_variable>
+#include <mutex>
+#include <system_error>
+#include <thread>
 
 #include "core/errno_scope.h"
+#include "core/signal_guard.h"
 #include "core/thread_id.h"
 #include "cuda/cupti.h"
 #include "cuda/session.h"
@@ -79,16 +84,75 @@ struct CudaActivity::Impl {
   std::atomic<bool> is_watching = false;
   std::vector<CudaClock> clocks;
   const uint32_t process_id = detail::ProcessId();
+  // The thread that writes, and what tells it to end.
+  struct Writer {
+    std::thread thread;
+    std::mutex mutex;
+    std::condition_variable end_wanted;
+    bool is_ending = false;
+  };
+  std::unique_ptr<Writer> writer;
+  CudaActivityCounts written;  // of what is written already
+
+  // In a child the writer's thread is not there, and destroying what it waits for would wait for it.
+  ~Impl() {
+    if (IsInherited()) static_cast<void>(writer.release());
+  }
 
   // In a forked child of the process that made it: what is watched is not the child's.
   bool IsInherited() const { return process_id != detail::ProcessId(); }
 
-  void ReadClock();
-  void EmitAll(CallSite place) const;
+  std::vector<CudaClock> Clocks();
+  void StartWriter(std::chrono::milliseconds interval);
+  void EndWriter();
+  void Write(std::chrono::milliseconds interval);
+  void EmitAll(const std::vector<CudaActivityRecord>& records, bool is_end, CallSite place);
 };
 
-void CudaActivity::Impl::ReadClock() {
-  if (const auto clock = libtrace::ReadClock(session->library())) clocks.push_back(*clock);
+// Of the start and now.
+std::vector<CudaClock> CudaActivity::Impl::Clocks() {
+  std::vector<CudaClock> both = clocks;
+  if (const auto clock = ReadClock(session->library())) both.push_back(*clock);
+  return both;
+}
+
+void CudaActivity::Impl::Write(std::chrono::milliseconds interval) {
+  std::unique_lock lock(writer->mutex);
+  while (!writer->end_wanted.wait_for(lock, interval, [this] { return writer->is_ending; })) {
+    lock.unlock();
+    bool may_go_on = true;
+    try {
+      may_go_on = session->Fetch();
+      if (!may_go_on) detail::is_watching_cuda.store(false);
+      const std::vector<CudaActivityRecord> records = session->store().Take();
+      if (!records.empty()) EmitAll(records, false, location);
+    } catch (...) {  // no memory: they are lost
+      session->store().AddLost(1);
+    }
+    lock.lock();
+    if (!may_go_on) return;
+  }
+}
+
+void CudaActivity::Impl::StartWriter(std::chrono::milliseconds interval) {
+  const detail::AllSignalsBlocked blocked;
+  writer = std::make_unique<Writer>();
+  try {
+    writer->thread = std::thread([this, interval] { Write(interval); });
+  } catch (const std::system_error&) {  // the process may not have another thread: all at Emit
+    writer.reset();
+  }
+}
+
+void CudaActivity::Impl::EndWriter() {
+  if (writer == nullptr) return;
+  {
+    const std::lock_guard lock(writer->mutex);
+    writer->is_ending = true;
+  }
+  writer->end_wanted.notify_one();
+  writer->thread.join();
+  writer.reset();
 }
 
 CudaActivity::CudaActivity(CudaActivityOptions options, CallSite location) {
@@ -101,9 +165,10 @@ CudaActivity::CudaActivity(CudaActivityOptions options, CallSite location) {
   }
   status_ = cupti::Session::Start(options, impl_->session);
   if (!status_.ok()) return;
-  impl_->ReadClock();
+  if (const auto clock = ReadClock(impl_->session->library())) impl_->clocks.push_back(*clock);
   impl_->is_watching = true;
   detail::is_watching_cuda.store(true);
+  if (options.write_interval.count() > 0) impl_->StartWriter(options.write_interval);
 }
 
 CudaActivity::~CudaActivity() { Emit(impl_->location); }
@@ -111,18 +176,25 @@ CudaActivity::~CudaActivity() { Emit(impl_->location); }
 void CudaActivity::Emit(CallSite location) noexcept {
   if (impl_->IsInherited() || !impl_->is_watching.exchange(false)) return;
   const detail::ErrnoScope keeps_errno;
+  impl_->EndWriter();
   detail::is_watching_cuda.store(false);
   impl_->session->Stop();
   try {
-    impl_->ReadClock();
-    impl_->EmitAll(location);
+    impl_->clocks = impl_->Clocks();
+    impl_->EmitAll(impl_->session->store().Records(), true, location);
   } catch (...) {  // no memory
   }
 }
 
-void CudaActivity::Impl::EmitAll(CallSite place) const {
-  const std::vector<CudaActivityRecord> records = session->store().Records();
-  const CudaActivityCounts counts = session->store().counts();
+// Counts are those since the last time.
+void CudaActivity::Impl::EmitAll(const std::vector<CudaActivityRecord>& records, bool is_end,
+                                 CallSite place) {
+  const CudaActivityCounts all = session->store().counts();
+  const CudaActivityCounts counts{all.lost_count - written.lost_count,
+                                  all.unlabelled_count - written.unlabelled_count,
+                                  all.foreign_id_count - written.foreign_id_count};
+  written = all;
+  const std::vector<CudaClock> readings = is_end ? clocks : Clocks();
   const CudaActivityClients& clients = session->clients();
   const cupti::Library& library = session->library();
   EmitOptions emit;
@@ -140,9 +212,9 @@ void CudaActivity::Impl::EmitAll(CallSite place) const {
             json.Field("newest_compared_version", cupti::kNewestComparedVersion);
           json.Field("lost_count", is_last ? counts.lost_count : 0);
           json.Field("unlabelled_count", is_last ? counts.unlabelled_count : 0);
-          if (is_last) WriteClients(json, counts, clients);
+          if (is_last) WriteClients(json, counts, is_end ? clients : CudaActivityClients());
           json.Key("clock").BeginArray();
-          for (const CudaClock& clock : clocks) {
+          for (const CudaClock& clock : readings) {
             json.BeginObject().Field("cupti_ns", clock.cupti_ns).Field("epoch_ns", clock.epoch_ns);
             json.Field("error_ns", clock.error_ns).EndObject();
           }

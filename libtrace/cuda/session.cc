@@ -250,10 +250,23 @@ std::optional<CudaActivityEnd> Session::FindEnd() {
   return end;
 }
 
+bool Session::Fetch() {
+  if (clients_.end) return false;
+  library_->flush_all(0);
+  CountDropped();
+  // Calls were made and none was seen. The forced flush of the probe also fetches what still runs,
+  // without times: so it is not done each time.
+  const uint64_t pushes = push_count_, call_ns = store_.last_call_ns();
+  if (pushes != fetched_push_count_ && call_ns == fetched_call_ns_) clients_.end = FindEnd();
+  fetched_push_count_ = pushes;
+  fetched_call_ns_ = call_ns;
+  return !clients_.end;
+}
+
 void Session::Stop() {
   library_->flush_all(kFlushForced);
   CountDropped();
-  clients_.end = FindEnd();
+  if (!clients_.end) clients_.end = FindEnd();
   if (clients_.end) {
     // Another client may rely on what is enabled.
     clients_.left_enabled_count = static_cast<uint32_t>(enabled_.size());
@@ -271,6 +284,7 @@ void Session::Stop() {
 bool Session::Push(std::string_view op, const std::string* node) {
   const std::shared_ptr<Session> session = CurrentSession();
   if (session == nullptr) return false;
+  ++session->push_count_;
   return session->library_->push_id(kExternalKind, session->store_.LabelOf(op, node)) == 0;
 }
 

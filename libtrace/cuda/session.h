@@ -23,20 +23,23 @@
 
 namespace libtrace::cupti {
 
-// Thread-safe, except Start and Stop, which are called once each, in this order.
+// Thread-safe, except Start, Fetch and Stop; Start and Stop are called once each.
 class Session {
  public:
   // At most one session of the process is between Start and Stop. Not ok: none was started; nothing
   // that another client enabled or registered was changed.
   static Status Start(const CudaActivityOptions& options, std::shared_ptr<Session>& session);
   void Stop();
+  // Between Start and Stop, of one thread: fetches what is complete. False, for good: another client
+  // ended the records, as clients().end says.
+  bool Fetch();
 
   // Of the session that was started and not stopped. False: there is none, or CUPTI refused.
   static bool Push(std::string_view op, const std::string* node);
   static void Pop();
 
   const Library& library() const { return *library_; }
-  const ActivityStore& store() const { return store_; }
+  ActivityStore& store() { return store_; }
   // After Stop: what other clients did meanwhile.
   const CudaActivityClients& clients() const { return clients_; }
 
@@ -62,6 +65,8 @@ class Session {
   std::atomic<uint32_t> held_buffer_count_{0};  // that CUPTI has
   std::atomic<uint64_t> refused_buffer_count_{0};
   std::atomic<uint64_t> foreign_buffer_count_{0};
+  std::atomic<uint64_t> push_count_{0};
+  uint64_t fetched_push_count_ = 0, fetched_call_ns_ = 0;  // at the last Fetch()
   CudaActivityClients clients_;
 };
 

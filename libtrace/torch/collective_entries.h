@@ -34,15 +34,22 @@ struct CollectiveLog::Impl {
   // parent's lives on in it.
   bool IsInherited() const { return process_id_ != detail::ProcessId(); }
 
-  // One collective that is being issued; null if it is not logged.
-  using Entry = std::shared_ptr<IssuedCollective>;
+  struct Issued : IssuedCollective {
+    bool is_written = true;    // false: beyond the limit
+    bool takes_number = true;  // false: it has that of the one before
+  };
+  // One collective that is being issued; null in a forked child.
+  using Entry = std::shared_ptr<Issued>;
   // Adds what is not set yet (shapes, dtype, time, compile, numbers), writes or keeps it. With
   // `shares_number` it has the collective_seq_id of the one before. Throws std::bad_alloc only.
   Entry Append(IssuedCollective collective, const TensorList& inputs, const TensorList& outputs,
                bool shares_number);
-  // When `work` completes, or now if there is none, `entry` gets its duration since `start_ns`.
+  // When `work` completes or fails, or now if there is none, `entry` gets its duration since
+  // `start_ns`.
   static void FinishWith(const std::shared_ptr<Impl>& log, const Entry& entry, int64_t start_ns,
                          const Work& work);
+  // The backend did not take it. Its number is free again, unless another has been issued since.
+  void Refuse(Issued& entry, std::string error);
   void EmitKept();
 
   const CollectiveLogOptions options;
@@ -56,7 +63,7 @@ struct CollectiveLog::Impl {
   struct Numbers {
     uint64_t next = 0, collective = 0, p2p = 0;
   };
-  void Finish(IssuedCollective& entry, int64_t start_ns);
+  void Finish(Issued& entry, int64_t start_ns, std::optional<std::string> error = {});
 
   const uint32_t process_id_ = detail::ProcessId();
   uint64_t count_ = 0;

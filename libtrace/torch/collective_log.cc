@@ -69,7 +69,7 @@ CollectiveLog::Impl::Entry CollectiveLog::Impl::Append(IssuedCollective collecti
                             .count();
   if (const CompileId& id = CurrentContext().compile_id; !id.empty())
     collective.compile_id = ToString(id);
-  auto entry = std::make_shared<IssuedCollective>(std::move(collective));
+  auto entry = std::make_shared<Issued>(Issued{std::move(collective)});
   bool is_first_unwritten = false;
   {
     const std::lock_guard lock(mutex);
@@ -78,35 +78,59 @@ CollectiveLog::Impl::Entry CollectiveLog::Impl::Append(IssuedCollective collecti
     if (IsPointToPoint(entry->op)) {
       entry->p2p_seq_id = ++numbers.p2p;
     } else {
-      if (!shares_number || numbers.collective == 0) ++numbers.collective;
+      entry->takes_number = !shares_number || numbers.collective == 0;
+      if (entry->takes_number) ++numbers.collective;
       entry->collective_seq_id = numbers.collective;
     }
     if (schedule.size() < options.max_collectives) schedule.emplace_back(ScheduleName(entry->op));
     if (count_++ >= options.max_collectives) {
       is_first_unwritten = unwritten_count++ == 0;
-      entry.reset();
+      entry->is_written = false;
     } else if (!options.writes_as_issued) {
       kept.push_back(entry);
     }
   }
   if (is_first_unwritten) EmitCollectiveState({.unwritten_count = 1}, location);
-  if (entry != nullptr && options.writes_as_issued)
+  if (entry->is_written && options.writes_as_issued)
     EmitCollectiveLog(ArrayView<IssuedCollective>(entry.get(), 1), location);
   return entry;
 }
 
-void CollectiveLog::Impl::Finish(IssuedCollective& entry, int64_t start_ns) {
-  if (IsInherited()) return;
+void CollectiveLog::Impl::Finish(Issued& entry, int64_t start_ns,
+                                 std::optional<std::string> error) {
+  if (IsInherited() || !entry.is_written) return;
   const auto duration_ns = static_cast<double>(NowNs() - start_ns);
   if (options.writes_as_issued) {
     EmitCollectiveState({.process_group = entry.process_group,
                          .sequence_number = entry.sequence_number,
-                         .duration_ns = duration_ns},
+                         .duration_ns = duration_ns,
+                         .error = std::move(error)},
                         location);
     return;
   }
   const std::lock_guard lock(mutex);
   entry.duration_ns = duration_ns;
+  entry.error = std::move(error);
+}
+
+void CollectiveLog::Impl::Refuse(Issued& entry, std::string error) {
+  if (IsInherited()) return;
+  {
+    const std::lock_guard lock(mutex);
+    Numbers& numbers = numbers_[entry.process_group];
+    uint64_t& newest = entry.p2p_seq_id ? numbers.p2p : numbers.collective;
+    const auto own = entry.p2p_seq_id ? entry.p2p_seq_id : entry.collective_seq_id;
+    if (entry.takes_number && own == newest) --newest;
+    if (!schedule.empty() && schedule.back() == ScheduleName(entry.op)) schedule.pop_back();
+    entry.p2p_seq_id.reset();
+    entry.collective_seq_id.reset();
+    entry.error = error;
+  }
+  if (!entry.is_written || !options.writes_as_issued) return;
+  EmitCollectiveState({.process_group = entry.process_group,
+                       .sequence_number = entry.sequence_number,
+                       .error = std::move(error)},
+                      location);
 }
 
 void CollectiveLog::Impl::FinishWith(const std::shared_ptr<Impl>& log, const Entry& entry,
@@ -116,8 +140,11 @@ void CollectiveLog::Impl::FinishWith(const std::shared_ptr<Impl>& log, const Ent
   try {  // point-to-point works have no future: their completion cannot be seen from outside
     const auto future = work->getFuture();
     if (!future) return;
-    future->addCallback(
-        [log, entry, start_ns](c10::ivalue::Future&) { log->Finish(*entry, start_ns); });
+    future->addCallback([log, entry, start_ns](c10::ivalue::Future& done) {
+      std::optional<std::string> error;
+      if (done.hasError()) error = done.tryRetrieveErrorMessage();
+      log->Finish(*entry, start_ns, std::move(error));
+    });
   } catch (const std::exception&) {
   }
 }

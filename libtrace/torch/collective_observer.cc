@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <atomic>
+#include <exception>
 #include <iterator>
 #include <map>
+#include <thread>
 #include <utility>
 
 #include "core/errno_scope.h"
@@ -27,8 +29,27 @@ struct CollectiveObserver::Impl {
 #ifdef C10D_BACKEND_HAS_HOOKS
   int64_t hook_id = 0;
   std::mutex mutex;
+  struct Issuing {
+    CollectiveLog::Impl::Entry entry;
+    int64_t start_ns = 0;
+    std::thread::id thread;
+  };
   // Between the hooks of a collective, by the id that both are given.
-  std::map<int64_t, std::pair<CollectiveLog::Impl::Entry, int64_t>> issuing;
+  std::map<int64_t, Issuing> issuing;
+  // A collective that the backend refuses has no second hook: its thread begins another one.
+  void RefuseOfThisThread() {
+    CollectiveLog::Impl::Entry refused;
+    {
+      const std::lock_guard lock(mutex);
+      const auto place = std::find_if(issuing.begin(), issuing.end(), [](const auto& one) {
+        return one.second.thread == std::this_thread::get_id();
+      });
+      if (place == issuing.end()) return;
+      refused = std::move(place->second.entry);
+      issuing.erase(place);
+    }
+    log->impl()->Refuse(*refused, "the backend threw an exception");
+  }
 #endif
 
   CollectiveLog::Impl::Entry Append(IssuedCollective collective, const TensorList& inputs,
@@ -89,19 +110,20 @@ CollectiveObserver::CollectiveObserver(c10::intrusive_ptr<c10d::ProcessGroup> gr
     if (op == nullptr || !IsEnabled()) return;
     const detail::ErrnoScope keeps_errno;
     try {
+      impl->RefuseOfThisThread();
       IssuedCollective collective{.op = op};
       if (args.root >= 0) collective.root_rank = args.root;
       auto entry = impl->Append(std::move(collective), args.input_tensors, args.output_tensors);
       if (entry == nullptr) return;
       const std::lock_guard lock(impl->mutex);
-      if (impl->issuing.size() >= 1000) impl->issuing.clear();  // ops that failed have no end
-      impl->issuing[args.op_id] = {std::move(entry), NowNs()};
+      if (impl->issuing.size() >= 1000) impl->issuing.clear();  // of threads that have ended
+      impl->issuing[args.op_id] = {std::move(entry), NowNs(), std::this_thread::get_id()};
     } catch (const std::exception&) {  // no memory
     }
   });
   impl->group->registerPostHook(impl->hook_id, [impl](const c10d::PostHookArgs& args) {
     const detail::ErrnoScope keeps_errno;
-    std::pair<CollectiveLog::Impl::Entry, int64_t> issued;
+    CollectiveObserver::Impl::Issuing issued;
     {
       const std::lock_guard lock(impl->mutex);
       const auto place = impl->issuing.find(args.op_id);
@@ -109,7 +131,7 @@ CollectiveObserver::CollectiveObserver(c10::intrusive_ptr<c10d::ProcessGroup> gr
       issued = std::move(place->second);
       impl->issuing.erase(place);
     }
-    CollectiveLog::Impl::FinishWith(impl->log->impl(), issued.first, issued.second, args.work);
+    CollectiveLog::Impl::FinishWith(impl->log->impl(), issued.entry, issued.start_ns, args.work);
   });
 }
 
@@ -184,6 +206,7 @@ at::CallbackHandle callback = 0;  // 0 = not registered; a child inherits that o
 struct IssueContext final : at::ObserverContext {
   std::vector<std::pair<std::shared_ptr<CollectiveLog>, CollectiveLog::Impl::Entry>> issued;
   int64_t start_ns = 0;
+  int exception_count = std::uncaught_exceptions();
 };
 
 bool HasRoot(std::string_view op) {
@@ -256,7 +279,12 @@ void OnCollectiveEnd(const at::RecordFunction& function, at::ObserverContext* co
     for (const c10::IValue& value : function.outputs()) {
       if (!work) work = CustomClass<c10d::Work>(value, "__torch__.torch.classes.c10d.Work");
     }
-    if (!work) return;  // an op that failed, or whose end cannot be observed
+    if (std::uncaught_exceptions() > issue.exception_count) {
+      for (const auto& [log, entry] : issue.issued)
+        log->impl()->Refuse(*entry, "the op threw an exception");
+      return;
+    }
+    if (!work) return;  // its end cannot be observed
     for (const auto& [log, entry] : issue.issued)
       CollectiveLog::Impl::FinishWith(log->impl(), entry, issue.start_ns, work);
   } catch (const std::exception&) {  // no memory: no duration

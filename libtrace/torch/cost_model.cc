@@ -33,6 +33,45 @@ double ElementwiseFlops(std::string_view op) {
   return 1;
 }
 
+// Ops whose time follows neither from their bytes nor from one FLOP per element.
+bool HasNoFormula(std::string_view op) {
+  if (op.find("::") != std::string_view::npos) return true;  // somebody else's
+  for (const std::string_view part : {"rand",
+                                      "normal",
+                                      "bernoulli",
+                                      "multinomial",
+                                      "uniform",
+                                      "exponential",
+                                      "poisson",
+                                      "dropout",
+                                      "sort",
+                                      "topk",
+                                      "unique",
+                                      "nonzero",
+                                      "searchsorted",
+                                      "kthvalue",
+                                      "median",
+                                      "mode",
+                                      "linalg",
+                                      "cholesky",
+                                      "svd",
+                                      "qr",
+                                      "inverse",
+                                      "triangular_solve",
+                                      "lu_",
+                                      "fft",
+                                      "stft",
+                                      "lstm",
+                                      "gru",
+                                      "rnn",
+                                      "attention",
+                                      "cdist",
+                                      "convolution_backward"}) {
+    if (op.find(part) != std::string_view::npos) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 OpCost CostOf(std::string_view op, std::span<const OpTensor> inputs,
@@ -59,10 +98,12 @@ OpCost CostOf(std::string_view op, std::span<const OpTensor> inputs,
   } else if (has_output && inputs.size() >= 3 && is({"addmm", "baddbmm", "addmv", "addbmm"})) {
     cost.flops = 2 * Elements(outputs[0]) * Contracted(inputs[1]) + Elements(outputs[0]);
   } else if (has_output && inputs.size() >= 2 && op.find("conv") != std::string_view::npos &&
+             op.find("::") == std::string_view::npos &&
              op.find("backward") == std::string_view::npos) {
     cost.flops = ConvolutionFlops(inputs[1], outputs[0]);
   } else {
     cost.flops = largest * ElementwiseFlops(op);
+    cost.is_known = !HasNoFormula(op);
   }
   return cost;
 }

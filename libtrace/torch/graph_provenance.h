@@ -65,7 +65,9 @@ inline std::optional<FusedOp> FusedOpOf(const torch::jit::Graph& group) {
     const auto meta = tensor_of(node->output());
     if (!meta) return {};
     const OpTensor output{{meta->shape.data(), meta->shape.size()}, 0};
-    fused.cost.flops += CostOf(node->kind().toQualString(), {}, {&output, 1}, false).flops;
+    const OpCost cost = CostOf(node->kind().toQualString(), {}, {&output, 1}, false);
+    fused.cost.flops += cost.flops;
+    fused.cost.is_known &= cost.is_known;
   }
   if (fused.outputs.empty()) return {};
   return fused;

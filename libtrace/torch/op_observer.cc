@@ -271,6 +271,7 @@ void OpObserver::Impl::Add(std::string_view name, const Tensors& inputs,
 std::optional<double> OpObserver::Impl::EstimateNs(const Op& op) const {
   // Some calls of the code were not made: which ones is not known.
   if (op.fused != nullptr && op.fused->count % op.fused->ops->size() != 0) return {};
+  if (!op.cost.is_known) return {};
   const Roofline* const roofline = op.device.empty() ? nullptr : MeasuredRoofline(op.device);
   return roofline != nullptr ? std::optional(roofline->EstimateNs(op.cost)) : std::nullopt;
 }

@@ -6,6 +6,7 @@
 
 #include "core/errno_scope.h"
 #include "core/json_reader.h"
+#include "libtrace/function_ref.h"
 #include "torch/elf_needs.h"
 #include "torch/package_weights.h"
 #include "torch/zip_file.h"
@@ -16,6 +17,8 @@ namespace {
 constexpr uint64_t kMaxTextSize = uint64_t{64} << 20;
 constexpr uint64_t kMaxCodeSize = uint64_t{256} << 20;
 constexpr std::string_view kModels = "data/aotinductor/";
+// Of an exported program: data/weights/<model>_weights_config.json.
+constexpr std::string_view kWeightFiles = "data/weights/", kWeightsConfig = "_weights_config.json";
 
 // {"<kernel>": {"stack_traces": […], "post_grad_nodes": […], "pre_grad_nodes": […]}, …}
 void ReadKernels(std::string_view text, std::vector<PackageKernel>& kernels) {
@@ -81,7 +84,9 @@ struct CodeFiles {
   const ZipFile::Member* shared_object = nullptr;
 };
 
-PackageCode CodeOf(ZipFile& zip, const std::string& model, const CodeFiles& files) {
+using ReadMember = FunctionRef<std::optional<std::string>(const ZipFile::Member&, uint64_t)>;
+
+PackageCode CodeOf(ReadMember read, const std::string& model, const CodeFiles& files) {
   PackageCode code;
   code.model = model;
   code.linkage = files.shared_object != nullptr ? "shared"
@@ -89,7 +94,7 @@ PackageCode CodeOf(ZipFile& zip, const std::string& model, const CodeFiles& file
                                                 : "sources";
   code.is_cpp_only = files.shared_object == nullptr && files.has_project;
   if (files.shared_object == nullptr) return code;
-  const auto object = zip.Read(*files.shared_object, kMaxCodeSize);
+  const auto object = read(*files.shared_object, kMaxCodeSize);
   const auto needs = object ? ReadElfNeeds(*object) : std::nullopt;
   if (!needs) return code;
   code.machine = needs->machine;
@@ -106,9 +111,26 @@ Status DescribePackage(const std::string& path, Package& package) {
   package = Package{.path = path, .kind = "torchscript", .size_bytes = zip.size_bytes()};
   std::map<std::string, CodeFiles> models;
   std::vector<WeightsConfig> weights;
+  const auto read = [&](const ZipFile::Member& member, uint64_t max_size_bytes) {
+    auto text = zip.Read(member, max_size_bytes);
+    if (!text && member.is_stored) package.unread_files.push_back(member.name);
+    return text;
+  };
   for (const ZipFile::Member& member : zip.members()) {
     package.files.push_back({member.name, member.size_bytes, member.crc32});
+    if (!member.is_stored) package.unread_files.push_back(member.name);
     const std::string_view name = member.name;
+    if (package.kind != "aotinductor" && name.find("/models/") != std::string_view::npos &&
+        name.ends_with(".json"))
+      package.kind = "exported_program";
+    if (const size_t at = name.find(kWeightFiles);
+        at != std::string_view::npos && name.ends_with(kWeightsConfig)) {
+      const std::string_view file = name.substr(at + kWeightFiles.size());
+      if (auto text = read(member, kMaxTextSize))
+        weights.push_back({member.name,
+                           std::string(file.substr(0, file.size() - kWeightsConfig.size())),
+                           std::move(*text)});
+    }
     const size_t place = name.find(kModels);
     if (place == std::string_view::npos) continue;
     package.kind = "aotinductor";
@@ -120,21 +142,22 @@ Status DescribePackage(const std::string& path, Package& package) {
     files.has_project |= name.ends_with("CMakeLists.txt");
     files.has_archive |= name.ends_with(".a");
     if (name.ends_with("kernel_information.json")) {
-      if (const auto text = zip.Read(member, kMaxTextSize)) ReadKernels(*text, package.kernels);
+      if (const auto text = read(member, kMaxTextSize)) ReadKernels(*text, package.kernels);
     } else if (name.ends_with("/weights_config.json")) {
-      if (auto text = zip.Read(member, kMaxTextSize)) weights.push_back({model, std::move(*text)});
+      if (auto text = read(member, kMaxTextSize))
+        weights.push_back({member.name, model, std::move(*text)});
     } else if (name.ends_with("_metadata.json")) {
-      if (const auto text = zip.Read(member, kMaxTextSize)) ReadMetadata(*text, package.metadata);
+      if (const auto text = read(member, kMaxTextSize)) ReadMetadata(*text, package.metadata);
     } else if (name.ends_with(".json")) {
-      if (const auto text = zip.Read(member, kMaxTextSize))
+      if (const auto text = read(member, kMaxTextSize))
         ReadExternKernels(*text, model, package.extern_kernels);
     }
   }
   for (const auto& [model, files] : models) {
     if (files.shared_object != nullptr || files.has_archive || files.has_sources)
-      package.code.push_back(CodeOf(zip, model, files));
+      package.code.push_back(CodeOf(read, model, files));
   }
-  package.weights = ReadPackageWeights(zip, weights);
+  package.weights = ReadPackageWeights(zip, weights, package.unread_files);
   return {};
 }
 

@@ -271,7 +271,9 @@ class CodeReader {
     if (one == nodes_of_.end()) return flops;
     for (const std::string& node : one->post_grad_nodes) {
       if (IsProduct(node)) return {};
-      flops += CostOf(node, {}, {&output, 1}, false).flops;
+      const OpCost cost = CostOf(node, {}, {&output, 1}, false);
+      if (!cost.is_known) return {};
+      flops += cost.flops;
     }
     return flops;
   }

@@ -327,9 +327,34 @@ class TracedBackend final : public CollectiveBackend {
     } catch (...) {  // no memory
     }
     const int64_t start_ns = NowNs();
-    Work work = issue();
+    Work work = IssueOrRefuse(entry, issue);
     if (entry) CollectiveLog::Impl::FinishWith(log_->impl(), entry, start_ns, work);
     return work;
+  }
+
+  // The backend's exception is passed on as it is.
+  template <class F>
+  Work IssueOrRefuse(const CollectiveLog::Impl::Entry& entry, F& issue) {
+    try {
+      return issue();
+    } catch (const c10::Error& error) {
+      Refuse(entry, error.what_without_backtrace());
+      throw;
+    } catch (const std::exception& error) {
+      Refuse(entry, error.what());
+      throw;
+    } catch (...) {
+      Refuse(entry, "an exception without a text");
+      throw;
+    }
+  }
+  void Refuse(const CollectiveLog::Impl::Entry& entry, const char* error) noexcept {
+    if (entry == nullptr) return;
+    try {
+      const detail::ErrnoScope keeps_errno;
+      log_->impl()->Refuse(*entry, error);
+    } catch (...) {  // no memory
+    }
   }
 
   c10::intrusive_ptr<CollectiveBackend> inner_;

@@ -12,6 +12,7 @@
 #include "cuda/cupti.h"
 #include "libtrace/cuda/cuda_activity.h"
 #include "tests/catch2.h"
+#include "tests/libtrace/cuda_stand_in.h"
 #include "tests/libtrace/log_text.h"
 
 namespace libtrace {
@@ -19,20 +20,13 @@ namespace {
 
 using testing::FindRecord;
 using testing::MemoryTrace;
+using testing::StandIn;
 
-template <class Function>
-Function Cupti(const char* name) {
-  void* const library = dlopen(std::getenv("LIBTRACE_CUPTI"), RTLD_LAZY);
-  if (library == nullptr) std::abort();
-  return reinterpret_cast<Function>(dlsym(library, name));
-}
 template <class... Arguments>
 int CuptiCall(const char* name, Arguments... arguments) {
-  return Cupti<int (*)(Arguments...)>(name)(arguments...);
+  return StandIn<int (*)(Arguments...)>(name)(arguments...);
 }
-void Kernel(const char* name) {
-  Cupti<void (*)(const char*, uint64_t, uint32_t)>("standin_launch")(name, 10, 7);
-}
+void Kernel(const char* name) { testing::Launch(name, 10, 7); }
 bool IsEnabledKind(int32_t kind) { return CuptiCall("standin_is_enabled", kind) != 0; }
 
 // Its buffers are not from malloc: whoever frees one dies.
@@ -78,7 +72,7 @@ class OtherClient {
       return;
     }
     cupti::Record* record = nullptr;
-    while (Cupti<int (*)(uint8_t*, size_t, cupti::Record**)>("cuptiActivityGetNextRecord")(
+    while (StandIn<int (*)(uint8_t*, size_t, cupti::Record**)>("cuptiActivityGetNextRecord")(
                buffer, valid_bytes, &record) == 0) {
       if (record->kind == cupti::kConcurrentKernel)
         kernels.emplace_back(reinterpret_cast<cupti::KernelRecord*>(record)->name);

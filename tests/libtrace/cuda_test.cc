@@ -14,6 +14,7 @@
 #include "libtrace/cuda/cuda_activity.h"
 #include "libtrace/trace.h"
 #include "tests/catch2.h"
+#include "tests/libtrace/cuda_stand_in.h"
 #include "tests/libtrace/log_text.h"
 #include "tests/libtrace/sanitizer.h"
 
@@ -21,19 +22,10 @@ namespace libtrace {
 namespace {
 
 using testing::FindRecord;
+using testing::Launch;
 using testing::MemoryTrace;
+using testing::StandIn;
 
-// Of any thread: it must not use Catch2's macros.
-template <class Function>
-Function StandIn(const char* name) {
-  void* const library = dlopen(std::getenv("LIBTRACE_CUPTI"), RTLD_LAZY);
-  if (library == nullptr) std::abort();
-  return reinterpret_cast<Function>(dlsym(library, name));
-}
-
-void Launch(const char* name, uint64_t duration_ns, uint32_t stream) {
-  StandIn<void (*)(const char*, uint64_t, uint32_t)>("standin_launch")(name, duration_ns, stream);
-}
 void Copy(uint64_t size_bytes, uint64_t duration_ns, uint32_t stream) {
   StandIn<void (*)(uint64_t, uint64_t, uint32_t)>("standin_copy")(size_bytes, duration_ns, stream);
 }

@@ -120,9 +120,11 @@ class RememberingBackend final : public CollectiveBackend {
   std::string name;
   const void* first = nullptr;
   const void* second = nullptr;
+  bool refuses = false;
 
  private:
   Work Call(const char* called, const void* one = nullptr, const void* two = nullptr) {
+    if (refuses) throw std::invalid_argument("requires non-empty tensor list");
     name = called;
     first = one;
     second = two;
@@ -278,6 +280,48 @@ TEST_CASE("collectives: coalesced ones share a number, errors pass, a limit coun
   CHECK(count("3") == 1);
   CHECK(PayloadsOf(trace.records(), "libtrace_collective_state").find("\"unwritten_count\": 3") !=
         std::string::npos);
+}
+
+TEST_CASE(
+    "collectives: one that the backend refuses has an error and takes no number of its peers") {
+  for (const bool writes_as_issued : {true, false}) {
+    MemoryTrace trace;
+    auto inner = c10::make_intrusive<RememberingBackend>();
+    auto log = std::make_shared<CollectiveLog>(
+        CollectiveLogOptions{.writes_as_issued = writes_as_issued, .max_collectives = 4});
+    const auto traced = TraceCollectives(inner, "dp", log);
+    Tensors list{at::ones({2})}, none;
+    const auto refuse = [&](const auto& call) {
+      inner->refuses = true;
+      CHECK_THROWS_AS(call(), std::invalid_argument);
+      inner->refuses = false;
+    };
+    traced->allreduce(list, {});
+    refuse([&] { traced->allreduce(none, {}); });
+    refuse([&] { traced->send(list, 1, 7); });
+    traced->broadcast(list, {});
+    refuse([&] { traced->barrier({}); });  // beyond the limit: not written, nor numbered
+    traced->send(list, 1, 7);
+    log->EmitSchedule();
+    log->Emit();
+    const std::string text = PayloadsOf(trace.records(), "libtrace_collective_log");
+    INFO(text);
+    // The one after it has the number that its peers give it.
+    CHECK(text.find("\"collective_seq_id\": 2", text.find("\"op\": \"broadcast\"")) !=
+          std::string::npos);
+    CHECK(text.find("\"collective_seq_id\": 3") == std::string::npos);
+    const std::string schedule = PayloadsOf(trace.records(), "inductor_collective_schedule");
+    CHECK(schedule.find("all_reduce") == schedule.rfind("all_reduce"));
+    const std::string error = "\"error\": \"requires non-empty tensor list\"";
+    const std::string states = PayloadsOf(trace.records(), "libtrace_collective_state");
+    if (writes_as_issued) {
+      CHECK(states.find("\"sequence_number\": 1, " + error) != std::string::npos);
+      CHECK(states.find("\"sequence_number\": 2, " + error) != std::string::npos);
+    } else {
+      CHECK(text.find(error) != std::string::npos);
+      CHECK(text.find("\"collective_seq_id\": 2") == text.rfind("\"collective_seq_id\": 2"));
+    }
+  }
 }
 
 #if TORCH_VERSION_MAJOR < 2  // a process group is its own backend, and c10d::ops dispatches

@@ -50,6 +50,25 @@ TEST_CASE("cost: a convolution, from its weight; a view is free") {
             .size_bytes == 0);
 }
 
+TEST_CASE("cost: an op for which there is no formula is not known") {
+  const std::vector<int64_t> shape = {4, 8};
+  const auto is_known = [&](std::string_view op) {
+    return libtrace::CostOf(op, std::vector{Tensor(shape)}, std::vector{Tensor(shape)}, false)
+        .is_known;
+  };
+  for (const char* op : {"aten::randn", "aten::normal_", "aten::sort", "aten::linalg_svd",
+                         "aten::fft_fft", "aten::lstm", "aten::convolution_backward",
+                         "aten::scaled_dot_product_attention", "acme::twice", "acme::conv"}) {
+    INFO(op);
+    CHECK_FALSE(is_known(op));
+  }
+  for (const char* op : {"aten::relu", "aten::add_", "aten::expand", "aten::native_layer_norm",
+                         "aten::sum", "relu", "aten::softmax"}) {
+    INFO(op);
+    CHECK(is_known(op));
+  }
+}
+
 TEST_CASE("cost: an empty op and an op without tensors have a cost") {
   CHECK(libtrace::CostOf("aten::mm", {}, {}, false).flops == 0);
   const std::vector<int64_t> scalar = {};

@@ -123,6 +123,58 @@ std::string Saved(const std::string& storage_class, const std::string& device, s
               {"archive/version", "3"}});
 }
 
+TEST_CASE("package: weights of an exported program, whose list has another place and shape") {
+  const std::string float_meta =
+      R"("tensor_meta": {"dtype": 7, "sizes": [{"as_int": 2}, {"as_int": 3}], "requires_grad": true,)"
+      R"( "device": {"type": "cuda", "index": 1}, "strides": [{"as_int": 3}, {"as_int": 1}],)"
+      R"( "storage_offset": {"as_int": 0}, "layout": 7}})";
+  const std::string config =
+      R"({"config": {"a": {"path_name": "weight_0", "is_param": true, "use_pickle": false, )" +
+      float_meta + R"(, "b": {"path_name": "weight_0", "is_param": true, "use_pickle": false, )" +
+      float_meta +
+      R"(, "c": {"path_name": "weight_1", "is_param": false, "use_pickle": true, "tensor_meta": null}}})";
+  const File file(Zip({{"m/archive_format", "pt2"},
+                       {"m/models/m.json", "{}"},
+                       {"m/data/weights/m_weights_config.json", config},
+                       {"m/data/weights/weight_0", std::string(32, 'w')},
+                       {"m/data/weights/weight_1", Saved("HalfStorage", "cpu", 8)}}));
+  libtrace::Package package;
+  REQUIRE(libtrace::DescribePackage(file.path(), package).message() == "");
+  CHECK(package.kind == "exported_program");
+  CHECK(package.unread_files.empty());
+  REQUIRE(package.weights.size() == 3);
+  CHECK(package.weights[0].name == "a");
+  CHECK(package.weights[0].shape == std::vector<int64_t>{2, 3});
+  CHECK(package.weights[0].dtype == "float32");
+  CHECK(package.weights[0].device == "cuda:1");
+  CHECK(package.weights[0].size_bytes == 24);
+  CHECK(package.weights[0].storage_size_bytes == 32);
+  CHECK(package.weights[1].storage_id == package.weights[0].storage_id);
+  CHECK(package.weights[2].dtype == "float16");
+  CHECK(package.weights[2].storage_size_bytes == 8);
+  CHECK(libtrace::SizeOfWeights(package.weights) == 40);
+}
+
+TEST_CASE("package: what is not read is said") {
+  auto members = kPackage;
+  members.emplace_back(kModel + "weights_config.json", R"({"a": {"of another": "shape"}})");
+  members.emplace_back("model/data/weights/model_weights_config.json",
+                       R"({"config": {"a": {"path_name": "weight_0", "use_pickle": true}}})");
+  members.emplace_back("model/data/weights/weight_0", "no archive");
+  std::string bytes = Zip(members);
+  // As if deflated: the method, in the directory.
+  const size_t directory = bytes.find("PK\1\2");
+  const size_t entry = bytes.find("kernel_information.json", directory) - (kModel.size() + 46);
+  bytes[entry + 10] = 8;
+  const File file(bytes);
+  libtrace::Package package;
+  REQUIRE(libtrace::DescribePackage(file.path(), package).message() == "");
+  CHECK(package.kernels.empty());
+  CHECK(package.unread_files == std::vector<std::string>{kModel + "kernel_information.json",
+                                                         kModel + "weights_config.json",
+                                                         "model/data/weights/weight_0"});
+}
+
 TEST_CASE("package: weights that are files of it, each storage once") {
   auto members = kPackage;
   members.emplace_back(kModel + "weights_config.json",

@@ -32,6 +32,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -102,6 +103,11 @@ struct CudaActivityOptions {
   uint32_t max_records = 1'000'000;         // more are only counted; about 80 bytes each
   uint32_t max_pending_launches = 262'144;  // calls of CUDA remembered to find their kernels
   uint32_t max_buffers = 64;  // of 1 MiB, filled by CUPTI at the same time; it drops what is beyond
+  // Not 0: what was seen is written so often, by a thread of the object, and forgotten, so that a
+  // server that is killed loses the last interval (of activities without an op the last two).
+  // `max_records` then limits what waits to be written, and the oldest are lost and counted. That
+  // another client ended the records is looked for when calls are missing.
+  std::chrono::milliseconds write_interval{0};
 };
 
 // One at a time per process; a second one says so in status(). Thread-safe.
@@ -119,7 +125,8 @@ class CudaActivity {
   // 20,000 activities. Does not wait for the GPU: what still runs is listed without times. A second
   // call does nothing.
   void Emit(CallSite location = CallSite::Current()) noexcept;
-  // What was seen until Emit, in the order in which CUPTI reported it.
+  // What was seen until Emit, in the order in which CUPTI reported it; with a write_interval what is
+  // not written yet.
   std::vector<CudaActivityRecord> Records() const;
   uint64_t lost_count() const { return counts().lost_count; }
   CudaActivityCounts counts() const;

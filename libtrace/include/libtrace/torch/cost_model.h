@@ -23,10 +23,14 @@ struct OpTensor {
 struct OpCost {
   double flops = 0;
   double size_bytes = 0;
+  // False: no formula fits the op, so that an estimate would be a guess. Random numbers, sorts and
+  // searches, factorisations, transforms, recurrent networks, attention, backward convolutions, and
+  // ops outside `aten`.
+  bool is_known = true;
 };
 
 // `op` is libtorch's name (`aten::mm`). `is_view`: the outputs share the inputs' storage and
-// nothing was written. Ops without a formula of their own count one FLOP per element of their
+// nothing was written. Other ops without a formula of their own count one FLOP per element of their
 // largest tensor.
 OpCost CostOf(std::string_view op, std::span<const OpTensor> inputs,
               std::span<const OpTensor> outputs, bool is_view) noexcept;
