@@ -120,6 +120,11 @@ class RoundTrip(unittest.TestCase):
         self.check("SELECT model, kind, state, duration_ns, memory_after_bytes, weight_size_bytes FROM model_load",
                    ("resnet", "torchscript", "loaded", 1000000, 2000, 24))
         self.check("SELECT device_peak_before_bytes, device_peak_after_bytes FROM model_load", (100, 500))
+        self.check("SELECT clone_size_bytes, excess_bytes, device_excess_bytes FROM model_load", (100, 984, 292))
+        self.check("SELECT unread_files FROM model_package", ('["model/deflated.json"]',))
+        self.check("SELECT error FROM collective_state WHERE error IS NOT NULL", ("refused",))
+        self.check("SELECT end_reason, last_call_us IS NULL, noticed_us IS NOT NULL FROM gpu_activity_log ORDER BY record_id",
+                   (None, 1, 0), ("not_recorded", 0, 1))
         self.check("SELECT kind, path, weight_size_bytes, metadata FROM model_package",
                    ("aotinductor", "model.pt2", 24, '{"AOTI_DEVICE_KEY":"cpu"}'))
         self.check("SELECT name, crc32 FROM package_file ORDER BY ordinal", ("data/model.so", 0xDEADBEEF), ("version", None))

@@ -12,17 +12,21 @@ CREATE TABLE model_load (
   memory_after_bytes INTEGER,
   weight_size_bytes INTEGER, -- every storage counted once
   device_peak_before_bytes INTEGER, -- the most that was allocated on GPUs at one time so far, summed over them
-  device_peak_after_bytes INTEGER
+  device_peak_after_bytes INTEGER,
+  clone_size_bytes INTEGER, -- of a copy of the model that the program made for the load
+  excess_bytes INTEGER,     -- what the process took beyond the weights that lie on no GPU (and beyond the copy, where device_excess_bytes is NULL)
+  device_excess_bytes INTEGER -- what the GPUs' peak rose beyond the weights that lie there and the copy
 ) STRICT;
 -- One package that a model was loaded from (libtrace).
 CREATE TABLE model_package (
   record_id INTEGER PRIMARY KEY REFERENCES record_row(id),
   compile_id INTEGER REFERENCES compile(id),
   path TEXT,                -- file of the package
-  kind TEXT,                -- aotinductor, …
+  kind TEXT,                -- aotinductor, exported_program, …
   size_bytes INTEGER,
   weight_size_bytes INTEGER,
-  metadata TEXT             -- JSON object of strings
+  metadata TEXT,            -- JSON object of strings
+  unread_files TEXT         -- JSON list: files that could not be read, so that weights, kernels or code of them are missing
 ) STRICT;
 -- One file in a model_package.
 CREATE TABLE package_file (

@@ -179,7 +179,7 @@ CREATE TABLE collective_run_row (
   output_shapes TEXT,             -- JSON list of lists
   dtype_id INTEGER REFERENCES text_row(id),  -- of the first input
   reduce_op TEXT,                 -- as in the file
-  state TEXT,                     -- scheduled, started, completed (profiles: its device kernel has ended); NULL: not in the file
+  state TEXT,                     -- scheduled, started, completed (profiles: its device kernel has ended), error (libtrace: the backend refused it, or it failed by end_ns); NULL: not in the file
   start_ns INTEGER,               -- issued
   end_ns INTEGER,                 -- completed: profiles have it from the device kernel; of their c10d ops, when the call returned. NULL: unknown, or not completed
   device INTEGER,                 -- profiles: index of the device of its kernel; NULL: the file has no kernel of it

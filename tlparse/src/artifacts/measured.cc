@@ -88,7 +88,8 @@ class Measurements final : public Ingestor {
                                             .group_name = payload.Text("process_group"),
                                             .sequence_number = payload.Int("sequence_number"),
                                             .duration_ns = RealDuration(payload, "duration_ns"),
-                                            .unwritten_count = payload.Int("unwritten_count")});
+                                            .unwritten_count = payload.Int("unwritten_count"),
+                                            .error = payload.Text("error")});
     } else if (record.name == "libtrace_graph_execution") {
       context.rows().Add(GraphRunRow{.record_id = record.id,
                                      .ordinal = payload.Int("ordinal"),
@@ -129,7 +130,8 @@ class Measurements final : public Ingestor {
                                             .start_us = issued.Int("start_us"),
                                             .duration_ns = RealDuration(issued, "duration_ns"),
                                             .collective_seq_id = issued.Int("collective_seq_id"),
-                                            .p2p_seq_id = issued.Int("p2p_seq_id")});
+                                            .p2p_seq_id = issued.Int("p2p_seq_id"),
+                                            .error = issued.Text("error")});
                   });
     return {};
   }
@@ -156,12 +158,21 @@ class Measurements final : public Ingestor {
     ForEachObject(payload, "clock", context, [&](std::int64_t, const CellMembers& reading) {
       clock.Add(reading.Int("cupti_ns"), reading.Int("epoch_ns"), reading.Int("error_ns"));
     });
-    context.rows().Add(GpuActivityLogRow{.record_id = record.id,
-                                         .cupti = payload.Text("cupti"),
-                                         .cupti_version = payload.Int("cupti_version"),
-                                         .lost_count = payload.Int("lost_count"),
-                                         .unlabelled_count = payload.Int("unlabelled_count"),
-                                         .clock_error_ns = clock.error_ns()});
+    GpuActivityLogRow log{.record_id = record.id,
+                          .cupti = payload.Text("cupti"),
+                          .cupti_version = payload.Int("cupti_version"),
+                          .lost_count = payload.Int("lost_count"),
+                          .unlabelled_count = payload.Int("unlabelled_count"),
+                          .clock_error_ns = clock.error_ns(),
+                          .foreign_id_count = payload.Int("foreign_id_count"),
+                          .foreign_buffer_count = payload.Int("foreign_buffer_count")};
+    if (const auto end = payload.Object("ended_early")) {
+      const CellMembers ended(*end, context);
+      log.end_reason = ended.Text("reason");
+      log.last_call_us = clock.EpochUs(ended.Int("last_call_ns"));
+      log.noticed_us = clock.EpochUs(ended.Int("noticed_ns"));
+    }
+    context.rows().Add(log);
     ForEachObject(
         payload, "activities", context, [&](std::int64_t ordinal, const CellMembers& activity) {
           const auto start_ns = activity.Int("start_ns");

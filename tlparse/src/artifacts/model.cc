@@ -55,7 +55,10 @@ class Models final : public Ingestor {
                      .memory_after_bytes = load.Int("memory_after_bytes"),
                      .weight_size_bytes = load.Int("weight_size_bytes"),
                      .device_peak_before_bytes = load.Int("device_peak_before_bytes"),
-                     .device_peak_after_bytes = load.Int("device_peak_after_bytes")});
+                     .device_peak_after_bytes = load.Int("device_peak_after_bytes"),
+                     .clone_size_bytes = load.Int("clone_size_bytes"),
+                     .excess_bytes = load.Int("excess_bytes"),
+                     .device_excess_bytes = load.Int("device_excess_bytes")});
     AddWeights(record, load, context);
   }
 
@@ -67,7 +70,8 @@ class Models final : public Ingestor {
                              .kind = package.Text("kind"),
                              .size_bytes = package.Int("size_bytes"),
                              .weight_size_bytes = package.Int("weight_size_bytes"),
-                             .metadata = package.ObjectJson("metadata")});
+                             .metadata = package.ObjectJson("metadata"),
+                             .unread_files = package.ListJson("unread_files")});
     ForEachObject(package, "files", context, [&](std::int64_t ordinal, const CellMembers& file) {
       rows.Add(PackageFileRow{.record_id = record.id,
                               .ordinal = ordinal,

@@ -28,7 +28,8 @@ WHERE p.run_id = :run_id AND (e.state = 'started' OR e.time_discovered_started_n
 -- How many calls are not compared, by the kind of file and the reason.
 -- query IssuedNotCompared(run_id INTEGER, launch INTEGER?, has_dump BOOLEAN)
 SELECT p.kind,
-  CASE WHEN c.is_p2p = 1 AND p.kind <> 'flight_recorder' THEN 'they are sends or receives'
+  CASE WHEN c.state = 'error' AND c.sequence_number IS NULL THEN 'the backend refused them'
+    WHEN c.is_p2p = 1 AND p.kind <> 'flight_recorder' THEN 'they are sends or receives'
     WHEN c.group_name IS NULL AND c.sequence_number IS NULL
       THEN 'they have neither a group nor a sequence number'
     WHEN c.group_name IS NULL THEN 'they have no group'

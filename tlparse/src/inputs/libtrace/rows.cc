@@ -72,7 +72,8 @@ constexpr std::string_view kOwn =
     "record_id BETWEEN {1} AND {2} AND record_id IN (SELECT id "
     "FROM record_row WHERE id BETWEEN {1} AND {2} AND process_id = {0})";
 
-// Numbered as in a recorder dump where libtrace has these numbers. The compile is the latest of the
+// Numbered as in a recorder dump where libtrace has these numbers. One that the backend refused has
+// none, as no other rank issued it. The compile is the latest of the
 // label; its graph, if it has one only.
 Result<void> AddCollectives(Database& database, std::int64_t profile_id,
                             const std::string& collectives, const std::string& name_of) {
@@ -80,10 +81,12 @@ Result<void> AddCollectives(Database& database, std::int64_t profile_id,
       "INSERT INTO collective_run_row (profile_id, record_id, op_id, "
       "group_id, group_size, sequence_number, is_p2p, input_shapes, output_shapes, dtype_id, "
       "reduce_op, state, start_ns, end_ns) SELECT {0}, i.record_id, o.id, g.id, i.group_size, "
-      "CASE WHEN i.p2p_seq_id IS NOT NULL THEN i.p2p_seq_id ELSE coalesce(i.collective_seq_id, "
+      "CASE WHEN i.error IS NOT NULL AND i.duration_ns IS NULL THEN NULL "
+      "WHEN i.p2p_seq_id IS NOT NULL THEN i.p2p_seq_id ELSE coalesce(i.collective_seq_id, "
       "i.sequence_number) END, "
       "i.p2p_seq_id IS NOT NULL OR i.op IN ('send', 'recv'), i.input_shapes, i.output_shapes, "
-      "d.id, i.reduce_op, CASE WHEN i.duration_ns IS NOT NULL THEN 'completed' END, "
+      "d.id, i.reduce_op, CASE WHEN i.error IS NOT NULL THEN 'error' "
+      "WHEN i.duration_ns IS NOT NULL THEN 'completed' END, "
       "i.start_us * 1000, i.start_us * 1000 + CAST(i.duration_ns AS INTEGER) "
       "FROM {1} i LEFT JOIN {2} o ON o.text = i.op_name LEFT JOIN {2} g ON g.text = i.group_name "
       "LEFT JOIN {2} d ON d.text = i.dtype ORDER BY i.record_id, i.ordinal",
