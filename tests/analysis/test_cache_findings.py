@@ -19,6 +19,24 @@ class CacheAnswers(AnswerTest):
         artifact = {"artifact": {"name": f"my_cache_{state}", "encoding": "json"}, **ids}
         return record({"dynamo_start": {"stack": []}, **ids}) + record(artifact, payload)
 
+    def test_lookups_of_a_hit_rate_are_counted_alike(self):
+        # A hit, a miss, a remote store that gave no usable answer, a bypass: 1 hit of 3 lookups.
+        logs = os.path.join(self.scratch, "logs")
+        os.makedirs(logs)
+        states = [("hit", {}), ("miss", {}), ("miss", {"cache_status_detailed": "remote_error", "remote_error": "refused"}),
+                  ("bypass", {"cache_bypass_reason": "test"})]
+        with open(os.path.join(logs, "dedicated_log_torch_trace_rank_0.log"), "w", encoding="utf-8") as file:
+            for i, (state, more) in enumerate(states):
+                file.write(self.lookup(state, [f"[{str(i) * 51}] batch: {i}"], i, cache_event_time=i + 1, **more))
+        database = self.ingest(logs)
+        rule = ask("check", database, "--min-cache-hit-rate", "1", code=1)["rules"][0]
+        self.assertEqual((rule["actual"], rule["rows"]), ("0.333", ["1 hits in 3 lookups"]))
+        live = [json.loads(line) for line in run("watch", logs, "--once", "--json", "-o", os.path.join(self.scratch, "live")).splitlines()]
+        status, = [one for one in live if one["event"] == "status"]
+        self.assertEqual((status["cache_hits"], status["cache_lookups"]), (1, 3))
+        with sqlite3.connect(database) as connection:
+            self.assertEqual(connection.execute("SELECT cache_hits, cache_misses, cache_bypasses FROM rank_summary").fetchall(), [(1, 2, 1)])
+
     def test_guards_explain_a_guard_miss_and_unknown_times_are_not_zero(self):
         path = os.path.join(self.scratch, "cache.log")
         with open(path, "w") as file:

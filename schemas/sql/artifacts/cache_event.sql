@@ -2,9 +2,13 @@
 -- remote_error: a remote store that may have had it gave no usable answer (libtrace).
 CREATE TABLE cache_state (
   id INTEGER PRIMARY KEY,
-  name TEXT NOT NULL
+  name TEXT NOT NULL,
+  is_hit INTEGER,    -- an entry was used
+  is_miss INTEGER,   -- the cache was asked and had nothing usable: with is_hit, what a hit rate counts
+  is_bypass INTEGER  -- the cache was not asked
 ) STRICT;
-INSERT INTO cache_state VALUES (0, 'hit'), (1, 'miss'), (2, 'guard_miss'), (3, 'bypass'), (4, 'disabled'), (5, 'remote_error');
+INSERT INTO cache_state VALUES (0, 'hit', 1, 0, 0), (1, 'miss', 0, 1, 0), (2, 'guard_miss', 0, 1, 0),
+  (3, 'bypass', 0, 0, 1), (4, 'disabled', 0, 0, 1), (5, 'remote_error', 0, 1, 0);
 
 -- Whether the components of a key are known.
 CREATE TABLE components_state (

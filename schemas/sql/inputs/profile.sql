@@ -16,12 +16,25 @@
 --       J1 line of the generated code, from the frames of an entry    J2 order of a graph's collectives, for entries without frames
 --       J3 graph call of the slice that is the entry's in a profile (K8)
 
+-- What files beside the logs are, and what they measure.
+CREATE TABLE profile_kind (
+  id INTEGER PRIMARY KEY,
+  name TEXT NOT NULL,
+  has_times INTEGER,      -- runs of ops, kernels or graphs, with their times
+  is_of_profiler INTEGER, -- a profiler wrote it beside the process; libtrace's times are in its log
+  is_dump INTEGER,        -- a process left it, without times of runs
+  has_ranks INTEGER       -- it names the ranks of the job
+) STRICT;
+INSERT INTO profile_kind VALUES (0, 'kineto', 1, 1, 0, 1), (1, 'nsys', 1, 1, 0, 0), (2, 'libtrace', 1, 0, 0, 0),
+  (3, 'flight_recorder', 0, 0, 1, 1), (4, 'kernel_information', 0, 0, 0, 0), (5, 'tritonparse', 0, 0, 1, 0),
+  (6, 'torch_logs', 0, 0, 1, 0), (7, 'run', 0, 0, 0, 0);
+
 -- One file of a profiler or recorder.
 CREATE TABLE profile (
   id INTEGER PRIMARY KEY,
   run_id INTEGER NOT NULL REFERENCES run(id),
   path TEXT NOT NULL,             -- as given on the command line or found in a directory
-  kind TEXT NOT NULL,             -- kineto, nsys, flight_recorder, kernel_information, tritonparse, torch_logs, libtrace, run (run.json of tlparse run)
+  kind TEXT NOT NULL,             -- profile_kind.name; run: run.json of tlparse run
   process_id INTEGER REFERENCES process(id), -- the process of a log that it measured; NULL: none found, process_note says why
   rank INTEGER,                   -- of the file, else of its process; NULL: unknown
   pid INTEGER,                    -- of the process that was measured; NULL: unknown
@@ -58,9 +71,11 @@ CREATE TABLE profile_thread (
 -- last.
 CREATE TABLE compiled_slice_kind (
   id INTEGER PRIMARY KEY,
-  name TEXT NOT NULL
+  name TEXT NOT NULL,
+  is_call INTEGER  -- a call of compiled code, whoever marked it
 ) STRICT;
-INSERT INTO compiled_slice_kind VALUES (0, 'graph_call'), (1, 'region'), (2, 'function'), (3, 'backward'), (4, 'wrapper'), (5, 'device'), (6, 'libtrace'), (7, 'model');
+INSERT INTO compiled_slice_kind VALUES (0, 'graph_call', 1), (1, 'region', 0), (2, 'function', 0), (3, 'backward', 0), (4, 'wrapper', 0),
+  (5, 'device', 0), (6, 'libtrace', 1), (7, 'model', 1);
 
 -- Slices of compiled code: calls of Inductor's graphs, regions, and the functions of autograd around them.
 CREATE TABLE compiled_slice_row (

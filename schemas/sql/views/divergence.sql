@@ -85,8 +85,8 @@ CREATE VIEW rank_summary AS
     breaks AS (SELECT c.process_id, count(*) AS n FROM graph_break_row b JOIN compile c ON c.id = b.compile_id GROUP BY 1),
     recompiles AS (SELECT c.process_id, count(DISTINCT r.compile_id) AS n FROM recompile_row r JOIN compile c ON c.id = r.compile_id GROUP BY 1),
     lookups AS (
-      SELECT c.process_id, sum(e.state = 0) AS hits, sum(e.state IN (1, 2, 5)) AS misses, sum(e.state IN (3, 4)) AS bypasses
-      FROM cache_event_row e JOIN compile c ON c.id = e.compile_id GROUP BY 1)
+      SELECT c.process_id, sum(s.is_hit) AS hits, sum(s.is_miss) AS misses, sum(s.is_bypass) AS bypasses
+      FROM cache_event_row e JOIN compile c ON c.id = e.compile_id JOIN cache_state s ON s.id = e.state GROUP BY 1)
   SELECT f.run_id, p.id AS process_id, p.rank, f.path, p.torch_version, coalesce(c.compiles, 0) AS compiles,
     coalesce(c.failed, 0) AS failed_compiles, coalesce(c.unfinished, 0) AS unfinished_compiles,
     CASE WHEN coalesce(c.without_time, 0) = 0 THEN coalesce(c.known_us, 0) END AS compile_us,

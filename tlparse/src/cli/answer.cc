@@ -41,21 +41,25 @@ void ValueToJson(const Statement& statement, int column, JsonWriter& json) {
 
 }  // namespace
 
-Result<void> RowsToJson(Statement& statement, JsonWriter& json, const AddMembers& add) {
+Result<void> RowsToJson(AnyRows rows, JsonWriter& json, const AddMembers& add) {
   json.BeginArray();
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, statement.Step());
-    if (!has_row) break;
+  FOR_EACH_ROW(const AnyRow& row, std::move(rows)) {
     json.BeginObject();
+    const Statement& statement = row.statement();
     for (int column = 0; column < statement.column_count(); ++column) {
       json.Key(statement.ColumnName(column));
       ValueToJson(statement, column, json);
     }
-    if (add) RETURN_IF_ERROR(add(statement, json));
+    if (add) RETURN_IF_ERROR(add(row, json));
     json.EndObject();
   }
   json.EndArray();
   return {};
+}
+
+std::string CellText(const AnyRow& row, std::string_view column) {
+  const int index = row.Column(column);
+  return index < 0 ? std::string() : CellText(row.statement(), index);
 }
 
 std::string CellText(const Statement& statement, int column) {
@@ -75,7 +79,8 @@ int PrintRowsAsJson(Statement statement, std::string_view name, const AddMembers
                     const std::optional<std::string>& not_looked_for) {
   JsonWriter json;
   json.BeginObject().Key(name);
-  if (Result<void> rows = RowsToJson(statement, json, add); !rows) return ReportError(rows.error());
+  if (Result<void> rows = RowsToJson(AnyRows::Of(std::move(statement)), json, add); !rows)
+    return ReportError(rows.error());
   if (not_looked_for && !not_looked_for->empty())
     json.Key("not_looked_for").String(*not_looked_for);
   json.EndObject();
@@ -93,26 +98,31 @@ void RunFilter::AddTo(Arguments& app) {
   app.Add("--launch", launch_, "only this launch (1 is the first)").Positive();
 }
 
-Result<void> RunFilter::Bind(Database& database, int index, Statement& statement) {
+Result<RunFilter::Named> RunFilter::Find(Database& database) {
+  Named named;
   if (launch_) {
     ASSIGN_OR_RETURN(const std::int64_t id, FindRun(database, name_.value_or("")));
     RETURN_IF_ERROR(FindLaunch(database, id, launch_));
-    statement.Bind(index + 1, launch_);
+    named.launch = launch_;
   }
-  ASSIGN_OR_RETURN(const std::optional<std::int64_t> run_id, RunId(database));
+  ASSIGN_OR_RETURN(named.run_id, RunId(database));
   if (!launch_) {
-    ASSIGN_OR_RETURN(
-        const std::int64_t several,
-        database.QueryInt(fmt::format("SELECT EXISTS (SELECT 1 FROM launch WHERE ordinal > 1{})",
-                                      run_id ? fmt::format(" AND run_id = {}", *run_id) : "")));
+    ASSIGN_OR_RETURN(const std::int64_t several,
+                     database.QueryInt(fmt::format(
+                         "SELECT EXISTS (SELECT 1 FROM launch WHERE ordinal > 1{})",
+                         named.run_id ? fmt::format(" AND run_id = {}", *named.run_id) : "")));
     has_launches_ = several != 0;
   }
-  if (run_id) {
-    statement.Bind(index, *run_id);
-    return {};
-  }
+  if (named.run_id) return named;
   ASSIGN_OR_RETURN(const std::int64_t count, database.QueryInt("SELECT count(*) FROM run"));
   has_several_ = count > 1;
+  return named;
+}
+
+Result<void> RunFilter::Bind(Database& database, int index, Statement& statement) {
+  ASSIGN_OR_RETURN(const Named named, Find(database));
+  statement.Bind(index, named.run_id);
+  statement.Bind(index + 1, named.launch);
   return {};
 }
 
@@ -145,36 +155,6 @@ void RunFilter::AddOfLaunch(Table& table, std::string run, std::string launch,
                             std::vector<std::string> cells) const {
   if (has_launches_) cells.insert(cells.begin(), std::move(launch));
   Add(table, std::move(run), std::move(cells));
-}
-
-int RunRowsAnswer(const RowsAnswer& answer, std::span<const std::string> arguments) {
-  Arguments app(answer.description, answer.name);
-  AnswerArguments common;
-  std::optional<std::int64_t> rank;
-  RunFilter run;
-  AddAnswerArguments(app, common);
-  app.Add("--rank", rank, "only this rank");
-  run.AddTo(app);
-  if (const std::optional<int> code = app.Parse(arguments)) return *code;
-  Result<Database> database = OpenAnswerDatabase(common.database);
-  if (!database) return ReportError(database.error());
-  Result<Statement> rows = database->Prepare(answer.sql);
-  if (!rows) return ReportError(rows.error());
-  rows->Bind(1, rank);
-  if (Result<void> bound = run.Bind(*database, 2, *rows); !bound) return ReportError(bound.error());
-  if (common.json) {
-    AddMembers add;
-    if (answer.add != nullptr)
-      add = [&](const Statement& row, JsonWriter& json) {
-        return answer.add(*database, row, json);
-      };
-    const Result<std::string> why_none = run.WhyNone(*database, answer.of_torch_logs);
-    if (!why_none) return ReportError(why_none.error());
-    return PrintRowsAsJson(std::move(*rows), answer.member, add, *why_none);
-  }
-  if (Result<void> printed = answer.print(*database, *rows, run); !printed)
-    return ReportError(printed.error());
-  return kExitDone;
 }
 
 }  // namespace tlparse

@@ -12,17 +12,19 @@
 #include "base/result.h"
 #include "cli/arguments.h"
 #include "cli/terminal.h"
+#include "store/any_rows.h"
 #include "store/database.h"
 
 namespace tlparse {
 
 // Members of the object of a row beyond its columns.
-using AddMembers = std::function<Result<void>(const Statement& row, JsonWriter& json)>;
+using AddMembers = std::function<Result<void>(const AnyRow& row, JsonWriter& json)>;
 // Appends an array of objects, one per row, with the columns as members. Blobs become
 // {"base64": …}. `add` may be empty.
-Result<void> RowsToJson(Statement& statement, JsonWriter& json, const AddMembers& add = {});
+Result<void> RowsToJson(AnyRows rows, JsonWriter& json, const AddMembers& add = {});
 // The value of a column as a cell of a table; NULL is empty.
 std::string CellText(const Statement& statement, int column);
+std::string CellText(const AnyRow& row, std::string_view column);
 
 // {"<name>": [rows…]} to standard output.
 int PrintRowsAsJson(Statement statement, std::string_view name, const AddMembers& add = {},
@@ -48,7 +50,12 @@ class RunFilter {
   bool has_launch() const { return launch_.has_value(); }
   // The run's id; nothing: all runs.
   Result<std::optional<std::int64_t>> RunId(Database& database) const;
-  // After Bind: a table whose first column is the run, if there are several runs.
+  // The run's id and the launch's ordinal; nothing: all. Errors as those of Bind.
+  struct Named {
+    std::optional<std::int64_t> run_id, launch;
+  };
+  Result<Named> Find(Database& database);
+  // After Bind or Find: a table whose first column is the run, if there are several runs.
   Table MakeTable(std::vector<Table::Column> columns) const;
   void Add(Table& table, std::string run, std::vector<std::string> cells) const;
   // The same with the launch behind the run, if a run has several launches.
@@ -62,20 +69,5 @@ class RunFilter {
   bool has_several_ = false;
   bool has_launches_ = false;  // several of a run
 };
-
-// An answer that is the rows of one query, of one rank or all: --rank, --run, --launch, --json.
-struct RowsAnswer {
-  const char* name;         // of the command
-  const char* description;  // for --help
-  const char* sql;          // ?1 the rank, ?2 the run's id, ?3 the launch's ordinal; NULL: all
-  const char* member;       // of the JSON document that holds the rows
-  Result<void> (*print)(Database& database, Statement& rows, const RunFilter& runs);
-  // Members of the JSON of a row beyond its columns; may be null.
-  Result<void> (*add)(Database& database, const Statement& row, JsonWriter& json) = nullptr;
-  // What to say of text of TORCH_LOGS where the answer is empty and no log was looked through
-  // (NotLookedFor): printed, and the member "not_looked_for" of the document.
-  const char* of_torch_logs = "";
-};
-int RunRowsAnswer(const RowsAnswer& answer, std::span<const std::string> arguments);
 
 }  // namespace tlparse

@@ -16,6 +16,7 @@
 #include "cli/version_text.h"
 #include "findings/findings.h"
 #include "inputs/find_inputs.h"
+#include "queries/cli/bundle.h"
 #include "redact/redact_files.h"
 #include "report/finding_text.h"
 
@@ -52,14 +53,8 @@ std::string Manifest(const std::vector<BundledEntry>& entries) {
 
 Result<std::string> Versions(Database& database) {
   std::string text = VersionText(true) + "\n";
-  ASSIGN_OR_RETURN(
-      Statement rows,
-      database.Prepare(
-          "SELECT DISTINCT torch_version FROM process WHERE torch_version IS NOT NULL ORDER BY 1"));
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
-    if (!has_row) break;
-    text += fmt::format("PyTorch {}\n", rows.Text(0));
+  FOR_EACH_ROW(const VersionOfTorch& row, Query<VersionOfTorch>(database)) {
+    text += fmt::format("PyTorch {}\n", row.torch_version);
   }
   utsname system{};
   if (uname(&system) == 0)

@@ -10,6 +10,7 @@
 #include "cli/commands.h"
 #include "cli/described_commands.h"
 #include "cli/playbooks.h"
+#include "store/any_rows.h"
 
 namespace tlparse {
 namespace {
@@ -22,10 +23,10 @@ struct OfDatabase {
   const char* sql;
 };
 constexpr OfDatabase kOfDatabase[] = {
-    {"--run", "SELECT name FROM run ORDER BY id DESC"},
-    {"--rank", "SELECT DISTINCT rank FROM process WHERE rank IS NOT NULL ORDER BY 1"},
-    {"--launch", "SELECT DISTINCT ordinal FROM launch ORDER BY 1"},
-    {"--kernel", "SELECT DISTINCT name FROM kernel ORDER BY 1 LIMIT 1000"},
+    {"--run", "SELECT name AS value FROM run ORDER BY id DESC"},
+    {"--rank", "SELECT DISTINCT rank AS value FROM process WHERE rank IS NOT NULL ORDER BY 1"},
+    {"--launch", "SELECT DISTINCT ordinal AS value FROM launch ORDER BY 1"},
+    {"--kernel", "SELECT DISTINCT name AS value FROM kernel ORDER BY 1 LIMIT 1000"},
 };
 
 class Completion {
@@ -56,12 +57,10 @@ std::optional<Database> DatabaseOf(Words words) {
 Result<void> OfferRows(Words words, const char* sql, const Completion& completion) {
   std::optional<Database> database = DatabaseOf(words);
   if (!database) return {};
-  ASSIGN_OR_RETURN(Statement rows, database->Prepare(sql));
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
-    if (!has_row) return {};
-    completion.Offer(rows.Text(0), {});
+  FOR_EACH_ROW(const AnyRow& row, AnyRows::Of(*database, sql)) {
+    completion.Offer(row.Text("value"), {});
   }
+  return {};
 }
 
 void OfferKinds(const Completion& completion) {

@@ -13,6 +13,7 @@
 #include "cli/cost_output.h"
 #include "cli/rank_output.h"
 #include "facts/text/shorten.h"
+#include "queries/cli/cost.h"
 
 namespace tlparse {
 namespace {
@@ -280,15 +281,11 @@ void PrintRows(const CostAnswer& answer, CostBy by, std::size_t top) {
 }
 
 Result<std::int64_t> RunIdOf(Database& database, const std::optional<std::string>& name) {
-  ASSIGN_OR_RETURN(Statement find, database.Prepare("SELECT id "
-                                                    "FROM run WHERE ?1 IS NULL OR name = ?1 "
-                                                    "ORDER BY id DESC LIMIT 1"));
-  if (name) find.Bind(1, std::string_view(*name));
-  ASSIGN_OR_RETURN(const bool exists, find.Step());
-  if (!exists)
+  ASSIGN_OR_RETURN(const FirstRow<RunNamed> run, First(Query<RunNamed>(database, {.name = name})));
+  if (!run)
     return Fail(ErrorCode::kNotFound,
                 fmt::format("the database has no run '{}'", name.value_or("")));
-  return find.Int(0);
+  return run->id;
 }
 
 }  // namespace

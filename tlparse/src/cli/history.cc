@@ -37,7 +37,8 @@ constexpr char kCompilesQuery[] =
     "GROUP BY 1) "
     "SELECT r.name AS run, h.*, n.ordinal AS launch, p.pid, CASE WHEN ran.calls IS NOT NULL "
     "OR (EXISTS (SELECT 1 FROM profile x WHERE x.process_id = h.process_id "
-    "AND x.kind IN ('kineto', 'nsys') AND x.end_us >= h.start_time_us) AND EXISTS (SELECT 1 "
+    "AND x.kind IN (SELECT name FROM profile_kind WHERE is_of_profiler) AND x.end_us >= "
+    "h.start_time_us) AND EXISTS (SELECT 1 "
     "FROM graph g WHERE g.compile_id = h.compile_id)) THEN coalesce(ran.calls, 0) END AS calls, "
     "ran.run_us, ran.device_us, (SELECT group_concat(guard, '; ') "
     "FROM (SELECT 'after ' || coalesce(m.prior_label, '?') || ': ' || coalesce(m.guard, "
@@ -84,84 +85,77 @@ std::string DurationText(const std::optional<std::int64_t>& us) {
   return us ? HumanDuration(static_cast<double>(*us) / 1e6) : "";
 }
 
-// Reads the columns of kCompilesQuery by name.
+// A row of kCompilesQuery.
 class HistoryReader {
  public:
-  HistoryReader(Database& database, Statement& row, bool names_processes)
-      : database_(database), row_(row), names_processes_(names_processes) {
-    for (int column = 0; column < row.column_count(); ++column)
-      columns_[std::string(row.ColumnName(column))] = column;
-  }
-  Result<HistoryRow> Read() const;
+  HistoryReader(Database& database, bool names_processes)
+      : database_(database), names_processes_(names_processes) {}
+  Result<HistoryRow> Read(const AnyRow& row) const;
 
  private:
-  int At(std::string_view name) const { return columns_.find(name)->second; }
-  std::string Text(std::string_view name) const { return CellText(row_, At(name)); }
-  std::optional<std::int64_t> Int(std::string_view name) const {
-    return row_.OptionalInt(At(name));
-  }
-  // Of a compile and its lazy backward. Where the metrics of the compile itself are not in the log,
-  // that of its backward is no total.
-  std::optional<std::int64_t> Sum(std::string_view own, std::string_view backward) const {
-    if (!Int("duration_us") || (!Int(own) && !Int(backward))) return std::nullopt;
-    return Int(own).value_or(0) + Int(backward).value_or(0);
-  }
-  Result<std::string> Remarks() const;
+  Result<std::string> Remarks(const AnyRow& row) const;
 
   Database& database_;
-  Statement& row_;
   bool names_processes_;
-  std::map<std::string, int, std::less<>> columns_;
 };
 
+// Of a compile and its lazy backward. Where the metrics of the compile itself are not in the log,
+// that of its backward is no total.
+std::optional<std::int64_t> Sum(const AnyRow& row, std::string_view own,
+                                std::string_view backward) {
+  if (row.IsNull("duration_us") || (row.IsNull(own) && row.IsNull(backward))) return std::nullopt;
+  return row.Int(own) + row.Int(backward);
+}
+
 // What happened in the compile besides its times.
-Result<std::string> HistoryReader::Remarks() const {
+Result<std::string> HistoryReader::Remarks(const AnyRow& row) const {
   std::string remarks;
   const auto add = [&](const std::string& remark) {
     remarks += (remarks.empty() ? "" : "; ") + remark;
   };
-  if (const std::string type = Text("fail_type"); !type.empty())
-    add(IsRecompileLimit(type, Text("fail_reason")) ? "refused at the recompile limit" : type);
-  if (const std::int64_t breaks = Int("graph_breaks").value_or(0); breaks > 0)
+  if (const std::string type = CellText(row, "fail_type"); !type.empty())
+    add(IsRecompileLimit(type, CellText(row, "fail_reason")) ? "refused at the recompile limit"
+                                                             : type);
+  if (const std::int64_t breaks = row.Int("graph_breaks"); breaks > 0)
     add(fmt::format("{} graph break{}", breaks, breaks == 1 ? "" : "s"));
-  if (!Text("failed_guards").empty()) {
+  if (!CellText(row, "failed_guards").empty()) {
     ASSIGN_OR_RETURN(std::vector<FailedEntry> entries,
-                     LoadFailedEntries(database_, Int("compile_id").value_or(0)));
+                     LoadFailedEntries(database_, row.Int("compile_id")));
     // What older entries failed on was said of the compiles before.
     const std::size_t older = entries.size() - 1;
     entries.resize(1);
     add("recompiled " + Shorten(FailedEntriesText(entries, "after "), 90) +
         (older > 0 ? fmt::format(" (and {} older)", older) : ""));
   }
-  if (const std::optional<std::int64_t> calls = Int("calls"); calls && *calls < 2)
+  if (const std::optional<std::int64_t> calls = row.OptionalInt("calls"); calls && *calls < 2)
     add(*calls == 0 ? "no call in the profiles" : "one call in the profiles");
   return remarks;
 }
 
-Result<HistoryRow> HistoryReader::Read() const {
+Result<HistoryRow> HistoryReader::Read(const AnyRow& row) const {
   HistoryRow one;
-  one.run = Text("run");
-  one.launch = Text("launch");
-  one.label = Text("label");
-  if (const std::int64_t generation = Int("generation").value_or(0); generation > 0)
+  one.run = CellText(row, "run");
+  one.launch = CellText(row, "launch");
+  one.label = CellText(row, "label");
+  if (const std::int64_t generation = row.Int("generation"); generation > 0)
     one.label += fmt::format("#{}", generation + 1);
-  one.function = Text("function");
-  one.status = Text("status");
-  one.graphs = Text("graphs");
-  one.caches = Text("caches");
-  one.calls = Text("calls");
-  ASSIGN_OR_RETURN(one.remarks, Remarks());
-  one.start_us = Int("start_time_us");
-  one.total_us = one.least_us = Sum("duration_us", "backward_duration_us");
-  one.dynamo_us = Int("dynamo_us");
-  one.inductor_us = Sum("inductor_us", "backward_inductor_us");
-  one.backward_us = Int("backward_duration_us");
-  one.run_us = row_.OptionalReal(At("run_us"));
-  one.is_bad = !IsFinished(CompileStatusFrom(one.status)) || !Text("fail_type").empty();
-  if (const std::optional<std::int64_t> rank = Int("rank")) {
+  one.function = CellText(row, "function");
+  one.status = CellText(row, "status");
+  one.graphs = CellText(row, "graphs");
+  one.caches = CellText(row, "caches");
+  one.calls = CellText(row, "calls");
+  ASSIGN_OR_RETURN(one.remarks, Remarks(row));
+  one.start_us = row.OptionalInt("start_time_us");
+  one.total_us = one.least_us = Sum(row, "duration_us", "backward_duration_us");
+  one.dynamo_us = row.OptionalInt("dynamo_us");
+  one.inductor_us = Sum(row, "inductor_us", "backward_inductor_us");
+  one.backward_us = row.OptionalInt("backward_duration_us");
+  one.run_us = row.OptionalReal("run_us");
+  one.is_bad = !IsFinished(CompileStatusFrom(one.status)) || !CellText(row, "fail_type").empty();
+  if (const std::optional<std::int64_t> rank = row.OptionalInt("rank")) {
     one.ranks.insert(*rank);
   } else if (names_processes_) {
-    one.name = "pid " + Text("pid");
+    one.name = "pid " + CellText(row, "pid");
   }
   return one;
 }
@@ -279,29 +273,30 @@ void PrintMostTelling(const std::vector<HistoryRow>& rows, const RunFilter& runs
     std::puts("total: of the slowest of these ranks; each compile of each rank: --all");
 }
 
-Result<std::vector<HistoryRow>> ReadHistory(Database& database, Statement& row) {
+Result<std::vector<HistoryRow>> ReadHistory(Database& database, Statement statement) {
   ASSIGN_OR_RETURN(const std::int64_t has_processes,
                    database.QueryInt("SELECT EXISTS (SELECT 1 FROM process p "
                                      "JOIN log_file f ON f.id = p.log_file_id WHERE p.rank IS NULL "
                                      "GROUP BY f.run_id HAVING count(*) > 1)"));
-  const HistoryReader reader(database, row, has_processes != 0);
+  const HistoryReader reader(database, has_processes != 0);
   std::vector<HistoryRow> rows;
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, row.Step());
-    if (!has_row) return rows;
-    ASSIGN_OR_RETURN(HistoryRow one, reader.Read());
+  FOR_EACH_ROW(const AnyRow& row, AnyRows::Of(std::move(statement))) {
+    ASSIGN_OR_RETURN(HistoryRow one, reader.Read(row));
     rows.push_back(std::move(one));
   }
+  return rows;
 }
 
-Result<void> PrintHistory(Database& database, Statement& row, const RunFilter& runs, bool all) {
+Result<void> PrintHistory(Database& database, Statement statement, const RunFilter& runs,
+                          bool all) {
   HistoryShape shape;
   ASSIGN_OR_RETURN(
       const std::int64_t has_profiles,
       database.QueryInt(
-          "SELECT EXISTS (SELECT 1 FROM profile WHERE kind IN ('kineto', 'nsys', 'libtrace'))"));
+          "SELECT EXISTS (SELECT 1 FROM profile p JOIN profile_kind k ON k.name = p.kind "
+          "WHERE k.has_times)"));
   shape.has_profiles = has_profiles != 0;
-  ASSIGN_OR_RETURN(std::vector<HistoryRow> rows, ReadHistory(database, row));
+  ASSIGN_OR_RETURN(std::vector<HistoryRow> rows, ReadHistory(database, std::move(statement)));
   if (rows.empty()) {
     ASSIGN_OR_RETURN(const std::string why_none, runs.WhyNone(database, kElsewhereInText));
     std::puts(why_none.empty() ? "no compiles in this database" : why_none.c_str());
@@ -319,14 +314,11 @@ Result<void> PrintHistory(Database& database, Statement& row, const RunFilter& r
 }
 
 // The failed guards as the table has them, of all earlier compiles.
-Result<void> AddGuardsInWords(Database& database, const Statement& row, JsonWriter& json) {
+Result<void> AddGuardsInWords(Database& database, const AnyRow& row, JsonWriter& json) {
+  ASSIGN_OR_RETURN(const std::vector<FailedEntry> entries,
+                   LoadFailedEntries(database, row.Int("compile_id")));
   std::optional<std::string> words;
-  for (int column = 0; column < row.column_count(); ++column) {
-    if (std::string_view(row.ColumnName(column)) != "compile_id") continue;
-    ASSIGN_OR_RETURN(const std::vector<FailedEntry> entries,
-                     LoadFailedEntries(database, row.Int(column)));
-    if (!entries.empty()) words = FailedEntriesText(entries, "after ");
-  }
+  if (!entries.empty()) words = FailedEntriesText(entries, "after ");
   json.Key("failed_guards_in_words").OptionalString(words);
   return {};
 }
@@ -362,12 +354,10 @@ int RunHistory(std::span<const std::string> arguments) {
     if (!why_none) return ReportError(why_none.error());
     return PrintRowsAsJson(
         std::move(*rows), "compiles",
-        [&](const Statement& row, JsonWriter& json) {
-          return AddGuardsInWords(*database, row, json);
-        },
+        [&](const AnyRow& row, JsonWriter& json) { return AddGuardsInWords(*database, row, json); },
         *why_none);
   }
-  if (const Result<void> printed = PrintHistory(*database, *rows, runs, all); !printed)
+  if (const Result<void> printed = PrintHistory(*database, std::move(*rows), runs, all); !printed)
     return ReportError(printed.error());
   return kExitDone;
 }

@@ -32,23 +32,22 @@ void PrintAdvice(const std::string& code, const std::string& text) {
 }
 
 // Every row on a line, and each code's advice once, below them.
-Result<void> PrintRows(Statement& row, const RunFilter& runs, bool all) {
+Result<void> PrintRows(Statement statement, const RunFilter& runs, bool all) {
   std::map<std::string, std::string, std::less<>> advice;
   Table table = runs.MakeTable(
       {{"severity"}, {"code"}, {"where"}, {"lines", Table::Align::kRight}, {"message"}});
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, row.Step());
-    if (!has_row) break;
-    std::string where = CellText(row, 2);
-    if (!row.IsNull(3)) {
-      where += fmt::format(":{}", row.Int(3));
-    } else if (!row.IsNull(4)) {
-      where += fmt::format(", byte {}", row.Int(4));
+  FOR_EACH_ROW(const AnyRow& row, AnyRows::Of(std::move(statement))) {
+    std::string where(row.Text("path"));
+    if (!row.IsNull("line")) {
+      where += fmt::format(":{}", row.Int("line"));
+    } else if (!row.IsNull("byte_offset")) {
+      where += fmt::format(", byte {}", row.Int("byte_offset"));
     }
-    runs.Add(table, CellText(row, 1),
-             {CellText(row, 5), CellText(row, 6), where, row.Int(9) == 1 ? "" : CellText(row, 9),
-              CellText(row, 7)});
-    advice.emplace(row.Text(6), row.Text(8));
+    runs.Add(
+        table, CellText(row, "run"),
+        {CellText(row, "severity"), CellText(row, "code"), where,
+         row.Int("line_count") == 1 ? "" : CellText(row, "line_count"), CellText(row, "message")});
+    advice.emplace(row.Text("code"), row.Text("advice"));
   }
   if (table.empty()) {
     std::puts("nothing was dropped, odd or damaged");
@@ -136,7 +135,7 @@ int RunImportLog(std::span<const std::string> arguments) {
   if (Result<void> bound = run.Bind(*database, 2, *statement); !bound)
     return ReportError(bound.error());
   if (common.json) return PrintRowsAsJson(std::move(*statement), "rows");
-  if (Result<void> printed = PrintRows(*statement, run, all); !printed)
+  if (Result<void> printed = PrintRows(std::move(*statement), run, all); !printed)
     return ReportError(printed.error());
   return kExitDone;
 }

@@ -1,4 +1,6 @@
 // tlparse <log | directory | -> …: ingest and report, the main job.
+#include "queries/cli/ingest.h"
+
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -225,28 +227,17 @@ Result<void> Report(const IngestOptions& options, const Directory& directory, Da
 // What could not be read whole of profiles and dumps, and files of which nothing could: answers
 // count only what was read.
 Result<void> TellDamage(Database& database, const ImportSummary& summary) {
-  ASSIGN_OR_RETURN(
-      Statement rows,
-      database.Prepare("SELECT p.path, i.message, count(*) OVER () "
-                       "FROM import_log i LEFT JOIN profile p ON p.id = i.profile_id "
-                       "WHERE i.run_id = ? AND i.severity = 'error' AND (p.id IS NOT NULL "
-                       "OR (i.log_file_id IS NULL AND i.code = 'damaged_input')) "
-                       "GROUP BY coalesce(p.id, -i.id) "
-                       "HAVING i.id = max(i.id) ORDER BY p.id IS NULL, p.id, i.id LIMIT 3"));
-  rows.Bind(1, summary.run_id);
   std::int64_t shown = 0, all = 0;
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
-    if (!has_row) break;
+  FOR_EACH_ROW(const InputReadInPart& row,
+               Query<InputReadInPart>(database, {.run_id = summary.run_id})) {
     ++shown;
-    all = rows.Int(2);
+    all = row.all_count;
     // A message about compressed data names the file, and says itself what was read.
-    const bool names_file =
-        rows.IsNull(0) || rows.Text(1).starts_with(std::string(rows.Text(0)) + ": ");
+    const bool names_file = !row.path || row.message.starts_with(std::string(*row.path) + ": ");
     const std::string what =
-        names_file ? std::string() : fmt::format("not all of {} was read: ", rows.Text(0));
+        names_file ? std::string() : fmt::format("not all of {} was read: ", *row.path);
     std::fprintf(stderr, "tlparse: %s%s\n", Printable(what).c_str(),
-                 Printable(rows.Text(1)).c_str());
+                 Printable(row.message).c_str());
   }
   if (shown == 0) return {};
   std::fprintf(stderr, "tlparse: %ssee 'tlparse import-log %s'\n",

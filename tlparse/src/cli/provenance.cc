@@ -56,7 +56,7 @@ Source ParseSource(const std::string& text) {
   return {text.substr(0, colon), std::stoll(text.substr(colon + 1))};
 }
 
-Result<bool> PrintProvenance(Statement& row, const RunFilter& runs, bool all) {
+Result<bool> PrintProvenance(Statement statement, const RunFilter& runs, bool all) {
   Table table = runs.MakeTableOfLaunches({{"rank"},
                                           {"compile"},
                                           {"graph"},
@@ -68,22 +68,23 @@ Result<bool> PrintProvenance(Statement& row, const RunFilter& runs, bool all) {
                                           {"source", Table::Align::kLeft, 0, true},
                                           {"code", Table::Align::kLeft, 1}});
   std::pair<std::int64_t, std::int64_t> latest;  // kernel and graph
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, row.Step());
-    if (!has_row) break;
-    std::string kernel = CellText(row, 3);
-    if (!row.IsNull(4)) kernel += ":" + CellText(row, 4);
+  FOR_EACH_ROW(const AnyRow& row, AnyRows::Of(std::move(statement))) {
+    std::string kernel = CellText(row, "kernel");
+    if (!row.IsNull("debug_handle")) kernel += ":" + CellText(row, "debug_handle");
     std::string source;
-    if (!row.IsNull(8)) source = fmt::format("{}:{} {}", row.Text(8), row.Int(9), row.Text(10));
+    if (!row.IsNull("file"))
+      source = fmt::format("{}:{} {}", row.Text("file"), row.Int("line"), row.Text("function"));
     // Once for a kernel of several stacks.
-    const bool is_first = latest != std::pair(row.Int(14), row.Int(15));
-    latest = {row.Int(14), row.Int(15)};
-    const std::string measured =
-        is_first && !row.IsNull(19) ? HumanDuration(row.Real(19) / 1e6) : std::string();
-    runs.AddOfLaunch(table, CellText(row, 17), CellText(row, 20),
-                     {CellText(row, 0), CellText(row, 1), CellText(row, 2), kernel, measured,
-                      is_first ? CellText(row, 18) : std::string(), CellText(row, 6),
-                      CellText(row, 7), source, CellText(row, 11)});
+    const std::pair one(row.Int("kernel_id"), row.Int("graph_id"));
+    const bool is_first = latest != one;
+    latest = one;
+    const std::optional<double> us = row.OptionalReal("measured_us");
+    const std::string measured = is_first && us ? HumanDuration(*us / 1e6) : std::string();
+    runs.AddOfLaunch(table, CellText(row, "run"), CellText(row, "launch"),
+                     {CellText(row, "rank"), CellText(row, "label"), CellText(row, "direction"),
+                      kernel, measured, is_first ? CellText(row, "calls") : std::string(),
+                      CellText(row, "post_grad_nodes"), CellText(row, "pre_grad_nodes"), source,
+                      CellText(row, "code")});
   }
   if (table.empty()) return false;
   PrintBounded(all, "--kernel, --source, --node, or --all", [&] { table.Print(); });
@@ -129,7 +130,7 @@ int RunProvenance(std::span<const std::string> arguments) {
   if (Result<void> bound = run.Bind(*database, 6, *statement); !bound)
     return ReportError(bound.error());
   if (common.json) return PrintRowsAsJson(std::move(*statement), "kernels");
-  Result<bool> printed = PrintProvenance(*statement, run, all);
+  Result<bool> printed = PrintProvenance(std::move(*statement), run, all);
   if (!printed) return ReportError(printed.error());
   if (*printed) return kExitDone;
   const Result<std::optional<std::int64_t>> run_id = run.RunId(*database);

@@ -41,18 +41,19 @@ constexpr char kRecompilesQuery[] =
 constexpr char kOfTorchLogs[] =
     "its text of TORCH_LOGS has no line of 'recompiles' (TORCH_LOGS=recompiles writes them)";
 
-std::string GuardInWords(const Statement& row) {
-  const RecompileReason reason = ParseRecompileReason(row.Text(8), row.Text(9), "", row.Int(11));
-  return reason.text.empty() ? CellText(row, 9) : reason.text;
+std::string GuardInWords(const AnyRow& row) {
+  const RecompileReason reason =
+      ParseRecompileReason(row.Text("guard"), row.Text("reason"), "", row.Int("user_line"));
+  return reason.text.empty() ? std::string(row.Text("reason")) : reason.text;
 }
 
-Result<void> AddGuardInWords(Database&, const Statement& row, JsonWriter& json) {
+Result<void> AddGuardInWords(const AnyRow& row, JsonWriter& json) {
   json.Key("guard_in_words").String(GuardInWords(row));
   return {};
 }
 
 // Every earlier compile that was tried.
-Result<void> PrintPairs(Statement& row, const RunFilter& runs, bool& is_empty) {
+Result<void> PrintPairs(Statement statement, const RunFilter& runs, bool& is_empty) {
   Table table = runs.MakeTableOfLaunches({{"rank"},
                                           {"compile"},
                                           {"function"},
@@ -60,15 +61,16 @@ Result<void> PrintPairs(Statement& row, const RunFilter& runs, bool& is_empty) {
                                           {"guard that failed"},
                                           {"where", Table::Align::kLeft, 0, true},
                                           {"status"}});
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, row.Step());
-    if (!has_row) break;
+  FOR_EACH_ROW(const AnyRow& row, AnyRows::Of(std::move(statement))) {
     const std::string where =
-        row.IsNull(10) ? ""
-                       : fmt::format("{}:{}", WholePath(row.Text(10), row.Text(4)), row.Int(11));
-    runs.AddOfLaunch(table, CellText(row, 0), CellText(row, 16),
-                     {CellText(row, 1), CellText(row, 2), CellText(row, 3), CellText(row, 6),
-                      GuardInWords(row), where, CellText(row, 12)});
+        row.IsNull("user_file")
+            ? ""
+            : fmt::format("{}:{}", WholePath(row.Text("user_file"), row.Text("file")),
+                          row.Int("user_line"));
+    runs.AddOfLaunch(
+        table, CellText(row, "run"), CellText(row, "launch"),
+        {CellText(row, "rank"), CellText(row, "label"), CellText(row, "function"),
+         CellText(row, "prior_label"), GuardInWords(row), where, CellText(row, "status")});
   }
   is_empty = table.empty();
   if (!is_empty) table.Print();
@@ -180,11 +182,9 @@ Result<Statement> PreparePairs(Database& database, const RecompileFilter& filter
 
 // The run and launch that were named.
 Result<void> ReadFilter(Database& database, RecompileOptions& options) {
-  ASSIGN_OR_RETURN(Statement named, database.Prepare("SELECT ?1, ?2"));
-  RETURN_IF_ERROR(options.runs.Bind(database, 1, named));
-  RETURN_IF_ERROR(named.Step());
-  options.filter.run_id = named.OptionalInt(0);
-  options.filter.launch = named.OptionalInt(1);
+  ASSIGN_OR_RETURN(const RunFilter::Named named, options.runs.Find(database));
+  options.filter.run_id = named.run_id;
+  options.filter.launch = named.launch;
   return {};
 }
 
@@ -194,7 +194,7 @@ Result<void> AnswerRecompiles(Database& database, RecompileOptions& options) {
   ASSIGN_OR_RETURN(const std::string why_none, options.runs.WhyNone(database, kOfTorchLogs));
   if (!options.json && options.all) {
     bool is_empty = false;
-    RETURN_IF_ERROR(PrintPairs(rows, options.runs, is_empty));
+    RETURN_IF_ERROR(PrintPairs(std::move(rows), options.runs, is_empty));
     if (is_empty) std::puts(why_none.empty() ? "no recompiles" : why_none.c_str());
     return {};
   }
@@ -205,9 +205,7 @@ Result<void> AnswerRecompiles(Database& database, RecompileOptions& options) {
     json.BeginObject().Key("series").BeginArray();
     for (const RecompileSeries& one : series) WriteSeries(json, one);
     json.EndArray().Key("recompiles");
-    RETURN_IF_ERROR(RowsToJson(rows, json, [&](const Statement& row, JsonWriter& out) {
-      return AddGuardInWords(database, row, out);
-    }));
+    RETURN_IF_ERROR(RowsToJson(AnyRows::Of(std::move(rows)), json, AddGuardInWords));
     if (!why_none.empty()) json.Key("not_looked_for").String(why_none);
     json.EndObject();
     PrintJson(json);

@@ -13,6 +13,7 @@
 #include "cli/terminal.h"
 #include "cli/watch_alert.h"
 #include "facts/job/participants.h"
+#include "queries/cli/watch_view.h"
 
 namespace tlparse {
 
@@ -49,16 +50,11 @@ std::vector<Finding> WatchView::Findings() const {
 }
 
 Result<void> WatchView::LoadCache(Database& database) {
-  ASSIGN_OR_RETURN(Statement rows,
-                   database.Prepare("SELECT c.process_id, sum(e.state = 0), count(*) "
-                                    "FROM cache_event_row e JOIN compile c ON c.id = e.compile_id "
-                                    "WHERE e.state IN (0, 1, 2) GROUP BY c.process_id"));
   cache_.clear();
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
-    if (!has_row) return {};
-    cache_[rows.Int(0)] = {rows.Int(1), rows.Int(2)};
+  FOR_EACH_ROW(const LookupsOfProcess& row, Query<LookupsOfProcess>(database)) {
+    cache_[row.process_id] = {row.hits, row.lookups};
   }
+  return {};
 }
 
 Result<void> WatchView::Read(Database& database) {

@@ -1,5 +1,7 @@
 // Which value a rank that differs was compiled for, where its guards show it: on which branch it
 // sent the rank, or what the compiled code has taken from it.
+#include "queries/findings/branches.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -26,41 +28,29 @@ bool IsBranch(std::string_view code) {
 // By what they check and where.
 Result<std::map<std::string, BranchGuard>> LoadBranchGuards(Database& database,
                                                             std::int64_t compile_id) {
-  ASSIGN_OR_RETURN(Statement rows,
-                   database.Prepare("SELECT normalized_expression, user_code, user_file, user_line "
-                                    "FROM guard WHERE compile_id = ? AND user_code IS NOT NULL "
-                                    "AND normalized_expression <> '' ORDER BY ordinal"));
-  rows.Bind(1, compile_id);
   std::map<std::string, BranchGuard> guards;
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
-    if (!has_row) return guards;
-    if (!IsBranch(rows.Text(1))) continue;
-    BranchGuard guard{GuardKey(rows.Text(0)),
+  FOR_EACH_ROW(const GuardOfLine& row, Query<GuardOfLine>(database, {.compile_id = compile_id})) {
+    if (!IsBranch(row.user_code)) continue;
+    BranchGuard guard{GuardKey(row.normalized_expression),
                       {},
-                      std::string(rows.Text(1)),
-                      std::string(rows.Text(2)),
-                      rows.Int(3)};
+                      std::string(row.user_code),
+                      std::string(row.user_file),
+                      row.user_line.value_or(0)};
     const std::string subject(GuardSubject(guard.key));
     if (subject.empty()) continue;
-    guard.text =
-        ReadableSource(ReadableGuard(rows.Text(0), guard.code, guard.file, guard.line).guard);
+    guard.text = ReadableSource(
+        ReadableGuard(row.normalized_expression, guard.code, guard.file, guard.line).guard);
     guards.emplace(fmt::format("{}\n{}\n{}", subject, guard.line, guard.code), std::move(guard));
   }
+  return guards;
 }
 
 // What a compile was made for, by the name of the value: "self.drop.p" → "0.1".
 Result<std::map<std::string, std::string>> LoadValues(Database& database, std::int64_t compile_id) {
-  ASSIGN_OR_RETURN(Statement rows,
-                   database.Prepare("SELECT normalized_expression FROM guard WHERE compile_id = ? "
-                                    "AND normalized_expression GLOB '* == *' ORDER BY ordinal"));
-  rows.Bind(1, compile_id);
   constexpr std::string_view kEquals = " == ";
   std::map<std::string, std::string> values;
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
-    if (!has_row) break;
-    const std::string_view guard = rows.Text(0);
+  FOR_EACH_ROW(const GuardOfValue& row, Query<GuardOfValue>(database, {.compile_id = compile_id})) {
+    const std::string_view guard = row.normalized_expression;
     const std::string_view subject = GuardSubject(guard);
     if (subject.empty() || HasGeneratedNames(guard) || !guard.starts_with(subject) ||
         guard.find("<addr>") != std::string_view::npos ||

@@ -1,4 +1,6 @@
 // Caches that some ranks hit and others missed, caches that were bypassed.
+#include "queries/findings/caches.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -287,15 +289,15 @@ bool IsTold(std::vector<Finding>& findings, const Finding& own) {
 // Lookups that ended alike for one reason, all layers and reasons apart.
 struct ReasonFinding {
   CacheState state;
-  std::string_view column;  // of cache_event_row: the text id of the reason
+  std::string_view column;  // of cache_event_row e: the text id of the reason
   FindingKind kind;
   std::string_view subject;  // "The <layer> <subject> in 0/0: <reason>"
   std::string_view suggestion;
 };
 constexpr ReasonFinding kReasonFindings[] = {
-    {CacheState::kBypass, "bypass_reason_id", FindingKind::kCacheBypassed, "cache was bypassed",
+    {CacheState::kBypass, "e.bypass_reason_id", FindingKind::kCacheBypassed, "cache was bypassed",
      ""},
-    {CacheState::kRemoteError, "remote_error_id", FindingKind::kRemoteCacheError,
+    {CacheState::kRemoteError, "e.remote_error_id", FindingKind::kRemoteCacheError,
      "cache's remote store gave no usable answer",
      "see whether the store runs, can be reached from these hosts, and lets them in; an entry "
      "without a valid signature was written with another key"},
@@ -330,13 +332,6 @@ std::string CostOfBypass(const FindingContext& context, const std::string& layer
 }
 
 Result<void> AddByReason(FindingContext& context, const ReasonFinding& what) {
-  ASSIGN_OR_RETURN(
-      Statement rows,
-      context.database.Prepare(fmt::format(
-          "SELECT e.compile_id, l.text, b.text, e.id "
-          "FROM cache_event_row e JOIN text_row l ON l.id = e.layer_id "
-          "LEFT JOIN text_row b ON b.id = e.{} WHERE e.state = {} AND {} ORDER BY e.id",
-          what.column, static_cast<int>(what.state), context.job.InLogs("e.record_id"))));
   struct Group {
     std::set<RankIndex> ranks;
     std::set<std::int32_t> slots;
@@ -344,15 +339,17 @@ Result<void> AddByReason(FindingContext& context, const ReasonFinding& what) {
     std::optional<std::int64_t> since_us;
   };
   std::map<std::pair<std::string, std::string>, Group> groups;
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
-    if (!has_row) break;
-    const JobCompile* compile = context.job.FindCompile(rows.Int(0));
+  FOR_EACH_ROW(
+      const LookupWithReason& row,
+      Query<LookupWithReason>(context.database, {.reason_id = what.column,
+                                                 .state = what.state,
+                                                 .in_logs = context.job.InLogs("e.record_id")})) {
+    const JobCompile* compile = row.compile_id ? context.job.FindCompile(*row.compile_id) : nullptr;
     if (compile == nullptr) continue;
-    Group& group = groups[{std::string(rows.Text(1)), Shorten(rows.Text(2), 300)}];
+    Group& group = groups[{std::string(row.layer), Shorten(row.reason, 300)}];
     group.ranks.insert(compile->participant);
     if (compile->slot >= 0) group.slots.insert(compile->slot);
-    group.ids.push_back(rows.Int(3));
+    group.ids.push_back(row.id);
     if (compile->start_us != 0 && (!group.since_us || compile->start_us < *group.since_us))
       group.since_us = compile->start_us;
   }

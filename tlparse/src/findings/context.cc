@@ -7,6 +7,7 @@
 
 #include "artifacts/common/text/python_traceback.h"
 #include "facts/job/job_status.h"
+#include "queries/findings/context.h"
 
 namespace tlparse {
 
@@ -130,21 +131,14 @@ std::string FindingContext::Title(const JobCompile& compile) const {
 }
 
 Result<std::optional<FindingPlace>> UserCaller(Database& database, std::int64_t compile_id) {
-  ASSIGN_OR_RETURN(
-      Statement* const kept,
-      database.PrepareKept(
-          "WITH RECURSIVE frame(id, depth) AS (SELECT stack_id, 0 "
-          "FROM compile WHERE id = ? UNION ALL SELECT s.parent_id, f.depth + 1 "
-          "FROM frame f JOIN stack_frame s ON s.id = f.id) SELECT s.file, s.line, s.code "
-          "FROM frame f JOIN stack_frame s ON s.id = f.id ORDER BY f.depth"));
-  kept->Bind(1, compile_id);
   std::optional<FindingPlace> place;
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, kept->Step());
-    if (!has_row) return place;
-    if (!place && !kept->IsNull(0) && IsUserFile(kept->Text(0)))
-      place = FindingPlace{std::string(kept->Text(0)), kept->Int(1), std::string(kept->Text(2))};
+  FOR_EACH_ROW(const FrameOfCompile& frame,
+               KeptQuery<FrameOfCompile>(database, {.compile_id = compile_id})) {
+    if (!place && frame.file && IsUserFile(*frame.file))
+      place =
+          FindingPlace{std::string(*frame.file), frame.line.value_or(0), std::string(frame.code)};
   }
+  return place;
 }
 
 std::string SecondsText(std::int64_t us) {

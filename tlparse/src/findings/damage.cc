@@ -1,4 +1,6 @@
 // Damage of logs and other inputs: what can be read of them, and how much is lost or changed.
+#include "queries/findings/damage.h"
+
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
@@ -132,35 +134,22 @@ Result<ImportErrors> CountErrors(FindingContext& context) {
       "WHERE d.code = 'damaged_input' AND d.run_id = {}))",
       context.job.run_id(), kLostOrChanged, context.job.run_id());
   ImportErrors errors;
-  ASSIGN_OR_RETURN(
-      Statement codes,
-      context.database.Prepare("SELECT i.code, count(*), max(i.severity = 'error'), "
-                               "min(i.advice), total(i.line_count) FROM import_log i WHERE " +
-                               where + " GROUP BY i.code ORDER BY 2 DESC, 1"));
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, codes.Step());
-    if (!has_row) break;
-    errors.codes +=
-        fmt::format("{}{} ×{}", errors.codes.empty() ? "" : ", ", codes.Text(0), codes.Int(1));
-    if (errors.advice.empty()) errors.advice = codes.Text(3);
-    errors.total += codes.Int(1);
-    errors.has_error |= codes.Int(2) != 0;
-    errors.lines += codes.Int(4);
-    const bool is_whole = codes.Text(0) == "rank_conflict";
+  FOR_EACH_ROW(const ProblemsByCode& row,
+               Query<ProblemsByCode>(context.database, {.where = where})) {
+    errors.codes += fmt::format("{}{} ×{}", errors.codes.empty() ? "" : ", ", row.code, row.count);
+    if (errors.advice.empty()) errors.advice = row.advice;
+    errors.total += row.count;
+    errors.has_error |= row.has_error;
+    errors.lines += row.lines;
+    const bool is_whole = row.code == "rank_conflict";
     errors.is_loss |= !is_whole;
-    errors.has_copied |= !is_whole && codes.Text(0) != "refused_pickle";
+    errors.has_copied |= !is_whole && row.code != "refused_pickle";
   }
-  ASSIGN_OR_RETURN(
-      Statement files,
-      context.database.Prepare("SELECT DISTINCT coalesce(f.path, o.path) "
-                               "FROM import_log i LEFT JOIN log_file f ON f.id = i.log_file_id "
-                               "LEFT JOIN profile o ON o.id = i.profile_id WHERE " +
-                               where));
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, files.Step());
-    if (!has_row) return errors;
-    if (!files.IsNull(0)) errors.files.emplace(files.Text(0));
+  FOR_EACH_ROW(const InputWithProblem& row,
+               Query<InputWithProblem>(context.database, {.where = where})) {
+    if (row.path) errors.files.emplace(*row.path);
   }
+  return errors;
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 #include "facts/compiles/exceptions.h"
 #include "facts/text/shorten.h"
 #include "findings/context.h"
+#include "queries/findings/graph_breaks.h"
 
 namespace tlparse {
 namespace {
@@ -74,28 +75,22 @@ bool IsOfTorch(std::string_view stack, std::string_view function) {
 }
 
 Result<Breaks> LoadBreaks(FindingContext& context, const std::set<std::int64_t>& eager) {
-  ASSIGN_OR_RETURN(Statement rows,
-                   context.database.Prepare(
-                       "SELECT g.compile_id, r.text, f.text, g.user_line, g.record_id, s.text "
-                       "FROM graph_break_row g LEFT JOIN text_row r ON r.id = g.reason_id "
-                       "LEFT JOIN text_row f ON f.id = g.user_file_id "
-                       "LEFT JOIN text_row s ON s.id = g.user_stack_id WHERE " +
-                       context.job.InLogs("g.record_id") + " ORDER BY g.record_id"));
   Breaks breaks;
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
-    if (!has_row) return breaks;
-    const JobCompile* compile = context.job.FindCompile(rows.Int(0));
+  FOR_EACH_ROW(
+      const BreakOfJob& row,
+      Query<BreakOfJob>(context.database, {.in_logs = context.job.InLogs("g.record_id")})) {
+    const JobCompile* compile = row.compile_id ? context.job.FindCompile(*row.compile_id) : nullptr;
     if (compile == nullptr) continue;
-    const FindingPlace site = SiteOfBreak(rows.Text(5));
-    Break& one = breaks[{std::string(rows.Text(2)), rows.Int(3), CauseOfBreak(rows.Text(1)),
-                         eager.contains(compile->id), site.file, site.line}];
+    const FindingPlace site = SiteOfBreak(row.user_stack);
+    Break& one =
+        breaks[{std::string(row.user_file), row.user_line.value_or(0), CauseOfBreak(row.reason),
+                eager.contains(compile->id), site.file, site.line}];
     one.ranks.insert(compile->participant);
     if (compile->slot >= 0) one.slots.insert(compile->slot);
-    one.ids.push_back(rows.Int(4));
+    one.ids.push_back(row.record_id);
     one.compile_ids.push_back(compile->id);
     if (one.reason.empty()) {
-      one.reason = rows.Text(1);
+      one.reason = row.reason;
       one.site = site;
     }
     std::string function = context.FunctionOf(*compile);
@@ -104,10 +99,11 @@ Result<Breaks> LoadBreaks(FindingContext& context, const std::set<std::int64_t>&
       one.functions.push_back(std::move(function));
     ++one.count;
     one.is_of_torch = one.is_of_torch && !eager.contains(compile->id) &&
-                      IsOfTorch(rows.Text(5), context.FunctionOf(*compile));
+                      IsOfTorch(row.user_stack, context.FunctionOf(*compile));
     if (compile->start_us != 0 && (!one.since_us || compile->start_us < *one.since_us))
       one.since_us = compile->start_us;
   }
+  return breaks;
 }
 
 // "Twice in 1 compile.", "6 times over 3 ranks, in 2 compile ids."

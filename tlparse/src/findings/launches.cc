@@ -1,5 +1,7 @@
 // What earlier launches tell: how they ended, what this one took from their caches, what it was
 // compiled with instead. Notes.
+#include "queries/findings/launches.h"
+
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
@@ -187,23 +189,12 @@ bool AreComparable(const Job& before, const Job& now) {
 // Entries that an earlier launch missed, and so filled, and that this one hit.
 Result<void> AddReuse(FindingContext& context) {
   const std::int64_t earlier = context.job.launch() - 1;
-  ASSIGN_OR_RETURN(Statement rows,
-                   context.database.Prepare(
-                       "WITH lookup AS (SELECT n.ordinal, e.state, e.key_id, e.id, e.compile_id "
-                       "FROM cache_event_row e JOIN record_row r ON r.id = e.record_id "
-                       "JOIN process p ON p.id = r.process_id JOIN launch n ON n.id = p.launch_id "
-                       "WHERE n.run_id = ?1 AND e.key_id IS NOT NULL) "
-                       "SELECT count(*), count(DISTINCT key_id), (SELECT count(*) "
-                       "FROM lookup WHERE ordinal = ?2 AND state = 0) "
-                       "FROM lookup WHERE ordinal = ?2 AND state = 0 AND key_id IN (SELECT key_id "
-                       "FROM lookup WHERE ordinal < ?2 AND state IN (1, 5))"));
-  rows.Bind(1, context.job.run_id());
-  rows.Bind(2, context.job.launch());
-  ASSIGN_OR_RETURN(const bool has_row, rows.Step());
-  const std::int64_t hits = has_row ? rows.Int(0) : 0, entries = has_row ? rows.Int(1) : 0;
-  const std::int64_t all_hits = has_row ? rows.Int(2) : 0;
-  rows.Reset();
-  if (hits == 0) return {};
+  ASSIGN_OR_RETURN(const FirstRow<HitsOnEarlier> row,
+                   First(Query<HitsOnEarlier>(context.database, {.run_id = context.job.run_id(),
+                                                                 .launch = context.job.launch(),
+                                                                 .hit = CacheState::kHit})));
+  if (!row || row->hits == 0) return {};
+  const std::int64_t hits = row->hits, entries = row->entries, all_hits = row->all_hits;
   Finding& finding = context.Add(FindingKind::kLaunchDiffers, FindingSeverity::kNote);
   context.SetRanks(finding, context.All());
   finding.title =

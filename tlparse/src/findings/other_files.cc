@@ -1,4 +1,6 @@
 // Ranks that ran other files: another text of one file, or a file of that name in another folder.
+#include "queries/findings/other_files.h"
+
 #include <fmt/format.h>
 
 #include <map>
@@ -14,16 +16,11 @@ namespace {
 
 // The user's files that nodes of a graph come from.
 Result<std::set<std::string>> FilesOf(Database& database, std::int64_t content_id) {
-  ASSIGN_OR_RETURN(Statement rows,
-                   database.Prepare("SELECT DISTINCT f.text FROM graph_node_row n "
-                                    "JOIN text_row f ON f.id = n.file_id WHERE n.content_id = ?"));
-  rows.Bind(1, content_id);
   std::set<std::string> files;
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
-    if (!has_row) return files;
-    if (!IsTorchFile(rows.Text(0))) files.emplace(rows.Text(0));
+  FOR_EACH_ROW(const FileOfGraph& row, Query<FileOfGraph>(database, {.content_id = content_id})) {
+    if (!IsTorchFile(row.path)) files.emplace(row.path);
   }
+  return files;
 }
 
 // "losses.py"; of a package's "shop/__init__.py".

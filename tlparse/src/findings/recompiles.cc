@@ -1,5 +1,7 @@
 // Functions that were compiled again: how often, on which ranks, what varied, and how many attempts
 // the limit refused.
+#include "queries/findings/recompiles.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -149,14 +151,10 @@ void ChooseWho(const FindingContext& context, Function& function) {
 
 Result<void> LoadReasons(FindingContext& context, const std::set<std::int64_t>& refused,
                          Functions& functions) {
-  ASSIGN_OR_RETURN(
-      Statement rows,
-      context.database.Prepare("SELECT compile_id FROM recompile_row WHERE ordinal = 0 AND " +
-                               context.job.InLogs("record_id") + " ORDER BY record_id"));
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
-    if (!has_row) break;
-    const JobCompile* compile = context.job.FindCompile(rows.Int(0));
+  FOR_EACH_ROW(
+      const RecompileOfJob& row,
+      Query<RecompileOfJob>(context.database, {.in_logs = context.job.InLogs("record_id")})) {
+    const JobCompile* compile = row.compile_id ? context.job.FindCompile(*row.compile_id) : nullptr;
     if (compile == nullptr) continue;
     Function& function = Of(context, *compile, functions);
     std::size_t& count = function.count_of[compile->participant];
@@ -179,24 +177,17 @@ Result<void> LoadReasons(FindingContext& context, const std::set<std::int64_t>& 
 
 // Returns the compiles that the limit refused.
 Result<std::set<std::int64_t>> LoadLimits(FindingContext& context, Functions& functions) {
-  ASSIGN_OR_RETURN(
-      Statement rows,
-      context.database.Prepare(
-          "SELECT f.compile_id, t.text, r.text "
-          "FROM failure_row f LEFT JOIN text_row t ON t.id = f.type_id "
-          "LEFT JOIN text_row r ON r.id = f.reason_id WHERE f.type_id IS NOT NULL AND " +
-          context.job.InLogs("f.record_id") + " ORDER BY f.record_id"));
   std::set<std::int64_t> refused;
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
-    if (!has_row) return refused;
-    const JobCompile* compile = context.job.FindCompile(rows.Int(0));
-    if (compile == nullptr || !IsRecompileLimit(rows.Text(1), rows.Text(2))) continue;
+  FOR_EACH_ROW(
+      const TypedFailure& row,
+      Query<TypedFailure>(context.database, {.in_logs = context.job.InLogs("f.record_id")})) {
+    const JobCompile* compile = row.compile_id ? context.job.FindCompile(*row.compile_id) : nullptr;
+    if (compile == nullptr || !IsRecompileLimit(row.type, row.reason)) continue;
     if (!refused.insert(compile->id).second) continue;
     Function& function = Of(context, *compile, functions);
     const std::string& label = context.job.string(compile->label_id);
-    function.is_hard_limit = function.is_hard_limit || IsHardRecompileLimit(rows.Text(1));
-    if (IsSilentRecompileLimit(rows.Text(1))) {
+    function.is_hard_limit = function.is_hard_limit || IsHardRecompileLimit(row.type);
+    if (IsSilentRecompileLimit(row.type)) {
       function.is_silent_limit = true;
       // A function that runs eagerly is not tried again: its caller got an exception.
       if (++function.silent_of_frame[{compile->participant, label.substr(0, label.rfind('/'))}] > 1)
@@ -208,6 +199,7 @@ Result<std::set<std::int64_t>> LoadLimits(FindingContext& context, Functions& fu
     function.refused_ids.push_back(compile->id);
     if (compile->slot >= 0) function.slots_of[compile->participant].insert(compile->slot);
   }
+  return refused;
 }
 
 // The least and the most of the ranks.
@@ -285,16 +277,12 @@ std::string TitleOfOdd(const FindingContext& context, const Function& function,
 Result<void> CompletePath(FindingContext& context, FindingPlace& place) {
   constexpr std::string_view kCut = "…";
   if (!place.file.starts_with(kCut)) return {};
-  ASSIGN_OR_RETURN(Statement files,
-                   context.database.Prepare("SELECT DISTINCT file FROM stack_frame "
-                                            "WHERE substr(file, -length(?1)) = ?1 LIMIT 2"));
-  const std::string end = place.file.substr(kCut.size());
-  files.Bind(1, end);
-  ASSIGN_OR_RETURN(const bool has_one, files.Step());
-  if (!has_one) return {};
-  std::string whole(files.Text(0));
-  ASSIGN_OR_RETURN(const bool has_several, files.Step());
-  if (!has_several) place.file = std::move(whole);
+  const std::string_view end = std::string_view(place.file).substr(kCut.size());
+  std::vector<std::string> files;
+  FOR_EACH_ROW(const FileEndingWith& row, Query<FileEndingWith>(context.database, {.text = end})) {
+    files.emplace_back(row.file);
+  }
+  if (files.size() == 1) place.file = std::move(files[0]);
   return {};
 }
 

@@ -3,6 +3,8 @@
 // Silence alone is no sign: a compile may be long. A rank is called stuck when it has been inside a
 // compile much longer than ranks that finished it took, or inside a phase much longer than any of
 // its earlier ones, and silent for longer than it ever was inside a compile.
+#include "queries/findings/stuck.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -53,16 +55,11 @@ bool IsStuckByOthers(const FindingContext& context, Case& one) {
 Result<bool> IsStuckByItself(const FindingContext& context, Case& one) {
   if (one.status->phase.empty()) return false;
   ASSIGN_OR_RETURN(
-      Statement longest,
-      context.database.Prepare("SELECT max(e.duration_us) FROM process p JOIN chromium_event_row e "
-                               "ON e.record_id BETWEEN p.first_record_id AND p.last_record_id "
-                               "JOIN text_row t ON t.id = e.name_id "
-                               "WHERE p.id = ? AND e.phase = 88 AND t.text = ?"));
-  longest.Bind(1, one.status->process_id);
-  longest.Bind(2, std::string_view(one.status->phase));
-  ASSIGN_OR_RETURN(const bool has_row, longest.Step());
-  if (!has_row || longest.IsNull(0)) return false;
-  one.longest_us = static_cast<std::int64_t>(longest.Real(0));
+      const FirstRow<LongestEvent> longest,
+      First(Query<LongestEvent>(
+          context.database, {.process_id = one.status->process_id, .phase = one.status->phase})));
+  if (!longest || !longest->duration_us) return false;
+  one.longest_us = static_cast<std::int64_t>(*longest->duration_us);
   return one.phase_elapsed_us > kTimesOwn * one.longest_us + 2 * kMarginUs;
 }
 

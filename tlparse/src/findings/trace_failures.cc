@@ -1,5 +1,7 @@
 // Traces of make_fx that failed outside of compiles, as those of torch.export: the log has the graph
 // so far and no exception.
+#include "queries/findings/trace_failures.h"
+
 #include <fmt/format.h>
 
 #include <map>
@@ -43,29 +45,16 @@ struct FailedTrace {
 }  // namespace
 
 Result<void> FindFailedTraces(FindingContext& context) {
-  ASSIGN_OR_RETURN(
-      Statement rows,
-      context.database.Prepare(
-          "SELECT r.id, r.process_id, r.local_us + p.time_shift_us, y.content FROM failure_row f "
-          // The few failures first: not all records of the logs.
-          "JOIN text_row k ON k.id = f.kind_id CROSS JOIN record_row r ON r.id = f.record_id "
-          "JOIN process p ON p.id = r.process_id LEFT JOIN compile c ON c.id = f.compile_id "
-          "LEFT JOIN payload_row y ON y.id = r.payload_id WHERE k.text = 'make_fx_fail_partial' "
-          // torch.export of 2.15 gives its traces compile ids, of compiles without anything else.
-          "AND (c.frame_id IS NULL OR c.status = 'empty') AND NOT coalesce(c.status = 'failed', 0) "
-          "AND " +
-          context.job.InLogs("r.id") + " ORDER BY r.id"));
   std::map<std::pair<std::string, std::int64_t>, FailedTrace> traces;  // by place
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
-    if (!has_row) break;
-    const RankIndex participant = context.job.ParticipantOfProcess(rows.Int(1));
+  FOR_EACH_ROW(const FailedMakeFx& row,
+               Query<FailedMakeFx>(context.database, {.in_logs = context.job.InLogs("r.id")})) {
+    const RankIndex participant = context.job.ParticipantOfProcess(row.process_id);
     if (participant < 0) continue;
-    FindingPlace place = LastPlaceOf(rows.Text(3));
+    FindingPlace place = LastPlaceOf(row.content.value_or(std::string_view()));
     FailedTrace& trace = traces[{place.file, place.line}];
     trace.who.insert(participant);
-    trace.ids.push_back(rows.Int(0));
-    if (!trace.since_us) trace.since_us = rows.OptionalInt(2);
+    trace.ids.push_back(row.id);
+    if (!trace.since_us) trace.since_us = row.time_us;
     trace.place = std::move(place);
   }
   for (auto& [key, trace] : traces) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "fleet/cache_states.h"
 #include "fleet/push_log.h"
 #include "fleet/server_tables.h"
 #include "fleet/sql_quote.h"
@@ -137,15 +138,16 @@ Result<FleetAnswer> FleetCache(FleetReader& reader, const FleetQuestion& questio
        {"hit_rate", Kind::kReal}},
       // Job and day follow from the load: grouping by three numbers takes a third of the time.
       fmt::format(
-          "SELECT job, toString(day) AS d, l AS layer, sum(n), sumIf(n, state = 0) AS hits, "
-          "sumIf(n, state IN (1, 2, 5)) AS misses, sumIf(n, state IN (3, 4)), "
+          "SELECT job, toString(day) AS d, l AS layer, sum(n), sumIf(n, state IN {4}) AS hits, "
+          "sumIf(n, state IN {5}) AS misses, sumIf(n, state IN {6}), "
           "if(hits + misses = 0, NULL, round(hits / (hits + misses), 4)) "
           "FROM (SELECT load_id, state, any(layer) AS l, count() AS n "
           "FROM {0} WHERE {2} GROUP BY load_id, state, cityHash64(layer)) AS c "
           "ALL INNER JOIN (SELECT DISTINCT load_id, job, day "
           "FROM {1} WHERE state = 1 AND {2}) AS p USING load_id "
           "GROUP BY job, day, l ORDER BY d DESC, job, layer LIMIT {3}",
-          reader.From("cache_event"), reader.From("push"), live, question.limit)));
+          reader.From("cache_event"), reader.From("push"), live, question.limit, StatesThat(IsHit),
+          StatesThat(IsMiss), StatesThat(IsBypass))));
   // What appears on a later day than a job's first one has changed since.
   RETURN_IF_ERROR(reader.ReadInto(
       answer, "changing_components",

@@ -8,6 +8,7 @@
 
 #include "base/version.h"
 #include "findings/findings.h"
+#include "fleet/cache_states.h"
 #include "fleet/fleet_answer.h"
 #include "fleet/pull.h"
 #include "fleet/sql_quote.h"
@@ -318,7 +319,7 @@ Result<FleetCounts> FleetWorstCounts(FleetReader& reader, const FleetQuestion& q
   worst.run_count = runs.empty() ? 0 : std::strtoll(runs[0][0].c_str(), nullptr, 10);
   ASSIGN_OR_RETURN(worst.counts.recompiles, ask("recompile", "ordinal = 0"));
   ASSIGN_OR_RETURN(worst.counts.graph_breaks, ask("graph_break", "1"));
-  ASSIGN_OR_RETURN(worst.counts.cache_misses, ask("cache_event", "state IN (1, 2, 5)"));
+  ASSIGN_OR_RETURN(worst.counts.cache_misses, ask("cache_event", "state IN " + StatesThat(IsMiss)));
   ASSIGN_OR_RETURN(worst.counts.failures, ask("failure", "kind != 'restart'"));
   return worst;
 }

@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "fleet/sql_quote.h"
+#include "store/any_rows.h"
 #include "store/schema.h"
 
 namespace tlparse {
@@ -92,26 +93,22 @@ Result<RawTable> ReadTable(Database& database, const std::string& name) {
       Statement columns,
       database.Prepare("SELECT name, type, \"notnull\", pk FROM pragma_table_info(?)"));
   columns.Bind(1, std::string_view(name));
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, columns.Step());
-    if (!has_row) break;
+  FOR_EACH_ROW(const AnyRow& row, AnyRows::Of(std::move(columns))) {
     SqliteColumn column;
-    column.name = columns.Text(0);
-    column.is_nullable = columns.Int(2) == 0 && columns.Int(3) == 0;
-    column.key_ordinal = static_cast<int>(columns.Int(3));
-    raw.types.push_back(TypeOf(columns.Text(1)));
+    column.name = row.Text("name");
+    column.is_nullable = row.Int("notnull") == 0 && row.Int("pk") == 0;
+    column.key_ordinal = static_cast<int>(row.Int("pk"));
+    raw.types.push_back(TypeOf(row.Text("type")));
     raw.table.sqlite_columns.push_back(std::move(column));
   }
   ASSIGN_OR_RETURN(Statement references,
                    database.Prepare("SELECT \"from\", \"table\" FROM pragma_foreign_key_list(?)"));
   references.Bind(1, std::string_view(name));
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, references.Step());
-    if (!has_row) break;
-    const int column = raw.table.FindSqlite(references.Text(0));
+  FOR_EACH_ROW(const AnyRow& row, AnyRows::Of(std::move(references))) {
+    const int column = raw.table.FindSqlite(row.Text("from"));
     if (column >= 0)
       raw.table.sqlite_columns[static_cast<std::size_t>(column)].referenced =
-          PublicName(references.Text(1));
+          PublicName(row.Text("table"));
   }
   for (const Undeclared& one : kUndeclared) {
     const int column = one.table == raw.table.name ? raw.table.FindSqlite(one.column) : -1;
@@ -126,14 +123,10 @@ Result<RawTable> ReadTable(Database& database, const std::string& name) {
 
 Result<std::vector<RawTable>> ReadTables(Database& database) {
   std::vector<std::string> names;
-  ASSIGN_OR_RETURN(Statement list,
-                   database.Prepare("SELECT name FROM sqlite_schema "
-                                    "WHERE type = 'table' AND name NOT LIKE 'sqlite_%' "
-                                    "ORDER BY rowid"));
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, list.Step());
-    if (!has_row) break;
-    names.emplace_back(list.Text(0));
+  FOR_EACH_ROW(const AnyRow& row, AnyRows::Of(database,
+                                              "SELECT name FROM sqlite_schema WHERE type = 'table' "
+                                              "AND name NOT LIKE 'sqlite_%' ORDER BY rowid")) {
+    names.emplace_back(row.Text("name"));
   }
   std::vector<RawTable> tables;
   for (const std::string& name : names) {

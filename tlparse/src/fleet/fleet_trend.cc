@@ -6,6 +6,8 @@
 #include <cstdlib>
 #include <map>
 
+#include "fleet/cache_states.h"
+
 namespace tlparse {
 namespace {
 
@@ -44,9 +46,10 @@ class TrendReader {
                            run.graph_breaks = Integer(row[1]);
                          }));
     RETURN_IF_ERROR(
-        Fill(fmt::format("SELECT toString(run_id), toString(countIf(state = 0) / count()) "
-                         "FROM {} WHERE {} AND state <= 2 GROUP BY run_id",
-                         reader_.From("cache_event"), reader_.Live(question_)),
+        Fill(fmt::format("SELECT toString(run_id), toString(countIf(state IN {2}) / count()) "
+                         "FROM {0} WHERE {1} AND (state IN {2} OR state IN {3}) GROUP BY run_id",
+                         reader_.From("cache_event"), reader_.Live(question_), StatesThat(IsHit),
+                         StatesThat(IsMiss)),
              [](TrendRun& run, const std::vector<std::string>& row) {
                run.hit_rate = std::strtod(row[1].c_str(), nullptr);
              }));

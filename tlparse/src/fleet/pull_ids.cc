@@ -1,5 +1,7 @@
 #include "fleet/pull_ids.h"
 
+#include "queries/fleet/pull_ids.h"
+
 namespace tlparse {
 
 std::int64_t IdsByHash::Intern(const Hash128& hash, std::int64_t wished, bool& is_new) {
@@ -24,13 +26,10 @@ Result<PulledTexts> PulledTexts::Make(Database& database) {
   ASSIGN_OR_RETURN(Statement insert,
                    database.Prepare("INSERT INTO text_row (id, text) VALUES (?, ?)"));
   PulledTexts texts(std::move(insert));
-  ASSIGN_OR_RETURN(Statement read, database.Prepare("SELECT id, text FROM text_row"));
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, read.Step());
-    if (!has_row) break;
-    texts.ids_[HashBytes(read.Text(1))] = read.Int(0);
-    texts.taken_[read.Int(0)] = true;
-    texts.last_ = std::max(texts.last_, read.Int(0));
+  FOR_EACH_ROW(const KnownText& row, Query<KnownText>(database)) {
+    texts.ids_[HashBytes(row.text)] = row.id;
+    texts.taken_[row.id] = true;
+    texts.last_ = std::max(texts.last_, row.id);
   }
   // Ids up to 32 are fixed.
   texts.last_ = std::max<std::int64_t>(texts.last_, 32);
@@ -55,12 +54,10 @@ Result<std::int64_t> PulledTexts::Intern(std::string_view text, std::int64_t wis
 
 Result<ContentIds> ReadContentIds(Database& database) {
   ContentIds contents;
-  ASSIGN_OR_RETURN(Statement read, database.Prepare("SELECT id, hash FROM content_row"));
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, read.Step());
-    if (!has_row) return contents;
-    if (const std::optional<Hash128> hash = FromHex(read.Text(1))) contents[*hash] = read.Int(0);
+  FOR_EACH_ROW(const KnownContent& row, Query<KnownContent>(database)) {
+    if (const std::optional<Hash128> hash = FromHex(row.hash)) contents[*hash] = row.id;
   }
+  return contents;
 }
 
 }  // namespace tlparse

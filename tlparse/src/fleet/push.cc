@@ -15,6 +15,7 @@
 #include "fleet/push_log.h"
 #include "fleet/server_tables.h"
 #include "fleet/sql_quote.h"
+#include "queries/fleet/push.h"
 #include "store/schema.h"
 
 namespace tlparse {
@@ -212,14 +213,11 @@ class Pusher {
 
   // Frames of a stack refer to their callers, whose ids are smaller.
   Result<void> AddCallers(PushContext& context) {
-    ASSIGN_OR_RETURN(Statement read,
-                     database_.Prepare("SELECT id, parent_id FROM stack_frame ORDER BY id DESC"));
-    while (true) {
-      ASSIGN_OR_RETURN(const bool has_row, read.Step());
-      if (!has_row) return {};
-      if (context.used.stacks.Has(read.Int(0)) && !read.IsNull(1))
-        context.used.stacks.Add(read.Int(1));
+    FOR_EACH_ROW(const CallerOfFrame& frame, Query<CallerOfFrame>(database_)) {
+      if (context.used.stacks.Has(frame.id) && frame.parent_id)
+        context.used.stacks.Add(*frame.parent_id);
     }
+    return {};
   }
 
   // Two pushes of the same logs may both have found nothing: the one that was written last goes.

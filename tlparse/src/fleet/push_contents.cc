@@ -6,6 +6,7 @@
 
 #include "fleet/shown_columns.h"
 #include "fleet/sql_quote.h"
+#include "store/any_rows.h"
 
 namespace tlparse {
 namespace {
@@ -69,15 +70,13 @@ Result<void> ContentPusher::PushContents() {
   }
   TableInsert stored(client_, "stored_content", {"content_hash", "content_version", "kind"}, {},
                      counters_);
-  ASSIGN_OR_RETURN(Statement read, context_.database().Prepare("SELECT id, kind FROM content_row"));
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, read.Step());
-    if (!has_row) break;
-    if (!is_wanted(read.Int(0))) continue;
+  FOR_EACH_ROW(const AnyRow& read,
+               AnyRows::Of(context_.database(), "SELECT id, kind FROM content_row")) {
+    if (!is_wanted(read.Int("id"))) continue;
     RowBinaryWriter write(stored.row());
-    write.Hash(context_.ContentHash(read.Int(0)));
+    write.Hash(context_.ContentHash(read.Int("id")));
     write.UInt64(content_version_);
-    write.Text(read.Text(1));
+    write.Text(read.Text("kind"));
     RETURN_IF_ERROR(stored.EndRow());
   }
   return stored.Finish();
@@ -86,24 +85,22 @@ Result<void> ContentPusher::PushContents() {
 Result<void> ContentPusher::PushPayloads() {
   TableInsert insert(client_, "payload",
                      {"content_hash", "hash", "size_bytes", "content", "is_blob"}, {}, counters_);
-  ASSIGN_OR_RETURN(Statement read, context_.database().Prepare(
-                                       "SELECT id, hash, size_bytes, content FROM payload_row"));
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, read.Step());
-    if (!has_row) break;
-    if (!context_.used.payloads.Has(read.Int(0))) continue;
-    const std::optional<Hash128> hash = FromHex(read.Text(1));
+  FOR_EACH_ROW(
+      const AnyRow& read,
+      AnyRows::Of(context_.database(), "SELECT id, hash, size_bytes, content FROM payload_row")) {
+    if (!context_.used.payloads.Has(read.Int("id"))) continue;
+    const std::optional<Hash128> hash = FromHex(read.Text("hash"));
     if (!hash) continue;
     RowBinaryWriter write(insert.row());
-    write.Hash(context_.PayloadContent(read.Int(0)));
+    write.Hash(context_.PayloadContent(read.Int("id")));
     write.Hash(*hash);
-    write.Int64(read.Int(2));
+    write.Int64(read.Int("size_bytes"));
     if (options_.with_text) {
-      write.Text(read.Text(3));
+      write.Text(read.Text("content"));
     } else {
-      write.Text(HiddenText(read.Text(3)));
+      write.Text(HiddenText(read.Text("content")));
     }
-    write.UInt8(read.ColumnType(3) == SQLITE_BLOB && options_.with_text ? 1 : 0);
+    write.UInt8(!read.IsText("content") && options_.with_text ? 1 : 0);
     RETURN_IF_ERROR(insert.EndRow());
   }
   return insert.Finish();
@@ -130,23 +127,21 @@ Result<void> ContentPusher::PushComponentRows(const IdSet& components) {
   const HashSet known(known_list.begin(), known_list.end());
   TableInsert insert(client_, "component", {"key", "value_hash", "name", "hash", "value"}, {},
                      counters_);
-  ASSIGN_OR_RETURN(Statement read, context_.database().Prepare(
-                                       "SELECT c.id, t.text, c.hash, c.value "
-                                       "FROM component_row c JOIN text_row t ON t.id = c.name_id"));
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, read.Step());
-    if (!has_row) break;
-    if (!components.Has(read.Int(0))) continue;
-    const Hash128 key = context_.ComponentKey(read.Int(0));
-    const std::string value = Shown(read.Text(3), options_.with_text);
+  FOR_EACH_ROW(const AnyRow& read,
+               AnyRows::Of(context_.database(),
+                           "SELECT c.id, t.text AS name, c.hash, c.value "
+                           "FROM component_row c JOIN text_row t ON t.id = c.name_id")) {
+    if (!components.Has(read.Int("id"))) continue;
+    const Hash128 key = context_.ComponentKey(read.Int("id"));
+    const std::string value = Shown(read.Text("value"), options_.with_text);
     const Hash128 value_hash = ValueHash(key, value);
     if (known.count(value_hash)) continue;
     RowBinaryWriter write(insert.row());
     write.Hash(key);
     write.Hash(value_hash);
-    write.Text(read.Text(1));
-    write.NullFlag(read.IsNull(2));
-    if (!read.IsNull(2)) write.Text(read.Text(2));
+    write.Text(read.Text("name"));
+    write.NullFlag(read.IsNull("hash"));
+    if (!read.IsNull("hash")) write.Text(read.Text("hash"));
     write.Text(value);
     RETURN_IF_ERROR(insert.EndRow());
   }
@@ -156,17 +151,14 @@ Result<void> ContentPusher::PushComponentRows(const IdSet& components) {
 Result<void> ContentPusher::PushComponentHashes(const IdSet& components) {
   TableInsert insert(client_, "component_hash", {"component", "device_index", "hash"}, {},
                      counters_);
-  ASSIGN_OR_RETURN(Statement read,
-                   context_.database().Prepare(
-                       "SELECT component_id, device_index, hash FROM component_hash_row"));
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, read.Step());
-    if (!has_row) break;
-    if (!components.Has(read.Int(0))) continue;
+  FOR_EACH_ROW(const AnyRow& read,
+               AnyRows::Of(context_.database(),
+                           "SELECT component_id, device_index, hash FROM component_hash_row")) {
+    if (!components.Has(read.Int("component_id"))) continue;
     RowBinaryWriter write(insert.row());
-    write.Hash(context_.ComponentKey(read.Int(0)));
-    write.Int64(read.Int(1));
-    write.Text(read.Text(2));
+    write.Hash(context_.ComponentKey(read.Int("component_id")));
+    write.Int64(read.Int("device_index"));
+    write.Text(read.Text("hash"));
     RETURN_IF_ERROR(insert.EndRow());
   }
   return insert.Finish();
@@ -200,23 +192,21 @@ Result<void> ContentPusher::PushRunComponents(const std::string& key_bytes, Tabl
   for (const auto& [set, members] : context_.sets())
     if (context_.used.sets.Has(set))
       for (const std::int64_t component : members) components.Add(component);
-  ASSIGN_OR_RETURN(
-      Statement read,
-      context_.database().Prepare(
-          "SELECT c.id, t.text, c.value FROM component_row c JOIN text_row t ON t.id = c.name_id"));
   HashSet written;
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, read.Step());
-    if (!has_row) return {};
-    const Hash128 key = context_.ComponentKey(read.Int(0));
-    if (!components.Has(read.Int(0)) || !written.insert(key).second) continue;
+  FOR_EACH_ROW(const AnyRow& read,
+               AnyRows::Of(context_.database(),
+                           "SELECT c.id, t.text AS name, c.value "
+                           "FROM component_row c JOIN text_row t ON t.id = c.name_id")) {
+    const Hash128 key = context_.ComponentKey(read.Int("id"));
+    if (!components.Has(read.Int("id")) || !written.insert(key).second) continue;
     insert.row() += key_bytes;
     RowBinaryWriter write(insert.row());
-    write.Text(read.Text(1));
+    write.Text(read.Text("name"));
     write.Hash(key);
-    write.Hash(ValueHash(key, Shown(read.Text(2), options_.with_text)));
+    write.Hash(ValueHash(key, Shown(read.Text("value"), options_.with_text)));
     RETURN_IF_ERROR(insert.EndRow());
   }
+  return {};
 }
 
 }  // namespace tlparse

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "store/any_rows.h"
+
 namespace tlparse {
 namespace {
 
@@ -20,15 +22,10 @@ const T* Find(const std::vector<T>& rows, std::int64_t id) {
                                                                : nullptr;
 }
 
-// Steps through a query.
-template <typename Row>
-Result<void> ForEach(Database& database, const std::string& sql, const Row& row) {
-  ASSIGN_OR_RETURN(Statement read, database.Prepare(sql));
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, read.Step());
-    if (!has_row) return {};
-    row(read);
-  }
+template <typename Use>
+Result<void> ForEach(Database& database, const std::string& sql, const Use& use) {
+  FOR_EACH_ROW(const AnyRow& row, AnyRows::Of(database, sql)) use(row);
+  return {};
 }
 
 // The storage table of a public name in this database.
@@ -44,9 +41,9 @@ Result<PoolTexts> PoolTexts::Load(Database& database, const std::string& table) 
   cache.database_ = &database;
   cache.sql_ = fmt::format("SELECT text FROM {} WHERE id = ?", table);
   RETURN_IF_ERROR(
-      ForEach(database, fmt::format("SELECT id, text FROM {}", table), [&](const Statement& read) {
-        const std::string_view text = read.Text(1);
-        Place& place = At(cache.places_, read.Int(0));
+      ForEach(database, fmt::format("SELECT id, text FROM {}", table), [&](const AnyRow& read) {
+        const std::string_view text = read.Text("text");
+        Place& place = At(cache.places_, read.Int("id"));
         if (cache.kept_.size() + text.size() > kMostTextBytes) {
           place.begin = kAbsent;
           return;
@@ -94,53 +91,56 @@ Result<void> PushContext::LoadCompiles(const FleetSchema& schema) {
       ForEach(*database_,
               fmt::format("SELECT id, process_id, function, label, generation, duration_us FROM {}",
                           Storage(schema, "compile")),
-              [&](const Statement& read) {
-                Compile& compile = At(compiles_, read.Int(0));
-                compile.process = static_cast<std::int32_t>(read.Int(1));
-                compile.function = read.IsNull(2) ? -1 : Intern(read.Text(2));
-                compile.label = Intern(read.Text(3));
-                compile.generation = static_cast<std::int32_t>(read.Int(4));
-                compile.duration_us = read.IsNull(5) ? kNone : read.Int(5);
+              [&](const AnyRow& read) {
+                Compile& compile = At(compiles_, read.Int("id"));
+                compile.process = static_cast<std::int32_t>(read.Int("process_id"));
+                compile.function = read.IsNull("function") ? -1 : Intern(read.Text("function"));
+                compile.label = Intern(read.Text("label"));
+                compile.generation = static_cast<std::int32_t>(read.Int("generation"));
+                compile.duration_us = read.OptionalInt("duration_us").value_or(kNone);
               }));
   return ForEach(*database_,
                  fmt::format("SELECT id, compile_id, direction FROM {}", Storage(schema, "graph")),
-                 [&](const Statement& read) {
-                   Graph& graph = At(graphs_, read.Int(0));
-                   graph.compile = read.Int(1);
-                   graph.direction = read.IsNull(2) ? -1 : Intern(read.Text(2));
+                 [&](const AnyRow& read) {
+                   Graph& graph = At(graphs_, read.Int("id"));
+                   graph.compile = read.Int("compile_id");
+                   graph.direction = read.IsNull("direction") ? -1 : Intern(read.Text("direction"));
                  });
 }
 
 Result<void> PushContext::LoadContents() {
-  RETURN_IF_ERROR(
-      ForEach(*database_, "SELECT id, hash FROM content_row", [&](const Statement& read) {
-        At(content_hashes_, read.Int(0)) = FromHex(read.Text(1)).value_or(HashBytes(read.Text(1)));
-      }));
+  RETURN_IF_ERROR(ForEach(*database_, "SELECT id, hash FROM content_row", [&](const AnyRow& read) {
+    const std::string_view hash = read.Text("hash");
+    At(content_hashes_, read.Int("id")) = FromHex(hash).value_or(HashBytes(hash));
+  }));
   return ForEach(*database_,
-                 "SELECT payload_id, min(content_id) FROM payload_content_row GROUP BY payload_id",
-                 [&](const Statement& read) {
-                   At(content_of_payload_, read.Int(0)) = static_cast<std::int32_t>(read.Int(1));
+                 "SELECT payload_id, min(content_id) AS content_id "
+                 "FROM payload_content_row GROUP BY payload_id",
+                 [&](const AnyRow& read) {
+                   At(content_of_payload_, read.Int("payload_id")) =
+                       static_cast<std::int32_t>(read.Int("content_id"));
                  });
 }
 
 Result<void> PushContext::LoadComponents() {
   RETURN_IF_ERROR(ForEach(*database_,
-                          "SELECT c.id, t.text, c.hash, c.value "
+                          "SELECT c.id, t.text AS name, c.hash, c.value "
                           "FROM component_row c JOIN text_row t ON t.id = c.name_id",
-                          [&](const Statement& read) {
+                          [&](const AnyRow& read) {
                             SequenceHash hash;
-                            hash.Add(read.Text(1));
+                            hash.Add(read.Text("name"));
                             // A component without a hash is identified by its text, in which
                             // U+FFFC replaces the device index.
-                            hash.Add(std::int64_t{read.IsNull(2)});
-                            hash.Add(read.IsNull(2) ? read.Text(3) : read.Text(2));
-                            At(component_keys_, read.Int(0)) = hash.Digest();
+                            hash.Add(std::int64_t{read.IsNull("hash")});
+                            hash.Add(read.IsNull("hash") ? read.Text("value") : read.Text("hash"));
+                            At(component_keys_, read.Int("id")) = hash.Digest();
                           }));
-  RETURN_IF_ERROR(
-      ForEach(*database_,
-              "SELECT component_set_id, component_id "
-              "FROM component_set_member ORDER BY component_set_id, ordinal",
-              [&](const Statement& read) { sets_[read.Int(0)].push_back(read.Int(1)); }));
+  RETURN_IF_ERROR(ForEach(*database_,
+                          "SELECT component_set_id, component_id "
+                          "FROM component_set_member ORDER BY component_set_id, ordinal",
+                          [&](const AnyRow& read) {
+                            sets_[read.Int("component_set_id")].push_back(read.Int("component_id"));
+                          }));
   for (const auto& [set, components] : sets_) {
     SequenceHash hash;
     for (const std::int64_t component : components) {
@@ -162,10 +162,11 @@ Result<void> PushContext::LoadOwned(const FleetSchema& schema) {
     RETURN_IF_ERROR(ForEach(
         *database_,
         fmt::format("SELECT id, content_id FROM {} ORDER BY content_id, id", table.sqlite_name),
-        [&](const Statement& read) {
-          number = read.Int(1) == content ? number + 1 : 0;
-          content = read.Int(1);
-          At(rows, read.Int(0)) = {content, number};
+        [&](const AnyRow& read) {
+          const std::int64_t of_row = read.Int("content_id");
+          number = of_row == content ? number + 1 : 0;
+          content = of_row;
+          At(rows, read.Int("id")) = {content, number};
         }));
   }
   return {};
@@ -185,7 +186,7 @@ Result<std::int64_t> PushContext::ProcessOfRecord(std::int64_t record) {
   ASSIGN_OR_RETURN(Statement* const read, database_->PrepareKept(record_sql_));
   read->Bind(1, record);
   ASSIGN_OR_RETURN(const bool has_row, read->Step());
-  const std::int64_t process = has_row ? read->Int(0) : kNone;
+  const std::int64_t process = has_row ? ReadColumn<std::int64_t>(*read, 0) : kNone;
   read->Reset();
   return process;
 }
@@ -242,7 +243,8 @@ Result<Hash128> PushContext::PayloadHash(std::int64_t payload) {
   read->Bind(1, payload);
   ASSIGN_OR_RETURN(const bool has_row, read->Step());
   last_payload_ = payload;
-  last_payload_hash_ = has_row ? FromHex(read->Text(0)).value_or(Hash128{}) : Hash128{};
+  last_payload_hash_ =
+      has_row ? FromHex(ReadColumn<std::string_view>(*read, 0)).value_or(Hash128{}) : Hash128{};
   read->Reset();
   return last_payload_hash_;
 }

@@ -7,6 +7,7 @@
 
 #include "fleet/row_filter.h"
 #include "fleet/row_writer.h"
+#include "store/any_rows.h"
 
 namespace tlparse {
 namespace {
@@ -15,11 +16,10 @@ Result<std::set<std::string>> ColumnsThere(Database& database, const std::string
   ASSIGN_OR_RETURN(Statement read, database.Prepare("SELECT name FROM pragma_table_info(?)"));
   read.Bind(1, std::string_view(table));
   std::set<std::string> names;
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, read.Step());
-    if (!has_row) return names;
-    names.emplace(read.Text(0));
+  FOR_EACH_ROW(const AnyRow& row, AnyRows::Of(std::move(read))) {
+    names.emplace(row.Text("name"));
   }
+  return names;
 }
 
 }  // namespace

@@ -6,6 +6,9 @@
 #include <charconv>
 #include <set>
 
+#include "queries/fleet/run_selection.h"
+#include "store/any_rows.h"
+
 namespace tlparse {
 namespace {
 
@@ -21,42 +24,33 @@ Uuid UuidOfOldRun(const RunSelection& run) {
 Result<void> ReadRun(Database& database, const std::string& name, RunSelection& run) {
   ASSIGN_OR_RETURN(const bool has_uuid, HasColumn(database, "run", "uuid"));
   ASSIGN_OR_RETURN(Statement find, database.Prepare(fmt::format(
-                                       "SELECT id, name, created_at, {} FROM run "
+                                       "SELECT id, name, created_at{} FROM run "
                                        "WHERE ?1 IS NULL OR name = ?1 ORDER BY id DESC LIMIT 1",
-                                       has_uuid ? "uuid" : "NULL")));
-  if (name.empty()) {
-    find.BindNull(1);
-  } else {
-    find.Bind(1, std::string_view(name));
+                                       has_uuid ? ", uuid" : "")));
+  if (!name.empty()) find.Bind(1, std::string_view(name));
+  bool exists = false;
+  FOR_EACH_ROW(const AnyRow& row, AnyRows::Of(std::move(find))) {
+    exists = true;
+    run.run_id = row.Int("id");
+    run.name = row.Text("name");
+    run.created_at = row.Text("created_at");
+    run.uuid = ParseUuid(row.Text("uuid")).value_or(UuidOfOldRun(run));
   }
-  ASSIGN_OR_RETURN(const bool exists, find.Step());
   if (!exists)
     return Fail(ErrorCode::kNotFound,
                 name.empty() ? fmt::format("'{}' holds no run", database.path())
                              : fmt::format("'{}' holds no run '{}'", database.path(), name));
-  run.run_id = find.Int(0);
-  run.name = find.Text(1);
-  run.created_at = find.Text(2);
-  run.uuid = ParseUuid(find.Text(3)).value_or(UuidOfOldRun(run));
-  find.Reset();
   ASSIGN_OR_RETURN(const std::int64_t runs, database.QueryInt("SELECT count(*) FROM run"));
   run.is_everything = runs == 1;
   return {};
 }
 
 Result<void> ReadProcesses(Database& database, const RankRanges& ranks, RunSelection& run) {
-  ASSIGN_OR_RETURN(Statement read,
-                   database.Prepare("SELECT p.id, p.rank, p.torch_version, p.log_file_id "
-                                    "FROM process p JOIN log_file f ON f.id = p.log_file_id "
-                                    "WHERE f.run_id = ? ORDER BY p.id"));
-  read.Bind(1, run.run_id);
   std::set<std::string> versions;
   std::set<std::int64_t> distinct_ranks, logs;
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, read.Step());
-    if (!has_row) break;
-    const auto id = static_cast<std::size_t>(read.Int(0));
-    const std::int64_t rank = read.IsNull(1) ? RunSelection::kNoRank : read.Int(1);
+  FOR_EACH_ROW(const ProcessOfRun& row, Query<ProcessOfRun>(database, {.run_id = run.run_id})) {
+    const auto id = static_cast<std::size_t>(row.id);
+    const std::int64_t rank = row.rank.value_or(RunSelection::kNoRank);
     if (!ranks.empty() && !Contains(ranks, rank)) continue;
     if (run.has_process.size() <= id) {
       run.has_process.resize(id + 1);
@@ -65,8 +59,8 @@ Result<void> ReadProcesses(Database& database, const RankRanges& ranks, RunSelec
     run.has_process[id] = true;
     run.rank_of_process[id] = rank;
     if (rank >= 0) distinct_ranks.insert(rank);
-    if (!read.IsNull(2)) versions.emplace(read.Text(2));
-    logs.insert(read.Int(3));
+    if (row.torch_version) versions.emplace(*row.torch_version);
+    logs.insert(row.log_file_id);
   }
   run.torch_versions.assign(versions.begin(), versions.end());
   run.rank_count = static_cast<std::int64_t>(distinct_ranks.size());
@@ -74,16 +68,10 @@ Result<void> ReadProcesses(Database& database, const RankRanges& ranks, RunSelec
     run.is_everything = false;
     if (logs.empty()) return Fail(ErrorCode::kNotFound, "the run has no log of these ranks");
   }
-  ASSIGN_OR_RETURN(
-      Statement files,
-      database.Prepare("SELECT id, content_hash, path FROM log_file WHERE run_id = ? ORDER BY id"));
-  files.Bind(1, run.run_id);
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, files.Step());
-    if (!has_row) break;
-    if (!ranks.empty() && !logs.count(files.Int(0))) continue;
-    run.logs.push_back({files.Int(0), FromHex(files.Text(1)).value_or(HashBytes(files.Text(1))),
-                        std::string(files.Text(2))});
+  FOR_EACH_ROW(const LogToPush& row, Query<LogToPush>(database, {.run_id = run.run_id})) {
+    if (!ranks.empty() && !logs.count(row.id)) continue;
+    run.logs.push_back({row.id, FromHex(row.content_hash).value_or(HashBytes(row.content_hash)),
+                        std::string(row.path)});
   }
   return {};
 }

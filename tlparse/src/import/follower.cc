@@ -12,6 +12,7 @@
 #include "import/router.h"
 #include "import/run_state.h"
 #include "model/job_model.h"
+#include "queries/import/follower.h"
 #include "rows/core.h"
 #include "store/schema.h"
 #include "store/unfinished_database.h"
@@ -129,14 +130,8 @@ Result<void> Follower::Prepare(bool is_new) {
 Result<void> Follower::RemoveUnfinished() {
   std::vector<std::string> paths;
   {
-    ASSIGN_OR_RETURN(
-        Statement unfinished,
-        database_.Prepare("SELECT path FROM log_file WHERE run_id = ? AND content_hash = ''"));
-    unfinished.Bind(1, run_id_);
-    while (true) {
-      ASSIGN_OR_RETURN(const bool has_row, unfinished.Step());
-      if (!has_row) break;
-      paths.emplace_back(unfinished.Text(0));
+    FOR_EACH_ROW(const UnfinishedLog& log, Query<UnfinishedLog>(database_, {.run_id = run_id_})) {
+      paths.emplace_back(log.path);
     }
   }
   for (const std::string& path : paths) RETURN_IF_ERROR(RemoveLogRows(database_, run_id_, path));

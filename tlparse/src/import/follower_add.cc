@@ -1,5 +1,7 @@
 // Which logs a Follower follows: new ones, those that the run has already, and those that got
 // another name.
+#include "queries/import/follower_add.h"
+
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,15 +14,13 @@
 namespace tlparse {
 
 Result<bool> Follower::IsIngested(const FoundLog& log) {
-  ASSIGN_OR_RETURN(
-      Statement known,
-      database_.Prepare("SELECT content_hash FROM log_file WHERE run_id = ? AND path = ?"));
-  known.Bind(1, run_id_);
-  known.Bind(2, std::string_view(log.path));
-  ASSIGN_OR_RETURN(const bool is_known, known.Step());
-  if (!is_known) return false;
-  const std::string known_hash(known.Text(0));
-  known.Reset();
+  std::string known_hash;
+  {
+    ASSIGN_OR_RETURN(const FirstRow<HashOfLog> known,
+                     First(Query<HashOfLog>(database_, {.run_id = run_id_, .path = log.path})));
+    if (!known) return false;
+    known_hash = known->content_hash;
+  }
   ASSIGN_OR_RETURN(const std::string hash, HashFile(log.bytes_path()));
   if (hash == known_hash) return true;
   RETURN_IF_ERROR(BeginTransaction());
@@ -67,16 +67,16 @@ Result<void> Follower::RemoveEarlierNames(const FoundLog& log) {
   for (std::size_t end = log.path.find_last_of(".-"); end != std::string::npos && end > name;
        end = log.path.find_last_of(".-", end - 1)) {
     const std::string earlier = log.path.substr(0, end);
-    ASSIGN_OR_RETURN(Statement* const known,
-                     database_.PrepareKept("SELECT size_bytes, content_hash FROM log_file "
-                                           "WHERE run_id = ? AND path = ? AND content_hash <> ''"));
-    known->Bind(1, run_id_);
-    known->Bind(2, std::string_view(earlier));
-    ASSIGN_OR_RETURN(const bool is_known, known->Step());
-    if (!is_known) continue;
-    const std::int64_t bytes = known->Int(0);
-    const std::string content_hash(known->Text(1));
-    known->Reset();
+    std::int64_t bytes = 0;
+    std::string content_hash;
+    {
+      ASSIGN_OR_RETURN(
+          const FirstRow<FinishedLog> known,
+          First(KeptQuery<FinishedLog>(database_, {.run_id = run_id_, .path = earlier})));
+      if (!known) continue;
+      bytes = known->size_bytes;
+      content_hash = known->content_hash;
+    }
     if (bytes == 0 || access(earlier.c_str(), F_OK) == 0) continue;
     const Result<std::string> hash = HashFile(log.path, bytes);
     if (!hash || *hash != content_hash) continue;

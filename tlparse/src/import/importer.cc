@@ -21,6 +21,7 @@
 #include "inputs/join/join_inputs.h"
 #include "log/payload_index.h"
 #include "model/job_model.h"
+#include "queries/import/importer.h"
 #include "rows/core.h"
 #include "store/schema.h"
 #include "store/unfinished_database.h"
@@ -247,29 +248,19 @@ class Load {
     }
     if (is_new_) RETURN_IF_ERROR(CreateIndexes(database_));
     RETURN_IF_ERROR(WriteJobModel(database_, summary_.run_id));
-    ASSIGN_OR_RETURN(
-        Statement totals,
-        database_.Prepare(
-            "SELECT total(record_count), total(size_bytes) FROM log_file WHERE run_id = ?"));
-    totals.Bind(1, summary_.run_id);
-    ASSIGN_OR_RETURN(const bool has_totals, totals.Step());
-    if (has_totals) {
-      summary_.record_count = totals.Int(0);
-      summary_.size_bytes = totals.Int(1);
-      totals.Reset();
+    {
+      ASSIGN_OR_RETURN(const FirstRow<TotalsOfRun> totals,
+                       First(Query<TotalsOfRun>(database_, {.run_id = summary_.run_id})));
+      if (totals) {
+        summary_.record_count = totals->record_count;
+        summary_.size_bytes = totals->size_bytes;
+      }
     }
-    ASSIGN_OR_RETURN(
-        Statement problems,
-        database_.Prepare(
-            "SELECT severity, count(*) FROM import_log WHERE run_id = ? GROUP BY severity"));
-    problems.Bind(1, summary_.run_id);
-    while (true) {
-      ASSIGN_OR_RETURN(const bool has_row, problems.Step());
-      if (!has_row) break;
-      const std::string_view severity = problems.Text(0);
-      (severity == "error"     ? summary_.error_count
-       : severity == "warning" ? summary_.warning_count
-                               : summary_.info_count) = problems.Int(1);
+    FOR_EACH_ROW(const ProblemsOfRun& row,
+                 Query<ProblemsOfRun>(database_, {.run_id = summary_.run_id})) {
+      (row.severity == "error"     ? summary_.error_count
+       : row.severity == "warning" ? summary_.warning_count
+                                   : summary_.info_count) = row.count;
     }
     ASSIGN_OR_RETURN(const std::int64_t profiles,
                      database_.QueryInt(fmt::format(

@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "base/file_hash.h"
+#include "queries/import/replace.h"
+#include "store/any_rows.h"
 
 namespace tlparse {
 
@@ -14,17 +16,16 @@ namespace {
 
 // The tables whose rows belong to a record of the log: record_id REFERENCES record_row.
 Result<std::vector<std::string>> TablesOwnedByRecord(Database& database) {
-  ASSIGN_OR_RETURN(
-      Statement tables,
-      database.Prepare("SELECT s.name FROM sqlite_schema s JOIN pragma_foreign_key_list(s.name) f "
-                       "WHERE s.type = 'table' "
-                       "AND f.\"table\" = 'record_row' AND f.\"from\" = 'record_id'"));
   std::vector<std::string> names;
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, tables.Step());
-    if (!has_row) return names;
-    names.emplace_back(tables.Text(0));
+  FOR_EACH_ROW(
+      const AnyRow& row,
+      AnyRows::Of(database,
+                  "SELECT s.name FROM sqlite_schema s JOIN pragma_foreign_key_list(s.name) f "
+                  "WHERE s.type = 'table' "
+                  "AND f.\"table\" = 'record_row' AND f.\"from\" = 'record_id'")) {
+    names.emplace_back(row.Text("name"));
   }
+  return names;
 }
 
 // A column that refers to a table's rows.
@@ -34,13 +35,11 @@ struct Reference {
 };
 
 Result<std::vector<Reference>> References(Database& database, const std::string& query) {
-  ASSIGN_OR_RETURN(Statement rows, database.Prepare(query));
   std::vector<Reference> references;
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
-    if (!has_row) return references;
-    references.push_back({std::string(rows.Text(0)), std::string(rows.Text(1))});
+  FOR_EACH_ROW(const AnyRow& row, AnyRows::Of(database, query)) {
+    references.push_back({std::string(row.Text("name")), std::string(row.Text("from"))});
   }
+  return references;
 }
 
 constexpr char kReferencesTo[] =
@@ -105,12 +104,11 @@ Result<void> SettleContents(Database& database, const std::string& range) {
 
 Result<bool> ReplaceChangedLog(Database& database, std::int64_t run_id, const std::string& path,
                                bool may_be_renamed) {
-  ASSIGN_OR_RETURN(Statement any,
-                   database.Prepare("SELECT count(*) FROM log_file WHERE run_id = ?"));
-  any.Bind(1, run_id);
-  ASSIGN_OR_RETURN(const bool has_any, any.Step());
-  if (!has_any || any.Int(0) == 0) return false;
-  any.Reset();
+  {
+    ASSIGN_OR_RETURN(const FirstRow<LogsOfRun> logs,
+                     First(Query<LogsOfRun>(database, {.run_id = run_id})));
+    if (!logs || logs->count == 0) return false;
+  }
   ASSIGN_OR_RETURN(const std::string hash, HashFile(path));
   ASSIGN_OR_RETURN(
       Statement same,
@@ -137,15 +135,11 @@ struct LogRows {
 
 Result<std::optional<LogRows>> FindLog(Database& database, std::int64_t run_id,
                                        const std::string& path) {
-  ASSIGN_OR_RETURN(Statement find, database.Prepare("SELECT id, first_record_id, last_record_id "
-                                                    "FROM log_file WHERE run_id = ? AND path = ?"));
-  find.Bind(1, run_id);
-  find.Bind(2, std::string_view(path));
-  ASSIGN_OR_RETURN(const bool exists, find.Step());
-  if (!exists) return std::nullopt;
-  const std::int64_t first = find.IsNull(1) ? 1 : find.Int(1);
-  const std::int64_t last = find.IsNull(2) ? 0 : find.Int(2);
-  return LogRows{find.Int(0), fmt::format("BETWEEN {} AND {}", first, last)};
+  ASSIGN_OR_RETURN(const FirstRow<LogOfPath> log,
+                   First(Query<LogOfPath>(database, {.run_id = run_id, .path = path})));
+  if (!log) return std::nullopt;
+  return LogRows{log->id, fmt::format("BETWEEN {} AND {}", log->first_record_id.value_or(1),
+                                      log->last_record_id.value_or(0))};
 }
 
 // All but the records themselves, payloads and contents.

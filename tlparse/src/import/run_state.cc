@@ -8,6 +8,7 @@
 #include <random>
 
 #include "base/version.h"
+#include "queries/import/run_state.h"
 #include "rows/core.h"
 
 namespace tlparse {
@@ -36,10 +37,8 @@ std::string RandomUuid() {
 }  // namespace
 
 Result<std::optional<std::int64_t>> FindRunId(Database& database, const std::string& name) {
-  ASSIGN_OR_RETURN(Statement find, database.Prepare("SELECT id FROM run WHERE name = ?"));
-  find.Bind(1, std::string_view(name));
-  ASSIGN_OR_RETURN(const bool exists, find.Step());
-  return exists ? std::optional(find.Int(0)) : std::nullopt;
+  ASSIGN_OR_RETURN(const FirstRow<RunToAdd> run, First(Query<RunToAdd>(database, {.name = name})));
+  return run ? std::optional(run->id) : std::nullopt;
 }
 
 void AddRunRow(std::int64_t id, const std::string& name, RowBatch& rows) {
@@ -52,19 +51,16 @@ void AddRunRow(std::int64_t id, const std::string& name, RowBatch& rows) {
 }
 
 Result<std::int64_t> LoadPayloads(Database& database, PayloadIndex& index) {
-  ASSIGN_OR_RETURN(Statement hashes,
-                   database.Prepare("SELECT hash, id FROM payload_hash_row ORDER BY hash"));
-  std::optional<Error> error;
+  QueryRows<PayloadHash> hashes = Query<PayloadHash>(database);
   RETURN_IF_ERROR(index.AddSortedRun([&](PayloadIndex::Entry& entry) {
-    Result<bool> step = hashes.Step();
-    if (!step) error = step.error();
-    if (!step || !*step) return false;
-    const std::optional<Md5Digest> digest = ParseMd5Hex(hashes.Text(0));
+    if (!hashes.Next()) return false;
+    const std::optional<Md5Digest> digest = ParseMd5Hex(hashes.row().hash);
     if (!digest) return false;
-    entry = {*digest, 0, static_cast<std::uint32_t>(hashes.Int(1))};
+    entry = {*digest, 0, static_cast<std::uint32_t>(hashes.row().id)};
     return true;
   }));
-  if (error) return tl::unexpected<Error>(*error);
+  if (const std::unique_ptr<Error> error = hashes.TakeError())
+    return tl::unexpected<Error>(std::move(*error));
   ASSIGN_OR_RETURN(const std::int64_t last, database.QueryInt("SELECT max(id) FROM payload_row"));
   return last + 1;
 }

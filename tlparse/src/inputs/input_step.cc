@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/file_hash.h"
+#include "queries/inputs/input_step.h"
 #include "rows/profile.h"
 
 namespace tlparse {
@@ -184,16 +185,11 @@ namespace {
 
 // Every table whose rows belong to one profile.
 Result<std::vector<std::string>> OwnedTables(Database& database) {
-  ASSIGN_OR_RETURN(
-      Statement names,
-      database.Prepare("SELECT m.name FROM sqlite_schema m JOIN pragma_table_info(m.name) c "
-                       "WHERE m.type = 'table' AND c.name = 'profile_id'"));
   std::vector<std::string> tables;
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, names.Step());
-    if (!has_row) return tables;
-    tables.emplace_back(names.Text(0));
+  FOR_EACH_ROW(const TableOfProfiles& row, Query<TableOfProfiles>(database)) {
+    tables.emplace_back(row.name);
   }
+  return tables;
 }
 
 }  // namespace
@@ -224,22 +220,14 @@ Result<void> RemoveProfile(Database& database, std::int64_t id) {
 Result<bool> ReplaceChangedProfile(Database& database, std::int64_t run_id,
                                    const std::string& path) {
   ASSIGN_OR_RETURN(const std::string hash, HashFile(path));
-  ASSIGN_OR_RETURN(
-      Statement find,
-      database.Prepare("SELECT id, content_hash = ?1 FROM profile WHERE run_id = ?2 AND (path = ?3 "
-                       "OR substr(path, 1, length(?4)) = ?4 OR content_hash = ?1) ORDER BY 2 "
-                       "DESC"));
   const std::string parts = path + std::string(kPartMark);
-  find.Bind(1, std::string_view(hash));
-  find.Bind(2, run_id);
-  find.Bind(3, std::string_view(path));
-  find.Bind(4, std::string_view(parts));
   std::vector<std::int64_t> earlier;
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, find.Step());
-    if (!has_row) break;
-    if (find.Int(1) != 0) return true;
-    earlier.push_back(find.Int(0));
+  FOR_EACH_ROW(
+      const EarlierInput& row,
+      Query<EarlierInput>(database,
+                          {.run_id = run_id, .path = path, .parts = parts, .content_hash = hash})) {
+    if (row.is_same) return true;
+    earlier.push_back(row.id);
   }
   for (const std::int64_t id : earlier) RETURN_IF_ERROR(RemoveProfile(database, id));
   return false;

@@ -6,6 +6,7 @@
 #include <memory>
 #include <unordered_map>
 
+#include "queries/report/report.h"
 #include "report/report_context.h"
 #include "report/task_pool.h"
 #include "report/tree/rank_aggregates.h"
@@ -17,16 +18,14 @@ namespace tlparse {
 namespace {
 
 Result<std::int64_t> FindRun(Database& database, const ReportOptions& options) {
-  ASSIGN_OR_RETURN(Statement run, database.Prepare("SELECT id FROM run WHERE ?1 IS NULL OR id = ?1 "
-                                                   "ORDER BY id DESC LIMIT 1"));
-  run.Bind(1, options.run_id);
-  ASSIGN_OR_RETURN(const bool has_run, run.Step());
-  if (!has_run) {
+  ASSIGN_OR_RETURN(const FirstRow<RunToReport> run,
+                   First(Query<RunToReport>(database, {.run_id = options.run_id})));
+  if (!run) {
     return Fail(ErrorCode::kNotFound,
                 options.run_id ? fmt::format("the database has no run {}", *options.run_id)
                                : std::string("the database holds no run to report"));
   }
-  return run.Int(0);
+  return run->id;
 }
 
 // A job writes a log for each rank, and each directory takes six files: where one log holds very

@@ -245,7 +245,10 @@ Result<sqlite3_stmt*> Database::Compile(std::string_view sql) {
   sqlite3_stmt* statement = nullptr;
   if (sqlite3_prepare_v2(connection_.get(), sql.data(), static_cast<int>(sql.size()), &statement,
                          nullptr) != SQLITE_OK) {
-    return Fail(ErrorCode::kDatabase, fmt::format("SQL: {}", sqlite3_errmsg(connection_.get())));
+    const std::string message = sqlite3_errmsg(connection_.get());
+    if (std::optional<Error> why = WhyMissing(*this, message))
+      return tl::unexpected<Error>(std::move(*why));
+    return Fail(ErrorCode::kDatabase, fmt::format("SQL: {}", message));
   }
   return statement;
 }

@@ -156,24 +156,55 @@ Result<std::set<std::string>> NamesOf(Database& database) {
   }
 }
 
-}  // namespace
+Error Lacks(const Database& database, const std::string& name) {
+  return Error{ErrorCode::kNotATrace,
+               fmt::format("'{0}' was written by an earlier tlparse and lacks {1}: tlparse LOGS "
+                           "--db {0} --db-only adds what is missing, without rows for logs that it "
+                           "holds already; or ingest the logs again, tlparse LOGS -o DIRECTORY "
+                           "--overwrite",
+                           database.path(), name)};
+}
 
-Result<void> CheckIsComplete(Database& database) {
+// Calls `use` with each name that the database lacks, until it returns false.
+template <typename Use>
+Result<void> ForEachMissing(Database& database, Use&& use) {
   ASSIGN_OR_RETURN(Database current, Database::Open(":memory:", Database::Mode::kBulkLoad));
   RETURN_IF_ERROR(CreateSchema(current));
   ASSIGN_OR_RETURN(const std::set<std::string> wanted, NamesOf(current));
   ASSIGN_OR_RETURN(const std::set<std::string> known, NamesOf(database));
-  for (const std::string& name : wanted) {
-    if (known.contains(name)) continue;
-    return Fail(
-        ErrorCode::kNotATrace,
-        fmt::format("'{0}' was written by an earlier tlparse and lacks {1}: tlparse LOGS "
-                    "--db {0} --db-only adds what is missing, without rows for logs that it "
-                    "holds already; or ingest the logs again, tlparse LOGS -o DIRECTORY "
-                    "--overwrite",
-                    database.path(), name));
-  }
+  for (const std::string& name : wanted)
+    if (!known.contains(name) && !use(name)) break;
   return {};
+}
+
+}  // namespace
+
+Result<void> CheckIsComplete(Database& database) {
+  std::optional<Error> error;
+  RETURN_IF_ERROR(ForEachMissing(database, [&](const std::string& name) {
+    error = Lacks(database, name);
+    return false;
+  }));
+  if (error) return tl::unexpected<Error>(std::move(*error));
+  return {};
+}
+
+std::optional<Error> WhyMissing(Database& database, std::string_view message) {
+  constexpr std::string_view kTable = "no such table: ", kColumn = "no such column: ";
+  const bool is_table = message.starts_with(kTable);
+  if (!is_table && !message.starts_with(kColumn)) return std::nullopt;
+  std::string_view wanted = message.substr(is_table ? kTable.size() : kColumn.size());
+  wanted = wanted.substr(wanted.rfind('.') + 1);  // "s.is_miss", "main.role"
+  std::optional<Error> error;
+  const Result<void> looked = ForEachMissing(database, [&](const std::string& name) {
+    const std::size_t dot = name.find('.');
+    const std::string_view part =
+        is_table ? std::string_view(name).substr(0, dot)
+                 : std::string_view(name).substr(dot == std::string::npos ? 0 : dot + 1);
+    if (part == wanted) error = Lacks(database, name);
+    return !error;
+  });
+  return looked ? error : std::nullopt;
 }
 
 Result<void> CreateIndexes(Database& database) { return database.Execute(IndexScript()); }

@@ -3,6 +3,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <string_view>
 
 #include "base/result.h"
 
@@ -45,6 +47,9 @@ Result<void> FillRecordKinds(Database& database);
 Result<void> CreateIndexes(Database& database);
 // kNotATrace unless tlparse wrote the database, with a version that is known.
 Result<void> CheckSchema(Database& database);
+// Of SQLite's message that a table or column is not there: the error that CheckIsComplete gives, if
+// the database lacks it because an earlier tlparse of the same version wrote it.
+std::optional<Error> WhyMissing(Database& database, std::string_view message);
 // kNotATrace, with what helps, if the database lacks a table, view or column of this program: an
 // earlier tlparse of the same version wrote it. For callers that read all of them.
 Result<void> CheckIsComplete(Database& database);

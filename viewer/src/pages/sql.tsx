@@ -15,7 +15,7 @@ interface Answer {
 const examples: [string, string][] = [
   ['Slowest compiles', 'SELECT rank, label, function, status, duration_us / 1e6 AS seconds\nFROM compile ORDER BY duration_us DESC LIMIT 50'],
   ['Guards that failed most', 'SELECT guard, count(*) AS recompiles FROM recompile\nGROUP BY guard ORDER BY recompiles DESC LIMIT 50'],
-  ['Cache misses by rank', "SELECT rank, layer, count(*) AS misses FROM cache_event\nWHERE state IN ('miss', 'guard_miss', 'remote_error') GROUP BY rank, layer ORDER BY misses DESC"],
+  ['Cache misses by rank', 'SELECT rank, layer, count(*) AS misses\nFROM cache_event e JOIN cache_state s ON s.name = e.state\nWHERE s.is_miss GROUP BY rank, layer ORDER BY misses DESC'],
   ['What fills the log', 'SELECT kind, name, count(*) AS records, sum(size_bytes) AS bytes\nFROM record r JOIN payload p ON p.hash = r.payload_hash\nGROUP BY kind, name ORDER BY bytes DESC LIMIT 50'],
   ['Tables and views', "SELECT type, name FROM sqlite_master\nWHERE type IN ('table', 'view') AND name NOT LIKE '%\\_row' ESCAPE '\\' ORDER BY name"],
 ];

@@ -10,6 +10,8 @@
 #include "facts/ranks/ranks.h"
 #include "facts/text/shorten.h"
 #include "findings/context.h"
+#include "queries/answers/check/check.h"
+#include "store/any_rows.h"
 
 namespace tlparse {
 namespace {
@@ -52,24 +54,23 @@ Result<Tally> Count(Database& database, const Job& job, CountedBy by, const std:
   for (std::size_t i = 0; i < tally.groups.size(); ++i)
     tally.groups[i].participant = static_cast<RankIndex>(i);
   std::map<std::int64_t, std::size_t> group_of_process;
-  ASSIGN_OR_RETURN(Statement rows,
-                   database.Prepare("SELECT x.compile_id, x.text, c.process_id FROM (" + sql +
-                                    ") x JOIN compile c ON c.id = x.compile_id WHERE " +
-                                    job.InLogs("x.record_id") + " ORDER BY x.record_id"));
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
-    if (!has_row) return tally;
-    const JobCompile* compile = job.FindCompile(rows.Int(0));
+  const std::string counted = "SELECT x.compile_id, x.text, c.process_id FROM (" + sql +
+                              ") x JOIN compile c ON c.id = x.compile_id WHERE " +
+                              job.InLogs("x.record_id") + " ORDER BY x.record_id";
+  FOR_EACH_ROW(const AnyRow& row, AnyRows::Of(database, counted)) {
+    const JobCompile* compile = job.FindCompile(row.Int("compile_id"));
     if (compile == nullptr) continue;
     auto group = static_cast<std::size_t>(compile->participant);
     if (by == CountedBy::kProcess) {
-      const auto [found, is_new] = group_of_process.try_emplace(rows.Int(2), tally.groups.size());
+      const auto [found, is_new] =
+          group_of_process.try_emplace(row.Int("process_id"), tally.groups.size());
       if (is_new) tally.groups.push_back({compile->participant, {}});
       group = found->second;
     }
     tally.groups[group].rows.push_back(
-        fmt::format("{}: {}", CompileTitle(job, *compile), Shorten(rows.Text(1), 300)));
+        fmt::format("{}: {}", CompileTitle(job, *compile), Shorten(row.Text("text"), 300)));
   }
+  return tally;
 }
 
 Result<Tally> CountRecompiles(Database& database, const Job& job, CountedBy by) {
@@ -90,7 +91,7 @@ Result<Tally> CountCacheMisses(Database& database, const Job& job, CountedBy by)
       "'_', ' ') || ' of ' || coalesce(k.key, 'no key') AS text, e.record_id "
       "FROM cache_event_row e JOIN cache_state s ON s.id = e.state "
       "LEFT JOIN text_row l ON l.id = e.layer_id LEFT JOIN cache_key_row k ON k.id = e.key_id "
-      "WHERE s.name IN ('miss', 'guard_miss', 'remote_error')");
+      "WHERE s.is_miss");
 }
 // A restart is no failure: the compile continues.
 Result<Tally> CountFailures(Database& database, const Job& job, CountedBy by) {
@@ -130,17 +131,11 @@ CheckRule MaximumRule(const char* name, const Job& job, const Tally& tally, std:
 
 Result<CheckRule> HitRateRule(Database& database, const Job& job, double limit) {
   std::int64_t hits = 0, lookups = 0;
-  ASSIGN_OR_RETURN(
-      Statement rows,
-      database.Prepare(
-          "SELECT compile_id, state FROM cache_event_row WHERE state IN (0, 1, 2, 5) AND " +
-          job.InLogs("record_id")));
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
-    if (!has_row) break;
-    if (job.FindCompile(rows.Int(0)) == nullptr) continue;
+  FOR_EACH_ROW(const CountedLookup& row,
+               Query<CountedLookup>(database, {.in_logs = job.InLogs("e.record_id")})) {
+    if (!row.compile_id || job.FindCompile(*row.compile_id) == nullptr) continue;
     ++lookups;
-    if (rows.Int(1) == 0) ++hits;
+    if (row.is_hit) ++hits;
   }
   const double rate = lookups == 0 ? 1 : static_cast<double>(hits) / static_cast<double>(lookups);
   return MakeRule("min-cache-hit-rate", rate >= limit, fmt::format("{:.3f}", limit),

@@ -1,4 +1,6 @@
 // The closest earlier key of a lookup that did not hit: what changed since.
+#include "queries/facts/cache/cache_closest.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -31,30 +33,17 @@ std::string TitleOf(const EarlierKey& key) {
 Result<std::vector<EarlierKey>> KeysOfEarlierRuns(Database& database, std::int64_t run_id) {
   constexpr std::int64_t kMostKeys = 4000;
   std::vector<EarlierKey> keys;
-  ASSIGN_OR_RETURN(
-      Statement rows,
-      database.Prepare(
-          "SELECT k.component_set_id, k.device_index, e.key_id, "
-          "e.layer_id, g.direction, c.function, c.label, u.name, p.torch_version, p.python_version "
-          "FROM cache_event_row e JOIN cache_key_set_row k ON k.key_id = e.key_id "
-          "AND k.component_set_id = e.component_set_id JOIN compile c ON c.id = e.compile_id "
-          "JOIN process p ON p.id = c.process_id JOIN log_file f ON f.id = p.log_file_id "
-          "JOIN run u ON u.id = f.run_id LEFT JOIN graph g ON g.id = e.graph_id "
-          "WHERE f.run_id < ? ORDER BY e.record_id DESC LIMIT ?"));
-  rows.Bind(1, run_id);
-  rows.Bind(2, kMostKeys);
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
-    if (!has_row) break;
-    keys.push_back({{rows.Int(0), rows.OptionalInt(1)},
-                    rows.Int(2),
-                    rows.Int(3),
-                    std::string(rows.Text(4)),
-                    std::string(rows.Text(5)),
-                    std::string(rows.Text(6)),
-                    std::string(rows.Text(7)),
-                    std::string(rows.Text(8)),
-                    std::string(rows.Text(9))});
+  FOR_EACH_ROW(const KeyOfEarlierRun& row,
+               Query<KeyOfEarlierRun>(database, {.run_id = run_id, .most = kMostKeys})) {
+    keys.push_back({{row.component_set_id, row.device_index},
+                    row.key_id.value_or(0),
+                    row.layer_id,
+                    std::string(row.direction),
+                    std::string(row.function),
+                    std::string(row.label),
+                    std::string(row.run_name),
+                    std::string(row.torch_version),
+                    std::string(row.python_version)});
   }
   std::reverse(keys.begin(), keys.end());
   return keys;

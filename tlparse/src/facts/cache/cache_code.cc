@@ -1,4 +1,6 @@
 // Same key, different generated code: what a cache must never give.
+#include "queries/facts/cache/cache_code.h"
+
 #include <fmt/format.h>
 
 #include <cctype>
@@ -49,35 +51,22 @@ class DynamicKeys {
  public:
   // `odd` has the keys that will be asked for.
   static Result<DynamicKeys> Load(Database& database, const OddKeys& odd) {
-    DynamicKeys dynamic;
-    ASSIGN_OR_RETURN(
-        dynamic.inputs_,
-        database.Prepare("SELECT m.value FROM cache_key_set_row s "
-                         "JOIN component_set_member m ON m.component_set_id = s.component_set_id "
-                         "WHERE s.key_id = ? AND m.name GLOB 'example_inputs*'"));
-    ASSIGN_OR_RETURN(
-        Statement keys,
-        database.Prepare(
-            "SELECT k.id, k.key, k.id IN (SELECT key_id FROM cache_event_row WHERE state = 2) "
-            "FROM cache_key_row k"));
-    while (true) {
-      ASSIGN_OR_RETURN(const bool has_row, keys.Step());
-      if (!has_row) return dynamic;
-      std::string key(keys.Text(1));
-      if (odd.contains(key))
-        dynamic.keys_[std::move(key)].push_back({keys.Int(0), keys.Int(2) != 0});
+    ASSIGN_OR_RETURN(PreparedQuery<InputComponent> inputs,
+                     PreparedQuery<InputComponent>::Make(database));
+    DynamicKeys dynamic(std::move(inputs));
+    FOR_EACH_ROW(const KeyWithMisses& row,
+                 Query<KeyWithMisses>(database, {.guard_miss = CacheState::kGuardMiss})) {
+      std::string key(row.key);
+      if (odd.contains(key)) dynamic.keys_[std::move(key)].push_back({row.id, row.has_guard_miss});
     }
+    return dynamic;
   }
 
   Result<bool> Has(const std::string& key) {
     for (const Key& one : keys_[key]) {
       if (one.has_guard_miss) return true;
-      inputs_.Reset();
-      inputs_.Bind(1, one.id);
-      while (true) {
-        ASSIGN_OR_RETURN(const bool has_row, inputs_.Step());
-        if (!has_row) break;
-        if (HasSymbol(inputs_.Text(0))) return true;
+      FOR_EACH_ROW(const InputComponent& input, inputs_.Run({.key_id = one.id})) {
+        if (HasSymbol(input.value)) return true;
       }
     }
     return false;
@@ -88,8 +77,10 @@ class DynamicKeys {
     std::int64_t id;
     bool has_guard_miss;
   };
+  explicit DynamicKeys(PreparedQuery<InputComponent> inputs) : inputs_(std::move(inputs)) {}
+
   std::map<std::string, std::vector<Key>> keys_;
-  Statement inputs_;
+  PreparedQuery<InputComponent> inputs_;
 };
 
 // Diffs are made of the first findings; where there are more, the cache as such is broken.
@@ -102,24 +93,12 @@ constexpr std::size_t kMostDiffs = 100;
 Result<std::vector<SameKeyCode>> FindSameKeyCodes(Database& database, const Job& job) {
   OddKeys keys;
   // Few keys qualify; only their uses are read one by one.
-  ASSIGN_OR_RETURN(
-      Statement rows,
-      database.Prepare(
-          "WITH code AS (SELECT g.cache_key AS key, o.content_id, o.record_id, o.compile_id, "
-          "c.process_id FROM graph g   JOIN output_code_row o ON o.record_id = g.code_record_id "
-          "JOIN compile c ON c.id = g.compile_id   "
-          "WHERE g.cache_key IS NOT NULL AND o.content_id IS NOT NULL AND " +
-          job.InCompiles("g.compile_id") +
-          "), odd AS (SELECT key "
-          "FROM code GROUP BY key HAVING min(content_id) <> max(content_id)) SELECT key, "
-          "content_id, record_id, process_id FROM code WHERE key IN odd ORDER BY record_id"));
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
-    if (!has_row) break;
-    const RankIndex participant = job.ParticipantOfProcess(rows.Int(3));
+  FOR_EACH_ROW(const CodeOfKey& row,
+               Query<CodeOfKey>(database, {.in_compiles = job.InCompiles("g.compile_id")})) {
+    const RankIndex participant = job.ParticipantOfProcess(row.process_id);
     if (participant < 0) continue;
-    CodeUse& use = keys[std::string(rows.Text(0))][rows.Int(1)];
-    if (use.record_id == 0) use.record_id = rows.Int(2);
+    CodeUse& use = keys[std::string(row.key)][row.content_id];
+    if (use.record_id == 0) use.record_id = row.record_id;
     if (use.ranks.empty() || use.ranks.back() != participant) use.ranks.push_back(participant);
   }
   std::vector<SameKeyCode> result;

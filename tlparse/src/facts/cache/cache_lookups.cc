@@ -7,6 +7,8 @@
 #include <map>
 #include <tuple>
 
+#include "queries/facts/cache/cache_lookups.h"
+
 namespace tlparse {
 
 Result<std::string> TextOf(Database& database, std::int64_t text_id) {
@@ -20,40 +22,35 @@ using SetsOfKey = std::unordered_multimap<std::int64_t, KeySet>;
 
 Result<SetsOfKey> LoadSetsOfKeys(Database& database, const Job& job) {
   SetsOfKey sets;
-  ASSIGN_OR_RETURN(
-      Statement rows,
-      database.Prepare("SELECT key_id, component_set_id, device_index FROM cache_key_set_row "
-                       "WHERE key_id IN (SELECT key_id FROM cache_event_row WHERE " +
-                       job.InLogs("record_id") + ")"));
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
-    if (!has_row) return sets;
-    sets.emplace(rows.Int(0), KeySet{rows.Int(1), rows.OptionalInt(2)});
+  FOR_EACH_ROW(const ComponentSetOfKey& row,
+               Query<ComponentSetOfKey>(database, {.in_logs = job.InLogs("record_id")})) {
+    sets.emplace(row.key_id, KeySet{row.component_set_id, row.device_index});
   }
+  return sets;
 }
 
-// A lookup from a row of the query in LookupIndex::Load, without its place in the job.
-JobLookup ReadLookup(const Statement& rows, const SetsOfKey& sets) {
+// A lookup without its place in the job.
+JobLookup LookupOf(const CacheLookup& row, const SetsOfKey& sets) {
   JobLookup lookup;
-  lookup.id = rows.Int(0);
-  lookup.state = static_cast<CacheState>(rows.Int(4));
-  lookup.key_id = rows.Int(5);
-  lookup.set.set_id = rows.Int(6);
+  lookup.id = row.id;
+  lookup.state = row.state;
+  lookup.key_id = row.key_id.value_or(0);
+  lookup.set.set_id = row.component_set_id.value_or(0);
   const auto [first, last] = sets.equal_range(lookup.key_id);
   for (auto set = first; set != last; ++set) {
     if (lookup.set.set_id == 0 || lookup.set.set_id == set->second.set_id) lookup.set = set->second;
   }
-  lookup.guard_id = rows.Int(7);
-  lookup.bypass_id = rows.Int(8);
-  lookup.time_saved_ns = rows.Int(9);
-  lookup.time_taken_ns = rows.Int(10);
-  lookup.event_time_ns = rows.Int(11);
-  lookup.remote_error_id = rows.Int(12);
-  lookup.waited_ns = rows.Int(13);
-  lookup.has_given_up_waiting = !rows.IsNull(14);
-  lookup.outer_layer_id = rows.Int(15);
-  lookup.outer_saved_ns = rows.Int(16);
-  lookup.outer_taken_ns = rows.Int(17);
+  lookup.guard_id = row.guard_expression_id.value_or(0);
+  lookup.bypass_id = row.bypass_reason_id.value_or(0);
+  lookup.time_saved_ns = row.time_saved_ns.value_or(0);
+  lookup.time_taken_ns = row.time_taken_ns.value_or(0);
+  lookup.event_time_ns = row.event_time_ns.value_or(0);
+  lookup.remote_error_id = row.remote_error_id.value_or(0);
+  lookup.waited_ns = row.waited_ns.value_or(0);
+  lookup.has_given_up_waiting = row.wait_given_up_id.has_value();
+  lookup.outer_layer_id = row.outer_layer_id.value_or(0);
+  lookup.outer_saved_ns = row.outer_saved_ns.value_or(0);
+  lookup.outer_taken_ns = row.outer_taken_ns.value_or(0);
   return lookup;
 }
 
@@ -66,31 +63,20 @@ Result<LookupIndex> LookupIndex::Load(Database& database, const Job& job, const 
   std::map<Place, std::int32_t> places;
   // Within each compile
   std::map<std::tuple<std::int32_t, std::int64_t, Direction>, std::int32_t> count;
-  ASSIGN_OR_RETURN(
-      Statement rows,
-      database.Prepare(
-          "SELECT e.id, e.compile_id, "
-          "e.graph_id, e.layer_id, e.state, e.key_id, e.component_set_id, e.guard_expression_id, "
-          "e.bypass_reason_id, e.time_saved_ns, e.time_taken_ns, e.event_time_ns, "
-          "e.remote_error_id, e.waited_ns, e.wait_given_up_id, o.layer_id, o.time_saved_ns, "
-          "o.time_taken_ns "
-          "FROM cache_event_row e LEFT JOIN cache_event_row o ON o.id = e.parent_event_id WHERE " +
-          job.InWholeRecords("e.record_id") + " ORDER BY e.record_id"));
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
-    if (!has_row) break;
-    if (rows.IsNull(1)) {
+  FOR_EACH_ROW(const CacheLookup& row,
+               Query<CacheLookup>(database, {.in_logs = job.InWholeRecords("e.record_id")})) {
+    if (!row.compile_id) {
       ++result.unplaced_count_;
       continue;
     }
-    const JobCompile* compile = job.FindCompile(rows.Int(1));
+    const JobCompile* compile = job.FindCompile(*row.compile_id);
     if (compile == nullptr) continue;
-    JobLookup lookup = ReadLookup(rows, sets);
+    JobLookup lookup = LookupOf(row, sets);
     lookup.compile = static_cast<std::int32_t>(compile - job.compiles().data());
     lookup.participant = compile->participant;
-    const JobGraph* graph = rows.IsNull(2) ? nullptr : graphs.Find(rows.Int(2));
+    const JobGraph* graph = row.graph_id ? graphs.Find(*row.graph_id) : nullptr;
     const Direction direction = graph == nullptr ? Direction::kUnknown : graph->direction;
-    const std::int64_t layer = rows.Int(3);
+    const std::int64_t layer = row.layer_id;
     const std::int32_t ordinal = count[{lookup.compile, layer, direction}]++;
     const auto [found, is_new] =
         places.try_emplace({compile->slot, layer, direction, ordinal},

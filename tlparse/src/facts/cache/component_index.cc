@@ -73,15 +73,10 @@ DesignNeutral NeutralizeDesign(std::string_view name, std::string_view value) {
 }
 
 Result<ComponentIndex> ComponentIndex::Load(Database& database) {
-  ASSIGN_OR_RETURN(Statement runs,
-                   database.Prepare("SELECT length, list_id, list_ordinal "
-                                    "FROM component_run_row WHERE set_id = ? ORDER BY ordinal"));
-  ASSIGN_OR_RETURN(
-      Statement texts,
-      database.Prepare(
-          "SELECT t.text, coalesce(c.hash, h.hash), c.value FROM component_row c "
-          "JOIN text_row t ON t.id = c.name_id LEFT JOIN component_hash_row h ON c.hash IS NULL "
-          "AND h.component_id = c.id AND h.device_index = ?2 WHERE c.id = ?1"));
+  ASSIGN_OR_RETURN(PreparedQuery<ComponentRunOfSet> runs,
+                   PreparedQuery<ComponentRunOfSet>::Make(database));
+  ASSIGN_OR_RETURN(PreparedQuery<ComponentText> texts,
+                   PreparedQuery<ComponentText>::Make(database));
   ComponentIndex index(std::move(runs), std::move(texts));
   RETURN_IF_ERROR(index.LoadComponents(database));
   RETURN_IF_ERROR(index.LoadLists(database));
@@ -90,72 +85,59 @@ Result<ComponentIndex> ComponentIndex::Load(Database& database) {
 }
 
 Result<void> ComponentIndex::LoadComponents(Database& database) {
-  ASSIGN_OR_RETURN(
-      Statement rows,
-      database.Prepare("SELECT c.id, c.name_id, c.hash, c.value, t.text "
-                       "FROM component_row c LEFT JOIN text_row t ON t.id = c.name_id"));
   std::string key;
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
-    if (!has_row) return {};
-    const auto id = static_cast<std::size_t>(rows.Int(0));
+  FOR_EACH_ROW(const ComponentOfIndex& row, Query<ComponentOfIndex>(database)) {
+    const auto id = static_cast<std::size_t>(row.id);
     if (id >= components_.size()) components_.resize(id + 1);
-    const bool has_device = rows.IsNull(2);
-    const DesignNeutral neutral =
-        has_device ? NeutralizeDesign(rows.Text(4), PutDeviceIndex(rows.Text(3), 0))
-                   : NeutralizeDesign(rows.Text(4), rows.Text(3));
-    key.assign(rows.Text(4));
+    const bool has_device = !row.hash;
+    const DesignNeutral neutral = has_device
+                                      ? NeutralizeDesign(row.name, PutDeviceIndex(row.value, 0))
+                                      : NeutralizeDesign(row.name, row.value);
+    key.assign(row.name);
     key += '\0';
     if (neutral.has_device || neutral.has_rank_path) {
       key += neutral.text;
     } else {
-      key += rows.Text(2);
+      key += row.hash.value_or(std::string_view());
     }
-    components_[id] = {rows.Int(1), HashBytes(key), has_device};
+    components_[id] = {row.name_id, HashBytes(key), has_device};
   }
+  return {};
 }
 
 Result<void> ComponentIndex::LoadLists(Database& database) {
-  ASSIGN_OR_RETURN(Statement rows,
-                   database.Prepare("SELECT list_id, component_id "
-                                    "FROM component_list_row ORDER BY list_id, ordinal"));
   std::int64_t last = -1;
   List* list = nullptr;
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
-    if (!has_row) return {};
-    if (list == nullptr || rows.Int(0) != last) {
-      last = rows.Int(0);
+  FOR_EACH_ROW(const ComponentOfList& row, Query<ComponentOfList>(database)) {
+    if (list == nullptr || row.list_id != last) {
+      last = row.list_id;
       list = &lists_[last];
       *list = {list_components_.size(), sums_.size(), 0};
       sums_.push_back({});
     }
-    const auto component = static_cast<std::size_t>(rows.Int(1));
+    const auto component = static_cast<std::size_t>(row.component_id);
     if (component >= components_.size())
       return Fail(ErrorCode::kDatabase, "component_list_row names a component that is not there");
-    list_components_.push_back(rows.Int(1));
+    list_components_.push_back(row.component_id);
     sums_.push_back(Add(sums_.back(), components_[component].neutral));
     ++list->size;
   }
+  return {};
 }
 
 Result<void> ComponentIndex::LoadRuns(Database& database) {
-  ASSIGN_OR_RETURN(
-      Statement rows,
-      database.Prepare("SELECT set_id, length, list_id, list_ordinal FROM component_run_row"));
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
-    if (!has_row) return {};
-    const auto list = lists_.find(rows.Int(2));
-    const auto begin = static_cast<std::size_t>(rows.Int(3)),
-               length = static_cast<std::size_t>(rows.Int(1));
+  FOR_EACH_ROW(const ComponentRun& row, Query<ComponentRun>(database)) {
+    const auto list = lists_.find(row.list_id);
+    const auto begin = static_cast<std::size_t>(row.list_ordinal),
+               length = static_cast<std::size_t>(row.length);
     if (list == lists_.end() || begin + length > list->second.size) {
       return Fail(ErrorCode::kDatabase, "component_run_row reaches beyond its list");
     }
     const Hash128* sums = sums_.data() + list->second.sum_begin + begin;
-    Hash128& hash = neutral_of_set_[rows.Int(0)];
+    Hash128& hash = neutral_of_set_[row.set_id];
     hash = Add(hash, Subtract(sums[length], sums[0]));
   }
+  return {};
 }
 
 Hash128 ComponentIndex::NeutralHash(std::int64_t set_id) const {
@@ -165,33 +147,29 @@ Hash128 ComponentIndex::NeutralHash(std::int64_t set_id) const {
 
 Result<std::vector<KeyComponent>> ComponentIndex::Expand(std::int64_t set_id) {
   std::vector<KeyComponent> components;
-  runs_.Bind(1, set_id);
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, runs_.Step());
-    if (!has_row) return components;
-    const auto list = lists_.find(runs_.Int(1));
+  FOR_EACH_ROW(const ComponentRunOfSet& run, runs_.Run({.set_id = set_id})) {
+    const auto list = lists_.find(run.list_id);
     if (list == lists_.end()) continue;
-    const auto first =
-        list_components_.begin() + static_cast<std::ptrdiff_t>(list->second.begin) + runs_.Int(2);
-    std::for_each(first, first + runs_.Int(0), [&](std::int64_t id) {
+    const auto first = list_components_.begin() + static_cast<std::ptrdiff_t>(list->second.begin) +
+                       run.list_ordinal;
+    std::for_each(first, first + run.length, [&](std::int64_t id) {
       components.push_back({id, components_[static_cast<std::size_t>(id)].name_id});
     });
   }
+  return components;
 }
 
 Result<const ComponentIndex::Text*> ComponentIndex::Fetch(const ComponentOfKey& component) {
   const auto [entry, is_new] = fetched_.try_emplace({component.id, component.device_index});
   if (!is_new) return &entry->second;
-  texts_.Bind(1, component.id);
-  texts_.Bind(2, component.device_index);
-  ASSIGN_OR_RETURN(const bool has_row, texts_.Step());
-  if (has_row) {
-    entry->second = {std::string(texts_.Text(0)), std::string(texts_.Text(1)),
+  ASSIGN_OR_RETURN(const FirstRow<ComponentText> row,
+                   First(texts_.Run({.id = component.id, .device_index = component.device_index})));
+  if (row) {
+    entry->second = {std::string(row->name), std::string(row->hash),
                      component.device_index < 0
-                         ? std::string(texts_.Text(2))
-                         : PutDeviceIndex(texts_.Text(2), component.device_index)};
+                         ? std::string(row->value)
+                         : PutDeviceIndex(row->value, component.device_index)};
   }
-  texts_.Reset();
   return &entry->second;
 }
 

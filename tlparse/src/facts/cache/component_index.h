@@ -13,6 +13,7 @@
 
 #include "artifacts/common/cache/key_set.h"
 #include "base/result.h"
+#include "queries/facts/cache/component_index.h"
 #include "store/database.h"
 #include "store/hash128.h"
 
@@ -66,7 +67,7 @@ class ComponentIndex {
   Result<const Text*> Fetch(const ComponentOfKey& component);
 
  private:
-  ComponentIndex(Statement runs, Statement texts)
+  ComponentIndex(PreparedQuery<ComponentRunOfSet> runs, PreparedQuery<ComponentText> texts)
       : runs_(std::move(runs)), texts_(std::move(texts)) {}
   Result<void> LoadComponents(Database& database);
   Result<void> LoadLists(Database& database);
@@ -82,8 +83,8 @@ class ComponentIndex {
     std::size_t sum_begin = 0;
     std::size_t size = 0;
   };
-  Statement runs_;
-  Statement texts_;
+  PreparedQuery<ComponentRunOfSet> runs_;
+  PreparedQuery<ComponentText> texts_;
   std::vector<Entry> components_;  // by id
   std::vector<std::int64_t> list_components_;
   std::vector<Hash128> sums_;  // sums_[sum_begin + i]: of the first i components of the list

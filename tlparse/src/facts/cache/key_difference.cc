@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "facts/contents/graph_difference.h"
+#include "queries/facts/cache/key_difference.h"
 
 namespace tlparse {
 namespace {
@@ -105,13 +106,7 @@ Result<KeyComparer> KeyComparer::Make(Database& database, const Job& job,
   ASSIGN_OR_RETURN(
       const std::int64_t name,
       database.QueryInt("SELECT id FROM text_row WHERE text = 'torch._functorch.config'"));
-  ASSIGN_OR_RETURN(Statement config, database.Prepare(fmt::format(
-                                         "SELECT r.payload_id, r.id FROM compile_record_row m "
-                                         "JOIN record_row r ON r.id = m.record_id "
-                                         "WHERE m.compile_id = ? AND r.name_id = {} AND {} "
-                                         "ORDER BY r.id",
-                                         name, job.InLogs("r.id"))));
-  KeyComparer comparer(database, job, lookups, std::move(index), std::move(config));
+  KeyComparer comparer(database, job, lookups, std::move(index), name);
   for (std::size_t i = 0; i < lookups.lookups().size(); ++i) {
     const JobLookup& lookup = lookups.lookups()[i];
     if (lookup.set.set_id != 0)
@@ -131,14 +126,13 @@ Result<std::int64_t> KeyComparer::FunctorchConfig(const JobLookup& lookup) {
   const std::int64_t compile_id = job_->compiles()[static_cast<std::size_t>(lookup.compile)].id;
   if (const auto known = config_of_compile_.find(compile_id); known != config_of_compile_.end())
     return known->second;
-  config_.Bind(1, compile_id);
   std::int64_t payload = 0;
-  while (payload == 0) {
-    ASSIGN_OR_RETURN(const bool has_row, config_.Step());
-    if (!has_row) break;
-    if (job_->IsWhole(config_.Int(1))) payload = config_.Int(0);
+  FOR_EACH_ROW(const RecordOfCompile& row,
+               KeptQuery<RecordOfCompile>(*database_,
+                                          {.compile_id = compile_id, .name_id = config_name_id_})) {
+    if (job_->IsWhole(row.id)) payload = row.payload_id.value_or(0);
+    if (payload != 0) break;
   }
-  config_.Reset();
   config_of_compile_.emplace(compile_id, payload);
   return payload;
 }

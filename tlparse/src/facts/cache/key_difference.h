@@ -43,12 +43,12 @@ class KeyComparer {
 
  private:
   KeyComparer(Database& database, const Job& job, const LookupIndex& lookups, ComponentIndex index,
-              Statement config)
+              std::int64_t config_name_id)
       : database_(&database),
         job_(&job),
         lookups_(&lookups),
         index_(std::move(index)),
-        config_(std::move(config)) {}
+        config_name_id_(config_name_id) {}
   // Another lookup of the same compile whose components are known; nullptr: none.
   const JobLookup* Sibling(const JobLookup& lookup) const;
   // Payload id of the compile's torch._functorch.config; 0: none.
@@ -58,7 +58,7 @@ class KeyComparer {
   const Job* job_;
   const LookupIndex* lookups_;
   ComponentIndex index_;
-  Statement config_;
+  std::int64_t config_name_id_;  // of the records that hold torch._functorch.config; 0: none
   std::unordered_map<std::int32_t, std::int32_t> sibling_of_compile_;
   std::unordered_map<std::int64_t, std::int64_t> config_of_compile_;
 };

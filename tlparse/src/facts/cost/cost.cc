@@ -3,67 +3,47 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 #include <unordered_map>
 
 #include "facts/cost/cost_profiles.h"
 #include "facts/cost/cost_queries.h"
 #include "facts/cost/estimates.h"
+#include "store/any_rows.h"
 
 namespace tlparse {
 namespace {
 
-Result<std::vector<CostRow>> ReadRows(Statement& rows) {
-  std::map<std::string, int, std::less<>> columns;
-  for (int column = 0; column < rows.column_count(); ++column)
-    columns.emplace(std::string(rows.ColumnName(column)), column);
-  const auto at = [&](std::string_view name) {
-    const auto found = columns.find(name);
-    return found == columns.end() ? -1 : found->second;
-  };
-  const auto text = [&](std::string_view name) {
-    const int column = at(name);
-    return column < 0 ? std::string() : std::string(rows.Text(column));
-  };
-  const auto integer = [&](std::string_view name) {
-    const int column = at(name);
-    return column < 0 ? std::nullopt : rows.OptionalInt(column);
-  };
-  const auto real = [&](std::string_view name) {
-    const int column = at(name);
-    return column < 0 ? std::nullopt : rows.OptionalReal(column);
-  };
+Result<std::vector<CostRow>> ReadRows(Database& database, const std::string& sql) {
   std::vector<CostRow> result;
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
-    if (!has_row) return result;
+  FOR_EACH_ROW(const AnyRow& from, AnyRows::Of(database, sql)) {
     CostRow row;
-    row.name = text("name");
-    row.label = text("label");
-    row.region = text("region");
-    row.generation = integer("generation");
-    row.rank = integer("rank");
-    row.launch = integer("launch");
-    row.key = text("key");
-    row.direction = text("direction");
-    row.file = text("file");
-    row.line = integer("line");
-    row.function = text("function");
-    row.kernel_id = integer("kernel_id");
-    row.graph_id = integer("graph_id");
-    row.debug_handle = integer("debug_handle");
-    row.lines = text("lines");
-    row.grid = text("grid");
-    row.block = text("block");
-    row.calls = integer("calls").value_or(0);
-    row.inclusive_us = real("inclusive_us").value_or(0);
-    row.share_us = real("share_us").value_or(0);
-    row.device_us = real("device_us");
-    row.cpu_us = real("cpu_us");
-    row.compile_us = real("compile_us");
-    row.join_note = text("join_note");
+    row.name = from.Text("name");
+    row.label = from.Text("label");
+    row.region = from.Text("region");
+    row.generation = from.OptionalInt("generation");
+    row.rank = from.OptionalInt("rank");
+    row.launch = from.OptionalInt("launch");
+    row.key = from.Text("key");
+    row.direction = from.Text("direction");
+    row.file = from.Text("file");
+    row.line = from.OptionalInt("line");
+    row.function = from.Text("function");
+    row.kernel_id = from.OptionalInt("kernel_id");
+    row.graph_id = from.OptionalInt("graph_id");
+    row.debug_handle = from.OptionalInt("debug_handle");
+    row.lines = from.Text("lines");
+    row.grid = from.Text("grid");
+    row.block = from.Text("block");
+    row.calls = from.Int("calls");
+    row.inclusive_us = from.Real("inclusive_us");
+    row.share_us = from.Real("share_us");
+    row.device_us = from.OptionalReal("device_us");
+    row.cpu_us = from.OptionalReal("cpu_us");
+    row.compile_us = from.OptionalReal("compile_us");
+    row.join_note = from.Text("join_note");
     result.push_back(std::move(row));
   }
+  return result;
 }
 
 CostTime TimeOf(CostBy by, const std::vector<CostRow>& rows) {
@@ -115,8 +95,7 @@ Result<void> CheckModules(Database& database, const std::vector<CostProfile>& pr
 Result<void> FillRows(Database& database, const CostOptions& options, CostBy by,
                       CostAnswer& answer) {
   if (by == CostBy::kModule) RETURN_IF_ERROR(CheckModules(database, answer.profiles));
-  ASSIGN_OR_RETURN(Statement rows, database.Prepare(CostSql(by, answer.profiles)));
-  ASSIGN_OR_RETURN(answer.rows, ReadRows(rows));
+  ASSIGN_OR_RETURN(answer.rows, ReadRows(database, CostSql(by, answer.profiles)));
   answer.time = TimeOf(by, answer.rows);
   if (by == CostBy::kModule) AddInnerModules(answer.rows);
   double total_us = 0;

@@ -2,6 +2,7 @@
 
 #include "facts/cost/cost_profiles.h"
 #include "facts/cost/cost_queries.h"
+#include "store/any_rows.h"
 
 namespace tlparse {
 namespace {
@@ -13,7 +14,7 @@ constexpr char kKernels[] =
     "LEFT JOIN op_run_row o ON o.id = coalesce(l.launch_op_id, r.op_run_id) "
     "WHERE coalesce(l.enqueued_ns, r.start_ns) >= w.start_ns "
     "AND coalesce(l.enqueued_ns, r.start_ns) < w.end_ns GROUP BY r.name_id, o.shapes_id) "
-    "SELECT t.text, x.text, calls, us, NULL "
+    "SELECT t.text AS name, x.text AS shapes, calls, us "
     "FROM one JOIN text_row t ON t.id = name_id LEFT JOIN text_row x ON x.id = shapes_id";
 
 constexpr char kOps[] =
@@ -21,18 +22,17 @@ constexpr char kOps[] =
     "count(*) AS calls, sum(l.self_ns / 1e3) AS us, sum(l.device_ns / 1e3) AS device_us "
     "FROM win w JOIN op_run_row o ON o.profile_id = w.profile_id AND o.start_ns >= w.start_ns "
     "AND o.start_ns < w.end_ns LEFT JOIN op_run_link_row l ON l.op_run_id = o.id "
-    "GROUP BY o.name_id, o.shapes_id) SELECT t.text, x.text, calls, us, device_us "
+    "GROUP BY o.name_id, o.shapes_id) "
+    "SELECT t.text AS name, x.text AS shapes, calls, us, device_us "
     "FROM one JOIN text_row t ON t.id = name_id LEFT JOIN text_row x ON x.id = shapes_id";
 
 Result<std::vector<ShapeCost>> Read(Database& database, const std::string& sql) {
-  ASSIGN_OR_RETURN(Statement rows, database.Prepare(sql));
   std::vector<ShapeCost> costs;
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
-    if (!has_row) return costs;
-    costs.push_back({std::string(rows.Text(0)), std::string(rows.Text(1)), rows.Int(2),
-                     rows.Real(3), rows.OptionalReal(4)});
+  FOR_EACH_ROW(const AnyRow& row, AnyRows::Of(database, sql)) {
+    costs.push_back({std::string(row.Text("name")), std::string(row.Text("shapes")),
+                     row.Int("calls"), row.Real("us"), row.OptionalReal("device_us")});
   }
+  return costs;
 }
 
 }  // namespace

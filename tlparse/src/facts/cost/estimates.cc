@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "queries/facts/cost/estimates.h"
+
 namespace tlparse {
 namespace {
 
@@ -36,43 +38,18 @@ std::vector<double> Merged(const std::vector<Node>& nodes) {
 
 Result<std::map<std::pair<std::int64_t, std::int64_t>, double>> KernelEstimates(
     Database& database, std::int64_t run_id, std::optional<std::int64_t> profile_id) {
-  // Records of a process lie within a range: the range is found by key.
-  const std::string of_profile =
-      profile_id ? fmt::format(
-                       " AND o.record_id BETWEEN (SELECT q.first_record_id "
-                       "FROM profile x JOIN process q ON q.id = x.process_id "
-                       "WHERE x.id = {0}) AND (SELECT q.last_record_id "
-                       "FROM profile x JOIN process q ON q.id = x.process_id WHERE x.id = {0})",
-                       *profile_id)
-                 : std::string();
-  ASSIGN_OR_RETURN(
-      Statement ops,
-      database.Prepare("SELECT o.graph_id, o.name, o.estimated_ns "
-                       "FROM op_runtime o JOIN process p ON p.id = o.process_id "
-                       "JOIN log_file f ON f.id = p.log_file_id "
-                       "WHERE f.run_id = ? AND o.graph_id IS NOT NULL AND o.name IS NOT NULL" +
-                       of_profile + " ORDER BY o.graph_id, o.record_id, o.ordinal"));
-  ops.Bind(1, run_id);
   std::map<std::int64_t, std::vector<Node>> graphs;
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, ops.Step());
-    if (!has_row) break;
-    graphs[ops.Int(0)].push_back({IsFused(ops.Text(1)), ops.Real(2)});
+  FOR_EACH_ROW(const OpEstimate& row,
+               Query<OpEstimate>(database, {.run_id = run_id, .profile_id = profile_id})) {
+    graphs[row.graph_id].push_back({IsFused(row.name), row.estimated_ns});
   }
   std::map<std::pair<std::int64_t, std::int64_t>, double> estimates;
-  ASSIGN_OR_RETURN(
-      Statement kernels,
-      database.Prepare("SELECT id FROM kernel WHERE graph_id = ?1 AND code_line IS NOT NULL "
-                       "AND (debug_handle IS NOT NULL OR NOT EXISTS (SELECT 1 "
-                       "FROM kernel k WHERE k.graph_id = ?1 AND k.debug_handle IS NOT NULL "
-                       "AND k.code_line IS NOT NULL)) ORDER BY code_line, ordinal"));
+  ASSIGN_OR_RETURN(PreparedQuery<KernelCalledInCode> kernels,
+                   PreparedQuery<KernelCalledInCode>::Make(database));
   for (const auto& [graph_id, nodes] : graphs) {
     std::vector<std::int64_t> ids;
-    kernels.Bind(1, graph_id);
-    while (true) {
-      ASSIGN_OR_RETURN(const bool has_row, kernels.Step());
-      if (!has_row) break;
-      ids.push_back(kernels.Int(0));
+    FOR_EACH_ROW(const KernelCalledInCode& kernel, kernels.Run({.graph_id = graph_id})) {
+      ids.push_back(kernel.id);
     }
     std::vector<double> runs;
     for (const Node& node : nodes) runs.push_back(node.ns);

@@ -6,6 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "queries/facts/job/written_since.h"
+
 namespace tlparse {
 namespace {
 
@@ -39,28 +41,16 @@ bool IsAtLeast(std::string_view version, const Since& since) {
 
 Result<std::string> WhyNotWritten(Database& database, std::optional<std::int64_t> run_id,
                                   VersionedInput input) {
-  ASSIGN_OR_RETURN(
-      Statement versions,
-      database.Prepare("SELECT DISTINCT p.torch_version FROM process p "
-                       "JOIN log_file f ON f.id = p.log_file_id "
-                       "WHERE (?1 IS NULL OR f.run_id = ?1) "
-                       // Logs of libtrace.
-                       "AND NOT EXISTS (SELECT 1 FROM trace_writer w "
-                       "WHERE w.record_id BETWEEN p.first_record_id AND p.last_record_id) "
-                       "ORDER BY 1"));
-  versions.Bind(1, run_id);
   const Since since = SinceWhen(input);
   std::string older;
   bool has_unknown = false;
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, versions.Step());
-    if (!has_row) break;
-    if (versions.IsNull(0)) {
+  FOR_EACH_ROW(const VersionOfLogs& row, Query<VersionOfLogs>(database, {.run_id = run_id})) {
+    if (!row.torch_version) {
       has_unknown = true;
-    } else if (IsAtLeast(versions.Text(0), since)) {
+    } else if (IsAtLeast(*row.torch_version, since)) {
       return std::string();
     } else {
-      older += fmt::format("{}{}", older.empty() ? "" : ", ", versions.Text(0));
+      older += fmt::format("{}{}", older.empty() ? "" : ", ", *row.torch_version);
     }
   }
   const std::string written =

@@ -11,7 +11,7 @@ WHERE c.op LIKE '%all_gather_into_tensor%' AND c.arguments IS NOT NULL
 -- query RanksShownByFiles(run_id INTEGER, launch INTEGER, launch_count INTEGER)
 WITH file AS (SELECT p.kind, p.own_rank, p.world_size, p.metadata
   FROM profile p LEFT JOIN process q ON q.id = p.process_id LEFT JOIN launch n ON n.id = q.launch_id
-  WHERE p.run_id = :run_id AND p.kind IN ('flight_recorder', 'kineto')
+  WHERE p.run_id = :run_id AND p.kind IN (SELECT name FROM profile_kind WHERE has_ranks)
     AND (n.ordinal = :launch OR (n.ordinal IS NULL AND :launch_count < 2)))
 SELECT kind /*TEXT*/, max(own_rank) + 1 AS ranks /*INTEGER?*/,
   'is of rank ' || max(own_rank) AS what /*TEXT*/

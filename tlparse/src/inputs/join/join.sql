@@ -1,6 +1,6 @@
 -- query ProfileToJoin(run_id INTEGER)
 SELECT id, own_rank, pid, end_us
-FROM profile WHERE run_id = :run_id AND kind IN ('kineto', 'nsys') ORDER BY id;
+FROM profile WHERE run_id = :run_id AND kind IN (SELECT name FROM profile_kind WHERE is_of_profiler) ORDER BY id;
 
 -- query ProcessToJoin(run_id INTEGER)
 SELECT p.id, p.pid, coalesce(p.rank, f.name_rank) AS rank /*INTEGER?*/, p.first_record_us,

@@ -12,7 +12,7 @@ FROM process p JOIN log_file f ON f.id = p.log_file_id WHERE f.run_id = :run_id 
 
 -- query DumpToMatch(run_id INTEGER)
 SELECT id, kind, own_rank, pid, start_us, end_us
-FROM profile WHERE run_id = :run_id AND kind IN ('flight_recorder', 'torch_logs', 'tritonparse')
+FROM profile WHERE run_id = :run_id AND kind IN (SELECT name FROM profile_kind WHERE is_dump)
 ORDER BY id;
 
 -- query EntryWithFrames(profile_id INTEGER)

@@ -7,6 +7,7 @@
 #include "inputs/input_step.h"
 #include "inputs/join/join_notes.h"
 #include "inputs/join/join_profile.h"
+#include "queries/inputs/libtrace/rows.h"
 
 namespace tlparse {
 namespace {
@@ -26,15 +27,10 @@ constexpr std::string_view kNoLabel = "libtrace does not say during which compil
 constexpr std::string_view kNoCompile = "the log of the process holds no compile of this label";
 
 Result<void> RemoveEarlier(Database& database, std::int64_t run_id) {
-  ASSIGN_OR_RETURN(
-      Statement rows,
-      database.Prepare("SELECT id FROM profile WHERE run_id = ? AND kind = 'libtrace'"));
-  rows.Bind(1, run_id);
   std::vector<std::int64_t> ids;
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
-    if (!has_row) break;
-    ids.push_back(rows.Int(0));
+  FOR_EACH_ROW(const ProfileOfLibtrace& row,
+               Query<ProfileOfLibtrace>(database, {.run_id = run_id})) {
+    ids.push_back(row.id);
   }
   for (const std::int64_t id : ids) RETURN_IF_ERROR(RemoveProfile(database, id));
   if (ids.empty()) return {};
@@ -47,24 +43,12 @@ Result<void> RemoveEarlier(Database& database, std::int64_t run_id) {
 }
 
 Result<std::vector<Process>> Processes(Database& database, std::int64_t run_id) {
-  ASSIGN_OR_RETURN(
-      Statement rows,
-      database.Prepare(
-          "WITH measured AS MATERIALIZED (SELECT record_id FROM graph_run_row WHERE " +
-          std::string(kIsTimed) + " UNION SELECT DISTINCT record_id FROM gpu_activity_row WHERE " +
-          std::string(kIsTimed) +
-          " UNION SELECT DISTINCT record_id "
-          "FROM issued_collective_row WHERE start_us IS NOT NULL) SELECT DISTINCT p.id, "
-          "p.first_record_id, p.last_record_id FROM measured m "
-          "JOIN record_row r ON r.id = m.record_id JOIN process p ON p.id = r.process_id "
-          "JOIN log_file f ON f.id = p.log_file_id WHERE f.run_id = ? ORDER BY p.id"));
-  rows.Bind(1, run_id);
   std::vector<Process> processes;
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
-    if (!has_row) return processes;
-    processes.push_back({rows.Int(0), rows.Int(1), rows.Int(2)});
+  FOR_EACH_ROW(const MeasuredProcess& row,
+               Query<MeasuredProcess>(database, {.run_id = run_id, .is_timed = kIsTimed})) {
+    processes.push_back({row.id, row.first_record_id, row.last_record_id});
   }
+  return processes;
 }
 
 // Records of one process, in {} as record_id.

@@ -67,20 +67,18 @@ Result<void> WriteEvents(Database& database, const Directory& directory,
                    RecordScan::Open(database, participant, "p.content",
                                     "CROSS JOIN payload_row p ON p.id = r.payload_id",
                                     fmt::format("r.kind_id = {}", int{kTextChromiumEvent})));
-  const Statement& rows = scan.row();
   RETURN_IF_ERROR(out.Open(directory, "chromium_events.json"));
   simdjson::dom::parser parser;
   std::string event;
   bool is_first = true;
   out.Append('[');
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, scan.Step());
-    if (!has_row) break;
+  FOR_EACH_ROW(const AnyRow& row, std::move(scan)) {
     event.clear();
     // Damaged bytes in one event would make the whole file unreadable.
-    const bool is_text = rows.ColumnType(0) == SQLITE_TEXT;
-    const std::string repaired = is_text ? std::string() : SanitizeUtf8(rows.Text(0));
-    if (!AppendJson(is_text ? rows.Text(0) : repaired, JsonLayout::kCompact, event)) continue;
+    const std::string_view content = row.Text("content");
+    const bool is_text = row.IsText("content");
+    const std::string repaired = is_text ? std::string() : SanitizeUtf8(content);
+    if (!AppendJson(is_text ? content : repaired, JsonLayout::kCompact, event)) continue;
     out.Append(is_first ? "\n" : ",\n");
     out.Append(event);
     is_first = false;

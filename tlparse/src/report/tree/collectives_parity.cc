@@ -1,4 +1,6 @@
 // collectives_parity.json of one participant.
+#include "queries/report/tree/collectives_parity.h"
+
 #include <array>
 #include <map>
 #include <set>
@@ -36,23 +38,22 @@ struct Graphs {
   Counts code;
 };
 
-Result<void> Count(Statement& collectives, std::int64_t record_id, std::int64_t source,
+Result<void> Count(Database& database, std::int64_t record_id, CollectiveSource source,
                    const std::set<std::int64_t>* only_graphs, Counts& counts) {
-  collectives.Bind(1, record_id);
-  collectives.Bind(2, source);
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, collectives.Step());
-    if (!has_row) return {};
-    if (only_graphs != nullptr && !only_graphs->contains(collectives.Int(2))) continue;
-    if (collectives.Int(1) != 0) {
+  FOR_EACH_ROW(
+      const CollectiveOfRecord& row,
+      KeptQuery<CollectiveOfRecord>(database, {.record_id = record_id, .source = source})) {
+    if (only_graphs != nullptr && !only_graphs->contains(row.graph_id.value_or(0))) continue;
+    if (row.is_wait) {
       ++counts.waits;
       continue;
     }
-    const std::string_view family = Family(collectives.Text(0));
+    const std::string_view family = Family(row.op);
     if (family.empty()) continue;
     ++counts.by_family[family];
     ++counts.total;
   }
+  return {};
 }
 
 std::int64_t Offset(const Counts& schedule, const Counts& code) {
@@ -67,39 +68,30 @@ std::int64_t Offset(const Counts& schedule, const Counts& code) {
 
 Result<void> WriteCollectivesParity(const ReportContext& context, const TreePlan& plan) {
   if (context.participant.directory.empty()) return {};
-  ASSIGN_OR_RETURN(Statement collectives,
-                   context.database.Prepare(
-                       "SELECT c.op, c.is_wait, coalesce(u.graph_id, 0) FROM collective_use_row u "
-                       "JOIN collective_row c ON c.content_id = u.content_id "
-                       "WHERE u.record_id = ? AND u.source = ?"));
-  ASSIGN_OR_RETURN(
-      Statement graph_of,
-      context.database.Prepare("SELECT coalesce(graph_id, 0) "
-                               "FROM collective_use_row WHERE record_id = ? AND source = 0"));
   // A graph from the cache has code but no schedule: only graphs with both are compared.
   std::map<std::uint32_t, Graphs> by_directory;
   std::set<std::int64_t> scheduled_graphs;
-  constexpr std::int64_t kSchedule = 0;
-  constexpr std::int64_t kCode = 1;
   for (const PlannedFile& file : plan.files) {
     if (!file.name.starts_with("inductor_collective_schedule_") || file.form != FileForm::kJson) {
       continue;
     }
-    graph_of.Bind(1, file.record_id);
-    ASSIGN_OR_RETURN(const bool has_use, graph_of.Step());
-    if (!has_use) continue;
-    scheduled_graphs.insert(graph_of.Int(0));
-    graph_of.Reset();
+    ASSIGN_OR_RETURN(const FirstRow<GraphOfSchedule> use,
+                     First(KeptQuery<GraphOfSchedule>(
+                         context.database,
+                         {.record_id = file.record_id, .schedule = CollectiveSource::kSchedule})));
+    if (!use) continue;
+    scheduled_graphs.insert(use->graph_id.value_or(0));
     Graphs& graphs = by_directory[file.directory];
     graphs.key = plan.keys[file.key].key;
-    RETURN_IF_ERROR(Count(collectives, file.record_id, kSchedule, nullptr, graphs.schedule));
+    RETURN_IF_ERROR(Count(context.database, file.record_id, CollectiveSource::kSchedule, nullptr,
+                          graphs.schedule));
   }
   for (const PlannedFile& file : plan.files) {
     if (!file.name.starts_with("inductor_output_code") || file.number < 0) continue;
     const auto graphs = by_directory.find(file.directory);
     if (graphs == by_directory.end()) continue;
-    RETURN_IF_ERROR(
-        Count(collectives, file.record_id, kCode, &scheduled_graphs, graphs->second.code));
+    RETURN_IF_ERROR(Count(context.database, file.record_id, CollectiveSource::kCode,
+                          &scheduled_graphs, graphs->second.code));
   }
   FileWriter out;
   RETURN_IF_ERROR(out.Open(context.directory, "collectives_parity.json"));

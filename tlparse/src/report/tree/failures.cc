@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "queries/report/tree/failures.h"
 #include "report/report_context.h"
 #include "report/tree/html.h"
 #include "report/tree/record_scan.h"
@@ -40,24 +41,13 @@ Result<void> AppendRow(const FailureRow& failure, TextCache& texts, FileWriter& 
 }  // namespace
 
 Result<std::vector<FailureRow>> ReadFailures(Database& database, std::int64_t run_id) {
-  ASSIGN_OR_RETURN(
-      Statement rows,
-      database.Prepare(
-          "SELECT f.record_id, "
-          "r.process_id, coalesce(f.compile_id, 0), f.kind_id, coalesce(f.type_id, 0), "
-          "coalesce(f.reason_id, 0), coalesce(f.user_file_id, 0), coalesce(f.user_line, 0) "
-          "FROM failure_row f CROSS JOIN record_row r ON r.id = f.record_id "
-          "CROSS JOIN process p ON p.id = r.process_id "
-          "CROSS JOIN log_file l ON l.id = p.log_file_id "
-          "WHERE l.run_id = ? ORDER BY f.record_id, f.id"));
-  rows.Bind(1, run_id);
   std::vector<FailureRow> failures;
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
-    if (!has_row) return failures;
-    failures.push_back(FailureRow{rows.Int(0), rows.Int(1), rows.Int(2), rows.Int(3), rows.Int(4),
-                                  rows.Int(5), rows.Int(6), rows.Int(7)});
+  FOR_EACH_ROW(const FailureOfRun& row, Query<FailureOfRun>(database, {.run_id = run_id})) {
+    failures.push_back(FailureRow{row.record_id, row.process_id, row.compile_id.value_or(0),
+                                  row.kind_id, row.type_id.value_or(0), row.reason_id.value_or(0),
+                                  row.user_file_id.value_or(0), row.user_line.value_or(0)});
   }
+  return failures;
 }
 
 std::vector<FailureRow> FailuresOf(const Participant& participant,
@@ -80,8 +70,6 @@ Result<void> WriteFailures(const ReportContext& context, const TreePlan& plan) {
     if (file.form == FileForm::kMetricsPage) pages.emplace(file.record_id, &file);
   }
   ASSIGN_OR_RETURN(TextCache texts, TextCache::Open(context.database));
-  ASSIGN_OR_RETURN(Statement label,
-                   context.database.Prepare("SELECT label FROM compile WHERE id = ?"));
   FileWriter out;
   RETURN_IF_ERROR(out.Open(context.directory, "failures_and_restarts.html"));
   AppendPageStart("Failures and restarts", out);
@@ -94,10 +82,10 @@ Result<void> WriteFailures(const ReportContext& context, const TreePlan& plan) {
     if (page != pages.end()) {
       out.Append(Link(plan.Path(*page->second), plan.keys[page->second->key].key));
     } else {
-      label.Bind(1, failure.compile_id);
-      ASSIGN_OR_RETURN(const bool has_label, label.Step());
-      if (has_label) AppendHtmlText(label.Text(0), out);
-      label.Reset();
+      ASSIGN_OR_RETURN(
+          const FirstRow<LabelOfFailure> compile,
+          First(KeptQuery<LabelOfFailure>(context.database, {.id = failure.compile_id})));
+      if (compile) AppendHtmlText(compile->label, out);
     }
     out.Append("</td>");
     RETURN_IF_ERROR(AppendRow(failure, texts, out));

@@ -1,4 +1,6 @@
 // index.html of one participant: failures, where compiles come from, what they left.
+#include "queries/report/tree/index_page.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -28,24 +30,18 @@ struct Compile {
 
 Result<std::vector<Compile>> ReadCompiles(const ReportContext& context) {
   std::vector<Compile> compiles;
-  ASSIGN_OR_RETURN(Statement rows,
-                   context.database.Prepare(
-                       "SELECT id, coalesce(stack_id, 0), label, status, function, file, line, "
-                       "duration_us, backward_duration_us FROM compile WHERE process_id = ?"));
   for (const ReportProcess& process : context.participant.processes) {
-    rows.Bind(1, process.id);
-    while (true) {
-      ASSIGN_OR_RETURN(const bool has_row, rows.Step());
-      if (!has_row) break;
+    FOR_EACH_ROW(const CompileOfIndex& row,
+                 Query<CompileOfIndex>(context.database, {.process_id = process.id})) {
       Compile compile;
-      compile.id = rows.Int(0);
-      compile.stack_id = rows.Int(1);
-      compile.label = rows.Text(2);
-      compile.status = rows.Text(3);
-      compile.function = rows.Text(4);
-      if (!rows.IsNull(5)) compile.place = fmt::format("{}:{}", rows.Text(5), rows.Int(6));
-      compile.duration_us = rows.OptionalInt(7);
-      compile.backward_us = rows.OptionalInt(8);
+      compile.id = row.id;
+      compile.stack_id = row.stack_id.value_or(0);
+      compile.label = row.label;
+      compile.status = row.status;
+      compile.function = row.function;
+      if (row.file) compile.place = fmt::format("{}:{}", *row.file, row.line.value_or(0));
+      compile.duration_us = row.duration_us;
+      compile.backward_us = row.backward_duration_us;
       compiles.push_back(std::move(compile));
     }
   }
@@ -218,22 +214,23 @@ void AppendArtifacts(const TreePlan& plan, FileWriter& out) {
 Result<void> AppendFakeKernels(const ReportContext& context, FileWriter& out) {
   ASSIGN_OR_RETURN(
       RecordScan scan,
-      RecordScan::Open(context.database, context.participant,
-                       "k.text, coalesce(r.metadata, r.envelope -> ('$.' || k.text)) ->> '$.op', "
-                       "coalesce(r.metadata, r.envelope -> ('$.' || k.text)) ->> '$.reason'",
-                       "JOIN text_row k ON k.id = r.kind_id",
-                       "k.text IN ('missing_fake_kernel', 'mismatched_fake_kernel')"));
-  const Statement& rows = scan.row();
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, scan.Step());
-    if (!has_row) return {};
-    out.Append(rows.Text(0) == "missing_fake_kernel" ? "<li>an operator has no fake kernel: <code>"
-                                                     : "<li>a fake kernel is wrong: <code>");
-    AppendHtmlText(rows.Text(1), out);
+      RecordScan::Open(
+          context.database, context.participant,
+          "k.text AS kind, "
+          "coalesce(r.metadata, r.envelope -> ('$.' || k.text)) ->> '$.op' AS op, "
+          "coalesce(r.metadata, r.envelope -> ('$.' || k.text)) ->> '$.reason' AS reason",
+          "JOIN text_row k ON k.id = r.kind_id",
+          "k.text IN ('missing_fake_kernel', 'mismatched_fake_kernel')"));
+  FOR_EACH_ROW(const AnyRow& row, std::move(scan)) {
+    out.Append(row.Text("kind") == "missing_fake_kernel"
+                   ? "<li>an operator has no fake kernel: <code>"
+                   : "<li>a fake kernel is wrong: <code>");
+    AppendHtmlText(row.Text("op"), out);
     out.Append("</code> ");
-    AppendHtmlText(rows.Text(2), out);
+    AppendHtmlText(row.Text("reason"), out);
     out.Append("</li>\n");
   }
+  return {};
 }
 
 Result<void> AppendExportSummary(const ReportContext& context, const TreePlan& plan,

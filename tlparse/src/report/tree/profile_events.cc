@@ -6,6 +6,8 @@
 #include <string>
 
 #include "base/json_writer.h"
+#include "queries/report/tree/profile_events.h"
+#include "store/any_rows.h"
 
 namespace tlparse {
 namespace {
@@ -16,30 +18,32 @@ constexpr std::int64_t kMostDevices = 1000;  // of a process
 
 struct Kind {
   std::string_view category;
-  const char* sql;  // name, thread, device, stream, start_ns, duration_ns of one profile
+  const char* sql;  // of one profile; the columns are those that Writer::Add reads
 };
 constexpr Kind kKinds[] = {
     {"graph_call",
-     "SELECT coalesce(t.text, 'graph call'), s.thread_id, s.device, s.stream, "
+     "SELECT coalesce(t.text, 'graph call') AS name, s.thread_id, s.device, s.stream, "
      "s.start_ns, s.duration_ns FROM compiled_slice_row s LEFT JOIN text_row t ON t.id = s.name_id "
-     "WHERE s.profile_id = ? AND s.kind IN (0, 6, 7)"},
+     "WHERE s.profile_id = ? AND s.kind IN (SELECT id FROM compiled_slice_kind WHERE is_call)"},
     {"region",
-     "SELECT 'Torch-Compiled Region: ' || coalesce(t.text, ''), s.thread_id, NULL, NULL, "
+     "SELECT 'Torch-Compiled Region: ' || coalesce(t.text, '') AS name, s.thread_id, "
      "s.start_ns, s.duration_ns FROM compiled_slice_row s LEFT JOIN text_row t ON t.id = s.name_id "
-     "WHERE s.profile_id = ? AND s.kind = 1"},
+     "WHERE s.profile_id = ? AND s.kind = (SELECT id FROM compiled_slice_kind "
+     "WHERE name = 'region')"},
     {"cpu_op",
-     "SELECT t.text, o.thread_id, NULL, NULL, o.start_ns, o.duration_ns "
+     "SELECT t.text AS name, o.thread_id, o.start_ns, o.duration_ns "
      "FROM op_run_row o JOIN text_row t ON t.id = o.name_id WHERE o.profile_id = ?"},
     {"user_annotation",
-     "SELECT t.text, a.thread_id, a.device, a.stream, a.start_ns, a.duration_ns "
+     "SELECT t.text AS name, a.thread_id, a.device, a.stream, a.start_ns, a.duration_ns "
      "FROM annotation_row a JOIN text_row t ON t.id = a.name_id WHERE a.profile_id = ?"},
     // Ops and frames that ran as kernels are listed as ops and frames.
     {"kernel",
-     "SELECT t.text, k.thread_id, k.device, k.stream, k.start_ns, k.duration_ns "
+     "SELECT t.text AS name, k.thread_id, k.device, k.stream, k.start_ns, k.duration_ns "
      "FROM kernel_run_row k JOIN text_row t ON t.id = k.name_id "
      "WHERE k.profile_id = ? AND k.op_run_id IS NULL"},
     {"gpu_memcpy",
-     "SELECT t.text, NULL, coalesce(c.device, -1), c.stream, c.start_ns, c.duration_ns "
+     "SELECT t.text AS name, coalesce(c.device, -1) AS device, c.stream, c.start_ns, "
+     "c.duration_ns "
      "FROM device_copy_row c JOIN text_row t ON t.id = c.name_id WHERE c.profile_id = ?"},
 };
 
@@ -54,22 +58,23 @@ class Writer {
       : database_(database), pid_(pid), add_(add) {}
 
   Result<void> Add(const Kind& kind, std::int64_t profile_id) {
-    ASSIGN_OR_RETURN(Statement rows, database_.Prepare(kind.sql));
-    rows.Bind(1, profile_id);
-    while (true) {
-      ASSIGN_OR_RETURN(const bool has_row, rows.Step());
-      if (!has_row) return {};
+    ASSIGN_OR_RETURN(Statement statement, database_.Prepare(kind.sql));
+    statement.Bind(1, profile_id);
+    FOR_EACH_ROW(const AnyRow& row, AnyRows::Of(std::move(statement))) {
       std::int64_t pid = pid_;
-      if (!rows.IsNull(2)) {
-        ASSIGN_OR_RETURN(pid, DevicePid(rows.Int(2)));
+      const std::optional<std::int64_t> device = row.OptionalInt("device");
+      if (device) {
+        ASSIGN_OR_RETURN(pid, DevicePid(*device));
       }
-      const std::int64_t tid = rows.IsNull(2) ? rows.Int(1) : rows.Int(3);
+      const std::int64_t tid = row.Int(device ? "stream" : "thread_id");
       JsonWriter event;
       event.BeginObject().Key("ph").String("X").Key("cat").String(kind.category);
-      event.Key("name").String(rows.Text(0)).Key("pid").Int(pid).Key("tid").Int(tid);
-      event.Key("ts").Raw(Us(rows.Int(4))).Key("dur").Raw(Us(rows.Int(5))).EndObject();
+      event.Key("name").String(row.Text("name")).Key("pid").Int(pid).Key("tid").Int(tid);
+      event.Key("ts").Raw(Us(row.Int("start_ns"))).Key("dur").Raw(Us(row.Int("duration_ns")));
+      event.EndObject();
       RETURN_IF_ERROR(add_(event.text()));
     }
+    return {};
   }
 
  private:
@@ -97,34 +102,22 @@ class Writer {
 
 Result<void> AddProfileEvents(Database& database, std::int64_t process_id, std::int64_t pid,
                               const AddEvent& add) {
-  ASSIGN_OR_RETURN(
-      Statement profiles,
-      database.Prepare("SELECT id FROM profile WHERE process_id = ? AND overlaps_id IS NULL "
-                       "AND kind IN ('kineto', 'nsys', 'libtrace') ORDER BY id"));
-  profiles.Bind(1, process_id);
   Writer writer(database, pid, add);
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, profiles.Step());
-    if (!has_row) return {};
-    for (const Kind& kind : kKinds) RETURN_IF_ERROR(writer.Add(kind, profiles.Int(0)));
+  FOR_EACH_ROW(const ProfileOfProcess& profile,
+               Query<ProfileOfProcess>(database, {.process_id = process_id})) {
+    for (const Kind& kind : kKinds) RETURN_IF_ERROR(writer.Add(kind, profile.id));
   }
+  return {};
 }
 
 Result<void> AddEventsWithoutLog(Database& database, std::int64_t run_id, bool by_rank,
                                  const AddEvent& add) {
-  ASSIGN_OR_RETURN(
-      Statement profiles,
-      database.Prepare("SELECT id, coalesce(CASE WHEN ?2 THEN rank END, pid, -id) "
-                       "FROM profile WHERE run_id = ?1 AND process_id IS NULL "
-                       "AND overlaps_id IS NULL AND kind IN ('kineto', 'nsys') ORDER BY id"));
-  profiles.Bind(1, run_id);
-  profiles.Bind(2, std::int64_t{by_rank});
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, profiles.Step());
-    if (!has_row) return {};
-    Writer writer(database, profiles.Int(1), add);
-    for (const Kind& kind : kKinds) RETURN_IF_ERROR(writer.Add(kind, profiles.Int(0)));
+  FOR_EACH_ROW(const ProfileWithoutLog& profile,
+               Query<ProfileWithoutLog>(database, {.run_id = run_id, .by_rank = by_rank})) {
+    Writer writer(database, profile.pid, add);
+    for (const Kind& kind : kKinds) RETURN_IF_ERROR(writer.Add(kind, profile.id));
   }
+  return {};
 }
 
 }  // namespace tlparse

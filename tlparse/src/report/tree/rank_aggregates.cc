@@ -9,6 +9,7 @@
 #include "base/json_writer.h"
 #include "base/utf8.h"
 #include "log/inductor_texts.h"
+#include "queries/report/tree/rank_aggregates.h"
 #include "report/tree/entry_file.h"
 #include "report/tree/file_name.h"
 #include "report/tree/html.h"
@@ -70,19 +71,18 @@ Result<void> AddEstimate(const Participant& participant, const ArtifactOfGraph& 
 
 // The ops of one estimate one after the other, on one track. The durations are the database's, where
 // the unit that the log uses is resolved.
-Result<void> AddRuntimeEvents(Statement& ops, std::int64_t pid, std::int64_t tid,
+Result<void> AddRuntimeEvents(Database& database, std::int64_t pid, std::int64_t tid,
                               const Participant& participant, const ArtifactOfGraph& artifact,
                               EntryFile& file) {
-  ops.Bind(1, artifact.record_id);
   std::int64_t start_us = 0;
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, ops.Step());
-    if (!has_row) return {};
-    const double estimated_ns = std::isfinite(ops.Real(1)) ? std::max(ops.Real(1), 0.0) : 0.0;
+  FOR_EACH_ROW(const EstimatedOp& op,
+               KeptQuery<EstimatedOp>(database, {.record_id = artifact.record_id})) {
+    const double estimated_ns =
+        std::isfinite(op.estimated_ns) ? std::max(op.estimated_ns, 0.0) : 0.0;
     const auto duration_us =
         static_cast<std::int64_t>(std::max(1.0, std::ceil(std::min(estimated_ns, 1e18) / 1000)));
     JsonWriter event;
-    event.BeginObject().Key("name").String(ops.Text(0)).Key("ph").String("X");
+    event.BeginObject().Key("name").String(op.name).Key("ph").String("X");
     event.Key("ts").Int(start_us).Key("dur").Int(duration_us).Key("pid").Int(pid);
     event.Key("tid").Int(tid).Key("cat").String("runtime").Key("args").BeginObject();
     event.Key("graph").String(artifact.graph).Key("rank").OptionalInt(participant.rank);
@@ -91,6 +91,7 @@ Result<void> AddRuntimeEvents(Statement& ops, std::int64_t pid, std::int64_t tid
     RETURN_IF_ERROR(file.Add(event.text()));
     start_us += duration_us;
   }
+  return {};
 }
 
 // A metadata event up to the value of its argument.
@@ -159,12 +160,6 @@ Result<void> WriteRuntimeEstimates(Database& database, const Directory& root,
                                    const std::vector<Participant>& participants,
                                    const std::vector<AggregateFacts>& facts) {
   ASSIGN_OR_RETURN(PayloadReader payloads, PayloadReader::Open(database));
-  ASSIGN_OR_RETURN(
-      Statement ops,
-      database.Prepare("SELECT o.name, e.estimated_ns "
-                       "FROM op_list_use_row u JOIN op_row o ON o.content_id = u.content_id "
-                       "LEFT JOIN op_estimate_row e ON e.content_id = u.estimate_content_id "
-                       "AND e.ordinal = o.ordinal WHERE u.record_id = ? ORDER BY o.ordinal"));
   simdjson::dom::parser parser;
   EntryFile estimates(root, "runtime_estimations.json");
   EntryFile trace(root, "chromium_trace_with_runtime.json");
@@ -178,7 +173,7 @@ Result<void> WriteRuntimeEstimates(Database& database, const Directory& root,
     for (const ArtifactOfGraph& artifact : facts[i].estimates) {
       RETURN_IF_ERROR(AddEstimate(participants[i], artifact, payloads, parser, estimates));
       RETURN_IF_ERROR(AddTrack(pid, ++tid, "graph " + artifact.graph, trace));
-      RETURN_IF_ERROR(AddRuntimeEvents(ops, pid, tid, participants[i], artifact, trace));
+      RETURN_IF_ERROR(AddRuntimeEvents(database, pid, tid, participants[i], artifact, trace));
     }
   }
   RETURN_IF_ERROR(estimates.Close());

@@ -58,12 +58,9 @@ Result<std::map<std::int64_t, Strings>> ReadStrings(const ReportContext& context
   ASSIGN_OR_RETURN(RecordScan scan, RecordScan::Open(context.database, context.participant,
                                                      "r.process_id, r.envelope", "",
                                                      fmt::format("r.kind_id = {}", int{kTextStr})));
-  const Statement& rows = scan.row();
   LenientParser parser;
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, scan.Step());
-    if (!has_row) return by_process;
-    if (!parser.Parse(rows.Text(1))) continue;
+  FOR_EACH_ROW(const AnyRow& row, std::move(scan)) {
+    if (!parser.Parse(row.Text("envelope"))) continue;
     simdjson::dom::array pair;
     std::string_view text;
     std::int64_t id = 0;
@@ -71,8 +68,9 @@ Result<std::map<std::int64_t, Strings>> ReadStrings(const ReportContext& context
         pair.at(0).get(text) != simdjson::SUCCESS || pair.at(1).get(id) != simdjson::SUCCESS) {
       continue;
     }
-    by_process[rows.Int(0)][id] = text;
+    by_process[row.Int("process_id")][id] = text;
   }
+  return by_process;
 }
 
 // One table, as ids are per process and most logs have one; where several processes wrote, what the
@@ -156,36 +154,35 @@ class RawWriter {
             "r.id, r.process_id, r.local_us, r.source_file_id, r.source_line, r.envelope", "",
             fmt::format("r.kind_id IS NOT {} AND r.kind_id IS NOT {}", int{kTextStr},
                         int{kTextChromiumEvent})));
-    const Statement& rows = scan.row();
-    while (true) {
-      ASSIGN_OR_RETURN(const bool has_row, scan.Step());
-      if (!has_row) break;
-      RETURN_IF_ERROR(AppendRecord(rows));
+    FOR_EACH_ROW(const AnyRow& row, std::move(scan)) {
+      RETURN_IF_ERROR(AppendRecord(row));
     }
     return out_.Close();
   }
 
  private:
-  Result<void> AppendRecord(const Statement& row) {
-    if (!parser_.Parse(row.Text(5))) return {};  // not JSON: import_log has it
+  Result<void> AppendRecord(const AnyRow& row) {
+    if (!parser_.Parse(row.Text("envelope"))) return {};  // not JSON: import_log has it
     const std::string_view envelope = parser_.strict_text();
     simdjson::dom::object members;
     if (parser_.root().get(members) != simdjson::SUCCESS) return {};
     line_.assign(envelope.substr(0, envelope.rfind('}')));
     is_empty_ = members.size() == 0;
-    const ReportProcess* const process = context_.participant.Process(row.Int(1));
+    const ReportProcess* const process = context_.participant.Process(row.Int("process_id"));
     const bool has_time = process != nullptr && process->time_shift_us.has_value();
     if (BeginMember(members, "timestamp")) {
-      has_time ? time_.Append(row.Int(2) + *process->time_shift_us, line_) : void(line_ += "null");
+      has_time ? time_.Append(row.Int("local_us") + *process->time_shift_us, line_)
+               : void(line_ += "null");
     }
     if (BeginMember(members, "thread")) AppendInt(process == nullptr ? 0 : process->pid);
     if (BeginMember(members, "pathname")) {
-      ASSIGN_OR_RETURN(const std::string* const path, PathName(row.Int(3)));
+      ASSIGN_OR_RETURN(const std::string* const path, PathName(row.Int("source_file_id")));
       line_ += *path;
     }
-    if (BeginMember(members, "lineno")) AppendInt(row.Int(4));
-    while (next_file_ != files_.end() && next_file_->first < row.Int(0)) ++next_file_;
-    if (next_file_ != files_.end() && next_file_->first == row.Int(0)) {
+    if (BeginMember(members, "lineno")) AppendInt(row.Int("source_line"));
+    const std::int64_t id = row.Int("id");
+    while (next_file_ != files_.end() && next_file_->first < id) ++next_file_;
+    if (next_file_ != files_.end() && next_file_->first == id) {
       if (BeginMember(members, "payload_filename")) {
         AppendJsonString(plan_.Path(*next_file_->second), line_);
       }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/json_count.h"
+#include "queries/report/tree/record_page.h"
 #include "report/output_directory.h"
 #include "report/tree/html.h"
 
@@ -60,13 +61,7 @@ void AppendStack(std::string_view heading, const std::vector<const StackFrame*>&
 
 Result<RecordPages> RecordPages::Open(Database& database) {
   RecordPages pages;
-  ASSIGN_OR_RETURN(
-      pages.record_,
-      database.Prepare("SELECT k.text, r.envelope, "
-                       "coalesce(c.stack_id, r.stack_id, 0), coalesce(r.user_stack_id, 0) "
-                       "FROM record_row r LEFT JOIN text_row k ON k.id = r.kind_id "
-                       "LEFT JOIN compile c ON c.id = r.compile_id AND k.text LIKE '%metrics' "
-                       "WHERE r.id = ?"));
+  pages.database_ = &database;
   ASSIGN_OR_RETURN(StackReader stacks, StackReader::Open(database));
   pages.stacks_ = std::move(stacks);
   return pages;
@@ -75,24 +70,23 @@ Result<RecordPages> RecordPages::Open(Database& database) {
 Result<void> RecordPages::AppendMetadataPage(std::int64_t record_id, std::string_view title,
                                              std::string_view path_to_tree, FileWriter& out) {
   AppendPageStart(title, out);
-  record_.Bind(1, record_id);
-  ASSIGN_OR_RETURN(const bool has_row, record_.Step());
-  if (has_row) {
+  ASSIGN_OR_RETURN(const FirstRow<RecordOfPage> record,
+                   First(KeptQuery<RecordOfPage>(*database_, {.id = record_id})));
+  if (record) {
     simdjson::dom::object members;
-    if (parser_.Parse(record_.Text(1)) && parser_.is_whole() &&
-        parser_.root().at_key(record_.Text(0)).get(members) == simdjson::SUCCESS) {
+    if (parser_.Parse(record->envelope) && parser_.is_whole() &&
+        parser_.root().at_key(record->kind).get(members) == simdjson::SUCCESS) {
       AppendMembers(members, out);
     } else {
       out.Append("<pre>");
-      AppendHtmlText(record_.Text(1), out);
+      AppendHtmlText(record->envelope, out);
       out.Append("</pre>\n");
     }
-    ASSIGN_OR_RETURN(const auto user_stack, stacks_.Stack(record_.Int(3)));
+    ASSIGN_OR_RETURN(const auto user_stack, stacks_.Stack(record->user_stack_id));
     AppendStack("User stack", user_stack, path_to_tree, out);
-    ASSIGN_OR_RETURN(const auto stack, stacks_.Stack(record_.Int(2)));
+    ASSIGN_OR_RETURN(const auto stack, stacks_.Stack(record->stack_id));
     AppendStack("Stack", stack, path_to_tree, out);
   }
-  record_.Reset();
   AppendPageEnd(out);
   return {};
 }

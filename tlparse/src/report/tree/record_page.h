@@ -24,7 +24,7 @@ class RecordPages {
                                   std::string_view path_to_tree, FileWriter& out);
 
  private:
-  Statement record_;
+  Database* database_ = nullptr;
   StackReader stacks_;
   LenientParser parser_;
 };

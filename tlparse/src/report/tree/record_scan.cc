@@ -4,11 +4,13 @@
 
 #include <algorithm>
 
+#include "queries/report/tree/record_scan.h"
+
 namespace tlparse {
 
 Result<TextCache> TextCache::Open(Database& database) {
   TextCache cache;
-  ASSIGN_OR_RETURN(cache.statement_, database.Prepare("SELECT text FROM text_row WHERE id = ?"));
+  cache.database_ = &database;
   return cache;
 }
 
@@ -16,10 +18,9 @@ Result<std::string_view> TextCache::Get(std::int64_t id) {
   if (id == 0) return std::string_view();
   const auto known = texts_.find(id);
   if (known != texts_.end()) return std::string_view(known->second);
-  statement_.Bind(1, id);
-  ASSIGN_OR_RETURN(const bool has_row, statement_.Step());
-  const auto added = texts_.emplace(id, has_row ? std::string(statement_.Text(0)) : std::string());
-  statement_.Reset();
+  ASSIGN_OR_RETURN(const FirstRow<TextOfId> row,
+                   First(KeptQuery<TextOfId>(*database_, {.id = id})));
+  const auto added = texts_.emplace(id, row ? std::string(row->text) : std::string());
   return std::string_view(added.first->second);
 }
 
@@ -27,42 +28,43 @@ Result<PayloadReader> PayloadReader::Open(Database& database, MemoryBudget* budg
   PayloadReader reader;
   reader.budget_ = budget;
   // Two statements: the content of a large payload is only touched where it is needed.
-  ASSIGN_OR_RETURN(reader.head_,
-                   database.Prepare("SELECT hash, size_bytes FROM payload_row WHERE id = ?"));
-  ASSIGN_OR_RETURN(reader.content_,
-                   database.Prepare("SELECT size_bytes, content FROM payload_row WHERE id = ?"));
+  reader.head_ = AnyRows::Of(database, "SELECT hash, size_bytes FROM payload_row WHERE id = ?");
+  reader.content_ =
+      AnyRows::Of(database, "SELECT size_bytes, content FROM payload_row WHERE id = ?");
+  for (AnyRows* rows : {&reader.head_, &reader.content_})
+    if (const std::unique_ptr<Error> error = rows->TakeError())
+      return tl::unexpected<Error>(std::move(*error));
   return reader;
 }
 
-Result<void> PayloadReader::Seek(std::int64_t id, Statement& statement) {
-  statement.Reset();
-  statement.Bind(1, id);
-  ASSIGN_OR_RETURN(const bool has_row, statement.Step());
-  if (!has_row) {
-    return Fail(ErrorCode::kDatabase, fmt::format("the database lacks payload {}", id));
-  }
-  return {};
+Result<const AnyRow*> PayloadReader::Seek(std::int64_t id, AnyRows& rows) {
+  rows.statement().Reset();
+  rows.statement().Bind(1, id);
+  if (rows.Next()) return &rows.row();
+  if (const std::unique_ptr<Error> error = rows.TakeError())
+    return tl::unexpected<Error>(std::move(*error));
+  return Fail(ErrorCode::kDatabase, fmt::format("the database lacks payload {}", id));
 }
 
 Result<std::string> PayloadReader::Hash(std::int64_t id) {
-  RETURN_IF_ERROR(Seek(id, head_));
-  return std::string(head_.Text(0));
+  ASSIGN_OR_RETURN(const AnyRow* row, Seek(id, head_));
+  return std::string(row->Text("hash"));
 }
 
 Result<std::int64_t> PayloadReader::SizeBytes(std::int64_t id) {
-  RETURN_IF_ERROR(Seek(id, head_));
-  return head_.Int(1);
+  ASSIGN_OR_RETURN(const AnyRow* row, Seek(id, head_));
+  return row->Int("size_bytes");
 }
 
 Result<std::string_view> PayloadReader::Content(std::int64_t id) {
   Release();
-  RETURN_IF_ERROR(Seek(id, content_));
-  if (budget_ != nullptr) lease_ = budget_->Take(content_.Int(0));
-  return content_.Text(1);
+  ASSIGN_OR_RETURN(const AnyRow* row, Seek(id, content_));
+  if (budget_ != nullptr) lease_ = budget_->Take(row->Int("size_bytes"));
+  return row->Text("content");
 }
 
 void PayloadReader::Release() {
-  content_.Reset();
+  content_.statement().Reset();
   lease_.Release();
 }
 
@@ -104,27 +106,29 @@ Result<RecordScan> RecordScan::Open(Database& database, const Participant& parti
   RecordScan scan;
   scan.ranges_ = RangesOf(participant);
   const bool is_by_process = scan.ranges_.empty() || scan.ranges_.front().process_id != 0;
-  ASSIGN_OR_RETURN(
-      scan.row_,
-      database.Prepare(fmt::format(
-          "SELECT {} FROM record_row r {} WHERE r.id BETWEEN ?1 AND ?2{}{}{} ORDER BY r.id",
-          columns, joins, ProcessCondition(participant, is_by_process),
-          condition.empty() ? "" : " AND ", condition)));
+  scan.rows_ = AnyRows::Of(
+      database,
+      fmt::format("SELECT {} FROM record_row r {} WHERE r.id BETWEEN ?1 AND ?2{}{}{} ORDER BY r.id",
+                  columns, joins, ProcessCondition(participant, is_by_process),
+                  condition.empty() ? "" : " AND ", condition));
+  if (const std::unique_ptr<Error> error = scan.rows_.TakeError())
+    return tl::unexpected<Error>(std::move(*error));
   return scan;
 }
 
-Result<bool> RecordScan::Step() {
+bool RecordScan::Next() {
   while (true) {
     if (is_open_) {
-      ASSIGN_OR_RETURN(const bool has_row, row_.Step());
-      if (has_row) return true;
+      if (rows_.Next()) return true;
+      if (rows_.has_error()) return false;
       is_open_ = false;
     }
     if (next_ == ranges_.size()) return false;
     const Range& range = ranges_[next_++];
-    row_.Bind(1, range.first_id);
-    row_.Bind(2, range.last_id);
-    if (range.process_id != 0) row_.Bind(3, range.process_id);
+    Statement& statement = rows_.statement();
+    statement.Bind(1, range.first_id);
+    statement.Bind(2, range.last_id);
+    if (range.process_id != 0) statement.Bind(3, range.process_id);
     is_open_ = true;
   }
 }

@@ -10,6 +10,7 @@
 #include "base/result.h"
 #include "report/memory_budget.h"
 #include "report/participant.h"
+#include "store/any_rows.h"
 #include "store/database.h"
 
 namespace tlparse {
@@ -22,7 +23,7 @@ class TextCache {
   Result<std::string_view> Get(std::int64_t id);
 
  private:
-  Statement statement_;
+  Database* database_ = nullptr;
   std::unordered_map<std::int64_t, std::string> texts_;
 };
 
@@ -38,15 +39,16 @@ class PayloadReader {
   void Release();
 
  private:
-  Result<void> Seek(std::int64_t id, Statement& statement);
+  // The row of the payload; its columns are read where they are asked for.
+  Result<const AnyRow*> Seek(std::int64_t id, AnyRows& rows);
   MemoryBudget* budget_ = nullptr;
   MemoryBudget::Lease lease_;
-  Statement head_;
-  Statement content_;
+  AnyRows head_;
+  AnyRows content_;
 };
 
-// Rows of record_row (as r) that belong to `participant`, in log order. `columns`, `joins` and
-// `condition` are SQL; they may not have parameters.
+// Rows of record_row (as r) that belong to `participant`, in log order, for FOR_EACH_ROW. `columns`,
+// `joins` and `condition` are SQL; they may not have parameters.
 class RecordScan {
  public:
   static Result<RecordScan> Open(Database& database, const Participant& participant,
@@ -54,9 +56,9 @@ class RecordScan {
                                  std::string_view condition = {});
   RecordScan() = default;
 
-  // True: there is a row.
-  Result<bool> Step();
-  const Statement& row() const { return row_; }
+  bool Next();
+  const AnyRow& row() const { return rows_.row(); }
+  std::unique_ptr<Error> TakeError() { return rows_.TakeError(); }
 
   struct Range {
     std::int64_t first_id;
@@ -65,7 +67,7 @@ class RecordScan {
   };
 
  private:
-  Statement row_;
+  AnyRows rows_;
   std::vector<Range> ranges_;
   std::size_t next_ = 0;
   bool is_open_ = false;

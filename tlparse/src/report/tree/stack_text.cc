@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "queries/report/tree/stack_text.h"
 #include "report/output_directory.h"
 #include "report/tree/html.h"
 
@@ -11,9 +12,7 @@ namespace tlparse {
 
 Result<StackReader> StackReader::Open(Database& database) {
   StackReader reader;
-  ASSIGN_OR_RETURN(reader.statement_,
-                   database.Prepare("SELECT coalesce(parent_id, 0), file, line, function, code "
-                                    "FROM stack_frame WHERE id = ?"));
+  reader.database_ = &database;
   return reader;
 }
 
@@ -22,18 +21,18 @@ Result<std::vector<const StackFrame*>> StackReader::Stack(std::int64_t id) {
   while (id != 0) {
     auto known = frames_.find(id);
     if (known == frames_.end()) {
-      statement_.Bind(1, id);
-      ASSIGN_OR_RETURN(const bool has_row, statement_.Step());
-      if (!has_row) break;
+      ASSIGN_OR_RETURN(const FirstRow<FrameOfTree> row,
+                       First(KeptQuery<FrameOfTree>(*database_, {.id = id})));
+      if (!row) break;
       StackFrame frame;
       frame.id = id;
       // Callers are stored first; anything else would be a cycle.
-      frame.parent_id = statement_.Int(0) < id ? statement_.Int(0) : 0;
-      frame.file = statement_.Text(1);
-      frame.line = statement_.Int(2);
-      frame.function = statement_.Text(3);
-      frame.code = statement_.Text(4);
-      statement_.Reset();
+      const std::int64_t parent_id = row->parent_id.value_or(0);
+      frame.parent_id = parent_id < id ? parent_id : 0;
+      frame.file = row->file;
+      frame.line = row->line.value_or(0);
+      frame.function = row->function;
+      frame.code = row->code;
       known = frames_.emplace(id, std::move(frame)).first;
     }
     stack.push_back(&known->second);

@@ -30,7 +30,7 @@ class StackReader {
   Result<std::vector<const StackFrame*>> Stack(std::int64_t id);
 
  private:
-  Statement statement_;
+  Database* database_ = nullptr;
   std::unordered_map<std::int64_t, StackFrame> frames_;
 };
 

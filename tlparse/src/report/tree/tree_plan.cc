@@ -9,6 +9,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "queries/report/tree/tree_plan.h"
 #include "report/file_draft.h"
 #include "report/tree/file_name.h"
 #include "report/tree/json_format.h"
@@ -62,7 +63,7 @@ class Planner {
   std::pair<std::uint32_t, std::uint32_t> Place(std::int64_t compile_id,
                                                 const std::optional<std::int64_t>& attempt);
   std::uint32_t DirectoryIndex(const std::string& name);
-  Result<void> PlanRecord(const Statement& row);
+  Result<void> PlanRecord(const AnyRow& row);
   // Whether the peer drops a record for want of a rank.
   bool LacksRank(std::string_view envelope);
   // `file` has record, payload, directory and key of its record.
@@ -90,16 +91,11 @@ class Planner {
 };
 
 Result<void> Planner::LoadCompiles(Database& database) {
-  ASSIGN_OR_RETURN(Statement rows,
-                   database.Prepare("SELECT id, compiled_autograd_id, frame_id, frame_compile_id "
-                                    "FROM compile WHERE process_id = ? AND NOT is_synthetic"));
   for (const ReportProcess& process : participant_.processes) {
-    rows.Bind(1, process.id);
-    while (true) {
-      ASSIGN_OR_RETURN(const bool has_row, rows.Step());
-      if (!has_row) break;
-      compiles_.emplace(rows.Int(0),
-                        KeyIds{rows.OptionalInt(1), rows.OptionalInt(2), rows.OptionalInt(3)});
+    FOR_EACH_ROW(const CompileOfTree& row,
+                 Query<CompileOfTree>(database, {.process_id = process.id})) {
+      compiles_.emplace(row.id,
+                        KeyIds{row.compiled_autograd_id, row.frame_id, row.frame_compile_id});
     }
   }
   return {};
@@ -203,14 +199,14 @@ bool Planner::LacksRank(std::string_view envelope) {
 }
 
 // Columns as Run asks for them.
-Result<void> Planner::PlanRecord(const Statement& row) {
-  const std::int64_t kind_id = row.OptionalInt(1).value_or(0);
-  const std::int64_t compile_id = row.OptionalInt(2).value_or(0);
+Result<void> Planner::PlanRecord(const AnyRow& row) {
+  const std::int64_t kind_id = row.Int("kind_id");
+  const std::int64_t compile_id = row.Int("compile_id");
   ASSIGN_OR_RETURN(const FileRule rule, RuleOf(kind_id));
   PlannedFile file;
-  file.record_id = row.Int(0);
-  file.payload_id = row.OptionalInt(4).value_or(0);
-  std::tie(file.key, file.directory) = Place(compile_id, row.OptionalInt(3));
+  file.record_id = row.Int("id");
+  file.payload_id = row.Int("payload_id");
+  std::tie(file.key, file.directory) = Place(compile_id, row.OptionalInt("attempt"));
   if (options_.inductor_provenance && compile_id != 0) {
     std::vector<std::int64_t>& compiles = plan_.compiles[file.directory];
     if (std::find(compiles.rbegin(), compiles.rend(), compile_id) == compiles.rend()) {
@@ -218,7 +214,7 @@ Result<void> Planner::PlanRecord(const Statement& row) {
     }
   }
   std::string_view envelope;
-  if (rule != FileRule::kChromium || participant_.rank_in_records) envelope = row.Text(5);
+  if (rule != FileRule::kChromium || participant_.rank_in_records) envelope = row.Text("envelope");
   ASSIGN_OR_RETURN(const std::string_view kind, texts_->Get(kind_id));
   const bool lacks_rank = LacksRank(envelope);
   RecordDrafts& drafts = drafter_.Draft(rule, kind, envelope, file.payload_id);
@@ -241,10 +237,8 @@ Result<TreePlan> Planner::Run(Database& database) {
                                     "r.id, r.kind_id, r.compile_id, r.attempt, r.payload_id, "
                                     "r.envelope",
                                     "", fmt::format("r.kind_id IS NOT {}", int{kTextStr})));
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, scan.Step());
-    if (!has_row) break;
-    RETURN_IF_ERROR(PlanRecord(scan.row()));
+  FOR_EACH_ROW(const AnyRow& row, std::move(scan)) {
+    RETURN_IF_ERROR(PlanRecord(row));
   }
   for (auto& [draft, file] : late_) RETURN_IF_ERROR(Number(std::move(draft), std::move(file)));
   return std::move(plan_);

@@ -7,6 +7,7 @@
 #include <iterator>
 
 #include "base/json_writer.h"
+#include "queries/report/viewer/chunk.h"
 
 namespace tlparse {
 namespace {
@@ -75,30 +76,23 @@ Result<void> ChunkWriter::AddTable(Database& database, std::string_view name,
 }
 
 Result<void> ChunkWriter::AddFrames(Database& database, std::string_view name) {
-  ASSIGN_OR_RETURN(
-      Statement* const frame,
-      database.PrepareKept(
-          "SELECT parent_id, line, file, function, code FROM stack_frame WHERE id = ?"));
   struct Frame {
     std::int64_t id;
     std::optional<std::int64_t> parent_id, line, file, function, code;  // texts: as StringId
   };
-  const auto string_id = [&](int column) {
-    return frame->IsNull(column)
-               ? std::nullopt
-               : std::optional(static_cast<std::int64_t>(StringId(frame->Text(column))));
+  const auto string_id = [&](const std::optional<std::string_view>& text) {
+    return text ? std::optional(static_cast<std::int64_t>(StringId(*text))) : std::nullopt;
   };
   std::vector<Frame> frames;
   std::unordered_set<std::int64_t> known;
   for (const std::int64_t stack_id : stack_ids_) {
     for (std::int64_t id = stack_id; id != 0 && known.insert(id).second;
          id = frames.back().parent_id.value_or(0)) {
-      frame->Bind(1, id);
-      ASSIGN_OR_RETURN(const bool has_row, frame->Step());
-      if (!has_row) break;
-      frames.push_back({id, frame->OptionalInt(0), frame->OptionalInt(1), string_id(2),
-                        string_id(3), string_id(4)});
-      frame->Reset();
+      ASSIGN_OR_RETURN(const FirstRow<FrameOfChunk> frame,
+                       First(KeptQuery<FrameOfChunk>(database, {.id = id})));
+      if (!frame) break;
+      frames.push_back({id, frame->parent_id, frame->line, string_id(frame->file),
+                        string_id(frame->function), string_id(frame->code)});
     }
   }
   std::sort(frames.begin(), frames.end(),

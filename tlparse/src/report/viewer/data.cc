@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <charconv>
 
+#include "queries/report/viewer/data.h"
 #include "report/viewer/collectives.h"
 #include "report/viewer/cost.h"
 #include "report/viewer/findings.h"
 #include "report/viewer/slices.h"
+#include "store/any_rows.h"
 
 namespace tlparse {
 namespace {
@@ -43,11 +45,12 @@ constexpr const char* kOrigin =
 
 // Profiles that measured runs of code; the others are dumps and lists.
 constexpr const char* kMeasuredProfiles =
-    "SELECT id FROM profile WHERE run_id = {} AND kind IN ('kineto', 'nsys', 'libtrace')";
+    "SELECT id FROM profile WHERE run_id = {} AND kind IN (SELECT name FROM profile_kind "
+    "WHERE has_times)";
 
 // Those that the page can choose: the latest has the chunk without a number.
 constexpr const char* kEarlierLaunches =
-    "SELECT ordinal FROM launch "
+    "SELECT ordinal AS id FROM launch "
     "WHERE run_id = {0} AND ordinal < (SELECT max(ordinal) FROM launch WHERE run_id = {0}) "
     "ORDER BY ordinal DESC LIMIT 50";
 
@@ -71,22 +74,18 @@ Result<ViewerData> ViewerData::Open(Database& database, std::optional<std::int64
 }
 
 Result<void> ViewerData::FindLoneProcesses() {
-  ASSIGN_OR_RETURN(Statement rows, database_->Prepare("SELECT id, first_record_id, last_record_id "
-                                                      "FROM process ORDER BY first_record_id"));
   std::unordered_set<std::int64_t> lone;
   std::int64_t longest_id = 0;  // of those so far the one that ends last
   std::int64_t longest_end = 0;
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
-    if (!has_row) break;
-    if (rows.Int(1) > longest_end) {
-      lone.insert(rows.Int(0));
+  FOR_EACH_ROW(const RecordsOfProcess& row, Query<RecordsOfProcess>(*database_)) {
+    if (row.first_record_id > longest_end) {
+      lone.insert(row.id);
     } else {
       lone.erase(longest_id);
     }
-    if (rows.Int(2) <= longest_end) continue;
-    longest_id = rows.Int(0);
-    longest_end = rows.Int(2);
+    if (row.last_record_id <= longest_end) continue;
+    longest_id = row.id;
+    longest_end = row.last_record_id;
   }
   lone_processes_ = std::make_shared<const std::unordered_set<std::int64_t>>(std::move(lone));
   return {};
@@ -169,24 +168,26 @@ Result<ViewerParameters> ViewerData::ParametersFor(const ViewerChunkSpec& spec,
   if (spec.range == ChunkRange::kProcess)
     parameters.emplace_back(":is_mixed", lone_processes_->contains(id) ? 0 : 1);
   if (spec.range == ChunkRange::kCompiles || spec.range == ChunkRange::kProcess) {
-    ASSIGN_OR_RETURN(
-        Statement* const kept,
-        database_->PrepareKept(spec.range == ChunkRange::kCompiles
-                                   ? "SELECT min(c.first_record_id), max(c.last_record_id) "
-                                     "FROM compile c CROSS JOIN process p ON p.id = c.process_id "
-                                     "JOIN log_file f ON f.id = p.log_file_id "
-                                     "WHERE c.id BETWEEN ?1 AND ?2 AND f.run_id = ?3"
-                                   : "SELECT p.first_record_id, p.last_record_id "
-                                     "FROM process p JOIN log_file f ON f.id = p.log_file_id "
-                                     "WHERE p.id BETWEEN ?1 AND ?2 AND f.run_id = ?3"));
-    Statement& range = *kept;
-    range.Bind(1, first);
-    range.Bind(2, last);
-    range.Bind(3, run_id_);
-    ASSIGN_OR_RETURN(const bool has_row, range.Step());
     // Nothing lies between 1 and 0.
-    parameters.emplace_back(":first_record", has_row ? range.OptionalInt(0).value_or(1) : 1);
-    parameters.emplace_back(":last_record", has_row ? range.OptionalInt(1).value_or(0) : 0);
+    std::int64_t first_record = 1, last_record = 0;
+    const auto take = [&](const auto& row) {
+      if (!row) return;
+      first_record = row->first_record_id.value_or(1);
+      last_record = row->last_record_id.value_or(0);
+    };
+    if (spec.range == ChunkRange::kCompiles) {
+      ASSIGN_OR_RETURN(const FirstRow<RecordsOfCompiles> row,
+                       First(KeptQuery<RecordsOfCompiles>(
+                           *database_, {.first = first, .last = last, .run_id = run_id_})));
+      take(row);
+    } else {
+      ASSIGN_OR_RETURN(const FirstRow<RecordsOfProcesses> row,
+                       First(KeptQuery<RecordsOfProcesses>(
+                           *database_, {.first = first, .last = last, .run_id = run_id_})));
+      take(row);
+    }
+    parameters.emplace_back(":first_record", first_record);
+    parameters.emplace_back(":last_record", last_record);
   }
   return parameters;
 }
@@ -209,57 +210,41 @@ Result<void> ViewerData::AddLayout(ChunkWriter& writer) {
 }
 
 Result<std::string> ViewerData::TextChunk(std::string_view prefix) {
-  ASSIGN_OR_RETURN(Statement statement,
-                   database_->Prepare("SELECT hash, content, size_bytes, typeof(content) = 'blob' "
-                                      "FROM payload WHERE hash >= ?1 AND hash < ?2 ORDER BY hash"));
   const std::string end = std::string(prefix) + "g";  // behind every hex digit
-  statement.Bind(1, prefix);
-  statement.Bind(2, end);
   ChunkWriter writer;
   writer.BeginTable("text", {"size_bytes", "is_binary"}, {"hash", "content"});
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, statement.Step());
-    if (!has_row) break;
-    writer.AddNumber(statement.Int(2));
-    writer.AddNumber(statement.Int(3));
-    writer.AddNewText(statement.Text(0));
-    writer.AddNewText(statement.Text(1));
+  FOR_EACH_ROW(const TextOfPage& row,
+               Query<TextOfPage>(*database_, {.first = prefix, .end = end})) {
+    writer.AddNumber(row.size_bytes);
+    writer.AddNumber(row.is_binary);
+    writer.AddNewText(row.hash);
+    writer.AddNewText(row.content);
   }
   return writer.Finish();
 }
 
 // Blocks of 1024 records of which one at least is an event.
 Result<void> ViewerData::AddArgumentNames(std::vector<std::string>& names) {
-  ASSIGN_OR_RETURN(Statement ranges,
-                   database_->Prepare("SELECT p.first_record_id / 1024, p.last_record_id / 1024 "
-                                      "FROM process p JOIN log_file f ON f.id = p.log_file_id "
-                                      "WHERE f.run_id = ? ORDER BY p.first_record_id"));
-  ASSIGN_OR_RETURN(Statement event,
-                   database_->Prepare("SELECT 1 FROM chromium_event_row "
-                                      "WHERE record_id BETWEEN ?1 * 1024 AND ?1 * 1024 + 1023"));
-  ranges.Bind(1, run_id_);
+  ASSIGN_OR_RETURN(PreparedQuery<EventOfBlock> events,
+                   PreparedQuery<EventOfBlock>::Make(*database_));
   std::int64_t next = 0;
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_range, ranges.Step());
-    if (!has_range) return {};
-    for (next = std::max(next, ranges.Int(0)); next <= ranges.Int(1); ++next) {
-      event.Bind(1, next);
-      ASSIGN_OR_RETURN(const bool has_event, event.Step());
-      if (has_event) names.push_back(fmt::format("args/{}", next));
-      event.Reset();
+  FOR_EACH_ROW(const BlocksOfProcess& blocks,
+               Query<BlocksOfProcess>(*database_, {.run_id = run_id_})) {
+    for (next = std::max(next, blocks.first); next <= blocks.last; ++next) {
+      ASSIGN_OR_RETURN(const FirstRow<EventOfBlock> event, First(events.Run({.block = next})));
+      if (event) names.push_back(fmt::format("args/{}", next));
     }
   }
+  return {};
 }
 
 Result<std::vector<std::string>> ViewerData::ChunkNames() {
   std::vector<std::string> names = {"findings", "collectives", "export"};  // these take longest
   const auto add_ids = [&](std::string_view stem, const std::string& sql) -> Result<void> {
-    ASSIGN_OR_RETURN(Statement statement, database_->Prepare(sql));
-    while (true) {
-      ASSIGN_OR_RETURN(const bool has_row, statement.Step());
-      if (!has_row) return {};
-      names.push_back(fmt::format("{}/{}", stem, statement.Int(0)));
+    FOR_EACH_ROW(const AnyRow& row, AnyRows::Of(*database_, sql)) {
+      names.push_back(fmt::format("{}/{}", stem, row.Int("id")));
     }
+    return {};
   };
   for (const ViewerChunkSpec& spec : ViewerChunkSpecs()) {
     if (spec.range == ChunkRange::kNone && spec.name != "export") names.emplace_back(spec.name);
@@ -269,11 +254,11 @@ Result<std::vector<std::string>> ViewerData::ChunkNames() {
   RETURN_IF_ERROR(add_ids("findings", fmt::format(kEarlierLaunches, run_id_)));
   RETURN_IF_ERROR(add_ids("cost", fmt::format(kMeasuredProfiles, run_id_)));
   RETURN_IF_ERROR(add_ids("slices", fmt::format(kMeasuredProfiles, run_id_)));
-  RETURN_IF_ERROR(add_ids("components", "SELECT DISTINCT id / 4096 FROM component_row"));
+  RETURN_IF_ERROR(add_ids("components", "SELECT DISTINCT id / 4096 AS id FROM component_row"));
   RETURN_IF_ERROR(AddArgumentNames(names));
-  RETURN_IF_ERROR(
-      add_ids("import_log",
-              fmt::format("SELECT DISTINCT id / 4096 FROM import_log WHERE run_id = {}", run_id_)));
+  RETURN_IF_ERROR(add_ids(
+      "import_log",
+      fmt::format("SELECT DISTINCT id / 4096 AS id FROM import_log WHERE run_id = {}", run_id_)));
   return names;
 }
 

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "base/result.h"
+#include "store/any_rows.h"
 #include "store/database.h"
 
 namespace tlparse {
@@ -26,7 +27,7 @@ class EventStream {
   void AppendEvent(std::string& json);
 
   Database database_;
-  std::optional<Statement> rows_;
+  std::optional<AnyRows> rows_;
   bool is_first_ = true;
 };
 

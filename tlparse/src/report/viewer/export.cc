@@ -8,8 +8,10 @@
 #include <vector>
 
 #include "base/json_writer.h"
+#include "queries/report/viewer/export.h"
 #include "report/task_pool.h"
 #include "report/viewer/data.h"
+#include "store/any_rows.h"
 #include "store/text_pool.h"
 #include "store/value_pieces.h"
 
@@ -46,30 +48,29 @@ void BeginTexts(ChunkWriter& writer) {
   writer.BeginTable("text", {"size_bytes", "is_binary"}, {"hash", "content"});
 }
 
-// `row`: size, whether it is binary, hash.
-void AddText(const Statement& row, std::string_view content, ChunkWriter& writer) {
-  writer.AddNumber(row.Int(0));
-  writer.AddNumber(row.Int(1));
-  writer.AddNewText(row.Text(2));
+// `row`: of payload_row, with the column is_binary.
+void AddText(const AnyRow& row, std::string_view content, ChunkWriter& writer) {
+  writer.AddNumber(row.Int("size_bytes"));
+  writer.AddNumber(row.Int("is_binary"));
+  writer.AddNewText(row.Text("hash"));
   writer.AddNewText(content);
 }
 
-// Cuts the rows (id, bytes) of `sql`, ordered by id, into blocks of about kTextBlockBytes.
+// Cuts the rows of `sql`, which have `id` and `bytes` and are ordered by id, into blocks of about
+// kTextBlockBytes.
 Result<void> AddBlocks(Database& database, std::string_view kind, std::string_view sql,
                        ViewerLayout& layout) {
-  ASSIGN_OR_RETURN(Statement statement, database.Prepare(sql));
   std::int64_t bytes = kTextBlockBytes;  // so that the first row begins a block
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, statement.Step());
-    if (!has_row) return {};
-    const std::int64_t id = statement.Int(0);
+  FOR_EACH_ROW(const AnyRow& row, AnyRows::Of(database, sql)) {
+    const std::int64_t id = row.Int("id");
     if (bytes >= kTextBlockBytes) {
       layout.blocks.push_back({std::string(kind), id, id});
       bytes = 0;
     }
     layout.blocks.back().last_id = id;
-    bytes += statement.Int(1);
+    bytes += row.Int("bytes");
   }
+  return {};
 }
 
 // Blocks of the kind's chunks that hold something: `sql` gives the processes of those. Block 0 is
@@ -77,12 +78,10 @@ Result<void> AddBlocks(Database& database, std::string_view kind, std::string_vi
 Result<void> AddProcessBlocks(Database& database, std::string_view kind, const std::string& sql,
                               ViewerLayout& layout) {
   layout.blocks.push_back({std::string(kind), 0, 0});
-  ASSIGN_OR_RETURN(Statement statement, database.Prepare(sql));
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, statement.Step());
-    if (!has_row) return {};
-    layout.blocks.push_back({std::string(kind), statement.Int(0), statement.Int(0)});
+  FOR_EACH_ROW(const AnyRow& row, AnyRows::Of(database, sql)) {
+    layout.blocks.push_back({std::string(kind), row.Int("id"), row.Int("id")});
   }
+  return {};
 }
 
 std::string ProcessesOf(std::int64_t run_id) {
@@ -102,23 +101,19 @@ Result<TextSet> FindTexts(Database& database, std::int64_t run_id) {
   ASSIGN_OR_RETURN(const std::int64_t last_id,
                    database.QueryInt("SELECT max(id) FROM payload_row"));
   texts.has.resize(static_cast<std::size_t>(last_id) + 1);
-  ASSIGN_OR_RETURN(Statement used,
-                   database.Prepare(fmt::format(
-                       "SELECT payload_id FROM record_row "
-                       "WHERE payload_id IS NOT NULL AND kind_id IS NOT {} AND process_id IN {}",
-                       int{kTextChromiumEvent}, ProcessesOf(run_id))));
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, used.Step());
-    if (!has_row) break;
-    texts.has[static_cast<std::size_t>(used.Int(0))] = true;
+  FOR_EACH_ROW(
+      const AnyRow& row,
+      AnyRows::Of(database, fmt::format("SELECT payload_id FROM record_row "
+                                        "WHERE payload_id IS NOT NULL AND kind_id IS NOT {} "
+                                        "AND process_id IN {}",
+                                        int{kTextChromiumEvent}, ProcessesOf(run_id)))) {
+    texts.has[static_cast<std::size_t>(row.Int("payload_id"))] = true;
   }
-  ASSIGN_OR_RETURN(Statement sizes, database.Prepare("SELECT id, size_bytes FROM payload_row"));
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, sizes.Step());
-    if (!has_row) return texts;
-    if (texts.has[static_cast<std::size_t>(sizes.Int(0))] && sizes.Int(1) < kTextAloneBytes)
-      texts.small_bytes += sizes.Int(1);
+  FOR_EACH_ROW(const PayloadSize& row, Query<PayloadSize>(database)) {
+    if (texts.has[static_cast<std::size_t>(row.id)] && row.size_bytes < kTextAloneBytes)
+      texts.small_bytes += row.size_bytes;
   }
+  return texts;
 }
 
 Result<ViewerLayout> ChooseLayout(Database& database, std::int64_t run_id, const TextSet& texts) {
@@ -127,25 +122,26 @@ Result<ViewerLayout> ChooseLayout(Database& database, std::int64_t run_id, const
   RETURN_IF_ERROR(AddBlocks(
       database, "compile",
       fmt::format(
-          "SELECT c.id, 500 + 1500 * (SELECT count(*) FROM compile_record_row m "
+          "SELECT c.id AS id, 500 + 1500 * (SELECT count(*) FROM compile_record_row m "
           "WHERE m.compile_id = c.id) + 20000 * (SELECT count(*) FROM compilation_metric_row m "
-          "WHERE m.compile_id = c.id) FROM compile c WHERE c.process_id IN {} ORDER BY c.id",
+          "WHERE m.compile_id = c.id) AS bytes FROM compile c "
+          "WHERE c.process_id IN {} ORDER BY c.id",
           ProcessesOf(run_id)),
       layout));
   RETURN_IF_ERROR(AddBlocks(database, "guards",
-                            "SELECT content_id, 150 * count(*) "
+                            "SELECT content_id AS id, 150 * count(*) AS bytes "
                             "FROM guard_row GROUP BY content_id ORDER BY content_id",
                             layout));
   RETURN_IF_ERROR(
       AddBlocks(database, "provenance",
-                "SELECT g.provenance_content_id, 1000 * count(*) "
+                "SELECT g.provenance_content_id AS id, 1000 * count(*) AS bytes "
                 "FROM graph g JOIN kernel k ON k.graph_id = g.id "
                 "WHERE g.id IN (SELECT min(id) FROM graph WHERE provenance_content_id IS NOT NULL "
                 "GROUP BY provenance_content_id) GROUP BY 1 ORDER BY 1",
                 layout));
   RETURN_IF_ERROR(AddProcessBlocks(
       database, "events",
-      fmt::format("SELECT p.id "
+      fmt::format("SELECT p.id AS id "
                   "FROM process p WHERE p.id IN {} AND EXISTS (SELECT 1 FROM chromium_event_row "
                   "WHERE record_id BETWEEN p.first_record_id AND p.last_record_id) ORDER BY p.id",
                   ProcessesOf(run_id)),
@@ -153,7 +149,7 @@ Result<ViewerLayout> ChooseLayout(Database& database, std::int64_t run_id, const
   // If processes are mixed in a file, reading all records between for each of them would take long.
   RETURN_IF_ERROR(AddProcessBlocks(
       database, "process",
-      fmt::format("SELECT p.id FROM process p WHERE p.id IN {} "
+      fmt::format("SELECT p.id AS id FROM process p WHERE p.id IN {} "
                   "AND (p.last_record_id - p.first_record_id > 1000 OR EXISTS (SELECT 1 "
                   "FROM record_row r WHERE r.id BETWEEN p.first_record_id AND p.last_record_id "
                   "AND r.compile_id IS NULL AND r.kind_id IS NOT {} AND r.kind_id IS NOT {}) "
@@ -169,11 +165,10 @@ Result<ViewerLayout> ChooseLayout(Database& database, std::int64_t run_id, const
   return layout;
 }
 
-// The chunk of one large text, whose content is never in memory as a whole. `row`: size, whether it
-// is binary, hash.
-Result<void> WriteLargeText(Database& database, std::int64_t payload_id, const Statement& row,
+// The chunk of one large text, whose content is never in memory as a whole. `row`: as in AddText.
+Result<void> WriteLargeText(Database& database, std::int64_t payload_id, const AnyRow& row,
                             const Directory& data, FileWriter& file) {
-  const std::string name = "text/" + std::string(row.Text(2));
+  const std::string name = "text/" + std::string(row.Text("hash"));
   ChunkWriter writer;
   BeginTexts(writer);
   AddText(row, "", writer);
@@ -196,34 +191,33 @@ Result<void> WriteLargeText(Database& database, std::int64_t payload_id, const S
 // The texts whose hashes begin with `prefix`: one file for all, and one for each large text.
 Result<void> WriteTexts(Database& database, const TextSet& texts, const Directory& data,
                         const std::string& prefix) {
-  ASSIGN_OR_RETURN(
-      Statement* const found_kept,
-      database.PrepareKept("SELECT id FROM payload_hash_row WHERE hash >= ?1 AND hash < ?2"));
-  Statement& found = *found_kept;
+  // Text columns are read where they are asked for: not the content of a large text.
+  AnyRows payloads = AnyRows::Of(database,
+                                 "SELECT size_bytes, typeof(content) = 'blob' AS is_binary, "
+                                 "hash, content FROM payload_row WHERE id = ?");
   const std::string end = prefix + "g";  // behind every hex digit
-  found.Bind(1, prefix);
-  found.Bind(2, end);
-  ASSIGN_OR_RETURN(Statement* const row_kept,
-                   database.PrepareKept("SELECT size_bytes, typeof(content) = 'blob', "
-                                        "hash, content FROM payload_row WHERE id = ?"));
-  Statement& row = *row_kept;
   FileWriter file;
   ChunkWriter group;
   bool has_group = false;
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_next, found.Step());
-    if (!has_next) break;
-    if (!texts.has[static_cast<std::size_t>(found.Int(0))]) continue;
-    row.Reset();
-    row.Bind(1, found.Int(0));
-    ASSIGN_OR_RETURN(const bool has_row, row.Step());
-    if (!has_row) continue;
-    if (row.Int(0) < kTextAloneBytes) {
+  FOR_EACH_ROW(const HashWithPrefix& found,
+               Query<HashWithPrefix>(database, {.first = prefix, .end = end})) {
+    if (!texts.has[static_cast<std::size_t>(found.id)]) continue;
+    if (!payloads.has_error()) {
+      payloads.statement().Reset();
+      payloads.statement().Bind(1, found.id);
+    }
+    if (!payloads.Next()) {
+      if (const std::unique_ptr<Error> error = payloads.TakeError())
+        return tl::unexpected<Error>(std::move(*error));
+      continue;
+    }
+    const AnyRow& row = payloads.row();
+    if (row.Int("size_bytes") < kTextAloneBytes) {
       if (!has_group) BeginTexts(group);
-      AddText(row, row.Text(3), group);
+      AddText(row, row.Text("content"), group);
       has_group = true;
     } else {
-      RETURN_IF_ERROR(WriteLargeText(database, found.Int(0), row, data, file));
+      RETURN_IF_ERROR(WriteLargeText(database, found.id, row, data, file));
     }
   }
   return has_group ? WriteChunk(data, file, "text/" + prefix, group.Finish()) : Result<void>();

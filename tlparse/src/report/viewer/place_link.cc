@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/json_writer.h"
+#include "store/any_rows.h"
 
 namespace tlparse {
 namespace {
@@ -12,7 +13,7 @@ namespace {
 constexpr std::size_t kMostCompiles = 8;
 
 // In the order in which they are tried. Parameters: the compiles as a JSON list, the file, the
-// line. Columns: graph, compile, record, line of its text; `key` is the position in the list.
+// line. `w.key` is the position in the list.
 struct PlaceView {
   std::string_view name;
   const char* sql;
@@ -20,7 +21,7 @@ struct PlaceView {
 constexpr PlaceView kViews[] = {
     // The innermost line of a stack is the one that the pane of Python lines shows.
     {"provenance",
-     "SELECT g.id, g.compile_id, NULL, NULL "
+     "SELECT g.id AS graph_id, g.compile_id "
      "FROM json_each(?1) w CROSS JOIN graph g ON g.compile_id = w.value "
      "JOIN kernel_row k ON k.content_id = g.provenance_content_id "
      "JOIN kernel_source_row s ON s.kernel_id = k.id JOIN text_row f ON f.id = s.file_id "
@@ -28,7 +29,7 @@ constexpr PlaceView kViews[] = {
      "WHERE t.kernel_id = s.kernel_id AND t.stack_ordinal = s.stack_ordinal "
      "AND t.frame_ordinal > s.frame_ordinal) ORDER BY w.key, g.id LIMIT 1"},
     {"text",
-     "SELECT NULL, o.compile_id, o.record_id, ?3 "
+     "SELECT o.compile_id, o.record_id, ?3 AS line "
      "FROM json_each(?1) w CROSS JOIN output_code_row o ON o.compile_id = w.value "
      "JOIN text_row t ON t.id = o.path_id WHERE t.text = ?2 ORDER BY w.key, o.record_id LIMIT 1"},
     // The comment above a node names its line.
@@ -40,12 +41,13 @@ constexpr PlaceView kViews[] = {
      "JOIN record_row r ON r.id = t.record_id JOIN payload_row p ON p.id = r.payload_id "
      "WHERE f.text = ?2 AND n.line = ?3 ORDER BY w.key, t.record_id "
      "LIMIT 1), head AS (SELECT *, substr(content, 1, instr(content, comment)) AS text FROM node) "
-     "SELECT NULL, compile_id, record_id, 1 + length(text) - length(replace(text, char(10), '')) "
+     "SELECT compile_id, record_id, "
+     "1 + length(text) - length(replace(text, char(10), '')) AS line "
      "FROM head WHERE text <> ''"},
     // Its page shows where it begins, was broken, failed, and which guard's line made it be compiled
     // again.
     {"compile",
-     "SELECT NULL, c.id, NULL, NULL FROM json_each(?1) w CROSS JOIN compile c ON c.id = w.value "
+     "SELECT c.id AS compile_id FROM json_each(?1) w CROSS JOIN compile c ON c.id = w.value "
      "WHERE (c.file = ?2 AND c.line = ?3) OR EXISTS (SELECT 1 "
      "FROM graph_break_row b JOIN text_row f ON f.id = b.user_file_id "
      "WHERE b.compile_id = c.id AND f.text = ?2 AND b.user_line = ?3) OR EXISTS (SELECT 1 "
@@ -67,18 +69,18 @@ Result<PlaceLink> FindPlaceLink(Database& database, std::span<const std::int64_t
     ids.Int(id);
   ids.EndArray();
   for (const PlaceView& view : kViews) {
-    ASSIGN_OR_RETURN(Statement rows, database.Prepare(view.sql));
-    rows.Bind(1, std::string_view(ids.text()));
-    rows.Bind(2, std::string_view(place.file));
-    rows.Bind(3, place.line);
-    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
-    if (!has_row) continue;
-    link.view = view.name;
-    link.graph_id = rows.OptionalInt(0);
-    link.compile_id = rows.OptionalInt(1);
-    link.record_id = rows.OptionalInt(2);
-    link.line = rows.OptionalInt(3);
-    break;
+    ASSIGN_OR_RETURN(Statement statement, database.Prepare(view.sql));
+    statement.Bind(1, std::string_view(ids.text()));
+    statement.Bind(2, std::string_view(place.file));
+    statement.Bind(3, place.line);
+    FOR_EACH_ROW(const AnyRow& row, AnyRows::Of(std::move(statement))) {
+      link.view = view.name;
+      link.graph_id = row.OptionalInt("graph_id");
+      link.compile_id = row.OptionalInt("compile_id");
+      link.record_id = row.OptionalInt("record_id");
+      link.line = row.OptionalInt("line");
+      return link;
+    }
   }
   return link;
 }

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "queries/report/viewer/slices.h"
 #include "report/viewer/chunk.h"
 
 namespace tlparse {
@@ -22,22 +23,6 @@ constexpr std::int64_t kLeastSlices = 500;
 constexpr std::int64_t kMostSlicesOfRun = 1'000'000;
 constexpr std::int64_t kStretches = 2000;
 constexpr std::size_t kMostTracks = 200;
-
-// Every slice of a profile: the rows of the timeline are made of kind, thread, device and stream.
-// kind: 0 annotations, 1 compiled code, 2 ops, 3 kernels, 4 copies.
-constexpr std::string_view kSlices =
-    "WITH slice(kind, thread_id, device, stream, start_ns, duration_ns, name_id, graph_id, "
-    "call) AS (SELECT 0, thread_id, device, stream, start_ns, duration_ns, name_id, NULL, NULL "
-    "FROM annotation_row WHERE profile_id = ?1 UNION ALL SELECT 1, s.thread_id, s.device, "
-    "s.stream, s.start_ns, s.duration_ns, s.name_id, l.graph_id, s.kind FROM compiled_slice_row s "
-    "LEFT JOIN compiled_slice_link_row l ON l.slice_id = s.id WHERE s.profile_id = ?1 "
-    "UNION ALL SELECT 2, thread_id, NULL, NULL, start_ns, duration_ns, name_id, NULL, NULL "
-    "FROM op_run_row WHERE profile_id = ?1 UNION ALL SELECT 3, "
-    "k.thread_id, k.device, k.stream, k.start_ns, k.duration_ns, k.name_id, s.graph_id, NULL "
-    "FROM kernel_run_row k LEFT JOIN kernel_run_link_row l ON l.kernel_run_id = k.id "
-    "LEFT JOIN compiled_slice_link_row s ON s.slice_id = l.slice_id WHERE k.profile_id = ?1 "
-    "UNION ALL SELECT 4, NULL, device, stream, start_ns, duration_ns, name_id, NULL, NULL "
-    "FROM device_copy_row WHERE profile_id = ?1) ";
 
 using TrackKey = std::array<std::int64_t, 4>;  // kind, thread or -1, device or -1, stream or -1
 
@@ -63,9 +48,9 @@ std::int64_t Since(std::int64_t later, std::int64_t earlier) {
   return __builtin_sub_overflow(later, earlier, &difference) ? INT64_MAX : difference;
 }
 
-TrackKey KeyOf(const Statement& row) {
-  return {row.Int(0), row.OptionalInt(1).value_or(-1), row.OptionalInt(2).value_or(-1),
-          row.OptionalInt(3).value_or(-1)};
+TrackKey KeyOf(const SliceOfProfile& slice) {
+  return {slice.kind, slice.thread_id.value_or(-1), slice.device.value_or(-1),
+          slice.stream.value_or(-1)};
 }
 
 class SliceWriter {
@@ -92,27 +77,21 @@ class SliceWriter {
 
  private:
   std::string Longest() const {
-    return fmt::format(" ORDER BY duration_ns DESC, start_ns LIMIT {}", most_);
+    return fmt::format("1 ORDER BY duration_ns DESC, start_ns LIMIT {}", most_);
   }
 
-  Result<Statement> Prepare(std::string_view what) {
-    ASSIGN_OR_RETURN(Statement rows, database_.Prepare(std::string(kSlices) + std::string(what)));
-    rows.Bind(1, profile_id_);
-    return rows;
+  QueryRows<SliceOfProfile> Slices(std::string_view which) {
+    return Query<SliceOfProfile>(database_, {.profile_id = profile_id_, .which = which});
   }
 
   // How many slices there are, from when to when, and on which tracks; beyond the limit the tracks
   // with the fewest slices are left out.
   Result<void> ReadTracks() {
-    ASSIGN_OR_RETURN(Statement rows,
-                     Prepare("SELECT kind, thread_id, device, stream, start_ns FROM slice"));
     std::map<TrackKey, std::int64_t> counts;
     std::int64_t last_ns = 0;
-    while (true) {
-      ASSIGN_OR_RETURN(const bool has_row, rows.Step());
-      if (!has_row) break;
-      ++counts[KeyOf(rows)];
-      const std::int64_t at = rows.Int(4);
+    FOR_EACH_ROW(const SliceOfProfile& slice, Slices("1")) {
+      ++counts[KeyOf(slice)];
+      const std::int64_t at = slice.start_ns;
       span_.start_ns = span_.slices == 0 ? at : std::min(span_.start_ns, at);
       last_ns = span_.slices == 0 ? at : std::max(last_ns, at);
       ++span_.slices;
@@ -129,52 +108,45 @@ class SliceWriter {
     return {};
   }
 
-  void AddToStretch(Track& track, const Statement& row, std::int64_t sign) {
+  void AddToStretch(Track& track, const SliceOfProfile& slice, std::int64_t sign) {
     if (track.stretches.empty()) track.stretches.resize(kStretches + 1);
     const std::int64_t at = std::clamp<std::int64_t>(
-        Since(row.Int(4), span_.start_ns) / span_.stretch_ns, 0, kStretches);
+        Since(slice.start_ns, span_.start_ns) / span_.stretch_ns, 0, kStretches);
     Stretch& stretch = track.stretches[static_cast<std::size_t>(at)];
     stretch.count += sign;
-    stretch.ns += static_cast<double>(sign) * static_cast<double>(row.Int(5));
+    stretch.ns += static_cast<double>(sign) * static_cast<double>(slice.duration_ns);
   }
 
   // All slices, those that are kept among them.
   Result<void> AddStretches() {
-    ASSIGN_OR_RETURN(Statement rows,
-                     Prepare("SELECT kind, thread_id, device, stream, start_ns, duration_ns "
-                             "FROM slice"));
-    while (true) {
-      ASSIGN_OR_RETURN(const bool has_row, rows.Step());
-      if (!has_row) return {};
-      const auto found = tracks_.find(KeyOf(rows));
-      if (found != tracks_.end()) AddToStretch(found->second, rows, 1);
+    FOR_EACH_ROW(const SliceOfProfile& slice, Slices("1")) {
+      const auto found = tracks_.find(KeyOf(slice));
+      if (found != tracks_.end()) AddToStretch(found->second, slice, 1);
     }
+    return {};
   }
 
   // Tells the duration of the shortest one.
   Result<std::int64_t> AddSlices() {
-    ASSIGN_OR_RETURN(Statement rows,
-                     Prepare("SELECT kind, thread_id, device, stream, start_ns, duration_ns, "
-                             "graph_id, call, (SELECT text FROM text_row WHERE id = name_id) "
-                             "FROM (SELECT * FROM slice" +
-                             Longest() + ")"));
     writer_.BeginTable("slice", {"track", "start_ns", "duration_ns", "graph_id", "call"}, {"name"});
     std::int64_t shortest_ns = 0;
-    while (true) {
-      ASSIGN_OR_RETURN(const bool has_row, rows.Step());
-      if (!has_row) return shortest_ns;
-      const auto found = tracks_.find(KeyOf(rows));
+    ASSIGN_OR_RETURN(PreparedQuery<NameOfSlice> names, PreparedQuery<NameOfSlice>::Make(database_));
+    FOR_EACH_ROW(const SliceOfProfile& slice, Slices(Longest())) {
+      const auto found = tracks_.find(KeyOf(slice));
       if (found == tracks_.end()) continue;
       ++kept_;
-      if (span_.slices > most_) AddToStretch(found->second, rows, -1);
-      shortest_ns = rows.Int(5);
+      if (span_.slices > most_) AddToStretch(found->second, slice, -1);
+      shortest_ns = slice.duration_ns;
       writer_.AddNumber(static_cast<std::int64_t>(found->second.index));
-      writer_.AddNumber(Since(rows.Int(4), span_.start_ns));
-      writer_.AddNumber(rows.Int(5));
-      writer_.AddNumber(rows.OptionalInt(6));
-      writer_.AddNumber(rows.OptionalInt(7));
-      writer_.AddText(rows.IsNull(8) ? std::nullopt : std::optional(rows.Text(8)));
+      writer_.AddNumber(Since(slice.start_ns, span_.start_ns));
+      writer_.AddNumber(slice.duration_ns);
+      writer_.AddNumber(slice.graph_id);
+      writer_.AddNumber(slice.call);
+      ASSIGN_OR_RETURN(const FirstRow<NameOfSlice> name,
+                       First(names.Run({.id = slice.name_id.value_or(0)})));
+      writer_.AddText(name ? std::optional(name->text) : std::nullopt);
     }
+    return shortest_ns;
   }
 
   void AddStrips() {
@@ -192,8 +164,8 @@ class SliceWriter {
   }
 
   Result<void> AddTracks() {
-    ASSIGN_OR_RETURN(Statement thread,
-                     database_.Prepare("SELECT tid, name FROM profile_thread WHERE id = ?"));
+    ASSIGN_OR_RETURN(PreparedQuery<ThreadOfSlice> threads,
+                     PreparedQuery<ThreadOfSlice>::Make(database_));
     writer_.BeginTable("track", {"kind", "device", "stream"}, {"tid", "thread_name"});
     const auto number = [](std::int64_t value) {
       return value < 0 ? std::nullopt : std::optional(value);
@@ -202,12 +174,9 @@ class SliceWriter {
       writer_.AddNumber(key[0]);
       writer_.AddNumber(number(key[2]));
       writer_.AddNumber(number(key[3]));
-      thread.Reset();
-      thread.Bind(1, key[1]);
-      ASSIGN_OR_RETURN(const bool has_thread, thread.Step());
-      writer_.AddText(has_thread ? std::optional(thread.Text(0)) : std::nullopt);
-      writer_.AddText(has_thread && !thread.IsNull(1) ? std::optional(thread.Text(1))
-                                                      : std::nullopt);
+      ASSIGN_OR_RETURN(const FirstRow<ThreadOfSlice> thread, First(threads.Run({.id = key[1]})));
+      writer_.AddText(thread ? std::optional(thread->tid) : std::nullopt);
+      writer_.AddText(thread ? thread->name : std::nullopt);
     }
     return {};
   }
@@ -226,12 +195,10 @@ class SliceWriter {
 
 Result<std::int64_t> RowsOfProfile(Database& database, std::int64_t run_id,
                                    const RowBudget& budget) {
-  ASSIGN_OR_RETURN(const std::int64_t profiles,
-                   database.QueryInt(fmt::format(
-                       "SELECT count(*) "
-                       "FROM profile WHERE run_id = {} AND kind IN ('kineto', 'nsys', 'libtrace')",
-                       run_id)));
-  return std::clamp(budget.of_run / std::max<std::int64_t>(profiles, 1), budget.least, budget.most);
+  ASSIGN_OR_RETURN(const FirstRow<TimelineProfiles> profiles,
+                   First(Query<TimelineProfiles>(database, {.run_id = run_id})));
+  return std::clamp(budget.of_run / std::max<std::int64_t>(profiles ? profiles->count : 0, 1),
+                    budget.least, budget.most);
 }
 
 Result<std::string> SlicesChunk(Database& database, std::int64_t run_id, std::int64_t profile_id,

@@ -1,0 +1,102 @@
+-- The profiles of a run whose events have times, with the chosen steps that each marks.
+-- query CostProfileRow(run_id INTEGER, rank INTEGER?, first_step INTEGER?, last_step INTEGER?, profile_id INTEGER?, has_processes BOOLEAN, process_ids INTEGER[])
+SELECT p.id, p.path, p.rank, p.process_id, n.ordinal AS launch /*INTEGER?*/,
+  p.start_us, p.end_us, o.path AS overlaps /*TEXT?*/,
+  count(a.id) AS steps /*INTEGER*/, min(a.step) AS first_step /*INTEGER?*/,
+  max(a.step) AS last_step /*INTEGER?*/, min(a.start_ns) AS steps_start_ns /*INTEGER?*/,
+  max(a.start_ns + a.duration_ns) AS steps_end_ns /*INTEGER?*/,
+  (SELECT min(s.step) FROM annotation_row s WHERE s.profile_id = p.id)
+    AS first_marked /*INTEGER?*/,
+  (SELECT max(s.step) FROM annotation_row s WHERE s.profile_id = p.id) AS last_marked /*INTEGER?*/
+FROM profile p JOIN profile_kind k ON k.name = p.kind AND k.has_times
+  LEFT JOIN profile o ON o.id = p.overlaps_id
+  LEFT JOIN process q ON q.id = p.process_id LEFT JOIN launch n ON n.id = q.launch_id
+  LEFT JOIN annotation_row a ON a.profile_id = p.id AND a.step IS NOT NULL AND a.device IS NULL
+    AND (:first_step IS NULL OR a.step >= :first_step)
+    AND (:last_step IS NULL OR a.step <= :last_step)
+WHERE p.run_id = :run_id AND (:rank IS NULL OR p.rank = :rank)
+  AND (:profile_id IS NULL OR p.id = :profile_id)
+  AND (NOT :has_processes OR p.process_id IN (SELECT value FROM json_each(:process_ids)))
+GROUP BY p.id ORDER BY p.rank, p.start_us;
+
+-- When the steps ran on a device, if the file marks them there.
+-- query StepsOfDevice(profile_id INTEGER, device INTEGER, first_step INTEGER, last_step INTEGER)
+SELECT min(start_ns) AS start_ns /*INTEGER?*/,
+  max(start_ns + duration_ns) AS end_ns /*INTEGER?*/
+FROM annotation_row
+WHERE profile_id = :profile_id AND device = :device AND step BETWEEN :first_step AND :last_step;
+
+-- query WorkOfDevice(profile_id INTEGER, device INTEGER)
+SELECT start_ns /*INTEGER*/, start_ns + duration_ns AS end_ns /*INTEGER*/,
+  1 AS is_kernel /*BOOLEAN*/
+FROM kernel_run_row WHERE profile_id = :profile_id AND device = :device
+UNION ALL SELECT start_ns, start_ns + duration_ns, 0
+FROM device_copy_row WHERE profile_id = :profile_id AND device = :device;
+
+-- query DeviceOfProfile(profile_id INTEGER)
+SELECT device /*INTEGER*/ FROM kernel_run_row
+WHERE profile_id = :profile_id AND device IS NOT NULL
+UNION SELECT device FROM device_copy_row WHERE profile_id = :profile_id AND device IS NOT NULL
+ORDER BY 1;
+
+-- query CompiledCallTime(profile_id INTEGER)
+SELECT s.start_ns, s.start_ns + s.duration_ns AS end_ns /*INTEGER*/
+FROM compiled_slice_row s
+  JOIN compiled_slice_link_row l ON l.slice_id = s.id AND l.is_call = 1
+WHERE s.profile_id = :profile_id;
+
+-- Kernels on the CPU and ops of Inductor of which the profile shows no graph call.
+-- query CodeOutsideCallTime(profile_id INTEGER, note TEXT)
+SELECT r.start_ns /*INTEGER*/, r.start_ns + r.duration_ns AS end_ns /*INTEGER*/
+FROM kernel_run_row r JOIN kernel_run_link_row l ON l.kernel_run_id = r.id
+WHERE r.profile_id = :profile_id AND r.device IS NULL
+  AND l.note_id = (SELECT min(id) FROM text_row WHERE text = :note)
+UNION ALL SELECT o.start_ns, o.start_ns + o.duration_ns
+FROM op_run_row o LEFT JOIN op_run_link_row l ON l.op_run_id = o.id
+WHERE o.profile_id = :profile_id AND l.slice_id IS NULL
+  AND (o.file_id IS NOT NULL
+    OR o.name_id IN (SELECT id FROM text_row WHERE text LIKE 'aoti\_torch\_%' ESCAPE '\'));
+
+-- Compiles of the measured process, and the phases of them that have times: a lazy backward is
+-- compiled later than its forward.
+-- query CompilingTime(process_id INTEGER, start_us INTEGER, end_us INTEGER)
+SELECT start_time_us * 1000 AS start_ns /*INTEGER*/,
+  (start_time_us + duration_us) * 1000 AS end_ns /*INTEGER*/
+FROM compile
+WHERE process_id = :process_id AND start_time_us IS NOT NULL AND duration_us IS NOT NULL
+UNION ALL SELECT CAST(e.start_us AS INTEGER) * 1000,
+  CAST(e.start_us + e.duration_us AS INTEGER) * 1000
+FROM process p
+  JOIN chromium_event_row e ON e.record_id BETWEEN p.first_record_id AND p.last_record_id
+  JOIN compile c ON c.id = e.compile_id AND c.process_id = p.id
+WHERE p.id = :process_id AND e.start_us < :end_us AND e.start_us + e.duration_us > :start_us;
+
+-- Waits on the CPU in which another thread's collective ends; they are ops, and in generated code
+-- external kernels.
+-- query TensorWaitTime(profile_id INTEGER, start_ns INTEGER, end_ns INTEGER)
+SELECT total(o.duration_ns) / 1e3 AS us /*REAL*/
+FROM op_run_row o JOIN text_row t ON t.id = o.name_id
+WHERE o.profile_id = :profile_id AND o.start_ns >= :start_ns AND o.start_ns < :end_ns
+  AND t.text LIKE '%::wait_tensor';
+
+-- What the import found missing in a profile.
+-- query ProfileProblem(profile_id INTEGER, codes INTEGER[])
+SELECT message, count(*) AS count /*INTEGER*/ FROM import_log_row
+WHERE profile_id = :profile_id AND code_id IN (SELECT value FROM json_each(:codes))
+GROUP BY message ORDER BY min(id) LIMIT 5;
+
+-- Which profiles there are, to say which of the filters left none.
+-- query ProfilesThereAre(run_id INTEGER, rank INTEGER?)
+WITH counted AS (SELECT p.id, p.rank, p.overlaps_id FROM profile p
+  JOIN profile_kind k ON k.name = p.kind AND k.has_times WHERE p.run_id = :run_id)
+SELECT count(*) AS count /*INTEGER*/,
+  count(*) FILTER (WHERE :rank IS NULL OR c.rank = :rank) AS of_rank /*INTEGER*/,
+  (SELECT group_concat(rank, ', ') FROM (SELECT DISTINCT rank FROM counted
+    WHERE rank IS NOT NULL ORDER BY rank LIMIT 20)) AS ranks /*TEXT?*/,
+  (SELECT min(a.step) FROM annotation_row a JOIN profile q ON q.id = a.profile_id
+    WHERE q.run_id = :run_id AND q.overlaps_id IS NULL AND (:rank IS NULL OR q.rank = :rank))
+    AS first_step /*INTEGER?*/,
+  (SELECT max(a.step) FROM annotation_row a JOIN profile q ON q.id = a.profile_id
+    WHERE q.run_id = :run_id AND q.overlaps_id IS NULL AND (:rank IS NULL OR q.rank = :rank))
+    AS last_step /*INTEGER?*/
+FROM counted c;

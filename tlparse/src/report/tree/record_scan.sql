@@ -1,0 +1,2 @@
+-- query TextOfId(id INTEGER)
+SELECT text FROM text_row WHERE id = :id;
