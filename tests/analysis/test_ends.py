@@ -65,6 +65,17 @@ class Ends(AnswerTest):
         self.assertEqual([place["title"].split(",")[0] for place in one["evidence"]][:2],
                          ["Rank 0's log ends inside the backward of 0/0 forward", "Rank 1's log ends inside 1/0 grad_sync"])
 
+    def test_of_two_ranks_one_goes_on_to_the_backward(self):
+        """Neither log ends inside a compile. A forward that both compiled, and whose backward only one did, shows the end."""
+        database = self.cut("fsdp2", {1: lambda found: found.envelope.get("frame_id") == 1 and b"backward" in (found.payload or b"")
+                                      and found.kind == "chromium_event" and b'"ph": "B"' in found.payload}, drop=(2, 3))
+        self.assertEqual({row["rank"]: row["state"] for row in ask("status", database)["rows"]}[1], "between_compiles")
+        one = self.first(database)
+        self.assertEqual((one["kind"], one["severity"], one["ranks"]), ("stopped_first", "warning", [1]))
+        self.assertRegex(one["title"], r"^Rank 1's log ends after the forward of 1/1 \w+; rank 0 went on to its backward$")
+        whole = self.ingest(*[path for path in sorted(glob.glob(os.path.join(LOGS, "fsdp2", "*_rank_[01]_*"))) if path], name="whole")
+        self.assertEqual([], [one for one in ask("findings", whole)["findings"] if one["kind"] == "stopped_first"])
+
     def test_a_log_that_ends_inside_a_backward(self):
         one = self.first(self.cut("crash_segv_in_inductor", {2: event("entire_backward_compile", "E")}))
         self.assertEqual(one["ranks"], [2])

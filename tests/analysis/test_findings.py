@@ -58,7 +58,7 @@ PLANTED = {
     "fixtures/runs/hang_in_backward": ("stopped_first", [2], r"inside the backward of 0/0 forward, in pass\.post_grad"),
     "fixtures/runs/coordinator": ("compile_failed", [2], r"token 31 is not in the vocabulary"),
     "fixtures/runs/eager_rank": ("runs_eagerly", [3], r"all_reduce at main_train\.py:17, which other ranks issue from graph 1/0"),
-    "fixtures/runs/hook_raises": ("stopped_first", [0], r"ends after 0/0 forward; rank 1 went on to 1/0 reduce_grads"),
+    "fixtures/runs/hook_raises": ("stopped_first", [0], r"ends after the forward of 0/0 forward; rank 1 went on to its backward"),
     "fixtures/runs/loader_workers": None,
     "fixtures/runs/pipeline": None,
     "fixtures/runs/segv_after_forward": ("stopped_first", [1], r"ends after the forward of 4/0 forward; ranks 0,2,3 went on to its backward"),

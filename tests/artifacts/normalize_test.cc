@@ -52,6 +52,22 @@ TEST_CASE("Addresses go, constants of code stay", "[normalize]") {
   CHECK(Plain("sha 0x0123456789abcdef01") == "sha 0x0123456789abcdef01");
 }
 
+TEST_CASE("The benchmark at the end of generated code goes, with the sizes that it makes",
+          "[normalize]") {
+  const std::string code = "def call(args):\n    s27 = args[0]\n    return (s27, )\n";
+  const auto with_size = [&](const char* size) {
+    return code + "\n\ndef get_args():\n    primals_3 = " + size +
+           "\n    return [primals_3]\n\n\ndef benchmark_compiled_module(args, times=10):\n    "
+           "pass\n";
+  };
+  CHECK(Code(with_size("25")) == Code(with_size("31")));
+  CHECK(Code(with_size("25")).starts_with(code));
+  CHECK(Code(code + "\ndef benchmark_compiled_module(times=10, repeat=10):\n    s = 25\n") ==
+        Code(code));
+  CHECK(Code("def call():\n    get_args()\n    return 25\n") !=
+        Code("def call():\n    get_args()\n    return 31\n"));
+}
+
 TEST_CASE("Hits are found at every place of a block and at the end", "[normalize]") {
   for (std::size_t before = 0; before < 40; ++before) {
     for (std::size_t after = 0; after < 20; ++after) {

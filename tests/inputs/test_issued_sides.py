@@ -76,8 +76,8 @@ class WaitsAcrossGroups(RecorderTest):
                 dump["entries"].append(dict(last, collective_seq_id=6, record_id=99, time_created_ns=dump["entries"][-1]["time_created_ns"] + 1000))
                 leave_open(dump["entries"][-1])
         titles = [finding["title"] for finding in self.planted(chain)["findings"]]
-        self.assertEqual(["Rank 2 had not reached all_reduce #4 of group dp (1) when the recorder was dumped; ranks 0,1 wait in it",
-                          "Rank 2 had not reached all_reduce #6 of group tp (3) when the recorder was dumped; rank 3 waits in it"], sorted(titles))
+        self.assertEqual(["Rank 2 had not reached all_reduce #4 of group dp (1) in second (fr_job.py:45) when the recorder was dumped; ranks 0,1 wait in it",
+                          "Rank 2 had not reached all_reduce #6 of group tp (3) in block (fr_job.py:27) when the recorder was dumped; rank 3 waits in it"], sorted(titles))
 
 
 class Ends(RecorderTest):
@@ -108,12 +108,14 @@ class Ends(RecorderTest):
         finding, = self.findings(lambda envelope: envelope.get("frame_id") == 1 and "inductor_output_code" in envelope)
         self.assertEqual(("stopped_first", [2], ["1/0"]), (finding["kind"], finding["ranks"], finding["compiles"]))
         evidence, = [one for one in finding["evidence"] if one["kind"] == "collective_not_reached"]
-        self.assertEqual("Rank 2 had not reached all_reduce #3 of group dp (1) when the recorder was dumped; ranks 0,1,3 wait in it", evidence["title"])
+        self.assertEqual("Rank 2 had not reached all_reduce #3 of group dp (1) in second (fr_job.py:45) when the recorder was dumped; ranks 0,1,3 wait in it",
+                         evidence["title"])
 
     def test_a_log_that_ends_between_compiles_does_not(self):
         finding, = self.findings(lambda envelope: envelope.get("frame_id") == 1)
         self.assertEqual(("collective_not_reached", [2], ["1/0"]), (finding["kind"], finding["ranks"], finding["compiles"]))
         self.assertEqual({"stopped_first"}, {one["kind"] for one in finding["evidence"]})
+        self.assertEqual("Rank 2 did not compile or call second, in whose all_reduce #3 of group dp (1) ranks 0,1,3 wait", finding["title"])
 
 
 class Sides(RecorderTest):
@@ -186,6 +188,44 @@ class Sides(RecorderTest):
         self.assertRegex(finding["title"], r"^No recorder dump from rank 3; ranks 0-2 have one, and that of rank 1 ends before all_gather #2 of group tp \(2\), which rank 0 issued$")
         self.assertRegex(finding["detail"], r"The last call in the dumps is that of rank [0-2]: #[0-9]+ [a-z_]+ .* of group ")
         self.assertRegex(finding["detail"], r"The last call of rank 1 in any group is #1 all_reduce .* of group dp \(5\), which no other dump has: rank 3 may be a member of that group")
+
+
+    def raised(self, folder_of_ranks, place):
+        """Rank 1 raises before #6 of the default group, in which the others fail; a launcher ends rank 0 before it writes a dump."""
+        def change(rank, dump):
+            dump["entries"] = of_group(dump, "0")[:5 if rank == 1 else 6]
+            for entry in dump["entries"][5:]:
+                entry["frames"] = [{"name": "step", "filename": "/w/train.py", "line": place}]
+            dump["entries"][4]["frames"] = [{"name": "step", "filename": "/w/train.py", "line": 41}]
+        self.planted(change)
+        folder, = glob.glob(self.path("planted*[0-9]"))
+        for rank in folder_of_ranks:
+            os.unlink(os.path.join(folder, f"comm_lib_trace_rank_{rank}"))
+        return [one for one in self.answer("findings", self.ingest(folder, name="raised.db"))["findings"] if one["severity"] != "note"]
+
+    def test_the_rank_whose_dump_ends_early_comes_before_one_without_a_dump(self):
+        finding, = self.raised([0], 47)
+        self.assertEqual(("stopped_first", "warning", [1], "train.py"), (
+            finding["kind"], finding["severity"], finding["ranks"], os.path.basename(finding["place"]["file"])))
+        self.assertEqual("Rank 1's dump ends before all_reduce #6 of group default_pg (0), the last call of ranks 2,3; rank 0 left no dump", finding["title"])
+        self.assertEqual([("missing_rank", [0])], [(one["kind"], one["ranks"]) for one in finding["evidence"]])
+
+    def test_calls_of_one_line_do_not_show_who_ended_first(self):
+        """Rank 0 may have ended first, and rank 1 failed before it issued the second of two calls of one line."""
+        finding, = self.raised([0], 41)
+        self.assertEqual(("missing_rank", [0]), (finding["kind"], finding["ranks"]))
+
+    def test_one_dump_of_two_ranks(self):
+        for absent, severity in (([0, 1], "warning"), ([0, 1, 2], "note")):
+            found = self.raised_all(absent)
+            self.assertEqual([severity], [one["severity"] for one in found if one["title"].startswith("No recorder dump")])
+
+    def raised_all(self, absent):
+        self.planted(lambda rank, dump: None)
+        folder = sorted(glob.glob(self.path("planted*[0-9]")))[-1]
+        for rank in absent:
+            os.unlink(os.path.join(folder, f"comm_lib_trace_rank_{rank}"))
+        return self.answer("findings", self.ingest(folder, name=f"all{len(absent)}.db"))["findings"]
 
 
 class MixedForms(RecorderTest):

@@ -97,7 +97,7 @@ class IssuedStates(RecorderTest):
             return change
         issued = self.planted(enqueued(True))
         self.assertEqual({"not_started": "0-2", "not_reached": "3"}, self.states(issued, "1")[4])
-        self.assertIn("Rank 3 had not reached all_reduce #4 of group dp (1) when the recorder was dumped; ranks 0-2 have enqueued it "
+        self.assertIn("Rank 3 had not reached all_reduce #4 of group dp (1) in second (fr_job.py:45) when the recorder was dumped; ranks 0-2 have enqueued it "
                       "and not started it", issued["findings"][0]["title"])
         self.assertIn(" enqueued, not started 0-2, NOT", self.text("collectives", self.database))
         # Without TORCH_NCCL_ENABLE_TIMING a dump has no starts: "scheduled" then does not tell.

@@ -86,8 +86,8 @@ def not_reached(facts, match, finding):
 
 
 @form(
-    rf"^(?P<who>{RANKS}) had not reached (?P<op>\w+) {GROUP} when the recorder was dumped(?:; (?P<others>{RANKS}) "
-    r"(?:waits? in|ha(?:s|ve) enqueued) it)?"
+    rf"^(?P<who>{RANKS}) had not reached (?P<op>\w+) {GROUP}(?: in \S+(?: \(\S+\))?| at \S+)? when the recorder was dumped"
+    rf"(?:; (?P<others>{RANKS}) (?:waits? in|ha(?:s|ve) enqueued) it)?"
 )
 def had_not_reached(facts, match, finding):
     claims = []
@@ -99,6 +99,33 @@ def had_not_reached(facts, match, finding):
         found = entries(facts, rank, match["group"], sequence)
         is_waiting = found and any(op_of(one) == match["op"] and not one["retired"] for one in found)
         claims.append((f"rank {rank} is in it", None if found is None else bool(is_waiting)))
+    return claims
+
+
+@form(
+    rf"^(?P<who>{RANKS}) did not compile or call (?P<function>\w+), in whose (?P<op>\w+) {GROUP} (?P<others>{RANKS}) waits?$"
+)
+def did_not_call(facts, match, finding):
+    claims = had_not_reached(facts, match, finding)
+    for rank in facts.ranks(match["who"]):
+        compiled = [one.function for log in facts.logs(rank) for one in log.compiles.values()]
+        claims.append((f"rank {rank} did not compile {match['function']}", match["function"] not in compiled))
+    return claims
+
+
+@form(
+    rf"^(?P<who>{RANKS})'s dump ends before (?P<op>\w+) {GROUP}, the last call of (?P<others>{RANKS})(?:; (?P<none>{RANKS}) left no dump)?$"
+)
+def dump_ends_before(facts, match, finding):
+    claims = had_not_reached(facts, {**match.groupdict(), "others": None}, finding)
+    sequence = int(match["sequence"])
+    for rank in facts.ranks(match["others"]):
+        found = entries(facts, rank, match["group"], sequence)
+        last = found and max(one["time_created_ns"] for one in facts.job.dumps[rank]["entries"])
+        is_last = found and any(op_of(one) == match["op"] and one["time_created_ns"] == last for one in found)
+        claims.append((f"#{sequence} is the last of rank {rank}", None if found is None else bool(is_last)))
+    for rank in facts.ranks(match["none"]) if match["none"] else []:
+        claims.append((f"there is no dump of rank {rank}", rank not in facts.job.dumps))
     return claims
 
 
@@ -145,9 +172,14 @@ def last_on_group(facts, match, finding):
     claims = []
     for rank in facts.ranks(match["who"]):
         dump = facts.job.dumps.get(rank)
-        last = dump and max(dump["entries"], key=lambda one: one["time_created_ns"], default=None)
-        is_it = last and last["collective_seq_id"] == int(match["sequence"]) and op_of(last) == match["op"]
+        last = {}  # by group
+        for one in sorted(dump["entries"] if dump else [], key=lambda one: one["time_created_ns"]):
+            last[tuple(one["process_group"])] = one
+        is_it = any(
+            one["collective_seq_id"] == int(match["sequence"]) and op_of(one) == match["op"]
+            for one in last.values()
+        )
         claims.append(
-            (f"rank {rank}'s last is #{match['sequence']} {match['op']}", bool(is_it) if dump else None)
+            (f"rank {rank}'s last is #{match['sequence']} {match['op']}", is_it if dump else None)
         )
     return claims

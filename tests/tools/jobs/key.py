@@ -61,20 +61,36 @@ def log_of(job, rank, pids=None):
     return logs[-1] if logs else None
 
 
-def what_end_shows(job, victim, peers, pids=None):
-    """How the victim's end differs from its peers' in the logs: {"visible", "functions", "text"}."""
+def ends_with(mine, others):
+    """Whether a launcher may have ended all of them at once: which was the first is then in no log."""
+    return all(log.open_events and abs(mine.last_s - log.last_s) <= 1 for log in others)
+
+
+def what_end_shows(job, victim, peers, pids=None, has_role_peers=True):
+    """How the victim's end differs from its peers' in the logs: {"visible", "functions", "text"}.
+    Ranks of other roles compile other functions."""
     logs = {rank: log_of(job, rank, pids) for rank in (victim, *peers)}
     mine, others = logs[victim], [logs[rank] for rank in peers if logs[rank] is not None]
     if mine is None:
+        shows_rank = any(log.rank > victim for log in others) or bool(job.dumps)
         return {
-            "visible": bool(others),
+            "visible": shows_rank,
             "functions": [],
-            "text": "the victim has no log, its peers have",
+            "text": "the victim has no log, its peers have"
+            + ("" if shows_rank else "; that there is such a rank is in none"),
             "no_log": True,
         }
     mine_began = began(mine)
-    ahead = [step for log in others for step in began(log) if step not in mine_began]
+    ahead = [
+        step for log in others for step in began(log) if has_role_peers and step not in mine_began
+    ]
     open_label = next((label for _, label in reversed(mine.open_events) if label), None)
+    if ahead and not mine.open_events and ends_with(mine, others):
+        return {
+            "visible": False,
+            "functions": [],
+            "text": "its log ends between compiles, those of its peers inside one, all within a launcher's second",
+        }
     last = mine.compiles.get(open_label) if open_label else None
     functions = [last.function] if last else [step[0] for step in list(mine_began)[-1:]]
     functions += [step[0] for step in ahead]
@@ -111,7 +127,7 @@ def finish_cause(cause, job, context):
         mine, others = (log_of(job, context["victim"], pids), [log_of(job, rank, pids) for rank in context["peers"]])
         cause["visible"] = mine is not None and all(log is None or mine.first_s > log.first_s + 5 for log in others)
     if what == "ended":
-        shows = what_end_shows(job, context["victim"], context["peers"], pids)
+        shows = what_end_shows(job, context["victim"], context["peers"], pids, context["has_role_peers"])
         cause["raw"] = shows["text"]
         if shows.get("no_log"):
             cause["class"] = "ended_before_all"
@@ -120,6 +136,8 @@ def finish_cause(cause, job, context):
         if not shows["visible"]:
             cause["visible"] = context["shown_otherwise"]
             cause["words"] = []
+            if context["left_no_dump"]:
+                cause["class"] = "ended_before_all"
     if what in ("compile_failed", "compile_failed_or_ended"):
         log = log_of(job, context["victim"], pids) if context["peers"] else job.logs[-1]
         failures = [failure for one in log.compiles.values() for failure in one.failures] if log else []
@@ -186,7 +204,11 @@ def cause_of(plan, job):
             "victim": plan.victim,
             "peers": peers,
             "pids": set(mains_of(job.folder).get(plan.struck, {})) or None,
-            "shown_otherwise": plan.inputs == "run" or bool(job.dumps) and fault.sees["dumps"] is not None,
+            "has_role_peers": len(role) > 1,
+            "left_no_dump": bool(job.dumps) and plan.victim not in job.dumps,
+            "shown_otherwise": plan.inputs == "run"
+            or any(dump["entries"] for dump in job.dumps.values())
+            and fault.sees["dumps"] is not None,
             "message": plan.names.drawn.get("message"),
         },
     )

@@ -168,7 +168,9 @@ def judge_unseen(findings, meta):
     first, cause = loud[0], meta["cause"]
     if first["ranks"] == cause["ranks"] and cause["ranks"]:
         return []
-    if is_everyone(first["ranks"], meta) and first["kind"] in key.ENDS and not meta["ended_well"]:
+    logged = sorted({log["rank"] for log in meta["logs"] if log["rank"] is not None})
+    is_of_all = is_everyone(first["ranks"], meta) or first["ranks"] == logged
+    if is_of_all and first["kind"] in key.ENDS and not meta["ended_well"]:
         return []  # all logs end there; which rank was the first is not known
     return [f"claims {first['kind']} of ranks {first['ranks']}"]
 

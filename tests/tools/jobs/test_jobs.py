@@ -336,6 +336,10 @@ class Sentences(Recording):
             ("Rank 2 issued all_gather where ranks 0,1,3 issued all_reduce: #2 of group dp (1)", False),
             ("Rank 2 had not reached all_reduce #2 of group dp (1) when the recorder was dumped", False),
             ("Rank 2 had not reached all_reduce #9 of group dp (1) when the recorder was dumped", True),
+            ("Rank 2 had not reached all_reduce #9 of group dp (1) at fr_job.py:45 when the recorder was dumped", True),
+            ("Rank 2 did not compile or call second, in whose all_reduce #3 of group dp (1) ranks 0,1 wait", False),
+            ("Rank 2's dump ends before all_reduce #9 of group dp (1), the last call of ranks 0,1", False),
+            ("Rank 2's dump ends before all_reduce #2 of group dp (1), the last call of rank 0; rank 1 left no dump", False),
             ("Rank 3 had issued nothing on group dp (1)", False),
         ):
             found, is_known = claims.check(facts, sentence, finding())

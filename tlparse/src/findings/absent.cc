@@ -173,7 +173,7 @@ void SayEarlyDump(const FindingContext& context, const std::vector<RankIndex>& w
                     context.WhoInside(without), without.size() == 1 ? "a member" : "members");
 }
 
-// Ranks with a log but without a recorder dump: a note unless most have one.
+// Ranks with a log but without a recorder dump: a note if fewer than half have one.
 Result<void> AddMissingDumps(FindingContext& context) {
   if (!context.HasRanks() || context.live != nullptr || context.launches.size() > 1) return {};
   std::set<std::int64_t> dumped;
@@ -189,13 +189,13 @@ Result<void> AddMissingDumps(FindingContext& context) {
       (dumped.contains(*one.rank) ? with : without).push_back(rank);
   }
   if (without.empty() || with.empty()) return {};
-  Finding& finding = context.Add(FindingKind::kMissingRank, with.size() > without.size()
+  Finding& finding = context.Add(FindingKind::kMissingRank, with.size() >= without.size()
                                                                 ? FindingSeverity::kWarning
                                                                 : FindingSeverity::kNote);
   context.SetRanks(finding, without);
   finding.title = fmt::format("No recorder dump from {}; {} {} one", context.WhoInside(without),
                               context.WhoInside(with), with.size() == 1 ? "has" : "have");
-  finding.cause = "no recorder dump";
+  finding.cause = kNoRecorderDump;
   finding.detail = fmt::format(
       "Which collectives {} issued is not known. A process that ends before it writes a dump "
       "leaves none.",

@@ -38,24 +38,57 @@ const IssuedCollective* LastOfOthers(const IssuedJob& job, const IssuedGroup& gr
 
 }  // namespace
 
+namespace {
+
+// Whether ranks may wait in it for a single one: any of them, or its source.
+bool MayWaitForOne(std::string_view plain_op) {
+  return NeedsAllRanks(plain_op) || plain_op.starts_with("broadcast") ||
+         plain_op.starts_with("scatter");
+}
+
+bool IsOfMissingDumps(const Finding& one) {
+  return one.kind == FindingKind::kMissingRank && one.cause == kNoRecorderDump;
+}
+
+// Whether the rank was the first to end, even if ranks of unknown calls are taken into account. If
+// one of these ended first, the others fail while they wait for it, maybe before they have
+// issued all calls of one line; the next call of another line comes after the wait.
+bool IsEarlierThanUnknown(const IssuedJob& job, const IssuedGroup& group, std::size_t rank,
+                          const IssuedCollective& call) {
+  if (group.unknown.empty()) return true;
+  const bool are_without_dump =
+      std::none_of(group.unknown.begin(), group.unknown.end(),
+                   [&](std::size_t one) { return job.ranks[one].has_file; });
+  const auto at = std::find(group.ranks.begin(), group.ranks.end(), rank);
+  if (!are_without_dump || at == group.ranks.end() || call.file.empty()) return false;
+  const IssuedCollective& last =
+      group.issued[static_cast<std::size_t>(at - group.ranks.begin())].back();
+  return !last.file.empty() && last.Place() != call.Place();
+}
+
+}  // namespace
+
 void FindEarlyDumps(FindingContext& context) {
   const bool is_explained =
-      std::any_of(context.findings.begin(), context.findings.end(),
-                  [](const Finding& one) { return one.severity != FindingSeverity::kNote; });
+      std::any_of(context.findings.begin(), context.findings.end(), [](const Finding& one) {
+        return one.severity != FindingSeverity::kNote && !IsOfMissingDumps(one);
+      });
   if (is_explained || context.live != nullptr) return;
   const IssuedJob& job = context.issued;
   for (const IssuedGroup& group : job.groups) {
     for (const IssuedLine& line : IssuedLines(job, group)) {
-      if (line.missing.size() != 1 || !group.unknown.empty() ||
-          !NeedsAllRanks(line.usual->plain_op))
-        continue;
+      if (line.missing.size() != 1 || !MayWaitForOne(line.usual->plain_op)) continue;
       const IssuingRank& rank = job.ranks[line.missing.front()];
       std::vector<std::size_t> holders;
       const IssuedCollective* const call = LastOfOthers(job, group, line, holders);
       if (!rank.rank || call == nullptr || !call->IsRecorded() ||
-          LastStart(job, line.missing.front()) >= call->start_ns)
+          LastStart(job, line.missing.front()) >= call->start_ns ||
+          !LastElsewhere(job, group, line.missing.front()).empty() ||
+          !IsEarlierThanUnknown(job, group, line.missing.front(), *call))
         continue;
-      Finding& finding = context.Add(FindingKind::kStoppedFirst, FindingSeverity::kWarning);
+      Finding finding;
+      finding.kind = FindingKind::kStoppedFirst;
+      finding.severity = FindingSeverity::kWarning;
       finding.ranks = {*rank.rank};
       finding.rank_count = 1;
       finding.title =
@@ -74,6 +107,15 @@ void FindEarlyDumps(FindingContext& context) {
           "FROM collective_run WHERE profile_id IN (SELECT id FROM profile WHERE run_id = {}) "
           "ORDER BY start_us DESC",
           context.job.run_id());
+      const auto others =
+          std::find_if(context.findings.begin(), context.findings.end(), IsOfMissingDumps);
+      if (others != context.findings.end()) {
+        if (!group.unknown.empty())
+          finding.title += fmt::format("; {} left no dump", RanksText(job, group.unknown));
+        finding.evidence.push_back(std::move(*others));
+        context.findings.erase(others);
+      }
+      context.findings.push_back(std::move(finding));
       return;
     }
   }

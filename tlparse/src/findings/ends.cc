@@ -240,7 +240,7 @@ void StopFinder::DescribeBehind(Finding& finding, const std::vector<Stop>& group
       std::any_of(stops_.begin(), stops_.end(), [](const Stop& stop) { return stop.is_inside; });
   finding.severity = ended_others ? FindingSeverity::kError : FindingSeverity::kWarning;
   const std::string last = context_.Title(*context_.LastCompile(first.rank));
-  finding.cause = fmt::format("the log ends before {}{}",
+  finding.cause = fmt::format("{}{}{}", kLogEndsBefore,
                               first.is_next_backward ? "the backward of " : "", next.function);
   finding.title =
       first.is_next_backward
@@ -299,6 +299,8 @@ void StopFinder::AddOutside(Finding& finding) {
                                       : title,
                   context_.WhoInside(chain_.outside));
   finding.cause = "the logs end together";
+  finding.ranks.clear();
+  finding.logs.clear();
   context_.SetRanks(finding, who);
 }
 

@@ -2,11 +2,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 #include <string>
 #include <utility>
 
 #include "facts/collectives/issued.h"
 #include "facts/collectives/issued_group.h"
+#include "facts/collectives/receives.h"
 #include "facts/collectives/stragglers.h"
 #include "findings/context.h"
 
@@ -159,6 +161,24 @@ bool ExplainsDelay(const Finding& earlier, const Finding& late, const LateArriva
   }
 }
 
+// Adds to a finding about a rank for which others wait that its log ends before a function which
+// the others compiled: they may wait in a later one.
+void SayWhereLogEnds(const FindingContext& context, const Finding& earlier, Finding& finding) {
+  if (earlier.kind != FindingKind::kStoppedFirst || !earlier.cause.starts_with(kLogEndsBefore))
+    return;
+  const std::string next = earlier.cause.substr(kLogEndsBefore.size());
+  if (finding.title.find(next) != std::string::npos) return;
+  std::vector<RankIndex> who;
+  for (const RankIndex one : context.All()) {
+    const auto& rank = context.job.participants()[static_cast<std::size_t>(one)].rank;
+    if (rank && std::binary_search(earlier.ranks.begin(), earlier.ranks.end(), *rank))
+      who.push_back(one);
+  }
+  const std::string name = context.WhoInside(who);
+  finding.title += who.size() == 1 ? fmt::format("; {}'s log ends before {}", name, next)
+                                   : fmt::format("; the logs of {} end before {}", name, next);
+}
+
 // A rank that had not reached a collective; nullptr: there is none.
 Finding* NotReached(std::vector<Finding>& findings) {
   const auto found = std::find_if(findings.begin(), findings.end(), [](const Finding& one) {
@@ -200,6 +220,7 @@ Result<void> FindIssuedCollectives(FindingContext& context) {
         ++earlier;
         continue;
       }
+      SayWhereLogEnds(context, *earlier, finding);
       finding.evidence.push_back(std::move(*earlier));
       earlier = context.findings.erase(earlier);
     }
@@ -210,13 +231,53 @@ Result<void> FindIssuedCollectives(FindingContext& context) {
 
 namespace {
 
+// Of one receive after another, all others waited in theirs.
+Result<void> AddReceiveWait(FindingContext& context) {
+  std::set<std::int64_t> ranks;
+  for (const JobParticipant& one : context.job.participants()) {
+    if (one.rank) ranks.insert(*one.rank);
+  }
+  if (context.launches.size() > 1) return {};
+  ASSIGN_OR_RETURN(const std::optional<ReceiveWait> found,
+                   FindReceiveWait(context.database, context.job.run_id(), ranks));
+  if (!found) return {};
+  const auto seconds = [](std::int64_t ns) { return SecondsText(ns / 1000); };
+  Finding& finding = context.Add(FindingKind::kStraggler, FindingSeverity::kWarning);
+  finding.launch = context.job.launch();
+  finding.ranks = {found->rank};
+  finding.rank_count = 1;
+  const bool is_one = found->waiting.size() == 1;
+  finding.title = fmt::format(
+      "{} {} {} in receives for rank {}: {} times, {} at the median, {} in all; {} of that it was "
+      "in {}",
+      is_one ? "Rank" : "Ranks", FormatRankRanges(found->waiting), is_one ? "waits" : "wait",
+      found->rank, found->count, seconds(found->median_ns), seconds(found->lost_ns),
+      seconds(found->activity_ns), found->activity);
+  finding.detail = fmt::format(
+      "By the profiles of all ranks, which cover {} together: in that time {} inside receives and "
+      "rank {} was not. Its own work in a pipeline is part of it.",
+      seconds(found->span_ns), is_one ? "the other rank was" : "all other ranks were", found->rank);
+  finding.cause = "others wait in receives";
+  finding.since_us = found->since_ns / 1000;
+  finding.suggestion =
+      fmt::format("look at what rank {} does in {} before it sends", found->rank, found->activity);
+  finding.query = fmt::format(
+      "SELECT a.id, p.rank, a.name, a.start_us, a.duration_us FROM annotation a JOIN profile p "
+      "ON p.id = a.profile_id WHERE p.run_id = {} AND a.name = 'gloo:recv' ORDER BY a.start_us",
+      context.job.run_id());
+  return {};
+}
+
 // Of one collective after another the same rank was the last.
 Result<void> AddStraggler(FindingContext& context) {
   const IssuedJob& job = context.issued;
   ASSIGN_OR_RETURN(const std::optional<Straggler> found, FindStraggler(context.database, job));
-  if (!found) return {};
+  if (!found) return AddReceiveWait(context);
   const std::string rank = RanksText(job, {found->rank});
-  const auto seconds = [](std::int64_t ns) { return SecondsText(ns / 1000); };
+  const auto seconds = [](std::int64_t ns) {
+    return ns < 10'000'000 ? fmt::format("{:.1f} ms", static_cast<double>(ns) / 1e6)
+                           : SecondsText(ns / 1000);
+  };
   CollectiveFinding problem;
   problem.kind = FindingKind::kStraggler;
   problem.severity = FindingSeverity::kWarning;

@@ -23,7 +23,7 @@ namespace {
 
 // To be raised when the normalisation of contents changes: code that is the same then has another
 // hash, which must not look like changed code.
-constexpr std::int64_t kNormalization = 1;
+constexpr std::int64_t kNormalization = 2;
 
 // In this order: what a pool's rows refer to is noted before that pool is written.
 constexpr std::array<std::string_view, 5> kPoolOrder = {"payload_content", "stack_frame",

@@ -59,6 +59,9 @@ class GroupFinder {
   std::map<std::string, std::vector<std::int64_t>> UnknownRanks(std::int64_t sequence) const;
   Result<std::string> CompileNote(std::size_t position, const IssuedCollective& waited,
                                   const Positions& others) const;
+  Result<bool> LackCompile(const Positions& positions, const IssuedCollective& waited) const;
+  Result<std::string> NotReachedTitle(const Positions& behind, const Positions& waiting,
+                                      const IssuedCollective& waited) const;
   Positions Holders(std::int64_t sequence) const;
   std::string Wait(const Positions& waiting, std::int64_t sequence) const;
   // "ranks 0-2 wait in it", "rank 0 waits in all_reduce #3, ranks 1,2 have enqueued it".

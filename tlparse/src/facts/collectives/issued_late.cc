@@ -71,7 +71,8 @@ std::vector<Line> LinesOf(const IssuedGroup& group) {
 }
 
 // Times that differ by the same in most collectives of a rank come from its host's clock, or from a
-// pace that all collectives have; only what is beyond that is a delay.
+// pace that all collectives have; only what is beyond that is a delay. A rank that is early in most
+// waits for the others: only by what it is early in all of them may its clock be behind.
 void MoveToOneClock(std::vector<Line>& lines, std::size_t rank_count) {
   std::vector<std::vector<std::int64_t>> differences(rank_count);
   for (const Line& line : lines) {
@@ -82,7 +83,11 @@ void MoveToOneClock(std::vector<Line>& lines, std::size_t rank_count) {
   }
   std::vector<std::int64_t> usual(rank_count);
   for (std::size_t rank = 0; rank < rank_count; ++rank) {
-    if (!differences[rank].empty()) usual[rank] = LowerMedian(std::move(differences[rank]));
+    if (differences[rank].empty()) continue;
+    const std::int64_t latest =
+        *std::max_element(differences[rank].begin(), differences[rank].end());
+    usual[rank] = LowerMedian(std::move(differences[rank]));
+    if (usual[rank] < 0) usual[rank] = std::min<std::int64_t>(0, latest);
   }
   for (Line& line : lines) {
     for (Arrival& one : line.arrivals) one.time_ns -= usual[one.rank];

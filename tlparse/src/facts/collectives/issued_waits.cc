@@ -12,6 +12,13 @@ namespace tlparse {
 
 namespace {
 
+// " in block (train.py:46)", " at train.py:46"; empty: neither is known.
+std::string CallSite(const IssuedCollective& call) {
+  const std::string place = call.Place();
+  if (call.function.empty()) return place.empty() ? std::string() : " at " + place;
+  return fmt::format(" in {}{}", call.function, place.empty() ? "" : fmt::format(" ({})", place));
+}
+
 // "; its log has no record for 45.0 s before that", where that makes up most of the delay.
 Result<std::string> SilenceBefore(Database& database, std::int64_t process_id,
                                   std::int64_t begun_us, std::int64_t delay_us) {
@@ -72,6 +79,39 @@ Result<std::string> GroupFinder::CompileNote(std::size_t position, const IssuedC
     return fmt::format("the compile of {} ({}) had not ended on {}", waited.function,
                        compile->label, name);
   return fmt::format("{} had compiled {} ({})", name, waited.function, compile->label);
+}
+
+// Whether the call is of a compiled function that no log of these ranks has a compile of.
+Result<bool> GroupFinder::LackCompile(const Positions& positions,
+                                      const IssuedCollective& waited) const {
+  if (waited.graph_id == 0 || waited.function.empty()) return false;
+  for (const std::size_t position : positions) {
+    const IssuingRank& rank = job_.ranks[group_.ranks[position]];
+    if (!rank.process_id) return false;
+    ASSIGN_OR_RETURN(
+        const FirstRow<CompileOfFunction> compile,
+        tlparse::First(Query<CompileOfFunction>(
+            database_, {.process_id = *rank.process_id, .graph_id = waited.graph_id})));
+    if (compile) return false;
+  }
+  return true;
+}
+
+// What ranks have not done that others wait in, by the function that the user would have called.
+Result<std::string> GroupFinder::NotReachedTitle(const Positions& behind, const Positions& waiting,
+                                                 const IssuedCollective& waited) const {
+  const std::string call =
+      fmt::format("{} #{} of {}", waited.PrintedOp(), waited.sequence, group_.Title());
+  ASSIGN_OR_RETURN(const bool is_uncalled, LackCompile(behind, waited));
+  const bool are_in_it = std::all_of(waiting.begin(), waiting.end(), [&](std::size_t position) {
+    return group_.At(position, waited.sequence).front()->IsInIt();
+  });
+  if (is_uncalled && are_in_it)
+    return fmt::format("{} did not compile or call {}, in whose {} {} {}", Ranks(behind),
+                       waited.function, call, Ranks(waiting),
+                       waiting.size() == 1 ? "waits" : "wait");
+  return fmt::format("{} had not reached {}{} when the recorder was dumped; {}", Ranks(behind),
+                     call, CallSite(waited), Open(waiting, waited.sequence, "it"));
 }
 
 std::string GroupFinder::Open(const Positions& open, std::int64_t sequence,
@@ -141,9 +181,7 @@ Result<bool> GroupFinder::FindNotReached() {
   CollectiveFinding finding;
   finding.kind = FindingKind::kCollectiveNotReached;
   finding.severity = FindingSeverity::kError;
-  finding.title =
-      fmt::format("{} had not reached {} #{} of {} when the recorder was dumped; {}", Ranks(behind),
-                  waited.PrintedOp(), sequence, group_.Title(), Open(waiting, sequence, "it"));
+  ASSIGN_OR_RETURN(finding.title, NotReachedTitle(behind, waiting, waited));
   finding.detail = fmt::format("{}: {}, {}. The last of {} on this group: #{} {}", Ranks(waiting),
                                waited.Title(), Wait(waiting, sequence), Ranks({behind.front()}),
                                last.sequence, last.Title());
@@ -185,11 +223,11 @@ bool GroupFinder::FindNeverIssued() {
   CollectiveFinding finding;
   finding.kind = FindingKind::kCollectiveNotReached;
   finding.severity = FindingSeverity::kError;
-  finding.title =
-      fmt::format("{} {} had issued nothing on {} when the recorder was dumped; {}",
-                  numbers.size() == 1 ? "rank" : "ranks", FormatRankRanges(numbers), group_.Title(),
-                  Open(waiting, waited->sequence,
-                       fmt::format("{} #{}", waited->PrintedOp(), waited->sequence)));
+  finding.title = fmt::format(
+      "{} {} had issued nothing on {} when the recorder was dumped; {}",
+      numbers.size() == 1 ? "rank" : "ranks", FormatRankRanges(numbers), group_.Title(),
+      Open(waiting, waited->sequence,
+           fmt::format("{} #{}{}", waited->PrintedOp(), waited->sequence, CallSite(*waited))));
   finding.detail =
       fmt::format("{}: {}, {}", Ranks(waiting), waited->Title(), Wait(waiting, waited->sequence));
   SetPlace(finding, group_, *waited);

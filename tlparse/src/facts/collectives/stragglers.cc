@@ -105,22 +105,25 @@ void TakeOutClock(std::vector<Lag>& lags) {
   for (Lag& one : lags) one.ns -= least_ns;
 }
 
-// How long a rank compiled in a time.
-Result<std::int64_t> CompiledNs(Database& database, const IssuedJob& job, std::size_t rank,
-                                std::int64_t from_ns, std::int64_t to_ns) {
-  if (!job.ranks[rank].rank) return 0;
-  ASSIGN_OR_RETURN(const FirstRow<CompileTimeOfRank> time,
-                   First(Query<CompileTimeOfRank>(database, {.run_id = job.run_id,
-                                                             .rank = *job.ranks[rank].rank,
-                                                             .from_us = from_ns / 1000,
-                                                             .to_us = to_ns / 1000})));
-  return time->compiled_us * 1000;
+// How long some rank compiled in a time: in collectives all wait for it. A backward is taken to be
+// compiled right behind its forward.
+Result<std::int64_t> CompiledNs(Database& database, const IssuedJob& job, std::int64_t from_ns,
+                                std::int64_t to_ns) {
+  std::int64_t compiled_us = 0, end_us = from_ns / 1000;
+  FOR_EACH_ROW(const CompileInTime& row, Query<CompileInTime>(database, {.run_id = job.run_id,
+                                                                         .from_us = from_ns / 1000,
+                                                                         .to_us = to_ns / 1000})) {
+    const std::int64_t own_end_us = std::min(row.start_us + row.compiled_us, to_ns / 1000);
+    compiled_us += std::max<std::int64_t>(0, own_end_us - std::max(end_us, row.start_us));
+    end_us = std::max(end_us, own_end_us);
+  }
+  return compiled_us * 1000;
 }
 
 Result<std::optional<Straggler>> StragglerOf(Database& database, const IssuedJob& job,
                                              const IssuedGroup& group) {
   constexpr std::size_t kLeastCount = 2;
-  constexpr std::int64_t kShareOfTime = 10, kShareOfSteadyTime = 5, kLeastShareOfTime = 20,
+  constexpr std::int64_t kShareOfTime = 10, kShareOfSteadyTime = 5, kLeastShareOfTime = 50,
                          kTimesOthers = 3;
   Arrivals arrivals = ArrivalsOf(group);
   for (auto& [one, lags] : arrivals.lags) {
@@ -141,7 +144,7 @@ Result<std::optional<Straggler>> StragglerOf(Database& database, const IssuedJob
   if (most_ns == 0 || most_ns < kTimesOthers * next_ns) return std::optional<Straggler>();
   const std::int64_t span_ns = arrivals.last_ns - arrivals.first_ns;
   ASSIGN_OR_RETURN(const std::int64_t compiled_ns,
-                   CompiledNs(database, job, rank, arrivals.first_ns, arrivals.last_ns));
+                   CompiledNs(database, job, arrivals.first_ns, arrivals.last_ns));
   const bool is_long =
       kShareOfTime * most_ns >= span_ns || (kLeastShareOfTime * most_ns >= span_ns &&
                                             kShareOfSteadyTime * most_ns >= span_ns - compiled_ns);

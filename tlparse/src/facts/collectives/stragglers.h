@@ -30,7 +30,7 @@ struct Straggler {
 };
 
 // A rank that came last at least three times (twice, if its profile says what it did), so that the others waited for it for a tenth of the
-// time or more (or for a twentieth, which is a fifth of the time that it did not compile), its longest delay left out, and three times as long as for any other
+// time or more (or for a fiftieth, which is a fifth of the time in which no rank compiled), its longest delay left out, and three times as long as for any other
 // rank. A delay is that after the last of the others. Nothing: there is none; or the times of the rank are of another
 // clock, since others had ended collectives before it came to them. Where it came last every time and
 // no end shows that the clocks agree, only what is beyond its shortest delay counts.

@@ -101,8 +101,7 @@ Result<bool> BehindFinder::LacksBackward(RankIndex rank, std::int32_t slot) {
   const JobCompile* const compile = CompileOf(rank, slot);
   const std::size_t having = having_backward_[static_cast<std::size_t>(slot)];
   const bool is_common = 2 * having > ranks_.size() || (ranks_.size() == 2 && having == 1);
-  const bool shows_end = has_other_end_ || ranks_.size() > 2;
-  if (compile == nullptr || !is_common || HasBackward(rank, *compile) || !shows_end) return false;
+  if (compile == nullptr || !is_common || HasBackward(rank, *compile)) return false;
   ASSIGN_OR_RETURN(const FirstRow<HitsOfCompile> hits,
                    First(Query<HitsOfCompile>(context_.database, {.compile_id = compile->id})));
   return hits->hits == 0;
@@ -145,15 +144,24 @@ Result<std::vector<Stop>> BehindFinder::Find() {
     const JobCompile* const last = context_.LastCompile(rank);
     if (!stop || last == nullptr || last->slot < 0) continue;
     ASSIGN_OR_RETURN(const bool lacks_backward, LacksBackward(rank, last->slot));
+    if (stop->next_slot < 0 && !lacks_backward) continue;
+    // A rank that the others need in a collective may compile for longer than they did, and end.
+    const std::int32_t later_slot = stop->next_slot;
+    bool is_awaited = false;
+    if (later_slot >= 0) {
+      ASSIGN_OR_RETURN(is_awaited, NeedsAll(later_slot));
+    }
+    stop->needs_all = is_awaited;
     if (lacks_backward) {
       stop->next_slot = last->slot;
       stop->is_next_backward = true;
+      ASSIGN_OR_RETURN(const bool has_collectives, NeedsAll(last->slot));
+      stop->needs_all |= has_collectives;
     }
-    if (stop->next_slot < 0 || stop->last_us >= latest_us || BeganLongBefore(*stop)) continue;
-    ASSIGN_OR_RETURN(stop->needs_all, NeedsAll(stop->next_slot));
-    // Of two ranks the one that lacks a compile ended early only if the other's log shows an end, or
-    // the compile is of both.
-    if (count == 2 && !has_other_end_ && (!stop->needs_all || stop->is_next_backward)) continue;
+    if (!is_awaited && (stop->last_us >= latest_us || BeganLongBefore(*stop))) continue;
+    // Of two ranks the one that lacks a compile ended early only if the other's log shows an end, the
+    // compile is of both, or it is the backward of a forward that both compiled.
+    if (count == 2 && !has_other_end_ && !stop->needs_all && !stop->is_next_backward) continue;
     behind.push_back(*stop);
   }
   if (2 * behind.size() >= count && !(count == 2 && behind.size() == 1)) behind.clear();

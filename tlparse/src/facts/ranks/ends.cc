@@ -65,8 +65,9 @@ bool IsSamePlace(const JobStatus& job, const Stop& a, const Stop& b) {
 
 namespace {
 
-// The ranks whose logs end outside compiles, together with those of most ranks that end inside: a
-// launcher ends all within a second of the first. Empty: these ended before, or went on.
+// The ranks whose logs end outside compiles, together with those that end inside: a launcher ends all
+// within a second of the first. Empty: these ended before, or went on; or fewer end inside, which
+// shows that something happened there unless one outside has a later record.
 std::vector<RankIndex> EndingWith(const JobStatus& job, const std::vector<Stop>& stops) {
   constexpr std::int64_t kGraceUs = 1'000'000;
   std::int64_t first_us = INT64_MAX, last_us = 0;
@@ -79,14 +80,18 @@ std::vector<RankIndex> EndingWith(const JobStatus& job, const std::vector<Stop>&
   }
   std::sort(who.begin(), who.end());
   std::vector<RankIndex> outside;
+  bool has_later = false;
   for (const RankIndex rank : job.All()) {
     if (std::binary_search(who.begin(), who.end(), rank)) continue;
     const std::optional<std::int64_t> own_us = job.StatusOf(rank).last_record_us;
-    if (job.ReadableBytes(rank) || !own_us || *own_us < first_us - kGraceUs || *own_us > last_us)
+    if (job.ReadableBytes(rank) || !own_us || *own_us < first_us - kGraceUs ||
+        *own_us > last_us + kGraceUs)
       return {};
+    has_later |= *own_us > last_us;
     outside.push_back(rank);
   }
-  return who.size() < 2 || who.size() < outside.size() ? std::vector<RankIndex>() : outside;
+  const bool are_most = who.size() > 1 && who.size() >= outside.size();
+  return are_most || has_later ? outside : std::vector<RankIndex>();
 }
 
 }  // namespace

@@ -131,6 +131,14 @@ std::string_view WithoutGraphId(std::string_view text) {
   return text.substr(0, end);
 }
 
+// Without the benchmark at the end: it makes inputs of the sizes that the compile saw, also where
+// the code is for any size.
+std::string_view WithoutBenchmark(std::string_view text) {
+  for (const std::string_view begin : {"\ndef benchmark_compiled_module(", "\ndef get_args():"})
+    text = text.substr(0, text.rfind(begin));
+  return text;
+}
+
 constexpr BytePair kProvenance{'[', 'P'};
 // "    # [Provenance debug handles] kernel:3\n", which is there only if provenance is tracked.
 std::size_t RewriteProvenance(std::string_view text, std::size_t at, TextRewriter& rewriter) {
@@ -287,6 +295,7 @@ std::string_view NormalizeGraph(std::string_view text, std::string& buffer) {
 }
 
 std::string_view NormalizeCode(std::string_view text, std::string& buffer) {
+  text = WithoutBenchmark(text);
   TextRewriter rewriter(text, buffer);
   constexpr std::string_view kAotId = "# AOT ID: ['";
   if (const std::size_t at = text.substr(0, 256).find(kAotId); at != std::string_view::npos) {

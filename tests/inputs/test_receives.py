@@ -1,0 +1,96 @@
+#!/usr/bin/env python3
+"""A rank that the others wait for again and again: in their receives, by made profiles of pipelines; in collectives, by planted dumps."""
+
+import json
+import os
+import unittest
+
+import profiles
+from recorder import RecorderTest
+
+SECOND_NS = 1_000_000_000
+
+
+class Collectives(RecorderTest):
+    def delays(self, compiles):
+        """Rank 3 comes 0.45 s late to five of six calls. Rank 0 compiles for 16 s between the first two, if `compiles`: all wait for it."""
+        def change(rank, dump):
+            usual, entries = [one for one in dump["entries"] if one["process_group"][0] == "1"][0], []
+            for step in range(6):
+                late_ns = SECOND_NS * 45 // 100 if rank == 3 and step > 0 else 0
+                at_ns = self.first_ns + (step + (16 if step > 0 else 0)) * SECOND_NS + late_ns + (3 - rank) * 1_000_000
+                entries.append(dict(usual, record_id=step, collective_seq_id=step + 1, time_created_ns=at_ns))
+            dump["entries"] = entries
+        self.first_ns = 1_763_000_000 * SECOND_NS
+        self.planted(change, logs=False)
+        folder, = [self.path(name) for name in os.listdir(self.folder) if name.startswith("planted") and not name.endswith((".db", ".out"))]
+        for rank in range(4):
+            done = {"co_name": "f", "co_filename": "/u/m.py", "co_firstlineno": 1, "compile_id": "0/0", "frame_key": "1",
+                    "start_time_us": self.first_ns // 1000 + 10, "duration_us": 15_900_000 if rank == 0 and compiles else 20_000}
+            ids = {"rank": rank, "frame_id": 0, "frame_compile_id": 0, "attempt": 0}
+            with open(os.path.join(folder, f"dedicated_log_torch_trace_rank_{rank}_abcdefgh.log"), "w", encoding="utf-8") as file:
+                for metadata in ({"dynamo_start": {"stack": []}}, {"compilation_metrics": done}):
+                    file.write(f"V1113 02:13:20.000000 {4000 + rank} torch/_dynamo/convert_frame.py:1] {json.dumps({**metadata, **ids})}\n")
+        return [one for one in self.answer("findings", self.ingest(folder, name="delays.db"))["findings"] if one["kind"] == "straggler"]
+
+    def test_time_in_which_another_rank_compiled_is_no_part_of_the_steady_time(self):
+        finding, = self.delays(True)
+        self.assertEqual([3], finding["ranks"])
+        self.assertRegex(finding["title"], r"^Ranks 0-2 wait for rank 3: it came last to 5 of 6 collectives of group dp \(1\), 0\.45 s after the others")
+        for name in os.listdir(self.folder):
+            os.rename(self.path(name), self.path("old_" + name))
+        self.assertEqual([], self.delays(False))
+
+
+class Receives(profiles.InputTest):
+    def pipeline(self, work_us, ranks=2, steps=4, annotated=("load_batch", 0), hosts=("vm",)):
+        """In each step one rank after another works for work_us[rank], the others are in receives; then each has 1 ms of its own."""
+        folder = self.path(f"p{len(os.listdir(self.folder))}")
+        os.mkdir(folder)
+        for rank in range(ranks):
+            events, at = [], 1_000.0
+            events.append(self.event("cpu_op", "aten::add", at, 10.0))
+            for _ in range(steps):
+                for stage in range(ranks):
+                    is_own = stage == rank
+                    if is_own and annotated[1] == rank:
+                        events.append(self.event("user_annotation", annotated[0], at, work_us[stage] * 0.9))
+                    if not is_own:
+                        events.append(self.event("user_annotation", "gloo:recv", at, work_us[stage]))
+                    at += work_us[stage]
+                at += 1_000.0
+            events.append(self.event("cpu_op", "aten::add", at, 10.0))
+            trace = {"schemaVersion": 1, "baseTimeNanoseconds": 1_790_857_026_000_000_000, "host_name": hosts[rank % len(hosts)],
+                     "distributedInfo": {"backend": "gloo", "rank": rank, "world_size": ranks}, "traceEvents": events}
+            with open(os.path.join(folder, f"profile_rank{rank}.json"), "w", encoding="utf-8") as file:
+                json.dump(trace, file)
+        return self.answer("findings", self.ingest(folder, name=os.path.basename(folder) + ".db"))["findings"]
+
+    def event(self, category, name, start_us, duration_us):
+        return {"ph": "X", "cat": category, "name": name, "pid": 7, "tid": 7, "ts": start_us, "dur": duration_us, "args": {}}
+
+    def test_the_rank_whose_loader_is_slow_is_named(self):
+        finding, = self.pipeline([400_000.0, 50_000.0])
+        self.assertEqual(("straggler", "warning", [0]), (finding["kind"], finding["severity"], finding["ranks"]))
+        self.assertEqual("Rank 1 waits in receives for rank 0: 4 times, 0.40 s at the median, 1.60 s in all; 1.44 s of that it was in load_batch",
+                         finding["title"])
+        self.assertEqual(8, len(self.rows(self.database, finding["query"])))
+
+    def test_of_four_stages_all_wait_for_one(self):
+        finding, = self.pipeline([50_000.0, 30_000.0, 500_000.0, 30_000.0], ranks=4, annotated=("fetch", 2))
+        self.assertEqual([2], finding["ranks"])
+        self.assertRegex(finding["title"], r"^Ranks 0,1,3 wait in receives for rank 2: 4 times, .* it was in fetch$")
+
+    def test_stages_of_other_lengths_are_no_fault(self):
+        """A stage that is long by its own work, and a loader that takes a small part of it."""
+        self.assertEqual([], self.pipeline([400_000.0, 50_000.0], annotated=("load_batch", 1)))
+
+    def test_one_long_delay_is_none(self):
+        self.assertEqual([], self.pipeline([400_000.0, 50_000.0], steps=1))
+
+    def test_clocks_of_two_hosts_are_not_compared(self):
+        self.assertEqual([], self.pipeline([400_000.0, 50_000.0], hosts=("a", "b")))
+
+
+if __name__ == "__main__":
+    unittest.main()
