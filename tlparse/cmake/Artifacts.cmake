@@ -18,7 +18,7 @@ set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${artifact_source
 file(GLOB artifact_sql CONFIGURE_DEPENDS "${sql_directory}/artifacts/*.sql")
 file(GLOB input_sql CONFIGURE_DEPENDS "${sql_directory}/inputs/*.sql")
 file(GLOB view_sql CONFIGURE_DEPENDS "${sql_directory}/views/*.sql")
-set(schema_sql "${sql_directory}/core.sql" ${artifact_sql} ${input_sql} ${view_sql})
+set(schema_sql "${sql_directory}/core.sql" ${artifact_sql} ${input_sql} "${sql_directory}/experiment.sql" ${view_sql})
 set(row_type_headers "")
 foreach(script IN LISTS schema_sql)
   cmake_path(GET script STEM stem)

@@ -24,6 +24,8 @@ int RunPush(std::span<const std::string> arguments);
 int RunPull(std::span<const std::string> arguments);
 int RunFleet(std::span<const std::string> arguments);
 int RunCommandRecorded(std::span<const std::string> arguments);
+int RunTry(std::span<const std::string> arguments);
+int RunBisect(std::span<const std::string> arguments);
 int RunDoctor(std::span<const std::string> arguments);
 int RunExplain(std::span<const std::string> arguments);
 int RunMcp(std::span<const std::string> arguments);

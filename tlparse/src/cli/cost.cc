@@ -12,8 +12,8 @@
 #include "cli/commands.h"
 #include "cli/cost_output.h"
 #include "cli/rank_output.h"
+#include "facts/job/participants.h"
 #include "facts/text/shorten.h"
-#include "queries/cli/cost.h"
 
 namespace tlparse {
 namespace {
@@ -280,14 +280,6 @@ void PrintRows(const CostAnswer& answer, CostBy by, std::size_t top) {
     std::puts(fmt::format("and {} more (--top)", answer.rows.size() - top).c_str());
 }
 
-Result<std::int64_t> RunIdOf(Database& database, const std::optional<std::string>& name) {
-  ASSIGN_OR_RETURN(const FirstRow<RunNamed> run, First(Query<RunNamed>(database, {.name = name})));
-  if (!run)
-    return Fail(ErrorCode::kNotFound,
-                fmt::format("the database has no run '{}'", name.value_or("")));
-  return run->id;
-}
-
 }  // namespace
 
 int RunCost(std::span<const std::string> arguments) {
@@ -326,7 +318,7 @@ int RunCost(std::span<const std::string> arguments) {
   }
   Result<Database> database = OpenAnswerDatabase(common.database);
   if (!database) return ReportError(database.error());
-  const Result<std::int64_t> run_id = RunIdOf(*database, run);
+  const Result<std::int64_t> run_id = FindRun(*database, run.value_or(""));
   if (!run_id) return ReportError(run_id.error());
   options.run_id = *run_id;
   const Result<CostAnswer> answer = Cost(*database, options);

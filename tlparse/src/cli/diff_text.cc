@@ -19,7 +19,7 @@ std::string Microseconds(const std::optional<std::int64_t>& us) {
   return us ? HumanDuration(static_cast<double>(*us) / 1e6) : "–";
 }
 
-std::string Change(const PhaseChange& phase) {
+std::string PhaseChangeText(const PhaseChange& phase) {
   if (!phase.a_us || !phase.b_us || *phase.a_us == 0) return "";
   return fmt::format("{:+.0f} %", 100.0 * static_cast<double>(*phase.b_us - *phase.a_us) /
                                       static_cast<double>(*phase.a_us));
@@ -242,7 +242,8 @@ void PrintPhases(const DiffAnswer& answer, const Whose& whose) {
                {"b" + whose.b, Align::kRight},
                {"change", Align::kRight}});
   for (const PhaseChange& phase : answer.phases)
-    table.Add({phase.phase, Microseconds(phase.a_us), Microseconds(phase.b_us), Change(phase)});
+    table.Add(
+        {phase.phase, Microseconds(phase.a_us), Microseconds(phase.b_us), PhaseChangeText(phase)});
   table.Print();
 }
 

@@ -79,12 +79,23 @@ void WriteFinding(JsonWriter& json, const Finding& finding, const LinesOfFinding
     json.Null();
   }
   json.Key("cause").OptionalString(NonEmpty(finding.cause));
-  json.Key("try").OptionalString(NonEmpty(finding.suggestion)).Key("evidence");
+  json.Key("try").OptionalString(NonEmpty(finding.suggestion)).Key("changes");
+  WriteChanges(json, finding.changes);
+  json.Key("experiment");
+  if (finding.experiment) {
+    json.BeginObject().Key("id").Int(finding.experiment->id);
+    json.Key("verdict").String(Name(finding.experiment->verdict));
+    json.Key("reason").String(finding.experiment->reason).EndObject();
+  } else {
+    json.Null();
+  }
+  json.Key("evidence");
   WriteFindings(json, finding.evidence, lines);
   json.Key("query").String(finding.query).Key("rows").BeginArray();
   for (const FindingRow& row : finding.rows)
     json.BeginObject().Key("table").String(row.table).Key("id").Int(row.id).EndObject();
   json.EndArray().Key("row_count").Int(static_cast<std::int64_t>(finding.row_count));
+  json.Key("has_more_rows").Bool(finding.has_more_rows);
   if (lines != nullptr) WriteLines(json, lines->at(&finding));
   json.EndObject();
 }
@@ -102,7 +113,8 @@ void PrintFindings(const std::vector<Finding>& findings, const LinesOfFindings* 
                  StyleOf(finding.severity));
     if (finding.place) PrintWrapped("at " + PlaceLine(*finding.place), 4, 6);
     if (!finding.detail.empty()) PrintWrapped(finding.detail, 4, 6);
-    if (!finding.suggestion.empty()) PrintWrapped("try: " + finding.suggestion, 4, 6);
+    if (const std::string to_try = TryText(finding); !to_try.empty())
+      PrintWrapped("try: " + to_try, 4, 6);
     if (lines != nullptr) PrintLines(lines->at(&finding));
     constexpr std::size_t kMost = 5;
     const std::size_t most = std::min(finding.evidence.size(), kMost);

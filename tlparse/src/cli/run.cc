@@ -1,5 +1,7 @@
 // tlparse run [options] -- COMMAND …: start a command with everything recorded, follow it, print
 // the findings.
+#include "cli/run.h"
+
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <signal.h>
@@ -212,7 +214,9 @@ Result<void> PrintEnd(const std::string& output, const std::optional<std::int64_
   return {};
 }
 
-Result<int> RunAndWatch(const RunOptions& options) {
+}  // namespace
+
+Result<int> RecordCommand(const RunOptions& options) {
   RETURN_IF_ERROR(CreateOutputDirectory(options.output, options.overwrite));
   ASSIGN_OR_RETURN(const RecordPlaces places, MakeRecordPlaces(options.output, !options.no_hook));
   const JobEnvironment environment = MakeJobEnvironment(OwnEnvironment(), places, options.requests);
@@ -245,12 +249,10 @@ Result<int> RunAndWatch(const RunOptions& options) {
   return command.exit_code();
 }
 
-}  // namespace
-
 int RunCommandRecorded(std::span<const std::string> arguments) {
   RunOptions options;
   if (const std::optional<int> code = ParseRunOptions(arguments, options)) return *code;
-  Result<int> code = RunAndWatch(options);
+  Result<int> code = RecordCommand(options);
   return code ? *code : ReportError(code.error());
 }
 

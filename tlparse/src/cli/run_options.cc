@@ -16,7 +16,7 @@ namespace tlparse {
 namespace {
 
 // Nobody is harmed by stacks that are taken too early; a command that is ended is.
-constexpr std::int64_t kHangForDump = 30, kHangForKill = 300;
+constexpr std::int64_t kHangForKill = 300;
 
 // "%h" is the name of the host, so that hosts may share a directory.
 std::string WithHost(std::string path) {
@@ -24,14 +24,6 @@ std::string WithHost(std::string path) {
   gethostname(host, sizeof host - 1);
   for (std::size_t at = path.find("%h"); at != std::string::npos; at = path.find("%h", at))
     path.replace(at, 2, host);
-  return path;
-}
-
-// The first of tl_run, tl_run_2, … that does not exist.
-std::string FreeDirectory() {
-  std::string path = "tl_run";
-  for (int number = 2; access(path.c_str(), F_OK) == 0; ++number)
-    path = fmt::format("tl_run_{}", number);
   return path;
 }
 
@@ -69,6 +61,13 @@ OnHang OnHangOf(const std::string& word) {
 }
 
 }  // namespace
+
+std::string FreeDirectory(const std::string& name) {
+  std::string path = name;
+  for (int number = 2; access(path.c_str(), F_OK) == 0; ++number)
+    path = fmt::format("{}_{}", name, number);
+  return path;
+}
 
 std::optional<int> ParseRunOptions(std::span<const std::string> arguments, RunOptions& options) {
   Arguments app(
@@ -121,7 +120,7 @@ std::optional<int> ParseRunOptions(std::span<const std::string> arguments, RunOp
   if (Result<void> taken = TakeRequests(profile, options); !taken)
     return ReportError(taken.error());
   options.command.assign(separator + 1, arguments.end());
-  options.output = output ? WithHost(*output) : FreeDirectory();
+  options.output = output ? WithHost(*output) : FreeDirectory("tl_run");
   options.on_hang = OnHangOf(on_hang);
   options.hang_after_s =
       hang_after_s.value_or(options.on_hang == OnHang::kKill ? kHangForKill : kHangForDump);

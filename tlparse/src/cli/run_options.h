@@ -25,6 +25,12 @@ struct RunOptions {
   bool no_hook = false;
 };
 
+// How long a command may be without CPU time before it counts as hanging, unless it is to be ended.
+inline constexpr std::int64_t kHangForDump = 30;
+
+// The first of <name>, <name>_2, … that does not exist.
+std::string FreeDirectory(const std::string& name);
+
 // Nothing: continue. A code: exit with it (help or a complaint was printed).
 std::optional<int> ParseRunOptions(std::span<const std::string> arguments, RunOptions& options);
 

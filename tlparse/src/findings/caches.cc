@@ -261,6 +261,7 @@ void AddColdCaches(FindingContext& context) {
     if (!hit_some.empty())
       finding.detail += fmt::format("{}{} hit only some of them.",
                                     finding.detail.empty() ? "" : " ", context.Who(hit_some));
+    finding.changes.push_back({ChangeKind::kSharedCache, {}, {}, {}, {}});
     finding.suggestion =
         "if the ranks have cache directories of their own (TORCHINDUCTOR_CACHE_DIR), share one, or "
         "fill all of them before the job; if they were filled, look at what those that missed "
@@ -281,7 +282,10 @@ bool IsTold(std::vector<Finding>& findings, const Finding& own) {
         (one.ranks == own.ranks || (one.ranks.empty() && one.cause == own.cause)) &&
         std::find_first_of(one.compiles.begin(), one.compiles.end(), own.compiles.begin(),
                            own.compiles.end()) != one.compiles.end();
-    if (is_same && one.suggestion.empty()) one.suggestion = own.suggestion;
+    if (is_same && one.suggestion.empty()) {
+      one.suggestion = own.suggestion;
+      one.changes = own.changes;
+    }
     return is_same || IsTold(one.evidence, own);
   });
 }

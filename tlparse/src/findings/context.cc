@@ -150,6 +150,12 @@ std::string SecondsText(std::int64_t us) {
   return fmt::format("{} h {} min", whole / 3600, whole / 60 % 60);
 }
 
+void SetHint(Finding& finding, std::string hint) {
+  if (std::optional<Change> change = ChangeInHint(hint))
+    finding.changes.push_back(std::move(*change));
+  finding.suggestion = std::move(hint);
+}
+
 std::string Times(std::size_t count) {
   return count == 1 ? "once" : count == 2 ? "twice" : fmt::format("{} times", count);
 }

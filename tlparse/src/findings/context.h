@@ -123,8 +123,15 @@ Result<void> FindLaunchNotes(FindingContext& context);
 Result<void> FindExits(FindingContext& context);  // after those that name failures
 Result<void> FindImportErrors(FindingContext& context);
 
+// Sets a hint of PyTorch as what to try, and the option or variable that it sets.
+void SetHint(Finding& finding, std::string hint);
+
 // Sets `rows` and `row_count` of the findings and of their evidence.
 Result<void> SetRows(Database& database, std::vector<Finding>& findings);
+
+// Sets `experiment` of the findings and of their evidence.
+Result<void> SetExperiments(Database& database, std::int64_t run_id,
+                            std::vector<Finding>& findings);
 
 // Says of a finding about damaged logs alone that the damage may be its cause.
 void SayDamage(const FindingContext& context, Finding& finding);

@@ -314,6 +314,7 @@ Difference DivergenceFinder::DescribeOptions(const RankClass& one, const RankAsp
   difference.finding.suggestion =
       fmt::format("set the same option {}, unless they are meant to differ",
                   context_.HasRanks() ? "on all ranks" : "in all processes");
+  difference.finding.changes = OptionsOfReference(aspect.reason);
   return difference;
 }
 

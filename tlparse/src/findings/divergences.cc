@@ -255,12 +255,34 @@ void TakeInOptions(Finding& finding, std::vector<Difference>& others) {
       return true;
     finding.title.insert(std::min(finding.title.rfind(kSides), finding.title.size()),
                          "; " + options);
+    finding.changes.insert(finding.changes.end(), own.changes.begin(), own.changes.end());
     return true;
   });
   finding.suggestion += HowToSet(finding.title);
 }
 
 }  // namespace
+
+std::vector<Change> OptionsOfReference(std::string_view differences) {
+  constexpr std::string_view kArrow = " → ", kEnd = "; ", kColon = ": ";
+  std::vector<Change> changes;
+  while (!differences.empty()) {
+    const std::string_view one = differences.substr(0, differences.find(kEnd));
+    differences.remove_prefix(std::min(differences.size(), one.size() + kEnd.size()));
+    const std::size_t colon = one.find(kColon), arrow = one.find(kArrow);
+    if (colon == std::string_view::npos || arrow == std::string_view::npos || arrow < colon)
+      continue;
+    const std::size_t begin = colon + kColon.size();
+    const std::string_view value = one.substr(begin, arrow - begin);
+    const std::string option = OptionOfConfig(one.substr(0, colon));
+    // A value that was cut, or that the log does not have, cannot be set.
+    const bool is_whole = !value.empty() && value.find("…") == std::string_view::npos &&
+                          value.find(" that the log ") == std::string_view::npos;
+    if (option.empty() || !is_whole) continue;
+    changes.push_back({ChangeKind::kOption, option, std::string(value), {}, {}});
+  }
+  return changes;
+}
 
 // Ranks of neither side whose logs end before a compile of this aspect came to its end.
 std::vector<RankIndex> DivergenceFinder::WithoutOutcome(const RankClass& one,

@@ -29,6 +29,9 @@ struct OwnThing {
 // Another build or option: what a rank was given, not what became of it.
 bool IsOfConfiguration(const RankAspect& aspect);
 
+// Of "inductor_config[max_fusion_size]: 64 → 13; and 2 more": the options as the reference has them.
+std::vector<Change> OptionsOfReference(std::string_view differences);
+
 class DivergenceFinder {
  public:
   explicit DivergenceFinder(FindingContext& context)

@@ -213,7 +213,7 @@ Result<void> AddFailures(FindingContext& context, const std::vector<const Failur
         "PyTorch writes none for KeyboardInterrupt, SystemExit and others that are no "
         "Exception. ";
   }
-  finding.suggestion = HintOf(first.reason);
+  SetHint(finding, HintOf(first.reason));
   if (finding.suggestion.empty()) finding.suggestion = AdviceForException(first.reason);
   if (MayRunEagerly(context, group)) {
     finding.title = fmt::format(

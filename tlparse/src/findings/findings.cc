@@ -168,6 +168,7 @@ Result<std::vector<Finding>> Find(Database& database, const FindingsOptions& opt
   }
   Order(context.findings);
   RETURN_IF_ERROR(SetRows(database, context.findings));
+  RETURN_IF_ERROR(SetExperiments(database, context.job.run_id(), context.findings));
   return std::move(context.findings);
 }
 

@@ -14,6 +14,8 @@
 #include <vector>
 
 #include "base/result.h"
+#include "enums/experiment.h"
+#include "facts/compiles/change.h"
 #include "facts/finding_kind.h"
 #include "store/database.h"
 
@@ -29,6 +31,13 @@ struct FindingPlace {
 struct FindingRow {
   std::string table;
   std::int64_t id = 0;
+};
+
+// The last experiment that `tlparse try` made for a finding: a row of `experiment`.
+struct FindingExperiment {
+  std::int64_t id = 0;
+  ExperimentVerdict verdict = ExperimentVerdict::kInconclusive;
+  std::string reason;  // a sentence
 };
 
 // Strings may be empty.
@@ -52,11 +61,15 @@ struct Finding {
   std::optional<FindingPlace> place;
   std::string cause;
   std::string suggestion;  // what to try; "try" in JSON
+  // What of it can be done from outside of the program, all of it together; empty: nothing.
+  std::vector<Change> changes;
+  std::optional<FindingExperiment> experiment;
   std::vector<Finding> evidence;
   std::string query;  // SQL that gives the rows behind title and detail
   // The first of those rows, those of `ranks` before others, and how many there are.
   std::vector<FindingRow> rows;
   std::size_t row_count = 0;
+  bool has_more_rows = false;  // than row_count: they were not counted
   // For the id, in addition to kind, place and cause.
   std::string function;
 };

@@ -194,7 +194,7 @@ std::string WhereOfBreak(const std::optional<FindingPlace>& place, const Finding
 void AddBreakAdvice(Finding& finding, std::string_view reason, const FindingPlace& site) {
   const bool is_in_library = IsInLibrary(finding.place, site);
   // A call in a library is not the user's to leave out; an option is.
-  finding.suggestion = is_in_library ? OptionHintOf(reason) : HintOf(reason);
+  SetHint(finding, is_in_library ? OptionHintOf(reason) : HintOf(reason));
   if (const std::string link = LinkOf(reason); !link.empty())
     finding.suggestion += (finding.suggestion.empty()          ? "see "
                            : finding.suggestion.ends_with('.') ? " See "

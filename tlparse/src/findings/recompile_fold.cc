@@ -32,7 +32,9 @@ bool IsDivergence(const Finding& finding, bool has_several) {
 
 void TakeAdvice(Finding& other, const Finding& own) {
   if (!other.place) other.place = own.place;
-  if (other.suggestion.empty()) other.suggestion = own.suggestion;
+  if (!other.suggestion.empty()) return;
+  other.suggestion = own.suggestion;
+  other.changes = own.changes;
 }
 
 // `own` takes the place of `other`, whose evidence becomes its own.
@@ -110,6 +112,18 @@ void AddRecompiles(FindingContext& context, Finding own, bool has_several) {
       });
   (same_ranks == context.findings.end() ? context.findings : same_ranks->evidence)
       .push_back(std::move(own));
+}
+
+void SetAdvice(const std::vector<Recompile>& recompiles, const std::string& file,
+               Finding& finding) {
+  Advice advice = AdviceFor(recompiles);
+  finding.suggestion = std::move(advice.text);
+  if (!advice.change) return;
+  if (advice.change->kind == ChangeKind::kMarkDynamic) {
+    advice.change->function = finding.function;
+    advice.change->file = file;
+  }
+  finding.changes.push_back(std::move(*advice.change));
 }
 
 // A mode that changes recompiles all functions below the one that is compiled: one note, of the

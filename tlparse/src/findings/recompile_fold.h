@@ -1,6 +1,10 @@
 // Where the recompiles of a function stand among the findings. Internal to analysis/findings.
 #pragma once
 
+#include <string>
+#include <vector>
+
+#include "facts/compiles/recompile_texts.h"
 #include "findings/context.h"
 
 namespace tlparse {
@@ -13,5 +17,8 @@ void AddRecompiles(FindingContext& context, Finding own, bool has_several);
 // Notes on functions that the same ranks recompiled for one reason become one, those on functions of
 // libraries the evidence of the user's.
 void FoldRecompiles(FindingContext& context);
+
+// What to try against recompiles of finding.function, which is in `file`.
+void SetAdvice(const std::vector<Recompile>& recompiles, const std::string& file, Finding& finding);
 
 }  // namespace tlparse

@@ -352,7 +352,7 @@ Result<Finding> Make(FindingContext& context, const Function& function) {
   if (function.IsLimit())
     finding.detail +=
         fmt::format("The first compile that was refused: {}. ", function.limit_compile);
-  finding.suggestion = AdviceFor(function.recompiles);
+  SetAdvice(function.recompiles, function.file, finding);
   if (const std::string guards = FailedGuards(function.recompiles); !guards.empty())
     finding.detail += fmt::format("Guards that failed{}: {}.", function.of_first, guards);
   finding.query =

@@ -9,7 +9,8 @@
 namespace tlparse {
 namespace {
 
-constexpr std::size_t kMostRows = 6;
+// A query may return very many rows: that there are more than these is enough to know.
+constexpr std::size_t kMostRows = 6, kMostCounted = 1000;
 
 // The columns of a query that name a row: by its own id, else by that of what it belongs to.
 struct RowNames {
@@ -56,6 +57,10 @@ Result<void> SetRows(Database& database, Finding& finding) {
     if (!has_row) break;
     std::optional<FindingRow> row = RowOf(names, statement);
     if (!row) continue;
+    if (finding.row_count == kMostCounted) {
+      finding.has_more_rows = true;
+      break;
+    }
     ++finding.row_count;
     const bool is_own = names.rank < 0 || finding.ranks.empty() ||
                         std::binary_search(finding.ranks.begin(), finding.ranks.end(),

@@ -16,11 +16,12 @@ namespace {
 using Source = FleetColumn::Source;
 using Type = FleetColumn::Type;
 
-// Rebuilt by a pull, constant, or defined separately (schemas/clickhouse/fleet.sql).
-constexpr std::array<std::string_view, 12> kNotDerived = {
-    "schema_doc",     "kernel_line",    "payload",        "payload_hash",
-    "compile_record", "record_kind",    "import_code",    "component",
-    "component_set",  "component_hash", "component_list", "component_run"};
+// Rebuilt by a pull, constant, defined separately (schemas/clickhouse/fleet.sql), or of two runs of
+// one database.
+constexpr std::array<std::string_view, 13> kNotDerived = {
+    "experiment",     "schema_doc",     "kernel_line",  "payload",   "payload_hash",
+    "compile_record", "record_kind",    "import_code",  "component", "component_set",
+    "component_hash", "component_list", "component_run"};
 // Rows that facts refer to and that belong to no process.
 constexpr std::array<std::string_view, 5> kPools = {"text", "cache_key", "stack_frame", "content",
                                                     "payload_content"};

@@ -23,10 +23,15 @@ Uuid UuidOfOldRun(const RunSelection& run) {
 
 Result<void> ReadRun(Database& database, const std::string& name, RunSelection& run) {
   ASSIGN_OR_RETURN(const bool has_uuid, HasColumn(database, "run", "uuid"));
-  ASSIGN_OR_RETURN(Statement find, database.Prepare(fmt::format(
-                                       "SELECT id, name, created_at{} FROM run "
-                                       "WHERE ?1 IS NULL OR name = ?1 ORDER BY id DESC LIMIT 1",
-                                       has_uuid ? ", uuid" : "")));
+  ASSIGN_OR_RETURN(const bool has_experiments, HasColumn(database, "experiment", "run_id"));
+  // The latest run is no experiment.
+  const std::string_view of_latest =
+      has_experiments ? "id NOT IN (SELECT run_id FROM experiment WHERE run_id IS NOT NULL)" : "1";
+  ASSIGN_OR_RETURN(Statement find,
+                   database.Prepare(fmt::format("SELECT id, name, created_at{} FROM run "
+                                                "WHERE iif(?1 IS NULL, {}, name = ?1) "
+                                                "ORDER BY id DESC LIMIT 1",
+                                                has_uuid ? ", uuid" : "", of_latest)));
   if (!name.empty()) find.Bind(1, std::string_view(name));
   bool exists = false;
   FOR_EACH_ROW(const AnyRow& row, AnyRows::Of(std::move(find))) {

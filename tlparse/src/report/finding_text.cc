@@ -39,13 +39,25 @@ std::string PlaceLine(const FindingPlace& place) {
   return text;
 }
 
+std::string TryText(const Finding& finding) {
+  std::string text = finding.suggestion;
+  if (finding.suggestion.empty()) text = TextOf(finding.changes);
+  if (finding.experiment)
+    text += fmt::format("{}{} by experiment {}", text.empty() ? "" : "; ",
+                        Name(finding.experiment->verdict) == "inconclusive"
+                            ? "left open"
+                            : Name(finding.experiment->verdict),
+                        finding.experiment->id);
+  return text;
+}
+
 std::string FindingMarkdown(const Finding& finding) {
   std::string text =
       fmt::format("- **{}**: {}", Name(finding.severity), MarkdownText(finding.title));
   if (finding.place) text += fmt::format("\n  - at {}", MarkdownText(PlaceLine(*finding.place)));
   if (!finding.detail.empty()) text += fmt::format("\n  - {}", MarkdownText(finding.detail));
-  if (!finding.suggestion.empty())
-    text += fmt::format("\n  - try: {}", MarkdownText(finding.suggestion));
+  if (const std::string to_try = TryText(finding); !to_try.empty())
+    text += fmt::format("\n  - try: {}", MarkdownText(to_try));
   for (const Finding& one : finding.evidence)
     text += fmt::format("\n  - also: {}", MarkdownText(one.title));
   return text + '\n';

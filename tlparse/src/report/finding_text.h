@@ -19,6 +19,10 @@ std::string FindingsHeading(std::string_view run_name, std::int64_t launch,
 // "a.py:12  x = f(y)", or the known part of it.
 std::string PlaceLine(const FindingPlace& place);
 
+// What to try, and what an experiment has found out about it: "f(x); confirmed by experiment 3";
+// empty: nothing is known.
+std::string TryText(const Finding& finding);
+
 // A line within Markdown, also in a cell of a table: nothing in it is markup.
 std::string MarkdownText(std::string_view text);
 // Lines that Markdown shows as they are, whatever they hold.

@@ -99,6 +99,13 @@ JobEnvironment MakeJobEnvironment(std::span<const char* const> variables,
     }
     made.settings.push_back({std::string(row.name), value, is_taken});
   }
+  for (const Change& change : requests.changes) {
+    const bool is_set = change.kind == ChangeKind::kVariable;
+    if (!is_set && change.kind != ChangeKind::kNoVariable) continue;
+    std::erase_if(made.variables,
+                  [&](const std::string& variable) { return NameOf(variable) == change.name; });
+    if (is_set) made.variables.push_back(change.name + "=" + change.value);
+  }
   if (!places.hook_folder.empty()) {
     made.variables.push_back("PYTHONPATH=" + places.hook_folder +
                              (python_path.empty() ? "" : ":" + python_path));
@@ -110,6 +117,12 @@ JobEnvironment MakeJobEnvironment(std::span<const char* const> variables,
     made.variables.push_back(std::string("TLPARSE_RUN_MEMORY=") + (requests.memory ? "1" : ""));
     made.variables.push_back("TLPARSE_RUN_SIGNAL=" + std::to_string(StackSignal()));
     made.variables.push_back("TLPARSE_RUN_PROFILE_SIGNAL=" + std::to_string(ProfileSignal()));
+    if (!requests.changes.empty()) {
+      JsonWriter json;
+      WriteChanges(json, requests.changes);
+      made.variables.push_back("TLPARSE_RUN_CHANGES=" + json.Take());
+      made.variables.push_back("TLPARSE_RUN_CHANGED=" + places.changed);
+    }
   }
   return made;
 }

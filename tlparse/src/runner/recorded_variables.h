@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "facts/compiles/change.h"
+
 namespace tlparse {
 
 // What a variable is for. PyTorch renamed some: all names of a purpose get the same value.
@@ -34,6 +36,7 @@ struct RecordPlaces {
   std::string hook_folder;  // holds sitecustomize.py; empty: no hook
   std::string stacks;       // the file that Python stacks are written to, by the hook or by py-spy
   std::string processes;    // the file in which processes with the hook say who they are
+  std::string changed;      // the file that the hook's changes are named in
 };
 
 // The signal that makes a Python process with the hook write the stacks of all its threads.
@@ -43,8 +46,9 @@ int ProfileSignal();
 
 // What the hook is to record besides.
 struct HookRequests {
-  std::string profile;  // "steps 3 5", "seconds 10", "demand 10"; empty: nothing
-  bool memory = false;  // what the allocator of CUDA does
+  std::string profile;          // "steps 3 5", "seconds 10", "demand 10"; empty: nothing
+  bool memory = false;          // what the allocator of CUDA does
+  std::vector<Change> changes;  // what `tlparse try` changes; variables replace those of the user
 };
 
 struct JobEnvironment {

@@ -49,6 +49,7 @@ Result<RecordPlaces> MakeRecordPlaces(const std::string& output, bool has_hook) 
   RETURN_IF_ERROR(MakeFolder(places.pipes));
   if (!CanHoldPipes(places.pipes)) places.pipes.clear();
   places.stacks = root + "/stacks.txt";
+  places.changed = root + "/changed.txt";
   if (!has_hook) return places;
   places.processes = root + "/processes.txt";
   places.hook_folder = root + "/hook";

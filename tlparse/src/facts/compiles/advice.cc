@@ -277,9 +277,10 @@ bool IsOfSizeZeroOrOne(const RecompileReason& reason) {
          (is_special(reason.value) || is_special(reason.actual));
 }
 
-std::string AdviceForRecompiles(const RecompileReason& reason) {
-  if (!reason.hint.empty()) return reason.hint;
-  if (!reason.unbacked_hint.empty()) return reason.unbacked_hint;
+Advice AdviceForRecompiles(const RecompileReason& reason) {
+  if (!reason.hint.empty()) return {reason.hint, ChangeInHint(reason.hint)};
+  if (!reason.unbacked_hint.empty())
+    return {reason.unbacked_hint, ChangeInHint(reason.unbacked_hint)};
   constexpr std::string_view kSize = "size ";
   if (IsOfSizeZeroOrOne(reason)) return {};
   // The user's code has no name for a value that a graph break left on the stack.
@@ -287,22 +288,28 @@ std::string AdviceForRecompiles(const RecompileReason& reason) {
   if (reason.subject.starts_with(kSize)) {
     const std::size_t of = reason.subject.find(" of ");
     const std::string index = reason.subject.substr(kSize.size(), of - kSize.size());
-    return fmt::format(
-        "torch._dynamo.mark_dynamic({}, {}) before the call, if this size is meant to vary",
-        reason.subject.substr(of + 4), index);
+    Change change{ChangeKind::kMarkDynamic, reason.subject.substr(of + 4), index, {}, {}};
+    Advice advice{TextOf(change) + " before the call, if this size is meant to vary", {}};
+    if (IsLocalPath(change.name)) advice.change = std::move(change);
+    return advice;
   }
   const bool is_integer =
       !reason.value.empty() && std::all_of(reason.value.begin(), reason.value.end(), IsDigit);
   const bool is_module_attribute =
       reason.subject.starts_with("self.") || reason.subject.starts_with("L['self'].");
-  if (is_integer && is_module_attribute)
-    return fmt::format(
-        "torch._dynamo.config.allow_unspec_int_on_nn_module = True, if {} is an integer of an "
-        "nn.Module that is meant to vary",
-        reason.subject);
+  if (is_integer && is_module_attribute) {
+    Change change{
+        ChangeKind::kOption, "torch._dynamo.config.allow_unspec_int_on_nn_module", "True", {}, {}};
+    Advice advice{fmt::format("{}, if {} is an integer of an nn.Module that is meant to vary",
+                              TextOf(change), reason.subject),
+                  {}};
+    advice.change = std::move(change);
+    return advice;
+  }
   if (reason.value.starts_with('\'') || reason.value.starts_with('"'))
-    return fmt::format("branch on {} outside of the compiled function, if it is meant to vary",
-                       reason.subject);
+    return {fmt::format("branch on {} outside of the compiled function, if it is meant to vary",
+                        reason.subject),
+            {}};
   return {};
 }
 

@@ -2,8 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
+
+#include "facts/compiles/change.h"
 
 namespace tlparse {
 
@@ -47,8 +50,13 @@ std::string WholePath(std::string_view path, std::string_view whole);
 
 // Whether a size of 0 or 1 is part of it: these are compiled apart, marked as dynamic or not.
 bool IsOfSizeZeroOrOne(const RecompileReason& reason);
-// Advice against recompiles for this reason, with the condition under which it helps; empty: none
-// is known.
-std::string AdviceForRecompiles(const RecompileReason& reason);
+// What to try, and what of it can be done from outside of the program.
+struct Advice {
+  std::string text;  // empty: nothing is known
+  std::optional<Change> change;
+};
+// Against recompiles for this reason, with the condition under which it helps. The change of a size
+// names no function.
+Advice AdviceForRecompiles(const RecompileReason& reason);
 
 }  // namespace tlparse

@@ -66,12 +66,12 @@ std::string Varied(const std::vector<Recompile>& recompiles) {
 // What to try against the subject on which the newest entry failed in most recompiles, among those
 // that advice is known for; with how many they are, if not all. What the limit refused is none. An
 // older entry may have failed on what the newest one has made dynamic since.
-std::string AdviceFor(const std::vector<Recompile>& recompiles) {
-  struct Advice {
-    std::string text;
+Advice AdviceFor(const std::vector<Recompile>& recompiles) {
+  struct OfSubject {
+    Advice advice;
     std::size_t all = 0, made = 0;
   };
-  std::map<std::string, Advice> known;
+  std::map<std::string, OfSubject> known;
   std::vector<std::string> order;
   std::size_t made = 0;
   bool is_special_size = false;
@@ -89,23 +89,23 @@ std::string AdviceFor(const std::vector<Recompile>& recompiles) {
     }
     const auto [found, is_new] = known.try_emplace(reason.subject);
     if (is_new) order.push_back(found->first);
-    if (found->second.text.empty()) found->second.text = AdviceForRecompiles(reason);
+    if (found->second.advice.text.empty()) found->second.advice = AdviceForRecompiles(reason);
     ++found->second.all;
     if (!one.is_refused) ++found->second.made;
   }
-  const Advice* best = nullptr;
+  const OfSubject* best = nullptr;
   for (const std::string& subject : order) {
-    const Advice& advice = known[subject];
-    if (!advice.text.empty() && (best == nullptr || advice.all > best->all)) best = &advice;
+    const OfSubject& one = known[subject];
+    if (!one.advice.text.empty() && (best == nullptr || one.all > best->all)) best = &one;
   }
   if (best == nullptr && hint.empty() && is_special_size)
-    return "sizes 0 and 1 are compiled apart from others: mark_dynamic does not change that";
-  if (best == nullptr) return hint;
-  std::string text = best->text;
+    return {"sizes 0 and 1 are compiled apart from others: mark_dynamic does not change that", {}};
+  if (best == nullptr) return {hint, ChangeInHint(hint)};
+  Advice advice = best->advice;
   if (best->all != recompiles.size() && made != 0 && best->made != 0)
-    text += fmt::format(" ({} of the {} recompiles)", best->made, made);
-  if (!hint.empty() && hint != best->text) text += "; " + hint;
-  return text;
+    advice.text += fmt::format(" ({} of the {} recompiles)", best->made, made);
+  if (!hint.empty() && hint != best->advice.text) advice.text += "; " + hint;
+  return advice;
 }
 
 namespace {

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "facts/compiles/advice.h"
 #include "facts/compiles/recompile_reasons.h"
 
 namespace tlparse {
@@ -17,8 +18,7 @@ struct Recompile {
 
 // "n: 1, 2, 3" of the guards that failed, the subject of most recompiles first.
 std::string Varied(const std::vector<Recompile>& recompiles);
-// What to try; empty: nothing is known.
-std::string AdviceFor(const std::vector<Recompile>& recompiles);
+Advice AdviceFor(const std::vector<Recompile>& recompiles);
 // "0/2 after 0/1: n == 2; after 0/0: dtype of x …; 0/3 …": the guards that failed.
 std::string FailedGuards(const std::vector<Recompile>& recompiles);
 

@@ -245,8 +245,19 @@ Result<std::int64_t> FindLaunch(Database& database, std::int64_t run_id,
                                         *ordinal, latest));
 }
 
+Result<bool> HasExperiments(Database& database) {
+  ASSIGN_OR_RETURN(const FirstRow<TableOfExperiments> found,
+                   First(Query<TableOfExperiments>(database)));
+  return found && found->is_there;
+}
+
 Result<std::int64_t> FindRun(Database& database, std::string_view run_name) {
   if (run_name.empty()) {
+    ASSIGN_OR_RETURN(const bool has_experiments, HasExperiments(database));
+    if (has_experiments) {
+      ASSIGN_OR_RETURN(const FirstRow<LatestOwnRun> own, First(Query<LatestOwnRun>(database)));
+      if (own && own->id) return *own->id;
+    }
     ASSIGN_OR_RETURN(const FirstRow<LatestRun> latest, First(Query<LatestRun>(database)));
     if (latest && latest->id) return *latest->id;
     return Fail(ErrorCode::kNotFound,

@@ -79,9 +79,11 @@ Result<std::vector<Launch>> LoadLaunches(Database& database, std::int64_t run_id
 Result<std::int64_t> FindLaunch(Database& database, std::int64_t run_id,
                                 const std::optional<std::int64_t>& ordinal);
 
-// The named run, or the latest. kNotFound with the list of names.
+// The named run, or the latest that is no experiment. kNotFound with the list of names.
 Result<std::int64_t> FindRun(Database& database, std::string_view run_name);
 Result<std::string> NameOfRun(Database& database, std::int64_t run_id);
+// Whether the database has the table `experiment`.
+Result<bool> HasExperiments(Database& database);
 
 // One launch of a run.
 struct ChosenLaunch {

@@ -1,6 +1,15 @@
+-- Whether the database has the table `experiment`: an earlier tlparse wrote none.
+-- query TableOfExperiments
+SELECT count(*) AS is_there /*BOOLEAN*/ FROM sqlite_schema WHERE name = 'experiment';
+
 -- The latest run.
 -- query LatestRun
 SELECT max(id) AS id /*INTEGER?*/ FROM run;
+
+-- The latest run that is no experiment.
+-- query LatestOwnRun
+SELECT max(id) AS id /*INTEGER?*/ FROM run
+WHERE id NOT IN (SELECT run_id FROM experiment WHERE run_id IS NOT NULL);
 
 -- query RunOfName(name TEXT)
 SELECT id FROM run WHERE name = :name;

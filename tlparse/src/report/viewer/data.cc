@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "facts/job/participants.h"
 #include "queries/report/viewer/data.h"
 #include "report/viewer/collectives.h"
 #include "report/viewer/cost.h"
@@ -58,15 +59,13 @@ constexpr const char* kEarlierLaunches =
 
 Result<ViewerData> ViewerData::Open(Database& database, std::optional<std::int64_t> run_id,
                                     ViewerLayout layout) {
-  const std::string which =
-      run_id ? fmt::format("id = {}", *run_id) : "id = (SELECT max(id) FROM run)";
-  ASSIGN_OR_RETURN(const std::int64_t found,
-                   database.QueryInt("SELECT id FROM run WHERE " + which));
-  if (found == 0) {
-    return Fail(ErrorCode::kNotFound,
-                run_id ? fmt::format("{} holds no run {}", database.path(), *run_id)
-                       : fmt::format("{} holds no run", database.path()));
+  if (!run_id) {
+    ASSIGN_OR_RETURN(run_id, FindRun(database, {}));
   }
+  ASSIGN_OR_RETURN(const std::int64_t found,
+                   database.QueryInt(fmt::format("SELECT id FROM run WHERE id = {}", *run_id)));
+  if (found == 0)
+    return Fail(ErrorCode::kNotFound, fmt::format("{} holds no run {}", database.path(), *run_id));
   ViewerData data(database, found, std::move(layout));
   ASSIGN_OR_RETURN(data.origin_us_, database.QueryInt(fmt::format(kOrigin, found, found)));
   RETURN_IF_ERROR(data.FindLoneProcesses());

@@ -54,7 +54,7 @@ void AddFinding(const Finding& finding, std::optional<std::int64_t> parent, cons
   add_text(place.code);
   add_text(link.view);
   add_text(finding.cause);
-  add_text(finding.suggestion);
+  add_text(TryText(finding));
   add_text(finding.query);
   add_text(parent ? std::string() : FindingMarkdown(finding));
 }

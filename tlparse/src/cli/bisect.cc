@@ -1,0 +1,264 @@
+// tlparse bisect --good A --bad B [-- COMMAND …]: the smallest set of options and variables in which
+// two runs differ that makes the bad one bad.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+
+#include "answers/experiment/bisection.h"
+#include "answers/experiment/option_difference.h"
+#include "answers/experiment/outcome.h"
+#include "cli/answer.h"
+#include "cli/answer_input.h"
+#include "cli/asking.h"
+#include "cli/command.h"
+#include "cli/commands.h"
+#include "cli/experiment_run.h"
+#include "cli/rank_output.h"
+#include "facts/job/participants.h"
+
+namespace tlparse {
+namespace {
+
+struct BisectOptions {
+  std::string good, bad;
+  std::optional<std::string> finding, output;
+  std::optional<std::int64_t> most_runs;
+  std::vector<std::string> command;
+  bool yes = false, json = false;
+};
+
+struct BisectPlan {
+  std::string database;  // of the bad run
+  RunOutcome bad;
+  Finding finding;
+  RecordedCommand command;
+  OptionDifferences options;
+};
+
+// The named finding of the bad run, or the first above a note that the good run does not have.
+Result<Finding> FindingToLookFor(const BisectOptions& options, const RunOutcome& good,
+                                 const RunOutcome& bad) {
+  if (options.finding) {
+    ASSIGN_OR_RETURN(const Finding* const named, ChooseFinding(bad.findings, *options.finding));
+    if (FindSameCause(good.findings, *named) != nullptr)
+      return Fail(ErrorCode::kUsage,
+                  fmt::format("bisect: the good run has this finding as well: {}", named->title));
+    return *named;
+  }
+  for (const Finding& one : bad.findings) {
+    if (one.severity != FindingSeverity::kNote && FindSameCause(good.findings, one) == nullptr)
+      return one;
+  }
+  return Fail(ErrorCode::kUsage,
+              "bisect: the bad run has no finding above a note that the good run does not have; "
+              "--finding names another one");
+}
+
+Result<BisectPlan> PlanBisection(const BisectOptions& options) {
+  if (!IsAnswerDatabase(options.bad) && options.bad.find(':') == std::string::npos)
+    return Fail(ErrorCode::kUsage,
+                fmt::format("bisect: --bad '{}' has to be a database, or the output directory of a "
+                            "run: the new runs are added to it",
+                            options.bad));
+  ASSIGN_OR_RETURN(AnswerInput good, OpenAnswerInput(options.good));
+  ASSIGN_OR_RETURN(AnswerInput bad, OpenAnswerInput(options.bad));
+  BisectPlan plan;
+  plan.database = bad.database.path();
+  ASSIGN_OR_RETURN(const RunOutcome good_one, LoadOutcome(good.database, good.run));
+  ASSIGN_OR_RETURN(plan.bad, LoadOutcome(bad.database, bad.run));
+  ASSIGN_OR_RETURN(plan.finding, FindingToLookFor(options, good_one, plan.bad));
+  ASSIGN_OR_RETURN(plan.options,
+                   CompareOptions(good.database, good_one.run_id, bad.database, plan.bad.run_id));
+  if (plan.options.differences.empty())
+    return Fail(ErrorCode::kUsage,
+                fmt::format("bisect: the runs differ in no variable and no option that can be "
+                            "set{}",
+                            plan.options.left_out.empty()
+                                ? std::string(" and that both inputs show")
+                                : fmt::format("; not to be set: {}",
+                                              fmt::join(plan.options.left_out, ", "))));
+  ASSIGN_OR_RETURN(std::optional<RecordedCommand> recorded,
+                   LoadCommand(bad.database, plan.bad.run_id));
+  if (recorded) plan.command = std::move(*recorded);
+  if (!options.command.empty()) {
+    plan.command.words = options.command;
+    plan.command.directory.clear();
+  }
+  if (plan.command.words.empty())
+    return Fail(ErrorCode::kUsage,
+                "bisect: 'tlparse run' did not record the bad run: give the command behind --");
+  return plan;
+}
+
+void SayBisection(const BisectPlan& plan, const std::string& output, std::size_t most_runs) {
+  SayOfPlan("finding", plan.finding.title);
+  for (const OptionDifference& one : plan.options.differences)
+    SayOfPlan("option", fmt::format("{} (good: {})", TextOf(one.bad), TextOf(one.good)));
+  if (!plan.options.left_out.empty())
+    SayOfPlan("not set", fmt::format("{}", fmt::join(plan.options.left_out, ", ")));
+  SayCommand(plan.command);
+  SayOfPlan("output", fmt::format("{}, at most {} runs", output, most_runs));
+}
+
+struct MadeRun {
+  std::int64_t experiment = 0;
+  std::vector<std::size_t> bad;
+  BisectionState state = BisectionState::kUnknown;
+  std::string reason;
+};
+
+std::string_view StateName(BisectionState state) {
+  return state == BisectionState::kGood  ? "good"
+         : state == BisectionState::kBad ? "bad"
+                                         : "unknown";
+}
+
+std::vector<Change> BadChanges(const BisectPlan& plan, const std::vector<std::size_t>& which) {
+  std::vector<Change> changes;
+  for (const std::size_t index : which) changes.push_back(plan.options.differences[index].bad);
+  return changes;
+}
+
+JsonWriter BisectionJson(const BisectPlan& plan, const Bisection& found,
+                         const std::vector<MadeRun>& runs) {
+  JsonWriter json;
+  json.BeginObject().Key("finding_id").String(plan.finding.id).Key("cause");
+  WriteChanges(json, BadChanges(plan, found.cause));
+  json.Key("is_sure").Bool(found.is_sure).Key("is_smallest").Bool(found.is_smallest);
+  const auto side = [&](std::string_view name, Change OptionDifference::*of) {
+    std::vector<Change> changes;
+    for (const OptionDifference& one : plan.options.differences) changes.push_back(one.*of);
+    json.Key(name);
+    WriteChanges(json, changes);
+  };
+  side("good", &OptionDifference::good);
+  side("bad", &OptionDifference::bad);
+  json.Key("left_out");
+  WriteStrings(json, plan.options.left_out);
+  json.Key("runs").BeginArray();
+  for (const MadeRun& run : runs) {
+    json.BeginObject().Key("experiment").Int(run.experiment).Key("as_bad").BeginArray();
+    for (const std::size_t index : run.bad) json.Int(static_cast<std::int64_t>(index));
+    json.EndArray().Key("state").String(StateName(run.state));
+    json.Key("reason").String(run.reason).EndObject();
+  }
+  json.EndArray().EndObject();
+  return json;
+}
+
+void PrintBisection(const BisectPlan& plan, const Bisection& found,
+                    const std::vector<MadeRun>& runs) {
+  const std::string cause = TextOf(BadChanges(plan, found.cause));
+  PrintHeading(
+      fmt::format("{} after {}", found.is_sure ? "found" : "not found", Count(runs.size(), "run")));
+  if (!found.is_sure) {
+    PrintWrapped(
+        "No run with these differences alone shows the finding: it may depend on chance, or on "
+        "what cannot be set from outside of the program.",
+        2, 2);
+    return;
+  }
+  PrintWrapped(fmt::format("With {} as in the bad run, and all others as in the good one, the "
+                           "finding is there: {}",
+                           found.cause.size() == 1 ? std::string("this")
+                                                   : fmt::format("these {}", found.cause.size()),
+                           cause),
+               2, 4);
+  if (!found.is_smallest)
+    PrintWrapped("Not all smaller sets could be tried: there may be one.", 2, 2);
+}
+
+Result<int> RunBisection(const BisectOptions& options) {
+  ASSIGN_OR_RETURN(const BisectPlan plan, PlanBisection(options));
+  const auto most_runs = static_cast<std::size_t>(options.most_runs.value_or(40));
+  const std::string output =
+      std::filesystem::absolute(options.output ? *options.output : FreeDirectory("tl_bisect"))
+          .string();
+  SayBisection(plan, output, most_runs);
+  if (!options.yes) {
+    ASSIGN_OR_RETURN(const bool is_wanted, Ask("bisect"));
+    if (!is_wanted) return kExitNo;
+  }
+  if (mkdir(output.c_str(), 0777) != 0)
+    return Fail(ErrorCode::kIo, fmt::format("bisect: cannot make the directory '{}'", output));
+  ExperimentPlan experiment;
+  experiment.database = std::filesystem::absolute(plan.database).string();
+  experiment.command = plan.command;
+  std::vector<MadeRun> runs;
+  const auto judge = [&](Database& database, const RunOutcome& changed,
+                         const std::vector<Change>& unmade) {
+    return Judge(database, plan.finding, plan.bad, changed, unmade);
+  };
+  const auto test = [&](const std::vector<std::size_t>& as_bad) -> Result<BisectionState> {
+    experiment.output = fmt::format("{}/run_{}", output, runs.size() + 1);
+    experiment.name = experiment.output;
+    experiment.changes.clear();
+    for (std::size_t i = 0; i < plan.options.differences.size(); ++i) {
+      const OptionDifference& one = plan.options.differences[i];
+      experiment.changes.push_back(std::binary_search(as_bad.begin(), as_bad.end(), i) ? one.bad
+                                                                                       : one.good);
+    }
+    ASSIGN_OR_RETURN(const ExperimentRun done,
+                     RunExperiment(experiment, plan.finding.id, plan.bad, judge));
+    const ExperimentVerdict verdict = done.judgement.verdict;
+    // A command that fails otherwise may have ended before the finding could show.
+    const bool has_failed = done.changed && done.changed->exit_code.value_or(0) != 0 &&
+                            done.changed->exit_code != plan.bad.exit_code;
+    const BisectionState state = verdict == ExperimentVerdict::kRefuted ? BisectionState::kBad
+                                 : verdict == ExperimentVerdict::kInconclusive || has_failed
+                                     ? BisectionState::kUnknown
+                                     : BisectionState::kGood;
+    runs.push_back({done.id, as_bad, state, done.judgement.reason});
+    SayOfPlan(
+        fmt::format("run {}", runs.size()),
+        fmt::format("{} of {} as in the bad run: {} ({})", as_bad.size(),
+                    plan.options.differences.size(), StateName(state), done.judgement.reason));
+    return state;
+  };
+  ASSIGN_OR_RETURN(const Bisection found, Bisect(plan.options.differences.size(), most_runs, test));
+  if (options.json) {
+    PrintJson(BisectionJson(plan, found, runs));
+  } else {
+    PrintBisection(plan, found, runs);
+  }
+  return found.is_sure ? kExitDone : kExitNo;
+}
+
+}  // namespace
+
+int RunBisect(std::span<const std::string> arguments) {
+  Arguments app(
+      "The smallest set of environment variables and options in which two runs differ that makes "
+      "the bad one bad: the command is run again and again with a part of them as in the bad run, "
+      "the others as in the good one, and a run is bad if it has the finding. Each run is added to "
+      "the database of the bad run, with a row of the table experiment. Exit code 1: none was "
+      "found.",
+      "bisect");
+  BisectOptions options;
+  app.Add("--good", options.good, "database, DB:run, log or directory of the good run").Required();
+  app.Add("--bad", options.bad, "database or DB:run of the bad run").Required();
+  app.Add("--finding", options.finding,
+          "id or kind of the finding that makes a run bad (default: the first above a note that "
+          "the good run does not have)");
+  app.Add("--most-runs", options.most_runs, "end after so many runs (default: 40)").Positive();
+  app.Add("-o,--output", options.output,
+          "directory of the new runs (default: tl_bisect, or the first of tl_bisect_2, … that is "
+          "free)");
+  app.Flag("--yes", options.yes, "run it without asking");
+  app.Flag("--json", options.json, "JSON");
+  app.SetFooter(
+      "The command is the one that 'tlparse run' recorded for the bad run, unless one follows --. "
+      "It and the differences are printed first, and nothing is run without a yes.");
+  const auto separator = std::find(arguments.begin(), arguments.end(), "--");
+  const auto count = static_cast<std::size_t>(separator - arguments.begin());
+  if (const std::optional<int> code = app.Parse(arguments.first(count))) return *code;
+  if (separator != arguments.end()) options.command.assign(separator + 1, arguments.end());
+  Result<int> code = RunBisection(options);
+  return code ? *code : ReportError(code.error());
+}
+
+}  // namespace tlparse
