@@ -145,20 +145,19 @@ Result<std::vector<Stop>> BehindFinder::Find() {
     if (!stop || last == nullptr || last->slot < 0) continue;
     ASSIGN_OR_RETURN(const bool lacks_backward, LacksBackward(rank, last->slot));
     if (stop->next_slot < 0 && !lacks_backward) continue;
-    // A rank that the others need in a collective may compile for longer than they did, and end.
-    const std::int32_t later_slot = stop->next_slot;
-    bool is_awaited = false;
-    if (later_slot >= 0) {
-      ASSIGN_OR_RETURN(is_awaited, NeedsAll(later_slot));
+    if (stop->next_slot >= 0) {
+      ASSIGN_OR_RETURN(stop->needs_all, NeedsAll(stop->next_slot));
     }
-    stop->needs_all = is_awaited;
+    // A rank that the others need in a collective may compile for longer than they did, and end. One
+    // that lacks a backward as well may have another role.
+    const bool may_end_last = stop->needs_all && !lacks_backward;
     if (lacks_backward) {
       stop->next_slot = last->slot;
       stop->is_next_backward = true;
       ASSIGN_OR_RETURN(const bool has_collectives, NeedsAll(last->slot));
       stop->needs_all |= has_collectives;
     }
-    if (!is_awaited && (stop->last_us >= latest_us || BeganLongBefore(*stop))) continue;
+    if (!may_end_last && (stop->last_us >= latest_us || BeganLongBefore(*stop))) continue;
     // Of two ranks the one that lacks a compile ended early only if the other's log shows an end, the
     // compile is of both, or it is the backward of a forward that both compiled.
     if (count == 2 && !has_other_end_ && !stop->needs_all && !stop->is_next_backward) continue;
