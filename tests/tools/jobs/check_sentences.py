@@ -97,11 +97,12 @@ def main():
     unchecked, by_kind = {}, {}
     for folder in score.recordings(arguments.directories):
         meta = score.load(folder)
+        meta.setdefault("name", os.path.basename(folder))
         answer = score.ask(arguments.tlparse, folder)
         if answer["error"]:
             print(f"{meta['name']}: {answer['error']}")
             continue
-        for row in check_job(folder, answer["findings"], meta["world_size"]):
+        for row in check_job(folder, answer["findings"], meta.get("world_size")):
             row["job"] = meta["name"]
             everything.append(row)
             is_sentence = not row["sentence"].startswith("(ranks and place")
