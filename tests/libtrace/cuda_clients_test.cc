@@ -26,6 +26,9 @@ template <class... Arguments>
 int CuptiCall(const char* name, Arguments... arguments) {
   return StandIn<int (*)(Arguments...)>(name)(arguments...);
 }
+void FailEnable(int32_t kind, int result) {
+  StandIn<void (*)(int32_t, int)>("standin_fail_enable")(kind, result);
+}
 void Kernel(const char* name) { testing::Launch(name, 10, 7); }
 bool IsEnabledKind(int32_t kind) { return CuptiCall("standin_is_enabled", kind) != 0; }
 
@@ -36,7 +39,8 @@ class OtherClient {
                                        cupti::kConcurrentKernel};
 
   void Subscribe() {
-    REQUIRE(CuptiCall("cuptiSubscribe", &subscriber_, cupti::CallbackFunction{}, nullptr) == 0);
+    REQUIRE(CuptiCall("cuptiSubscribe", &subscriber_, cupti::CallbackFunction{},
+                      static_cast<void*>(nullptr)) == 0);
   }
   void Unsubscribe() { CHECK(CuptiCall("cuptiUnsubscribe", subscriber_) == 0); }
   void Start() {
@@ -270,7 +274,7 @@ TEST_CASE("two clients: callbacks are registered at every start") {
 
 TEST_CASE("two clients: an error of a kind has its name, and the kinds before are disabled again") {
   const MemoryTrace trace;
-  CuptiCall("standin_fail_enable", int32_t{cupti::kMemset}, 9);
+  FailEnable(cupti::kMemset, 9);
   {
     const CudaActivity activity;
     CHECK(activity.status().message() ==
@@ -278,7 +282,7 @@ TEST_CASE("two clients: an error of a kind has its name, and the kinds before ar
           "CUPTI_ERROR_NOT_COMPATIBLE");
   }
   for (int32_t kind = 0; kind < 64; ++kind) CHECK_FALSE(IsEnabledKind(kind));
-  CuptiCall("standin_fail_enable", int32_t{cupti::kMemset}, 0);
+  FailEnable(cupti::kMemset, 0);
   const CudaActivity next;
   CHECK(next.status().ok());
 }

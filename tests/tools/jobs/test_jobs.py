@@ -103,6 +103,7 @@ class Judging(unittest.TestCase):
         "world_size": 3,
         "victim": 1,
         "ended_well": False,
+        "logs": [{"rank": 0}, {"rank": 1}, {"rank": 2}],
         "cause": {
             "class": "ended",
             "ranks": [1],

@@ -90,6 +90,8 @@ std::vector<RankIndex> EndingWith(const JobStatus& job, const std::vector<Stop>&
     has_later |= *own_us > last_us;
     outside.push_back(rank);
   }
+  // Of damaged logs it is not known that they end inside.
+  if (job.damage.AreDamaged(who)) return {};
   const bool are_most = who.size() > 1 && who.size() >= outside.size();
   return are_most || has_later ? outside : std::vector<RankIndex>();
 }
