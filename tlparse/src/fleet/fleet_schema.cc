@@ -137,10 +137,13 @@ Result<std::vector<RawTable>> ReadTables(Database& database) {
   return tables;
 }
 
-// id and name, and nothing else: the same rows in every database.
+// id, name and facts of them: the same rows in every database.
 bool IsLookupTable(const RawTable& raw) {
-  return raw.table.has_id && raw.table.sqlite_columns.size() == 2 &&
-         raw.table.sqlite_columns[1].name == "name";
+  const std::vector<SqliteColumn>& columns = raw.table.sqlite_columns;
+  return raw.table.has_id && columns.size() >= 2 && columns[1].name == "name" &&
+         std::all_of(columns.begin() + 2, columns.end(), [](const SqliteColumn& column) {
+           return column.name.starts_with("is_") || column.name.starts_with("has_");
+         });
 }
 
 // Without the lookup tables: a fleet has their ids as numbers.
