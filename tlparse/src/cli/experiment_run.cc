@@ -146,9 +146,12 @@ Result<ExperimentRun> RunExperiment(const ExperimentPlan& plan, const std::strin
   } else {
     done.judgement.reason = fmt::format("the command left nothing to read (exit code {})", code);
   }
+  // One transaction: each of the rows that a migration writes would be synced to the disk.
+  RETURN_IF_ERROR(database.Execute("BEGIN IMMEDIATE"));
   RETURN_IF_ERROR(MigrateSchema(database));  // an earlier tlparse made no table for it
   ASSIGN_OR_RETURN(done.id, AddExperiment(database, done.experiment, base,
                                           done.changed ? &*done.changed : nullptr, done.judgement));
+  RETURN_IF_ERROR(database.Execute("COMMIT"));
   return done;
 }
 

@@ -43,12 +43,11 @@ std::string DivergenceFinder::Pair(const RankClass& one, const RankAspect& aspec
   const std::vector<RankIndex>& reference = Reference();
   std::string text = fmt::format("{} and {} {}{}", context_.Who(reference),
                                  context_.WhoInside(one.ranks), of_both, what);
-  if (text.find(" → ") != std::string::npos) {
-    // What the others have is compared with this class.
-    const std::vector<RankIndex>& from = aspect.is_on_others ? one.ranks : reference;
-    const std::vector<RankIndex>& to = aspect.is_on_others ? reference : one.ranks;
-    text += fmt::format(" (from {} to {})", context_.WhoInside(from), context_.WhoInside(to));
-  }
+  // What the others have is compared with this class.
+  const auto [from, to] =
+      aspect.is_on_others ? std::pair(&one.ranks, &reference) : std::pair(&reference, &one.ranks);
+  if (text.find(" → ") != std::string::npos)
+    text += fmt::format(" (from {} to {})", context_.WhoInside(*from), context_.WhoInside(*to));
   constexpr std::string_view kOthers = " others ";
   if (const std::size_t at = text.find(kOthers);
       aspect.area == "execution" && at != std::string::npos)
