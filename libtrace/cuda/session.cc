@@ -241,7 +241,7 @@ std::optional<CudaActivityEnd> Session::FindEnd() {
   end.last_call_ns = store_.last_call_ns();
   if (library_->get_timestamp != nullptr) library_->get_timestamp(&end.noticed_ns);
   const std::lock_guard lock(sessions.mutex);
-  // A forced flush returns all buffers to whoever is registered.
+  // A forced flush returns all buffers to the registered callback.
   const bool is_taken =
       std::any_of(sessions.buffers.begin(), sessions.buffers.end(), [&](const auto& entry) {
         return entry.second.number <= last_number && entry.second.owner.lock().get() == this;

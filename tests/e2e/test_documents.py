@@ -86,7 +86,7 @@ class FromPython(harness.EndToEnd):
     def test_session(self):
         path = path_of("from-python.md")
         self.assertGreaterEqual(read(path).count(">>> "), 5)
-        # A process of its own: doctest loads readline, which sets COLUMNS.
+        # In another process: doctest loads readline, which sets COLUMNS.
         done = subprocess.run([sys.executable, "-m", "doctest", "-o", "ELLIPSIS", path], cwd=harness.ROOT, capture_output=True, text=True, check=False,
                               env={**os.environ, "TLPARSE": harness.TLPARSE, "PYTHONPATH": os.path.join(harness.ROOT, "python")})
         self.assertEqual([done.stdout, done.returncode], ["", 0], done.stderr)

@@ -32,7 +32,7 @@ void FailEnable(int32_t kind, int result) {
 void Kernel(const char* name) { testing::Launch(name, 10, 7); }
 bool IsEnabledKind(int32_t kind) { return CuptiCall("standin_is_enabled", kind) != 0; }
 
-// Its buffers are not from malloc: whoever frees one dies.
+// Its buffers are not from malloc: freeing one ends the process.
 class OtherClient {
  public:
   static constexpr int32_t kKinds[] = {cupti::kRuntime, cupti::kMemcpy, cupti::kExternalCorrelation,

@@ -4,7 +4,7 @@
 //
 // As CUPTI's headers say (cupti_activity.h, cupti_callbacks.h): external-correlation records are made
 // only beside the record of an API call, one for each kind of external id; the callbacks are those
-// that were registered last, whoever gave the buffer; kinds are enabled and disabled for the whole
+// that were registered last, for all buffers; kinds are enabled and disabled for the whole
 // process; there is one subscriber. CUPTI_STAND_IN_13_5 adds what CUDA 13.5 has to ask for kinds.
 #include <algorithm>
 #include <atomic>
