@@ -103,10 +103,10 @@ struct CudaActivityOptions {
   uint32_t max_records = 1'000'000;         // more are only counted; about 80 bytes each
   uint32_t max_pending_launches = 262'144;  // calls of CUDA remembered to find their kernels
   uint32_t max_buffers = 64;  // of 1 MiB, filled by CUPTI at the same time; it drops what is beyond
-  // Not 0: what was seen is written so often, by a thread of the object, and forgotten, so that a
+  // If not 0, a thread of the object writes at this interval what was seen since, and forgets it: a
   // server that is killed loses the last interval (of activities without an op the last two).
-  // `max_records` then limits what waits to be written, and the oldest are lost and counted. That
-  // another client ended the records is looked for when calls are missing.
+  // `max_records` then limits what waits to be written; the oldest are lost and counted. When calls
+  // are missing, it is looked for whether another client ended the records.
   std::chrono::milliseconds write_interval{0};
 };
 
