@@ -253,10 +253,8 @@ int RunBisect(std::span<const std::string> arguments) {
   app.SetFooter(
       "The command is the one that 'tlparse run' recorded for the bad run, unless one follows --. "
       "It and the differences are printed first, and nothing is run without a yes.");
-  const auto separator = std::find(arguments.begin(), arguments.end(), "--");
-  const auto count = static_cast<std::size_t>(separator - arguments.begin());
-  if (const std::optional<int> code = app.Parse(arguments.first(count))) return *code;
-  if (separator != arguments.end()) options.command.assign(separator + 1, arguments.end());
+  if (const std::optional<int> code = ParseWithCommand(app, arguments, options.command))
+    return *code;
   Result<int> code = RunBisection(options);
   return code ? *code : ReportError(code.error());
 }

@@ -2,7 +2,6 @@
 // suggests, and say what came of it.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cstdio>
 
 #include "answers/experiment/outcome.h"
@@ -170,10 +169,8 @@ int RunTry(std::span<const std::string> arguments) {
   app.Flag("--yes", options.yes, "run it without asking");
   app.Flag("--json", options.json, "JSON");
   app.SetFooter("The command and the change are printed first, and nothing is run without a yes.");
-  const auto separator = std::find(arguments.begin(), arguments.end(), "--");
-  const auto count = static_cast<std::size_t>(separator - arguments.begin());
-  if (const std::optional<int> code = app.Parse(arguments.first(count))) return *code;
-  if (separator != arguments.end()) options.command.assign(separator + 1, arguments.end());
+  if (const std::optional<int> code = ParseWithCommand(app, arguments, options.command))
+    return *code;
   Result<int> code = Try(options);
   return code ? *code : ReportError(code.error());
 }
