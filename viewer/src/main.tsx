@@ -19,6 +19,7 @@ import { RanksPage } from './pages/ranks';
 import { SearchPage } from './pages/search';
 import { SourcePage } from './pages/source';
 import { SqlPage } from './pages/sql';
+import { TimePage } from './pages/time';
 import { TimelinePage } from './pages/timeline';
 import { followLinks, go, href, parseRoute, setQuery, useRoute, type Route } from './route';
 import { Empty, Waiting } from './ui/bits';
@@ -34,6 +35,7 @@ const pages: { key: string; title: string; shown?: (model: Model) => boolean }[]
   { key: 'provenance', title: 'Provenance', shown: (model) => has(model, 'provenance_graphs') },
   { key: 'source', title: 'Source', shown: (model) => model.allCompiles.length > 0 },
   { key: 'cost', title: 'Cost', shown: hasMeasuredRuns },
+  { key: 'time', title: 'Time', shown: (model) => has(model, 'has_events') },
   { key: 'timeline', title: 'Timeline', shown: (model) => has(model, 'has_events') || hasMeasuredRuns() },
   { key: 'import-log', title: 'Import log', shown: (model) => has(model, 'import_log') },
   { key: 'export', title: 'Export', shown: (model) => has(model, 'has_export') },
@@ -66,6 +68,8 @@ function Page({ model, route }: { model: Model; route: Route }) {
       return <SourcePage model={model} route={route} />;
     case 'cost':
       return <CostPage model={model} route={route} />;
+    case 'time':
+      return <TimePage model={model} route={route} />;
     case 'timeline':
       return <TimelinePage model={model} route={route} />;
     case 'import-log':

@@ -32,6 +32,7 @@ export interface Chunks {
   source: Tables<Wire.SourceChunk>;
   cost: Tables<Wire.CostChunk>;
   slices: Tables<Wire.SlicesChunk>;
+  time: Tables<Wire.TimeChunk>;
   collectives: Tables<Wire.CollectivesChunk>;
   text: Tables<Wire.TextChunk>;
 }

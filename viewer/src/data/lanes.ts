@@ -3,6 +3,7 @@
 import { useEffect, useState } from 'preact/hooks';
 import { load, type Chunks } from './chunks';
 import { chunkOfProcess, type Model, type Process } from './model';
+import { phaseInside } from './phases';
 import { measuredProfiles, type Profile } from './profiles';
 import { loadProfileLanes, type ProfileLanes } from './slices';
 
@@ -46,19 +47,19 @@ export interface Lane {
 }
 
 const maxDepth = 24;
-export const colorCount = 8;
+export const colorCount = 9;
+const nameColors = 8; // of slices that belong to no phase
 
 function colorOf(name: string): number {
   let hash = 0;
   for (let i = 0; i < name.length; i++) hash = (hash * 31 + name.charCodeAt(i)) | 0;
-  return ((hash % colorCount) + colorCount) % colorCount;
+  return ((hash % nameColors) + nameColors) % nameColors;
 }
 
 // Events of a compile have the colours that their phases have everywhere, in a light shade; others the rest.
-const phasesOfEvents = [/backward|bwd/i, /inductor|codegen|code_gen|GraphLowering|compile_fx|FxGraph|async_compile|triton|Scheduler|_grad_passes|joint_graph_passes/, /aot|autograd|joint|partition|functional/i, /dynamo|entire_frame|compile_attempt|bytecode|guard|backend_compile|call_user_compiler/i];
-function colorOfEvent(name: string): number {
-  const at = phasesOfEvents.findIndex((pattern) => pattern.test(name));
-  return at >= 0 ? phasesOfEvents.length - 1 - at : phasesOfEvents.length + (colorOf(name) % (colorCount - phasesOfEvents.length));
+const colorOfPhase = [null, 0, 1, 2, 8, 3];
+function colorOfEvent(name: string, phase: number): number {
+  return colorOfPhase[phase] ?? 4 + (colorOf(name) % 4);
 }
 
 export function layOut(rows: Row[], of: Pick<Lane, 'title' | 'about' | 'process' | 'profile'>): Lane {
@@ -68,7 +69,7 @@ export function layOut(rows: Row[], of: Pick<Lane, 'title' | 'about' | 'process'
   const lane: Lane = { ...of, names: rows.map((row) => row.name), start: new Float64Array(n), length: new Float64Array(n), depth: new Uint8Array(n), color: new Uint8Array(n), id: Int32Array.from(rows, (row) => row.id), compileId: rows.map((row) => row.compileId), phase: rows.map((row) => row.phase), depths: 1, longest: new Float64Array(maxDepth), byDepth: [] };
   const open: number[] = []; // ends of the slices that are open
   const lists: number[][] = [];
-  const colors = new Map<string, number>();
+  const phases: number[] = []; // of the slices that are open
   rows.forEach(({ name, start, length }, i) => {
     // Events of compile threads overlap without nesting: each takes the first depth that is free.
     let depth = 0;
@@ -78,9 +79,9 @@ export function layOut(rows: Row[], of: Pick<Lane, 'title' | 'about' | 'process'
       // What is deeper has ended, or it would not have been free.
       for (let d = depth + 1; d < open.length; d++) if (open[d] <= start) open[d] = -Infinity;
     }
-    let color = colors.get(name);
-    if (color === undefined) colors.set(name, (color = of.profile ? colorOf(name) : colorOfEvent(name)));
-    lane.color[i] = color;
+    const phase = phaseInside(name, phases[depth - 1] ?? 0);
+    if (length > 0) phases[depth] = phase;
+    lane.color[i] = of.profile ? colorOf(name) : colorOfEvent(name, phase);
     lane.start[i] = start;
     lane.length[i] = length;
     lane.depth[i] = depth;

@@ -2,6 +2,7 @@
 import { useMemo } from 'preact/hooks';
 import { useChunk, type Chunks } from '../data/chunks';
 import type { Compile, Model } from '../data/model';
+import { notAttributed, timedPhases } from '../data/phases';
 import { fullestProfile, windowText, type Profile } from '../data/profiles';
 import { duration, percent, plural, shorten } from '../lib/format';
 import { href } from '../route';
@@ -55,28 +56,24 @@ function slowestOf(model: Model): { compiles: Compile[]; us: number; processes: 
   return { ...slowest, processes: byProcess.size };
 }
 
-function partsOf(compiles: Compile[], totalUs: number, rank: number | null): Part[] {
+function partsOf(compiles: Compile[], totalUs: number, linkOf: (phase: string | null) => string): Part[] {
   const sum = (of: (compile: Compile) => number) => compiles.reduce((total, compile) => total + of(compile), 0);
-  const link = (sort: string) => href(['compiles'], { sort: `-${sort}`, q: rank === null ? null : `rank:${rank}` });
   const code = sum((compile) => Math.min(compile.codeGenUs, compile.inductorUs));
-  const parts: Part[] = [
-    { name: 'Dynamo', us: sum((compile) => compile.dynamoUs), class: 'phase-0', link: link('dynamo'), hint: 'Tracing of Python into graphs, without what it calls' },
-    { name: 'AOTAutograd', us: sum((compile) => compile.aotUs), class: 'phase-1', link: link('aot'), hint: 'Joint graph and its partition, without Inductor' },
-    { name: 'Inductor', us: sum((compile) => compile.inductorUs) - code, class: 'phase-2', link: link('inductor'), hint: 'Passes and lowering of the forward, without code generation' },
-    { name: 'code generation', us: code, class: 'phase-2-code', link: link('code'), hint: 'Inductor’s code generation of the forward, compilers of C++ and Triton included' },
-    { name: 'Backward', us: sum((compile) => compile.backwardUs ?? 0), class: 'phase-3', link: link('backward'), hint: 'Compiles of the backward' },
-  ];
+  const times: Record<string, number> = { dynamo: sum((own) => own.dynamoUs), aot: sum((own) => own.aotUs), inductor: sum((own) => own.inductorUs) - code, code, backward: sum((own) => own.backwardUs ?? 0) };
+  const parts: Part[] = timedPhases.filter(({ key }) => key in times).map((phase) => ({ ...phase, us: times[phase.key], link: linkOf(phase.key) }));
   const known = parts.reduce((total, part) => total + part.us, 0);
-  return [...parts, { name: 'not attributed', us: Math.max(0, totalUs - known), class: 'phase-none', link: link('duration'), hint: 'In no phase that PyTorch’s metrics name' }];
+  return [...parts, { ...notAttributed, us: Math.max(0, totalUs - known), link: linkOf(null), hint: 'In no phase that PyTorch’s metrics name' }];
 }
 
 export function CompileTime({ model }: { model: Model }) {
   const { compiles, us, processes } = useMemo(() => slowestOf(model), [model]);
   if (us === 0) return null;
   const process = model.processById.get(compiles[0].processId);
-  const parts = partsOf(compiles, us, processes > 1 ? (process?.rank ?? null) : null);
+  const [only, rank] = processes > 1 ? [process?.id, process?.rank ?? null] : [null, null];
+  const hasEvents = (model.counts.get('has_events') ?? 0) > 0;
+  const parts = partsOf(compiles, us, (phase) => (hasEvents ? href(['time'], { process: only, phase }) : href(['compiles'], { sort: `-${phase ?? 'duration'}`, q: rank === null ? null : `rank:${rank}` })));
   return (
-    <Section title={`Where ${duration(us)} of compile time went`} aside={processes > 1 && <span class="quiet">{process?.name}, the slowest of {plural(processes, 'process', 'processes')}</span>}>
+    <Section title={`Where ${duration(us)} of compile time went`} aside={<>{processes > 1 && <span class="quiet">{process?.name}, the slowest of {plural(processes, 'process', 'processes')} </span>}{hasEvents && <a href={href(['time'], { by: 'event', process: only })}>by event</a>}</>}>
       <Bar parts={parts} totalUs={Math.max(us, parts.reduce((total, part) => total + part.us, 0))} label="Compile time by phase" />
     </Section>
   );

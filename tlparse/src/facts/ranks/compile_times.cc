@@ -120,7 +120,7 @@ Result<std::string> InnermostExcess(Database& database, std::int64_t own_id,
 }
 
 // What the metrics of a compile have of its parts; empty: they are not in the log.
-Result<std::vector<double>> Phases(Database& database, std::int64_t compile_id) {
+Result<std::vector<double>> TimesOfPhases(Database& database, std::int64_t compile_id) {
   ASSIGN_OR_RETURN(const FirstRow<PhasesOfCompile> row,
                    First(Query<PhasesOfCompile>(database, {.compile_id = compile_id})));
   if (!row) return std::vector<double>();
@@ -187,8 +187,8 @@ Result<std::optional<SlowestRank>> RankFacts::FindSlowest(Database& database,
   ASSIGN_OR_RETURN(result.reason,
                    InnermostExcess(database, own_id, typical_id, result.compile_excess_s));
   if (!result.reason.empty()) return std::optional(result);
-  ASSIGN_OR_RETURN(const std::vector<double> own_phases, Phases(database, own_id));
-  ASSIGN_OR_RETURN(const std::vector<double> typical_phases, Phases(database, typical_id));
+  ASSIGN_OR_RETURN(const std::vector<double> own_phases, TimesOfPhases(database, own_id));
+  ASSIGN_OR_RETURN(const std::vector<double> typical_phases, TimesOfPhases(database, typical_id));
   static constexpr const char* kPhaseNames[] = {"Dynamo with what it calls", "Inductor",
                                                 "the backward", "attempts that were thrown away",
                                                 "garbage collection"};

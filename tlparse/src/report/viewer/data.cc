@@ -11,6 +11,7 @@
 #include "report/viewer/cost.h"
 #include "report/viewer/findings.h"
 #include "report/viewer/slices.h"
+#include "report/viewer/time.h"
 #include "store/any_rows.h"
 
 namespace tlparse {
@@ -101,6 +102,9 @@ Result<std::string> ViewerData::Chunk(std::string_view name) {
   if (stem == "findings") return FindingsOfLaunch(name, part);
   if (name == "collectives") return CollectivesChunk(*database_, run_id_, origin_us_);
   if (stem == "cost" || stem == "slices") return ProfileChunk(name, part);
+  if (name == "time") return TimeChunk(*database_, run_id_, std::nullopt);
+  if (const auto process = ParseId(part); stem == "time" && process)
+    return TimeChunk(*database_, run_id_, *process);
   const auto specs = ViewerChunkSpecs();
   const auto spec = std::find_if(specs.begin(), specs.end(),
                                  [&](const ViewerChunkSpec& s) { return s.name == stem; });
@@ -238,7 +242,8 @@ Result<void> ViewerData::AddArgumentNames(std::vector<std::string>& names) {
 }
 
 Result<std::vector<std::string>> ViewerData::ChunkNames() {
-  std::vector<std::string> names = {"findings", "collectives", "export"};  // these take longest
+  std::vector<std::string> names = {"findings", "collectives", "export",
+                                    "time"};  // these take longest
   const auto add_ids = [&](std::string_view stem, const std::string& sql) -> Result<void> {
     FOR_EACH_ROW(const AnyRow& row, AnyRows::Of(*database_, sql)) {
       names.push_back(fmt::format("{}/{}", stem, row.Int("id")));
@@ -248,8 +253,11 @@ Result<std::vector<std::string>> ViewerData::ChunkNames() {
   for (const ViewerChunkSpec& spec : ViewerChunkSpecs()) {
     if (spec.range == ChunkRange::kNone && spec.name != "export") names.emplace_back(spec.name);
   }
-  for (const ViewerLayout::Block& block : layout_->blocks)
+  for (const ViewerLayout::Block& block : layout_->blocks) {
     names.push_back(fmt::format("{}/{}", block.kind, block.first_id));
+    if (block.kind == "events" && block.first_id != 0)
+      names.push_back(fmt::format("time/{}", block.first_id));
+  }
   RETURN_IF_ERROR(add_ids("findings", fmt::format(kEarlierLaunches, run_id_)));
   RETURN_IF_ERROR(add_ids("cost", fmt::format(kMeasuredProfiles, run_id_)));
   RETURN_IF_ERROR(add_ids("slices", fmt::format(kMeasuredProfiles, run_id_)));

@@ -21,6 +21,8 @@
 //   collectives        what ranks issued, rank by sequence number
 //   cost/<id>          where the time that one profile measured went
 //   slices/<id>        what one profile saw in time
+//   time, time/<id>    where the time of compiles went: of all processes, by function; of one process,
+//                      by compile. Of a process with events
 //   export             what export and draft export recorded
 //   text/<prefix>      payloads whose hash has this prefix
 #pragma once
