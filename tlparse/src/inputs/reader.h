@@ -116,6 +116,7 @@ std::vector<InputKind> RuntimeKinds();
 // The readers.
 std::unique_ptr<RuntimeReader> MakeKinetoReader();
 std::unique_ptr<RuntimeReader> MakeRecorderReader();
+std::unique_ptr<RuntimeReader> MakeMemoryReader();
 std::unique_ptr<RuntimeReader> MakePackageReader();
 std::unique_ptr<RuntimeReader> MakeKernelInformationReader();
 std::unique_ptr<RuntimeReader> MakeNsysReader();

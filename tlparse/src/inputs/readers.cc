@@ -12,6 +12,7 @@ struct ReaderOfKind {
 constexpr ReaderOfKind kReaders[] = {
     {InputKind::kProfile, &MakeKinetoReader},
     {InputKind::kRecorderDump, &MakeRecorderReader},
+    {InputKind::kMemorySnapshot, &MakeMemoryReader},
     {InputKind::kPackage, &MakePackageReader},
     {InputKind::kKernelInformation, &MakeKernelInformationReader},
     {InputKind::kNsys, &MakeNsysReader},

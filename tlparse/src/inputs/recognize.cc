@@ -63,12 +63,20 @@ ObjectHead ReadObjectHead(std::string_view text) {
   return head;
 }
 
+// Names of members that only snapshots of the allocator have, whatever their order.
+bool IsMemorySnapshot(std::string_view head) {
+  return Contains(head, "device_traces") ||
+         (Contains(head, "total_size") && Contains(head, "segment_type"));
+}
+
 InputKind RecognizeObject(std::string_view text) {
   const ObjectHead head = ReadObjectHead(text);
   if (head.Has("event_type") && (head.Has("payload") || head.Has("pid") || head.Has("name")))
     return InputKind::kTritonparse;
   if (head.Has("command") && head.Has("directory") && head.Has("started_us"))
     return InputKind::kRunFile;
+  if (head.Has("device_traces") || (head.Has("segments") && IsMemorySnapshot(text)))
+    return InputKind::kMemorySnapshot;
   if (head.Has("pg_config") || head.Has("pg_status")) return InputKind::kRecorderDump;
   if (head.Has("schema") && Contains(text.substr(0, 512), "chakra"))
     return InputKind::kExecutionTrace;
@@ -133,6 +141,8 @@ std::string_view Describe(InputKind kind) {
       return "a profile";
     case InputKind::kRecorderDump:
       return "a flight-recorder dump";
+    case InputKind::kMemorySnapshot:
+      return "a memory snapshot";
     case InputKind::kKernelInformation:
       return "a kernel_information.json";
     case InputKind::kPackage:
@@ -163,10 +173,12 @@ InputKind Recognize(std::string_view head) {
     return Contains(head, "META_DATA_EXPORT") ? InputKind::kNsys : InputKind::kUnknown;
   }
   if (head.starts_with("PK\x03\x04")) return InputKind::kPackage;
-  if (head.size() > 2 && head[0] == '\x80' && head[1] >= 2 && head[1] <= 5)
+  if (head.size() > 2 && head[0] == '\x80' && head[1] >= 2 && head[1] <= 5) {
+    if (IsMemorySnapshot(head)) return InputKind::kMemorySnapshot;
     return Contains(head, "entries") || Contains(head, "pg_config") || Contains(head, "pg_status")
                ? InputKind::kRecorderDump
                : InputKind::kUnknown;
+  }
   std::string_view text = head;
   if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
   while (!text.empty() && IsJsonSpace(text.front())) text.remove_prefix(1);
@@ -178,6 +190,9 @@ InputKind Recognize(std::string_view head) {
   // A Chrome trace may be the bare list of its events.
   if (text.starts_with('[') && Contains(text, "\"ph\"") && Contains(text, "\"cat\""))
     return InputKind::kProfile;
+  // torch.cuda.memory_snapshot(): the list of segments.
+  if (text.starts_with('[') && Contains(text, "\"total_size\"") && IsMemorySnapshot(text))
+    return InputKind::kMemorySnapshot;
   return HasTorchLogsLine(head) ? InputKind::kTorchLogs : InputKind::kUnknown;
 }
 

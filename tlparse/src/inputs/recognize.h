@@ -15,6 +15,7 @@ enum class InputKind : std::uint8_t {
   kLog,                // structured trace: TORCH_TRACE, libtrace
   kProfile,            // Kineto/Chrome trace; only its reader can tell a profile from other traces
   kRecorderDump,       // flight recorder, pickle or JSON
+  kMemorySnapshot,     // of the allocator: torch.cuda.memory._dump_snapshot, pickle or JSON
   kKernelInformation,  // kernel_information.json of an AOTInductor package
   kPackage,            // AOTInductor package: .pt2
   kNsys,               // nsys export --type sqlite

@@ -71,7 +71,6 @@ class RecorderReader final : public RuntimeReader {
   std::optional<std::int64_t> AddStack(const PlainValue& frames, RuntimeContext& context);
 
   std::unique_ptr<StackPool> stacks_;
-  bool has_stacks_ = false;
   std::int64_t bad_times_ = 0;  // of the file that is read
   std::int64_t left_out_ = 0;   // entries of it
 };
@@ -328,10 +327,7 @@ void LogProblem(const PlainProblem& problem, std::string_view bytes, RuntimeCont
 }
 
 Result<bool> RecorderReader::Read(RuntimeContext& context) {
-  if (!has_stacks_) {
-    RETURN_IF_ERROR(stacks_->Load(context.database()));
-    has_stacks_ = true;
-  }
+  RETURN_IF_ERROR(stacks_->Load(context.database()));
   ASSIGN_OR_RETURN(const std::string bytes, ReadAll(context));
   if (bytes.empty()) {
     context.facts().kind = "flight_recorder";

@@ -38,7 +38,7 @@ void MakeKey(std::string& key, std::int64_t parent_id, const StackPool::Frame& f
 StackPool::StackPool(TableSet& tables) { tables.Use<StackFrameRow>(); }
 
 Result<void> StackPool::Load(Database& database) {
-  FOR_EACH_ROW(const StoredFrame& stored, Query<StoredFrame>(database)) {
+  FOR_EACH_ROW(const StoredFrame& stored, Query<StoredFrame>(database, {.from_id = next_})) {
     Frame frame;
     if (stored.file) frame.file = *stored.file;
     frame.line = stored.line;

@@ -21,6 +21,7 @@ class Database;
 class StackPool {
  public:
   explicit StackPool(TableSet& tables);
+  // Takes over the frames of the database. Again: those that another pool has added since.
   Result<void> Load(Database& database);
 
   struct Frame {
