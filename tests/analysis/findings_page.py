@@ -47,6 +47,8 @@ JOBS = {
     "fixtures/logs/suppress_errors": "rank 1 raises in a pass and suppresses it; rank 2 compiles nothing",
     "fixtures/runs/frozen_parameter": "on rank 2 a parameter needs no gradient, whose all_reduce is left out; recorder dumps",
     "fixtures/runs/hang_in_backward": "rank 2 never leaves a pass of Inductor, in the backward of 0/0; recorder dumps",
+    "fixtures/runs/actors": "nothing; rank 0 learns from what ranks 1 and 2 play",
+    "fixtures/runs/marked_sizes": "nothing; a size that is marked as dynamic is another one on each rank",
     "fixtures/runs/coordinator": "rank 2 raises in a pass of Inductor; rank 0 hands out work and compiles nothing",
     "fixtures/runs/eager_rank": "rank 3 has TORCHDYNAMO_DISABLE=1; recorder dumps",
     "fixtures/runs/hook_raises": "a forward hook raises on rank 0",

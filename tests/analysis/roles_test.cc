@@ -71,5 +71,18 @@ TEST_CASE("roles: programs without a common function are apart, unless one funct
         "unknown?: 0 1 2");
 }
 
+TEST_CASE(
+    "roles: a rank that compiles another function than the others may be a learner among actors") {
+  const Functions learner = {"forward a.py:3", "loss a.py:9"},
+                  actor = {"forward a.py:3", "play a.py:14"};
+  const std::vector<RoleMember> members = {Member(0, learner), Member(1, actor), Member(2, actor)};
+  CHECK(Text(members) == "unknown?: 0 1 2");
+  // Not where collectives in that function pair it with the others, nor where its file has another text.
+  CHECK(Text(members, {.has_sends = false, .groups = {}, .with_collectives = {"loss a.py:9"}}) ==
+        "replicas: 0 1 2");
+  CHECK(Text({Member(0, {"forward a.py:3", "play a.py:16"}), Member(1, actor), Member(2, actor)}) ==
+        "replicas: 0 1 2");
+}
+
 }  // namespace
 }  // namespace tlparse

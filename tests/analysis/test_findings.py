@@ -56,6 +56,8 @@ PLANTED = {
     "fixtures/logs/suppress_errors": ("compile_failed", [1], r"1/0 time_warp: .*layout_check"),
     "fixtures/runs/frozen_parameter": ("collective_divergence", [2], r"issued barrier where ranks 0,1 issued all_reduce"),
     "fixtures/runs/hang_in_backward": ("stopped_first", [2], r"inside the backward of 0/0 forward, in pass\.post_grad"),
+    "fixtures/runs/actors": None,
+    "fixtures/runs/marked_sizes": None,
     "fixtures/runs/coordinator": ("compile_failed", [2], r"token 31 is not in the vocabulary"),
     "fixtures/runs/eager_rank": ("runs_eagerly", [3], r"all_reduce at main_train\.py:17, which other ranks issue from graph 1/0"),
     "fixtures/runs/hook_raises": ("stopped_first", [0], r"ends after the forward of 0/0 forward; rank 1 went on to its backward"),

@@ -8,7 +8,7 @@ import sys
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from answers import LOGS, AnswerTest, ask, record, run  # noqa: E402
+from answers import LOGS, ROOT, AnswerTest, ask, record, run  # noqa: E402
 
 
 class Ranks(AnswerTest):
@@ -128,6 +128,22 @@ class CallersOfCollectives(AnswerTest):
     def test_a_schedule_in_another_order_has_the_users_line(self):
         finding, = [one for one in ask("findings", self.job("diverge_order"))["findings"] if one["severity"] != "note"]
         self.assertEqual((os.path.basename(finding["place"]["file"]), finding["place"]["line"]), ("d_fcol.py", 24))
+
+
+class OtherPrograms(AnswerTest):
+    def test_the_graph_of_another_function_is_not_compared(self):
+        findings = ask("findings", self.ingest(os.path.join(ROOT, "fixtures", "runs", "actors"), name="actors"))["findings"]
+        (one,) = [one for one in findings if one["kind"] == "graph_divergence"]
+        self.assertEqual((one["severity"], one["title"]), ("note", "Rank 0 compiled nll as 1/0, most others compiled answer"))
+        self.assertIn("meant to do equal work is not in the inputs", one["detail"])
+        # What it has of forward, which all compiled, is compared: its batches are those of both actors.
+        self.assertIn("Rank 0 compiled 0/0 forward for other inputs: x: size [8, 16] → [16, 16]", [part["title"] for part in one["evidence"]])
+
+    def test_code_for_other_sizes_of_a_dynamic_dimension_is_a_note(self):
+        findings = ask("findings", self.ingest(os.path.join(ROOT, "fixtures", "runs", "marked_sizes"), name="sizes"))["findings"]
+        (one,) = [one for one in findings if one["kind"] == "code_divergence"]
+        self.assertEqual((one["severity"], one["ranks"]), ("note", [1]))
+        self.assertRegex(one["title"], r"^Rank 1 generated other code in 0/0 forward \[backward\] for other sizes: size 0 of x: \d+ → 12; size 0 of y: \d+ → 12$")
 
 
 class Once(AnswerTest):

@@ -51,6 +51,8 @@ WAYS = {  # how a process ends
     "raise": 'raise RuntimeError("$message")  #! cause',
     "exit": "os._exit(3)  #! cause",
     "kill": "os.kill(os.getpid(), signal.SIGKILL)  #! cause",
+    "term": "os.kill(os.getpid(), signal.SIGTERM)  #! cause",
+    "nan": 'assert torch.isfinite(x.float().mean() / 0), "$nan"  #! cause',
     "segv": "import ctypes\nctypes.string_at(0)  #! cause",
     "oom": "torch.empty(10 ** 13)  #! cause",
 }

@@ -71,6 +71,14 @@ fault(
     plant={"tweak": "if RANK == $victim:\n    fired()\n    x = x.t().contiguous().t()  #! cause"},
 )
 fault(
+    "eval_mode",
+    "the victim's model is in evaluation mode until the first evaluation",
+    sees=seen("graph"),
+    place="",
+    launch={"fires": False},
+    plant={"built": "if RANK == $victim:\n    net.eval()  #! cause"},
+)
+fault(
     "other_size_later",
     "the victim's batches have other sizes after the first step",
     sees=seen("recompile"),
@@ -142,6 +150,25 @@ fault(
         "dumps": (("eager", "TORCHDYNAMO_DISABLE", "compiles nothing", "compiled nothing"),),
         "profiles": (("eager", "TORCHDYNAMO_DISABLE", "compiles nothing", "compiled nothing"),),
     },
+)
+fault(
+    "compile_disabled",
+    "the victim runs eagerly: TORCH_COMPILE_DISABLE=1",
+    sees=seen("missing", "eager"),
+    place="",
+    fresh=True,
+    launch={"fires": False},
+    environment={"TORCH_COMPILE_DISABLE": "1"},
+)
+fault(
+    "other_threads",
+    "the environment of the victim gives it another number of threads",
+    sees=seen("config"),
+    place="",
+    fresh=True,
+    launch={"fires": False},
+    words=(("OMP_NUM_THREADS", "threads"),),
+    environment={"OMP_NUM_THREADS": "2"},
 )
 fault(
     "no_trace",

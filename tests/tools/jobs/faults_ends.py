@@ -101,6 +101,11 @@ for way, point in (
     ("exit", "after_forward"),
     ("raise", "serving"),
     ("raise", "saving"),
+    ("raise", "before_dispatch"),
+    ("kill", "after_play"),
+    ("raise", "after_teacher"),
+    ("term", "after_forward"),
+    ("nan", "after_forward"),
 ):
     fault(
         f"{way}_{point}",
@@ -114,7 +119,7 @@ for way, point in (
                 "RANK == $victim" if point in ("saving", "serving") else "RANK == $victim and step == $when",
             )
         },
-        numbers=MESSAGE,
+        numbers={**MESSAGE, "nan": ["loss is not finite", "nan in the input"]},
         place="",
         not_visible="how and where the process ended",
     )
@@ -150,6 +155,17 @@ fault(
     },
 )
 fault(
+    "gradient_hook_raises",
+    "a hook of a parameter's gradient raises on the victim, while the backward runs",
+    ends="fails",
+    early=True,
+    sees=seen("ended"),
+    place="",
+    plant={
+        "setup": 'def $watch(grad):\n    if RANK == $victim:\n        fired()\n        raise FloatingPointError("gradient is nan")  #! cause\n\nlist(net.parameters())[-1].register_hook($watch)'
+    },
+)
+fault(
     "worker_raises",
     "a loader worker of the victim raises",
     ends="fails",
@@ -164,6 +180,14 @@ fault(
     ends="fails",
     sees=seen("ended"),
     plant={"item": when(WAYS["kill"], "RANK == $victim")},
+    place="",
+)
+fault(
+    "worker_hangs",
+    "a loader worker of the victim never ends with an item",
+    ends="hangs",
+    sees=seen("ended"),
+    plant={"item": when("while True:\n    time.sleep(1)  #! cause", "RANK == $victim")},
     place="",
 )
 fault(

@@ -52,6 +52,34 @@ fault(
     launch={"timeout_s": 9},
     place="",
 )
+fault(
+    "gloo_timeout_late",
+    "the victim sleeps in a later step for longer than the others wait for a collective",
+    plant={"before_sync": when("time.sleep(40)  #! cause")},
+    sees=seen(None, "ended"),
+    ends="fails",
+    launch={"timeout_s": 9},
+    place="",
+    not_visible="logs: all ranks have compiled everything",
+)
+fault(
+    "slow_saving",
+    "the victim saves after each step, for long",
+    place="",
+    plant={"saving": "if RANK == $victim:\n    fired()\n    time.sleep($pause)  #! cause"},
+    sees=seen(dumps="straggler"),
+    numbers={"pause": [0.5, 0.7]},
+    not_visible="logs alone do not show run time",
+)
+fault(
+    "slow_learner",
+    "the victim works for long on what it gathers",
+    place="",
+    plant={"after_backward": "if RANK == $victim:\n    fired()\n    time.sleep($pause)  #! cause"},
+    sees=seen(dumps="straggler"),
+    numbers={"pause": [0.5, 0.7]},
+    not_visible="logs alone do not show run time",
+)
 
 # A rank that waits for something else than the others.
 for point in ("before_sync", "after_forward"):
@@ -130,6 +158,15 @@ fault(
     sees=seen(None, "collective"),
     place="",
     plant={"evaluating": when("dist.all_reduce(torch.ones(3))  #! cause", "RANK == $victim")},
+    not_visible="logs: eager collectives are in no log",
+)
+fault(
+    "fewer_evaluations",
+    "the victim evaluates fewer batches than the others",
+    ends="hangs",
+    sees=seen(None, "collective"),
+    place="",
+    plant={"evaluating": when("break  #! cause", "RANK == $victim and part == 2")},
     not_visible="logs: eager collectives are in no log",
 )
 fault(

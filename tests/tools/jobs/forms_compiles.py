@@ -52,17 +52,22 @@ def compiled_for(facts, match, finding):
 def missed(facts, match, finding):
     who = facts.ranks(match["who"])
     claims = []
+    # "of this launch": what an earlier one missed does not count.
+    launch = {rank: [facts.main(rank)] for rank in facts.all_ranks()}
+    if match["others"] != "others of this launch":
+        launch = {rank: facts.logs(rank) for rank in launch}
     hits = {
         key
-        for log in facts.job.logs
-        if log.rank not in who
+        for rank, logs in launch.items()
+        for log in logs
+        if rank not in who
         for one in log.compiles.values()
         for key in one.hits
     }
     for rank in who:
         own = [
             key
-            for log in facts.logs(rank)
+            for log in launch.get(rank, [])
             for one in log.compiles.values()
             for key in one.misses
             if key in hits

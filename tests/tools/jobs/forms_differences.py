@@ -50,26 +50,23 @@ def only_compiled(facts, match, finding):
 
 
 @form(
-    rf"^The collectives of (?P<label>{LABEL}) (?P<function>{FUNCTION}?) are not in the logs? of (?P<who>{RANKS})"
+    rf"^No schedule or code with the collectives of (?P<label>{LABEL}) (?P<function>{FUNCTION}) is in the logs? of (?P<who>{RANKS})"
 )
 def collectives_not_there(facts, match, finding):
-    who = facts.ranks(match["who"])
     op = re.compile(r"_c10d_functional\.(?!wait_tensor)")
 
-    def of_function(log):
-        return [log.text_of(one.label) for one in log.compiles.values() if one.function == match["function"]]
+    def has_none(log):
+        own = [one for one in log.compiles.values() if one.function == match["function"]]
+        codes = [text for one in own for text in log.texts.get(one.label, []) if "def call(" in text]
+        return not any(one.collectives for one in own) and not any(op.search(code) for code in codes)
 
-    claims = [
+    return [
         (
-            f"rank {rank} compiled no collective of {match['function']}",
-            facts.any_log(rank, lambda log: not any(op.search(text) for text in of_function(log))),
+            f"rank {rank} has no schedule or code of {match['function']} with collectives",
+            facts.any_log(rank, has_none),
         )
-        for rank in who
+        for rank in facts.ranks(match["who"])
     ]
-    elsewhere = [facts.any_log(rank, lambda log: bool(op.search(log.text))) for rank in who]
-    if any(elsewhere):
-        claims.append((f"ranks {who} have no such collective in any graph", None))
-    return claims
 
 
 @form(rf"^(?P<who>{RANKS}) compiled with another configuration: (?P<what>.+)$")
@@ -213,14 +210,22 @@ def failed_guards(facts, match, finding):
 
 
 @form(
-    rf"^Rank (?P<rank>\d+) compiled another function there: (?P<label>{LABEL}) (?P<own>{FUNCTION}): function (?P<old>\S+) → (?P<new>\S+)"
+    rf"^(?P<who>{RANKS}) compiled (?P<new>[^\s,]+) as (?P<label>{LABEL}), (?P<others>{RANKS}|most others) compiled (?P<old>[^\s,]+)$"
 )
 def another_function(facts, match, finding):
+    who = facts.ranks(match["who"])
+    rest = [rank for rank in facts.all_ranks() if rank not in who]
+    with_old = [rank for rank in rest if facts.any_log(rank, facts.has_compile(match["label"], match["old"]))]
+    others = facts.ranks(match["others"]) if match["others"] != "most others" else None
     return [
         (
-            f"rank {match['rank']} compiled {match['label']} {match['new']}",
-            facts.any_log(int(match["rank"]), facts.has_compile(match["label"], match["new"])),
-        )
+            f"ranks {who} compiled {match['label']} {match['new']}",
+            facts.of_ranks(who, facts.has_compile(match["label"], match["new"])),
+        ),
+        (
+            f"{match['others']} compiled {match['label']} {match['old']} ({with_old})",
+            set(others) <= set(with_old) if others else 2 * len(with_old) > len(rest),
+        ),
     ]
 
 

@@ -3,7 +3,7 @@
 import re
 import statistics
 
-from facts import RANKS, close, form
+from facts import RANKS, close, form, seconds
 
 
 def entries(facts, rank, group, sequence):
@@ -182,4 +182,37 @@ def last_on_group(facts, match, finding):
         claims.append(
             (f"rank {rank}'s last is #{match['sequence']} {match['op']}", is_it if dump else None)
         )
+    return claims
+
+
+@form(
+    rf"^(?P<others>{RANKS}) waits? for (?P<who>{RANKS}): it came last to (?P<last>\d+) of (?P<count>\d+) collectives of group "
+    rf"(?P<group>\S+)(?: \([^)]*\))?, (?:(?:at least )?(?P<median>[\d.]+ m?s)|to (?P<long>\d+) of them (?P<least>[\d.]+ m?s) or more) "
+    rf"after the others, (?P<lost>[\d.]+ m?s) in all$"
+)
+def came_last(facts, match, finding):
+    """By the times at which all ranks of the group issued each of its collectives."""
+    (who,) = facts.ranks(match["who"])
+    members = {who, *facts.ranks(match["others"])}
+    times = {}  # by sequence: {rank: seconds}
+    for rank in members & set(facts.job.dumps):
+        for one in facts.job.dumps[rank]["entries"]:
+            if match["group"] in tuple(one["process_group"]) and not one["is_p2p"]:
+                times.setdefault(one["collective_seq_id"], {}).setdefault(rank, one["time_created_ns"] / 1e9)
+    whole = [of_ranks for of_ranks in times.values() if set(of_ranks) == members]
+    lags = sorted(
+        of_ranks[who] - max(time for rank, time in of_ranks.items() if rank != who) for of_ranks in whole
+    )
+    lags = [lag for lag in lags if lag > 0]
+    claims = [
+        (f"rank {who} came last {match['last']} times (dumps: {len(lags)})", len(lags) >= int(match["last"])),
+        (f"all issued {match['count']} (dumps: {len(whole)})", len(whole) >= int(match["count"])),
+        (f"{match['lost']} in all (dumps: {sum(lags):.2f} s)", sum(lags) >= 0.94 * seconds(match["lost"])),
+    ]
+    if match["long"]:
+        count = sum(lag >= 0.94 * seconds(match["least"]) for lag in lags)
+        claims.append((f"{match['long']} of {match['least']} or more ({count})", count >= int(match["long"])))
+    else:
+        count = sum(lag >= 0.94 * seconds(match["median"]) for lag in lags)
+        claims.append((f"{match['median']} at the median", 2 * count >= int(match["last"])))
     return claims

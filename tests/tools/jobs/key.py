@@ -36,7 +36,7 @@ CLASSES = {
     "restarted": ["restarted"],
 }
 # Between two ranks alone, nothing shows which one is odd.
-SYMMETRIC = {"config", "input", "graph", "collective"}
+SYMMETRIC = {"config", "input", "graph", "graph_break_divergence", "collective"}
 # A note is enough: a log that is not there is no fault of the job, for example.
 ANY_SEVERITY = {"missing", "graph_break", "recompile_limit", "recompile", "restarted"}
 
@@ -184,7 +184,7 @@ def cause_of(plan, job):
         "place": plan.marks.get(fault.place, []) if fault.place else [],
         "planted_at": plan.marks.get("cause", []),
     }
-    if plan.shape.options.get("shrinks") and fault.ends != "well":
+    if plan.recovers and fault.ends != "well":
         cause.update(
             {"class": "restarted", "words": [], "place": [], "says": [[f"rank {plan.victim}"]], "ranks": None}
         )

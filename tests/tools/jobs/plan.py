@@ -43,9 +43,8 @@ class Plan:
             draw.random() < 0.3 and not fault.launch.get("warm") and not fault.launch.get("tiny_disk")
         )
         self.launches = int(shape.options.get("launches", 1))
-        self.struck = (
-            0 if shape.options.get("shrinks") else self.launches - 1
-        )  # the launch in which the fault is
+        self.recovers = bool(shape.options.get("shrinks") or shape.options.get("retries"))
+        self.struck = 0 if self.recovers else self.launches - 1  # the launch in which the fault is
         self.folder = f"/rec/job{number:08x}"
         self.draw_numbers(draw, number)
         self.render()

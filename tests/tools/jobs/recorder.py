@@ -163,7 +163,7 @@ class Recorder:
             problems.append("the fault never struck")
         if fault.ends == "well" and not ended_well:
             problems.append("it was meant to end well")
-        if fault.ends != "well" and ended_well and not plan.shape.options.get("shrinks"):
+        if fault.ends != "well" and ended_well and not plan.recovers:
             problems.append("it was meant to fail")
         cause = key.cause_of(plan, job)
         return {

@@ -7,6 +7,7 @@
 #= group: EXPRESSION     the group of the compiled all_reduce
 #= children: a sentence  it has other processes than its ranks
 #= launches: 2           it is started twice with one directory; `shrinks: yes`: with one rank less
+#= retries: yes          its first launch may fail, its second ends well
 #= fresh: yes            its ranks are started anew, not forked
 #= spawns: yes           its first process starts the ranks
 #= file: model_file      what follows is this file; train_file is run

@@ -11,7 +11,6 @@
 #include "facts/text/shorten.h"
 #include "findings/divergences.h"
 #include "findings/graph_breaks.h"
-#include "findings/missing_compiles.h"
 
 namespace tlparse {
 namespace {
@@ -80,68 +79,6 @@ std::string DivergenceFinder::TitleOfBreak(const RankClass& one, const RankAspec
                      breaks(one.ranks.size() == 1, false), what, cause);
 }
 
-// "recompiled forward: 0/1 after 0/0: tensor 'x' …", of the one compile that some ranks lack; empty:
-// it was not recompiled, or it is not known after which compile.
-std::string DivergenceFinder::RecompiledText(const RankAspect& aspect,
-                                             const std::string& reason) const {
-  constexpr std::string_view kBecause = "because ";
-  if (aspect.slots.size() != 1 || !reason.starts_with(kBecause)) return {};
-  const JobSlot& slot = job_.slots()[static_cast<std::size_t>(aspect.slots.front())];
-  if (slot.function.empty()) return {};
-  return fmt::format("recompiled {}: {} after {}", slot.function, slot.label,
-                     Shorten(reason.substr(kBecause.size()), 200));
-}
-
-std::string DivergenceFinder::TitleOfMissing(const RankClass& one, const RankAspect& aspect,
-                                             const std::string& where,
-                                             const std::string& reason) const {
-  const std::string because = reason.empty() ? "" : "recompiled " + Shorten(reason, 200);
-  const std::vector<RankIndex>& who = Lacking(one, aspect);
-  if (answer_.damage.AnyIsIncomplete(who))
-    return fmt::format("{} {} not in the log{} of {}, which {} cut off or damaged", where,
-                       aspect.slots.size() == 1 ? "is" : "are", who.size() == 1 ? "" : "s",
-                       context_.WhoInside(who), who.size() == 1 ? "is" : "may be");
-  const std::string recompiled = RecompiledText(aspect, reason);
-  const std::string after_comma = because.empty() ? "" : ", " + because;
-  if (aspect.has_majority)
-    return aspect.is_on_others
-               ? fmt::format(
-                     "{} did not compile {}, the others did{}", context_.Who(one.ranks), where,
-                     aspect.slots.size() == 1 ? WithCollectives(context_, aspect.slots.front(),
-                                                                Reference().front(), one.ranks)
-                                              : "")
-           : recompiled.empty()
-               ? fmt::format("Only {} compiled {}{}", context_.WhoInside(one.ranks), where,
-                             after_comma)
-               : fmt::format("Only {} {}", context_.WhoInside(one.ranks), recompiled);
-  const std::vector<RankIndex>& reference = Reference();
-  const std::vector<RankIndex>& with = aspect.is_on_others ? reference : one.ranks;
-  const std::vector<RankIndex>& without = aspect.is_on_others ? one.ranks : reference;
-  if (!recompiled.empty() && !aspect.is_on_others)
-    return fmt::format("{} {}; {} did not", context_.Who(with), recompiled,
-                       context_.WhoInside(without));
-  return fmt::format("{} compiled {}, {} did not{}", context_.Who(with), where,
-                     context_.WhoInside(without), because.empty() ? "" : "; it was " + because);
-}
-
-// Whether those that lack these compiles never compiled their functions: an evaluation, or a
-// checkpoint, of some ranks.
-bool DivergenceFinder::IsOfOwnFunction(const RankClass& one, const RankAspect& aspect) const {
-  const std::vector<RankIndex>& lacking = Lacking(one, aspect);
-  return std::all_of(aspect.slots.begin(), aspect.slots.end(), [&](std::int32_t slot) {
-    const JobSlot& own = job_.slots()[static_cast<std::size_t>(slot)];
-    return !own.function.empty() &&
-           std::none_of(
-               job_.compiles().begin(), job_.compiles().end(), [&](const JobCompile& compile) {
-                 const JobSlot& other =
-                     job_.slots()[static_cast<std::size_t>(std::max(compile.slot, 0))];
-                 return compile.slot >= 0 && other.function == own.function &&
-                        other.file == own.file && other.line == own.line &&
-                        std::binary_search(lacking.begin(), lacking.end(), compile.participant);
-               });
-  });
-}
-
 std::optional<Difference> DivergenceFinder::Describe(const RankClass& one,
                                                      const RankAspect& aspect) {
   Finding scratch;
@@ -172,9 +109,10 @@ std::optional<Difference> DivergenceFinder::Describe(const RankClass& one,
     return difference;
   }
   if (area == "collectives" && aspect.is_state) {
-    return make(FindingKind::kCollectiveDivergence, FindingSeverity::kError, aspect.text,
-                fmt::format("The collectives of {} are not in the log{} of {}", where,
-                            one.ranks.size() == 1 ? "" : "s", context_.WhoInside(one.ranks)));
+    return make(
+        FindingKind::kCollectiveDivergence, FindingSeverity::kError, aspect.text,
+        fmt::format("No schedule or code with the collectives of {} is in the log{} of {}", where,
+                    one.ranks.size() == 1 ? "" : "s", context_.WhoInside(one.ranks)));
   }
   if (area == "collectives" && aspect.is_order) {
     return make(FindingKind::kCollectiveDivergence, FindingSeverity::kError, aspect.text,
@@ -199,7 +137,9 @@ std::optional<Difference> DivergenceFinder::Describe(const RankClass& one,
     return difference;
   }
   if (area == "code")
-    return make(FindingKind::kCodeDivergence, FindingSeverity::kWarning, aspect.text,
+    return make(FindingKind::kCodeDivergence,
+                aspect.is_of_sizes ? FindingSeverity::kNote : FindingSeverity::kWarning,
+                aspect.text,
                 Pair(one, aspect, "generated other code in ", "generated other code in ",
                      "generated different code in ", aspect.text));
   if (area == "tensors")
@@ -221,10 +161,8 @@ std::optional<Difference> DivergenceFinder::Describe(const RankClass& one,
                 TitleOfMissing(one, aspect, where, reason));
   }
   if (area == "compiles")
-    return make(
-        FindingKind::kGraphDivergence, FindingSeverity::kWarning, aspect.text,
-        Pair(one, aspect, "compiled another function there: ", "compiled another function there: ",
-             "compiled different functions there: ", aspect.text));
+    return make(FindingKind::kGraphDivergence, FindingSeverity::kWarning, aspect.text,
+                TitleOfOther(one, aspect));
   if (area == "graphs" && aspect.is_of_lines &&
       OtherText(one, job_.slots()[static_cast<std::size_t>(aspect.slots.front())].file).empty())
     return std::nullopt;  // each rank may run its own copy of the code

@@ -75,6 +75,7 @@ class DivergenceFinder {
   }
   bool IsOfOwnFunction(const RankClass& one, const RankAspect& aspect) const;
   std::string RecompiledText(const RankAspect& aspect, const std::string& reason) const;
+  std::string TitleOfOther(const RankClass& one, const RankAspect& aspect) const;
   std::string TitleOfMissing(const RankClass& one, const RankAspect& aspect,
                              const std::string& where, const std::string& reason) const;
   Difference Of(const RankClass& one, const RankAspect& aspect, FindingKind kind,

@@ -278,20 +278,27 @@ Result<void> AddStraggler(FindingContext& context) {
     return ns < 10'000'000 ? fmt::format("{:.1f} ms", static_cast<double>(ns) / 1e6)
                            : SecondsText(ns / 1000);
   };
+  const bool are_all = found->long_count == found->last_count;
   CollectiveFinding problem;
   problem.kind = FindingKind::kStraggler;
   problem.severity = FindingSeverity::kWarning;
   problem.title = fmt::format(
-      "{} wait{} for {}: it came last to {} of {} collectives of {}, {}{} after the others, "
-      "{} in all",
+      "{} wait{} for {}: it came last to {} of {} collectives of {}, {} after the others, {} in "
+      "all",
       Capital(RanksText(job, found->waiting)), found->waiting.size() == 1 ? "s" : "", rank,
-      found->last_count, found->count, found->group->Title(), found->is_at_least ? "at least " : "",
-      seconds(found->median_ns), seconds(found->lost_ns));
+      found->last_count, found->count, found->group->Title(),
+      are_all
+          ? fmt::format("{}{}", found->is_at_least ? "at least " : "", seconds(found->median_ns))
+          : fmt::format("to {} of them {} or more", found->long_count, seconds(found->least_ns)),
+      seconds(found->lost_ns));
   problem.detail = fmt::format(
-      "{} is the median; {} pass from the first of these collectives to the last. The call with "
-      "the "
-      "median delay is {}.",
-      seconds(found->median_ns), seconds(found->span_ns), found->call->Title());
+      "{}; {} pass from the first of these collectives to the last. The call with {} median delay "
+      "is {}.",
+      are_all ? fmt::format("{} is the median", seconds(found->median_ns))
+              : fmt::format("{} of it were lost in {}", seconds(found->long_ns),
+                            found->long_count == 1 ? std::string("one")
+                                                   : fmt::format("these {}", found->long_count)),
+      seconds(found->span_ns), are_all ? "the" : "their", found->call->Title());
   if (!found->activity.empty())
     problem.detail +=
         fmt::format(" {} of the time in which they waited {} was in {}, by its profile.",

@@ -1,11 +1,13 @@
-#include "findings/missing_compiles.h"
+// Compiles that some ranks lack, and those of another function.
+#include "queries/findings/missing_compiles.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <string_view>
 
-#include "queries/findings/missing_compiles.h"
+#include "facts/text/shorten.h"
+#include "findings/divergences.h"
 
 namespace tlparse {
 namespace {
@@ -18,8 +20,9 @@ std::string NameOfCollective(std::string_view op) {
   return std::string(op);
 }
 
-}  // namespace
-
+// Of a compile that rank `with` has and `lacking` do not: the collectives in it, which need all ranks
+// of a group, and what they compiled instead. ": it holds all_reduce; rank 1 went on to 2/0 update".
+// Empty: there are no collectives, or they compiled nothing after it.
 std::string WithCollectives(const FindingContext& context, std::int32_t slot, RankIndex with,
                             const std::vector<RankIndex>& lacking) {
   const Job& job = context.job;
@@ -46,6 +49,80 @@ std::string WithCollectives(const FindingContext& context, std::int32_t slot, Ra
                          job.slots()[static_cast<std::size_t>(next)].Title());
   }
   return {};
+}
+
+}  // namespace
+
+// "recompiled forward: 0/1 after 0/0: tensor 'x' …", of the one compile that some ranks lack; empty:
+// it was not recompiled, or it is not known after which compile.
+std::string DivergenceFinder::RecompiledText(const RankAspect& aspect,
+                                             const std::string& reason) const {
+  constexpr std::string_view kBecause = "because ";
+  if (aspect.slots.size() != 1 || !reason.starts_with(kBecause)) return {};
+  const JobSlot& slot = job_.slots()[static_cast<std::size_t>(aspect.slots.front())];
+  if (slot.function.empty()) return {};
+  return fmt::format("recompiled {}: {} after {}", slot.function, slot.label,
+                     Shorten(reason.substr(kBecause.size()), 200));
+}
+
+std::string DivergenceFinder::TitleOfMissing(const RankClass& one, const RankAspect& aspect,
+                                             const std::string& where,
+                                             const std::string& reason) const {
+  const std::string because = reason.empty() ? "" : "recompiled " + Shorten(reason, 200);
+  const std::vector<RankIndex>& who = Lacking(one, aspect);
+  if (answer_.damage.AnyIsIncomplete(who))
+    return fmt::format("{} {} not in the log{} of {}, which {} cut off or damaged", where,
+                       aspect.slots.size() == 1 ? "is" : "are", who.size() == 1 ? "" : "s",
+                       context_.WhoInside(who), who.size() == 1 ? "is" : "may be");
+  const std::string recompiled = RecompiledText(aspect, reason);
+  const std::string after_comma = because.empty() ? "" : ", " + because;
+  if (aspect.has_majority)
+    return aspect.is_on_others
+               ? fmt::format(
+                     "{} did not compile {}, the others did{}", context_.Who(one.ranks), where,
+                     aspect.slots.size() == 1 ? WithCollectives(context_, aspect.slots.front(),
+                                                                Reference().front(), one.ranks)
+                                              : "")
+           : recompiled.empty()
+               ? fmt::format("Only {} compiled {}{}", context_.WhoInside(one.ranks), where,
+                             after_comma)
+               : fmt::format("Only {} {}", context_.WhoInside(one.ranks), recompiled);
+  const std::vector<RankIndex>& reference = Reference();
+  const std::vector<RankIndex>& with = aspect.is_on_others ? reference : one.ranks;
+  const std::vector<RankIndex>& without = aspect.is_on_others ? one.ranks : reference;
+  if (!recompiled.empty() && !aspect.is_on_others)
+    return fmt::format("{} {}; {} did not", context_.Who(with), recompiled,
+                       context_.WhoInside(without));
+  return fmt::format("{} compiled {}, {} did not{}", context_.Who(with), where,
+                     context_.WhoInside(without), because.empty() ? "" : "; it was " + because);
+}
+
+// Whether those that lack these compiles never compiled their functions: an evaluation, or a
+// checkpoint, of some ranks.
+bool DivergenceFinder::IsOfOwnFunction(const RankClass& one, const RankAspect& aspect) const {
+  const std::vector<RankIndex>& lacking = Lacking(one, aspect);
+  return std::all_of(aspect.slots.begin(), aspect.slots.end(), [&](std::int32_t slot) {
+    const JobSlot& own = job_.slots()[static_cast<std::size_t>(slot)];
+    return !own.function.empty() &&
+           std::none_of(
+               job_.compiles().begin(), job_.compiles().end(), [&](const JobCompile& compile) {
+                 const JobSlot& other =
+                     job_.slots()[static_cast<std::size_t>(std::max(compile.slot, 0))];
+                 return compile.slot >= 0 && other.function == own.function &&
+                        other.file == own.file && other.line == own.line &&
+                        std::binary_search(lacking.begin(), lacking.end(), compile.participant);
+               });
+  });
+}
+
+// "Rank 0 compiled objective as 1/0, the others compiled generate"
+std::string DivergenceFinder::TitleOfOther(const RankClass& one, const RankAspect& aspect) const {
+  const std::size_t end = aspect.reason.find('\n');
+  return fmt::format("{} compiled {} as {}, {} compiled {}", context_.Who(one.ranks),
+                     aspect.reason.substr(end + 1),
+                     job_.slots()[static_cast<std::size_t>(aspect.slots.front())].label,
+                     aspect.has_majority ? "most others" : context_.WhoInside(Reference()),
+                     aspect.reason.substr(0, end));
 }
 
 }  // namespace tlparse

@@ -120,6 +120,22 @@ Result<std::int64_t> CompiledNs(Database& database, const IssuedJob& job, std::i
   return compiled_us * 1000;
 }
 
+void SetLongDelays(std::vector<Lag> lags, Straggler& straggler) {
+  std::sort(lags.begin(), lags.end(), [](const Lag& a, const Lag& b) { return a.ns > b.ns; });
+  const std::int64_t median_ns = lags[lags.size() / 2].ns;
+  const bool are_alike =
+      2 * median_ns * static_cast<std::int64_t>(lags.size()) >= straggler.lost_ns;
+  for (const Lag& one : lags) {
+    if (!are_alike && 10 * straggler.long_ns >= 9 * straggler.lost_ns) break;
+    ++straggler.long_count;
+    straggler.long_ns += one.ns;
+    straggler.least_ns = one.ns;
+  }
+  const Lag& middle = lags[straggler.long_count / 2];
+  straggler.call = middle.call;
+  straggler.median_ns = middle.ns;
+}
+
 Result<std::optional<Straggler>> StragglerOf(Database& database, const IssuedJob& job,
                                              const IssuedGroup& group) {
   constexpr std::size_t kLeastCount = 2;
@@ -152,17 +168,13 @@ Result<std::optional<Straggler>> StragglerOf(Database& database, const IssuedJob
   std::vector<Lag> lags = arrivals.lags.at(rank);
   if (lags.size() < kLeastCount || 2 * arrivals.impossible.at(rank) > lags.size())
     return std::optional<Straggler>();
-  const auto middle = lags.begin() + static_cast<std::ptrdiff_t>((lags.size() - 1) / 2);
   Straggler straggler{.rank = rank,
                       .group = &group,
                       .last_count = lags.size(),
                       .count = arrivals.count,
                       .lost_ns = Sum(lags),
                       .span_ns = span_ns};
-  std::nth_element(lags.begin(), middle, lags.end(),
-                   [](const Lag& a, const Lag& b) { return a.ns < b.ns; });
-  straggler.call = middle->call;
-  straggler.median_ns = middle->ns;
+  SetLongDelays(lags, straggler);
   straggler.is_at_least = lags.size() == arrivals.count && arrivals.possible.at(rank) == 0;
   for (const std::size_t one : group.ranks) {
     if (one != rank) straggler.waiting.push_back(one);

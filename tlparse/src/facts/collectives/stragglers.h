@@ -16,12 +16,14 @@ struct Straggler {
   std::size_t rank = 0;                   // index into IssuedJob::ranks
   std::vector<std::size_t> waiting = {};  // the others of the group, ascending
   const IssuedGroup* group = nullptr;
-  const IssuedCollective* call = nullptr;  // of the rank, with the median delay
+  const IssuedCollective* call = nullptr;  // of the rank, with the median of the long delays
   std::size_t last_count = 0;              // collectives to which it came last
   std::size_t count = 0;                   // that all of them issued
-  std::int64_t median_ns = 0;              // from the last of the others to it, where it came last
-  std::int64_t lost_ns = 0;                // the sum of these
-  std::int64_t span_ns = 0;                // from the first of the collectives to the last
+  std::int64_t lost_ns = 0;                // from the last of the others to it, where it came last
+  // The delays that make nine tenths of that; all of them, if their median is not far from their mean.
+  std::size_t long_count = 0;
+  std::int64_t median_ns = 0, least_ns = 0, long_ns = 0;  // of these; long_ns is their sum
+  std::int64_t span_ns = 0;  // from the first of the collectives to the last
   bool is_at_least = false;  // the delays may be longer: the clocks are not known to agree
   // The program's own name (record_function) for what the rank did in most of the lost time; empty: a
   // profile of it has none.

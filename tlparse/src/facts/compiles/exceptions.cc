@@ -50,6 +50,15 @@ std::string CompilerError(std::string_view reason) {
   return Shorten(error.empty() ? first : error, 200);
 }
 
+// A line up to PyTorch's advice, which the suggestion of a finding gives.
+std::string_view WithoutRemedy(std::string_view line) {
+  for (const std::string_view remedy :
+       {" For more information, run with TORCH_LOGS=", ". If you're using mark_dynamic",
+        ". Either remove the mark_dynamic", ". Use maybe_mark_dynamic"})
+    line = line.substr(0, line.find(remedy));
+  return line;
+}
+
 }  // namespace
 
 std::string RaisedException(std::string_view reason) {
@@ -73,11 +82,12 @@ std::string CauseOfException(std::string_view type, std::string_view reason) {
   ForEachLine(reason, [&](std::string_view line) {
     if (line.starts_with("Set TORCHDYNAMO_VERBOSE") || line.starts_with("Explanation:"))
       return false;
-    // "Constraints violated (…)!" is followed by what was violated, and the remedy.
+    // "Constraints violated (…)!" is followed by what was violated.
     constexpr std::string_view kItem = "- ";
     if (is_said && !line.starts_with(kItem)) return false;
     if (!line.empty())
-      text += (text.empty() ? "" : " ") + std::string(line.substr(is_said ? kItem.size() : 0));
+      text += (text.empty() ? "" : " ") +
+              std::string(WithoutRemedy(line.substr(is_said ? kItem.size() : 0)));
     if (is_said) return false;
     // "backend='x' raised:" continues in the next line.
     is_said = !line.empty() && !line.ends_with(":");

@@ -19,6 +19,12 @@ std::string NameOfFile(std::string_view path) {
   return std::string(path.substr(path.rfind('/') + 1));
 }
 
+std::string NameOfFunction(const Job& job, const JobCompile& compile) {
+  return fmt::format("{} {}:{}", job.string(compile.function_id),
+                     compile.file_id < 0 ? "" : NameOfFile(job.string(compile.file_id)),
+                     compile.line);
+}
+
 std::vector<RoleMember> MembersOf(const Job& job, const LogDamage& damage) {
   std::vector<RoleMember> members;
   std::vector<std::size_t> of_participant(job.participants().size(), SIZE_MAX);
@@ -36,10 +42,7 @@ std::vector<RoleMember> MembersOf(const Job& job, const LogDamage& damage) {
     const std::size_t at = of_participant[static_cast<std::size_t>(compile.participant)];
     if (at == SIZE_MAX || compile.is_synthetic || compile.function_id < 0) continue;
     std::string& name = names[{compile.function_id, compile.file_id}][compile.line];
-    if (name.empty())
-      name = fmt::format("{} {}:{}", job.string(compile.function_id),
-                         compile.file_id < 0 ? "" : NameOfFile(job.string(compile.file_id)),
-                         compile.line);
+    if (name.empty()) name = NameOfFunction(job, compile);
     members[at].functions.insert(name);
     if (compile.graph_content != 0) members[at].graphs[compile.slot] = compile.graph_content;
   }
@@ -84,6 +87,16 @@ Result<void> LoadGroups(Database& database, const Job& job, RoleEvidence& eviden
   return {};
 }
 
+Result<void> LoadPairing(Database& database, const Job& job, RoleEvidence& evidence) {
+  FOR_EACH_ROW(const CompileWithCollectives& row,
+               Query<CompileWithCollectives>(database, {.in_logs = job.InLogs("record_id")})) {
+    const JobCompile* const compile = job.FindCompile(row.compile_id);
+    if (compile != nullptr && compile->function_id >= 0)
+      evidence.with_collectives.insert(NameOfFunction(job, *compile));
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<std::vector<Role>> LoadRoles(Database& database, const Job& job, const LogDamage& damage) {
@@ -98,6 +111,7 @@ Result<std::vector<Role>> LoadRoles(Database& database, const Job& job, const Lo
     evidence.has_sends = sends->has_sends;
     RETURN_IF_ERROR(LoadCallers(database, job, members, evidence));
     RETURN_IF_ERROR(LoadGroups(database, job, evidence));
+    RETURN_IF_ERROR(LoadPairing(database, job, evidence));
   }
   return FindRoles(members, evidence);
 }

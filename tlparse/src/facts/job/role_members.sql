@@ -34,3 +34,6 @@ FROM (SELECT DISTINCT content_id, group_name FROM collective_row WHERE group_nam
   JOIN launch n ON n.id = p.launch_id
 WHERE n.run_id = :run_id AND n.ordinal = :launch AND p.rank IS NOT NULL
 ORDER BY name, rank;
+
+-- query CompileWithCollectives(in_logs SQL)
+SELECT DISTINCT compile_id /*INTEGER*/ FROM collective_use_row WHERE compile_id IS NOT NULL AND {in_logs};

@@ -91,6 +91,7 @@ class RoleFinder {
   bool HasOdd(const Members& members, const std::set<std::int32_t>& slots) const;
   std::vector<Role> Numbered(const std::vector<Members>& classes, std::string_view evidence) const;
   bool AreGroups(const std::vector<Members>& classes) const;
+  bool HasOwnFunction(const Members& one, const Members& other) const;
 
   const RoleEvidence& evidence_;
 };
@@ -159,6 +160,23 @@ std::optional<std::vector<Role>> RoleFinder::SplitByGraphs(const Members& part,
   return HasOdd(known, common) ? std::optional(one_role) : std::nullopt;
 }
 
+// Whether one compiled a function that the other did not: none that is called alike in another text of
+// the file, that is left of a function after a graph break, or whose collectives pair it with others.
+bool RoleFinder::HasOwnFunction(const Members& one, const Members& other) const {
+  const auto name_of = [](const std::string& function) {
+    return function.substr(0, function.find(' ') + 1);
+  };
+  const std::set<std::string>& others = other.front()->functions;
+  return std::any_of(one.front()->functions.begin(), one.front()->functions.end(),
+                     [&](const std::string& function) {
+                       const std::string name = name_of(function);
+                       const auto alike = others.lower_bound(name);
+                       return !name.starts_with("torch_dynamo_resume_in_") &&
+                              !evidence_.with_collectives.contains(function) &&
+                              (alike == others.end() || !alike->starts_with(name));
+                     });
+}
+
 // The stages of a pipeline compile different graphs, or different functions.
 std::optional<std::vector<Role>> RoleFinder::Stages(const Members& part) const {
   const std::vector<Members> classes =
@@ -191,13 +209,16 @@ std::optional<std::vector<Role>> RoleFinder::Split(const Members& part, bool is_
   if (evidence_.has_sends) return ends_early ? std::nullopt : Stages(part);
   if (AreOfOneSize(classes, 2) && AreGroups(classes))
     return Numbered(classes, "they compile the same functions, and are a process group");
-  // One rank that differs from several equal ones has their role.
+  // One rank that differs from several equal ones has their role, unless each side has a function of
+  // its own: it may be a learner among actors, or have taken another branch.
   const auto largest =
       std::max_element(classes.begin(), classes.end(),
                        [](const Members& a, const Members& b) { return a.size() < b.size(); });
-  if (classes.size() == 2 && 2 * largest->size() > part.size())
-    return SplitByGraphs(part, is_whole);
-  return std::nullopt;
+  const bool has_odd = classes.size() == 2 && 2 * largest->size() > part.size();
+  if (!has_odd ||
+      (HasOwnFunction(classes[0], classes[1]) && HasOwnFunction(classes[1], classes[0])))
+    return std::nullopt;
+  return SplitByGraphs(part, is_whole);
 }
 
 std::optional<std::vector<Role>> RoleFinder::Find(const Members& members) const {

@@ -26,7 +26,8 @@ struct RoleMember {
 struct RoleEvidence {
   // Ranks send to each other: calls in dumps or profiles, or compiles below torch.distributed.pipelining.
   bool has_sends = false;
-  std::vector<std::set<std::int64_t>> groups;  // ranks of process groups
+  std::vector<std::set<std::int64_t>> groups = {};  // ranks of process groups
+  std::set<std::string> with_collectives = {};      // functions whose code pairs ranks
 };
 
 struct Role {

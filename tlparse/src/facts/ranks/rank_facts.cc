@@ -9,6 +9,7 @@
 #include "facts/compiles/exceptions.h"
 #include "facts/contents/code_difference.h"
 #include "facts/contents/graph_difference.h"
+#include "facts/text/guard_text.h"
 #include "facts/text/shorten.h"
 #include "facts/text/text_diff.h"
 #include "queries/facts/ranks/rank_facts.h"
@@ -32,7 +33,55 @@ Result<std::string> CodeOf(Database& database, std::int64_t record_id) {
   return row ? std::string(NormalizeCode(row->content, buffer)) : std::string();
 }
 
+// "size 0 of x" of L['x'].size()[0]
+std::string NameOfSize(std::string_view source) {
+  constexpr std::string_view kSize = ".size()[";
+  const std::size_t at = source.rfind(kSize);
+  if (at == std::string_view::npos || !source.ends_with("]")) return ReadableSource(source);
+  const std::string_view index = source.substr(at + kSize.size());
+  return fmt::format("size {} of {}", index.substr(0, index.size() - 1),
+                     ReadableSource(source.substr(0, at)));
+}
+
+Result<std::vector<std::pair<std::string, std::string>>> HintsOf(Database& database,
+                                                                 const JobCompile& compile) {
+  std::vector<std::pair<std::string, std::string>> hints;
+  FOR_EACH_ROW(const HintOfSymbol& row, Query<HintOfSymbol>(database, {.compile_id = compile.id}))
+    hints.emplace_back(row.source, row.value);
+  return hints;
+}
+
+// "size 0 of x: 9 → 12", of dynamic sizes that had other values when two compiles began, by which the
+// compiler chooses; empty: there are none.
+Result<std::string> OtherHints(Database& database, const JobCompile& a, const JobCompile& b) {
+  ASSIGN_OR_RETURN(const auto old_hints, HintsOf(database, a));
+  ASSIGN_OR_RETURN(const auto new_hints, HintsOf(database, b));
+  constexpr std::size_t kMost = 3;
+  std::size_t count = 0;
+  std::string text;
+  for (const auto& [source, value] : old_hints) {
+    const auto other = std::find_if(new_hints.begin(), new_hints.end(),
+                                    [&](const auto& one) { return one.first == source; });
+    if (other == new_hints.end() || other->second == value || ++count > kMost) continue;
+    text += fmt::format("{}{}: {} → {}", text.empty() ? "" : "; ", NameOfSize(source), value,
+                        other->second);
+  }
+  return text;
+}
+
 }  // namespace
+
+std::vector<std::int32_t> OfOneFunction(const Job& job, RankIndex a, RankIndex b,
+                                        std::vector<std::int32_t> slots) {
+  std::erase_if(slots, [&](std::int32_t slot) {
+    const std::int32_t at_a = job.CompileOf(a, slot), at_b = job.CompileOf(b, slot);
+    if (at_a < 0 || at_b < 0) return false;
+    const std::int32_t of_a = job.compiles()[static_cast<std::size_t>(at_a)].function_id,
+                       of_b = job.compiles()[static_cast<std::size_t>(at_b)].function_id;
+    return of_a >= 0 && of_b >= 0 && of_a != of_b;
+  });
+  return slots;
+}
 
 void SetPlace(RankAspect& aspect, std::string_view source) {
   source = source.substr(0, source.find(" in "));
@@ -202,6 +251,8 @@ Result<std::vector<RankAspect>> RankFacts::Compare(Database& database, RankIndex
       aspects.back().is_absence = old_one.status == CompileStatus::kUnfinished ||
                                   new_one.status == CompileStatus::kUnfinished;
     }
+    const bool has_other_graph = old_one.graph_content != new_one.graph_content &&
+                                 old_one.graph_content != 0 && new_one.graph_content != 0;
     if (old_one.function_id != new_one.function_id && old_one.function_id >= 0 &&
         new_one.function_id >= 0) {
       aspects.push_back(
@@ -211,10 +262,16 @@ Result<std::vector<RankAspect>> RankFacts::Compare(Database& database, RankIndex
            {slot},
            std::nullopt,
            false,
-           is_state});
+           is_state,
+           job_->string(old_one.function_id) + '\n' + job_->string(new_one.function_id)});
+      if (!has_other_graph) continue;
+      // Graphs of two functions are not compared: only the place in its own is taken.
+      ASSIGN_OR_RETURN(const GraphDifference own, CompareGraphs(database, old_one.graph_content,
+                                                                database, new_one.graph_content));
+      SetPlace(aspects.back(), own.b_source);
+      continue;
     }
-    if (old_one.graph_content != new_one.graph_content && old_one.graph_content != 0 &&
-        new_one.graph_content != 0) {
+    if (has_other_graph) {
       ASSIGN_OR_RETURN(
           const GraphDifference difference,
           CompareGraphs(database, old_one.graph_content, database, new_one.graph_content));
@@ -274,6 +331,8 @@ Result<std::vector<RankAspect>> RankFacts::Compare(Database& database, RankIndex
   for (const Code& code : old_codes) {
     position = code.graph_slot == graph_slot ? position + 1 : 0;
     graph_slot = code.graph_slot;
+    const std::int32_t slot = graphs_->graph_slots()[static_cast<std::size_t>(graph_slot)].slot;
+    if (OfOneFunction(*job_, reference, rank, {slot}).empty()) continue;
     auto other = std::find_if(new_codes.begin(), new_codes.end(),
                               [&](const Code& c) { return c.graph_slot == graph_slot; });
     if (new_codes.end() - other <= position) continue;
@@ -287,7 +346,15 @@ Result<std::vector<RankAspect>> RankFacts::Compare(Database& database, RankIndex
       text += fmt::format(" in line {}: {}", first->a_line, ChangeText(first->a, first->b, 80));
     if (const std::string target = TargetChange(a, b); !target.empty())
       text = fmt::format("{}: code {}", graphs_->Title(*job_, code.graph_slot), target);
-    aspects.push_back({"code", std::move(text)});
+    aspects.push_back({"code", std::move(text), {slot}});
+    const auto of = [&](RankIndex one) -> const JobCompile& {
+      return job_->compiles()[static_cast<std::size_t>(job_->CompileOf(one, slot))];
+    };
+    ASSIGN_OR_RETURN(const std::string hints, OtherHints(database, of(reference), of(rank)));
+    if (hints.empty()) break;
+    aspects.back().text =
+        fmt::format("{} for other sizes: {}", graphs_->Title(*job_, code.graph_slot), hints);
+    aspects.back().is_of_sizes = true;
     break;
   }
   return aspects;

@@ -16,3 +16,10 @@ SELECT compile_id /*INTEGER*/, 0 AS is_break /*BOOLEAN*/, kind_id /*INTEGER*/, t
 FROM failure_row WHERE {in_logs}
 UNION ALL SELECT compile_id, 1, user_file_id, NULL, user_line, reason_id, record_id, user_stack_id
 FROM graph_break_row WHERE {in_logs} ORDER BY record_id;
+
+-- The sizes that symbols had when they were created.
+-- query HintOfSymbol(compile_id INTEGER)
+SELECT s.source /*TEXT*/, s.value /*TEXT*/ FROM compile c
+JOIN symbol s ON s.record_id BETWEEN c.first_record_id AND c.last_record_id
+WHERE c.id = :compile_id AND s.compile_id = c.id AND s.kind = 'create_symbol'
+  AND s.source IS NOT NULL AND s.value IS NOT NULL ORDER BY s.record_id;

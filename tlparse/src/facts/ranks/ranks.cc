@@ -36,7 +36,6 @@ class RankClassifier {
   std::vector<std::int64_t> ClassIndex(const auto& classes) const;
   std::vector<std::set<std::int64_t>> FindingsOfRanks() const;
   void Classify();
-  Result<void> Describe(RankClass& one);
   Result<void> DescribeAll();
   void DescribeBuild(RankClass& one) const;
   void DescribeOptions(RankClass& one) const;
@@ -188,15 +187,18 @@ void RankClassifier::DescribeFindings(RankClass& one) const {
           return aspect.cause == CauseKind::kGraph && aspect.slots == finding.compile_slots;
         });
     if (is_known_graph) continue;
+    const std::vector<std::int32_t> slots =
+        OfOneFunction(job_, reference, one.ranks.front(), finding.compile_slots);
+    if (slots.empty() && !finding.compile_slots.empty()) continue;
     if (finding.cause.kind == CauseKind::kMissingCompile) {
       DescribeMissing(finding, one, there);
     } else {
-      std::string text = KeyText(finding, FirstTitles(job_, finding.compile_slots), there);
+      std::string text = KeyText(finding, FirstTitles(job_, slots), there);
       const auto is_same = [&](const RankAspect& aspect) { return aspect.text == text; };
       if (std::any_of(one.aspects.begin(), one.aspects.end(), is_same)) continue;
       one.aspects.push_back({finding.cause.kind == CauseKind::kGraph ? "graphs" : "cache",
-                             std::move(text), finding.compile_slots, finding.cause.kind, there,
-                             false, finding.cause.text});
+                             std::move(text), slots, finding.cause.kind, there, false,
+                             finding.cause.text});
       one.aspects.back().group = job_.FormatRanks(finding.ranks);
       one.aspects.back().is_of_numbers =
           !finding.node.empty() && DigitsAsZero(finding.node) == DigitsAsZero(finding.against_node);
@@ -307,20 +309,17 @@ Result<void> RankClassifier::DescribeFacts(RankClass& one) {
   return {};
 }
 
-Result<void> RankClassifier::Describe(RankClass& one) {
-  DescribeBuild(one);
-  DescribeFindings(one);
-  DescribeOptions(one);
-  RETURN_IF_ERROR(DescribeFacts(one));
-  DescribeCollectives(one);
-  DescribeExecution(one);
-  return {};
-}
-
 // Classes that differ from the first in names of process groups only, which is expected, join it.
 Result<void> RankClassifier::DescribeAll() {
-  for (std::size_t i = 1; i < answer_.classes.size(); ++i)
-    RETURN_IF_ERROR(Describe(answer_.classes[i]));
+  for (std::size_t i = 1; i < answer_.classes.size(); ++i) {
+    RankClass& one = answer_.classes[i];
+    DescribeBuild(one);
+    DescribeFindings(one);
+    DescribeOptions(one);
+    RETURN_IF_ERROR(DescribeFacts(one));
+    DescribeCollectives(one);
+    DescribeExecution(one);
+  }
   std::vector<RankIndex>& ranks = answer_.classes.front().ranks;
   std::erase_if(answer_.classes, [&](const RankClass& one) {
     const bool is_expected =

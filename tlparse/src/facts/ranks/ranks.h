@@ -26,10 +26,11 @@ struct RankAspect {
   std::vector<std::int32_t> slots = {};  // compiles where it shows
   std::optional<CauseKind> cause = {};   // of a cache finding
   bool is_on_others = false;             // the others have it, this class does not
-  bool is_state = false;    // follows from a compile that failed or did not finish on one side
-  std::string reason = {};  // graph_breaks: the whole reason; execution: a remark
-  std::string stack = {};   // graph_breaks: the user's frames
-  std::string file = {};    // where in the user's code; empty: unknown
+  bool is_state = false;  // follows from a compile that failed or did not finish on one side
+  // graph_breaks: the whole reason; execution: a remark; compiles of another function: both names
+  std::string reason = {};
+  std::string stack = {};  // graph_breaks: the user's frames
+  std::string file = {};   // where in the user's code; empty: unknown
   std::int64_t line = 0;
   bool is_order = false;    // collectives: the same ones in another order
   bool is_absence = false;  // says only what a log does not have
@@ -37,7 +38,7 @@ struct RankAspect {
   bool has_majority = false;
   std::string group = {};      // cache: the ranks that differ so, as a text
   bool is_of_numbers = false;  // graphs: the first nodes that differ have other numbers only
-  bool is_of_sizes = false;    // cache: inputs differ in numbers alone
+  bool is_of_sizes = false;    // cache, code: inputs differ in numbers alone
   bool is_of_lines = false;    // graphs: equal but for files and lines of the user's code
 };
 
