@@ -31,3 +31,5 @@ CREATE INDEX IF NOT EXISTS device_copy_by_profile ON device_copy_row(profile_id)
 CREATE INDEX IF NOT EXISTS device_launch_by_profile ON device_launch_row(profile_id);
 CREATE INDEX IF NOT EXISTS kernel_run_by_profile ON kernel_run_row(profile_id);
 CREATE INDEX IF NOT EXISTS op_run_by_profile ON op_run_row(profile_id);
+-- An allocation of a profile finds its event.
+CREATE INDEX IF NOT EXISTS memory_event_by_ordinal ON memory_event_row(snapshot_id, ordinal) WHERE thread_id IS NOT NULL;

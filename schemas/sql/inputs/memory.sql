@@ -86,7 +86,7 @@ CREATE TABLE memory_allocation_row (
   id INTEGER PRIMARY KEY,
   profile_id INTEGER NOT NULL REFERENCES profile(id),
   snapshot_id INTEGER NOT NULL REFERENCES memory_snapshot_row(id),
-  address INTEGER NOT NULL,       -- of its first byte
+  address INTEGER,                -- of its first byte; NULL: all that a profile counts as allocated before its first event
   size_bytes INTEGER NOT NULL,
   alloc_ordinal INTEGER,          -- NULL: before the recording began
   free_ordinal INTEGER,           -- NULL: it lives at the end
@@ -187,7 +187,8 @@ CREATE VIEW memory_event AS
 CREATE VIEW memory_allocation AS
   SELECT a.id, a.profile_id, a.snapshot_id, s.device, a.address, a.size_bytes, a.alloc_ordinal, a.free_ordinal, a.alloc_ns / 1000 AS alloc_us,
     a.free_ns / 1000 AS free_us, a.site_id, i.stack_id, coalesce(c.name, 'unknown') AS category, l.compile_id, l.graph_id, f.text AS file, l.line,
-    l.join_key, CASE WHEN a.site_id IS NULL AND a.alloc_ordinal IS NULL THEN 'allocated before the recording began' ELSE n.text END AS reason
+    l.join_key, CASE WHEN a.site_id IS NOT NULL THEN n.text WHEN a.alloc_ordinal IS NULL THEN 'allocated before the recording began'
+      ELSE 'no stack was recorded' END AS reason
   FROM memory_allocation_row a JOIN memory_snapshot_row s ON s.id = a.snapshot_id LEFT JOIN memory_site_row i ON i.id = a.site_id
   LEFT JOIN memory_site_link_row l ON l.site_id = a.site_id LEFT JOIN memory_category c ON c.id = l.category LEFT JOIN text_row f ON f.id = l.file_id
   LEFT JOIN text_row n ON n.id = l.note_id;

@@ -86,6 +86,26 @@ Result<Match> MatchByFrames(Database& database, const std::vector<Candidate>& al
   return Match{found.front().id, found.front().rank, "found by the generated code of its frames"};
 }
 
+// A snapshot of the allocator names neither its process nor, unless its name does, its rank.
+Result<Match> MatchMemory(Database& database, const std::vector<Candidate>& all, const Dump& dump) {
+  std::vector<Candidate> found;
+  FOR_EACH_ROW(const ProcessOfMemory& row,
+               Query<ProcessOfMemory>(database, {.profile_id = dump.id})) {
+    const auto at = std::find_if(all.begin(), all.end(),
+                                 [&](const Candidate& one) { return one.id == row.process_id; });
+    if (at != all.end()) found.push_back(*at);
+  }
+  if (found.size() == 1)
+    return Match{found.front().id, found.front().rank, "found by the generated code in its stacks"};
+  if (found.size() > 1)
+    return Match{std::nullopt, std::nullopt,
+                 fmt::format("the file names no rank, and the logs of {} processes hold the "
+                             "generated code in its stacks",
+                             found.size())};
+  return Match{std::nullopt, std::nullopt,
+               "the file names no rank, and no log holds generated code that is in its stacks"};
+}
+
 Result<Match> MatchOne(Database& database, const std::vector<Candidate>& all, const Dump& dump) {
   std::vector<Candidate> candidates;
   if (dump.pid) {
@@ -101,6 +121,7 @@ Result<Match> MatchOne(Database& database, const std::vector<Candidate>& all, co
     }
     return Choose(candidates, dump, fmt::format("rank {}", *dump.rank));
   }
+  if (dump.kind == "memory_snapshot") return MatchMemory(database, all, dump);
   if (dump.kind == "flight_recorder") return MatchByFrames(database, all, dump);
   return Match{std::nullopt, std::nullopt,
                "the file names neither a process nor a rank, or several"};

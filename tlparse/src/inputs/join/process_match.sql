@@ -17,3 +17,11 @@ ORDER BY id;
 
 -- query EntryWithFrames(profile_id INTEGER)
 SELECT id FROM recorder_entry_row WHERE profile_id = :profile_id AND stack_id IS NOT NULL LIMIT 1;
+
+-- The processes whose generated code is in the stacks of a snapshot of the allocator.
+-- query ProcessOfMemory(profile_id INTEGER)
+WITH RECURSIVE frame(id) AS (SELECT stack_id FROM memory_site_row WHERE profile_id = :profile_id
+  AND stack_id IS NOT NULL UNION SELECT s.parent_id FROM frame f JOIN stack_frame s ON s.id = f.id
+  WHERE s.parent_id IS NOT NULL)
+SELECT DISTINCT r.process_id /*INTEGER*/ FROM output_code o JOIN record_row r ON r.id = o.record_id
+WHERE o.path IN (SELECT s.file FROM frame f JOIN stack_frame s ON s.id = f.id);

@@ -29,6 +29,18 @@ bool IsGeneratedFile(std::string_view file) {
          name.find_first_not_of("abcdefghijklmnopqrstuvwxyz234567") == 52;
 }
 
+bool IsFrameOfTorch(std::string_view file) {
+  if (file.find("/lib/python3") != std::string_view::npos &&
+      file.find("-packages/") == std::string_view::npos)
+    return true;
+  for (const std::string_view part :
+       {"/torch/distributed/", "/torch/_", "/torch/nn/", "/torch/autograd/", "/torch/utils/",
+        "/torch/fx/", "/torch/optim/", "/torch/cuda/", "/torch/compiler/", "/torch/export/"}) {
+    if (file.find(part) != std::string_view::npos) return true;
+  }
+  return file.empty() || file.front() == '<' || file == "??";
+}
+
 Result<void> RecorderCode::Load(Database& database, std::optional<std::int64_t> process_id) {
   if (!process_id) return {};
   std::map<std::int64_t, std::pair<std::string, RecordedCode>> by_record;

@@ -47,4 +47,7 @@ std::string ReduceOp(std::string_view op, std::string_view arguments);
 // Files that Inductor generates: <cache>/<2 letters>/c<51 letters and digits>.py.
 bool IsGeneratedFile(std::string_view file);
 
+// Files of PyTorch and of Python's own library: the user's line is the innermost one outside them.
+bool IsFrameOfTorch(std::string_view file);
+
 }  // namespace tlparse

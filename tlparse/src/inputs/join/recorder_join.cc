@@ -48,19 +48,6 @@ struct Link {
   std::string note;
 };
 
-// Files of PyTorch and of Python's own library: the user's line is the innermost one outside them.
-bool IsFrameOfTorch(std::string_view file) {
-  if (file.find("/lib/python3") != std::string_view::npos &&
-      file.find("-packages/") == std::string_view::npos)
-    return true;
-  for (const std::string_view part :
-       {"/torch/distributed/", "/torch/_", "/torch/nn/", "/torch/autograd/", "/torch/utils/",
-        "/torch/fx/", "/torch/optim/", "/torch/cuda/", "/torch/compiler/", "/torch/export/"}) {
-    if (file.find(part) != std::string_view::npos) return true;
-  }
-  return file.empty() || file.front() == '<' || file == "??";
-}
-
 constexpr std::string_view kOutsideGraphs =
     "issued outside compiled graphs: no frame is a line of this process's generated code";
 // The note of an entry of a dump without frames (JSON).

@@ -77,10 +77,12 @@ void ReadArgument(std::string_view key, od::value& value, KinetoEvent& event) {
     case 4:
       if (key == "name") event.metadata_name = TextOf(value);
       if (key == "grid") event.grid = RawOf(value);
+      if (key == "Addr") event.address = IntOf(value);
       return;
     case 5:
       if (key == "block") event.block = RawOf(value);
       if (key == "bytes") event.size_bytes = IntOf(value);
+      if (key == "Bytes") event.change_bytes = IntOf(value);
       if (key == "dtype") event.dtype = TextOf(value);
       return;
     case 6:
@@ -90,6 +92,7 @@ void ReadArgument(std::string_view key, od::value& value, KinetoEvent& event) {
     case 9:
       if (key == "Task Type") event.task_type = TextOf(value);
       if (key == "Stream Id") event.stream = IntOf(value);
+      if (key == "Device Id") event.device_id = IntOf(value);
       return;
     case 8:
       if (key == "CallFrom") event.called_from = TextOf(value);
@@ -104,16 +107,19 @@ void ReadArgument(std::string_view key, od::value& value, KinetoEvent& event) {
       if (key == "External id" || key == "external id") event.external_id = IntOf(value);
       if (key == "correlation") event.correlation = IntOf(value);
       if (key == "kernel_file") event.kernel_file = TextOf(value);
+      if (key == "Device Type") event.device_type = IntOf(value);
       return;
     case 13:
       if (key == "In msg nelems") event.in_elements = IntOf(value);
       return;
     case 14:
       if (key == "Out msg nelems") event.out_elements = IntOf(value);
+      if (key == "Total Reserved") event.reserved_bytes = IntOf(value);
       return;
     case 15:
       if (key == "Sequence number") event.sequence_number = IntOf(value);
       if (key == "Collective name") event.collective = TextOf(value);
+      if (key == "Total Allocated") event.allocated_bytes = IntOf(value);
       return;
     case 18:
       if (key == "Process Group Name") event.group_name = TextOf(value);

@@ -45,6 +45,13 @@ struct KinetoEvent {
   std::optional<std::int64_t> sequence_in_group;  // "Seq"
   std::optional<std::int64_t> in_elements;
   std::optional<std::int64_t> out_elements;
+  // Of [memory] events.
+  std::optional<std::int64_t> address;
+  std::optional<std::int64_t> change_bytes;  // "Bytes": negative where memory is freed
+  std::optional<std::int64_t> device_type;   // c10::DeviceType
+  std::optional<std::int64_t> device_id;     // -1: CPU
+  std::optional<std::int64_t> allocated_bytes;
+  std::optional<std::int64_t> reserved_bytes;
 };
 
 // Nanoseconds of a decimal number of microseconds, exact: "4517761456977.238" becomes

@@ -59,6 +59,7 @@ class KinetoFile {
   void TakeLaunch(const KinetoEvent& event);
   void TakeFrame(const KinetoEvent& event);
   void TakeMetadata(const KinetoEvent& event);
+  void TakeMemory(const KinetoEvent& event);
   void TakeCollective(const KinetoEvent& event);
   void TakeCollectiveKernel(const KinetoEvent& event, std::optional<std::int64_t> device);
   void AddCompiledSlice(const KinetoEvent& event, CompiledSliceKind kind, std::string_view name);
@@ -82,6 +83,10 @@ class KinetoFile {
   Result<void> AddCollectiveOps();
   Result<void> AddCollectiveEnds();
   Result<void> ShiftTimes();
+  // The lives of blocks and the peak of each device, once times are known.
+  Result<void> AddMemory();
+  Result<void> AddMemoryOf(std::int64_t device_type, std::optional<std::int64_t> device,
+                           std::int64_t snapshot_id);
   void Report();
   RowBatch& rows() { return context_.rows(); }
 
@@ -114,6 +119,9 @@ class KinetoFile {
   // Of collectives with a group: external id and row.
   std::vector<std::pair<std::int64_t, std::int64_t>> named_collectives_;
   std::unordered_map<std::int64_t, CollectiveKernel> collective_kernels_;  // by external id
+  // Of [memory] events: memory_snapshot_row.id by type and index of the device.
+  std::map<std::pair<std::int64_t, std::optional<std::int64_t>>, std::int64_t> memory_devices_;
+  std::int64_t bad_memory_ = 0;
   JsonWriter metadata_;  // the object's other members
   bool has_metadata_ = false;
 };

@@ -9,6 +9,7 @@
 #include "inputs/common/generated_code.h"
 #include "inputs/join/module_join.h"
 #include "inputs/kineto/file.h"
+#include "rows/memory.h"
 #include "rows/profile.h"
 
 namespace tlparse {
@@ -43,6 +44,7 @@ Result<bool> KinetoFile::Read() {
   RETURN_IF_ERROR(AddCollectiveOps());
   RETURN_IF_ERROR(AddCollectiveEnds());
   RETURN_IF_ERROR(ShiftTimes());
+  RETURN_IF_ERROR(AddMemory());
   if (has_metadata_) {
     facts.metadata = metadata_.EndObject().Take();
     simdjson::dom::parser parser;
@@ -197,6 +199,9 @@ void KinetoFile::TakeEvent(const EventScanner::Item& item) {
       return TakeMetadata(event_);
     case '\0':
       return BadEvent(item, "it has no phase (ph)");
+    case 'i':
+      if (event_.name == "[memory]") return TakeMemory(event_);
+      [[fallthrough]];
     default:
       return Count(left_out_, event_.category.empty() ? "instants" : event_.category);
   }
@@ -243,6 +248,9 @@ Result<void> KinetoFile::ShiftTimes() {
     context_.Log(ImportCode::kAssumedClock, "the profile has no baseTimeNanoseconds", {});
   if (!has_rows_without_base_ || base_ns == 0) return {};
   RETURN_IF_ERROR(context_.Write());
+  RETURN_IF_ERROR(context_.database().Execute(
+      fmt::format("UPDATE memory_event_row SET time_ns = time_ns + {} WHERE profile_id = {}",
+                  base_ns, context_.profile_id())));
   for (const std::string_view table :
        {"compiled_slice_row", "kernel_run_row", "device_copy_row", "device_launch_row",
         "op_run_row", "annotation_row", "python_frame_row", "collective_run_row"}) {
@@ -299,6 +307,9 @@ class KinetoReader final : public RuntimeReader {
     tables.Use<AnnotationRow>();
     tables.Use<PythonFrameRow>();
     tables.Use<CollectiveRunRow>();
+    tables.Use<MemorySnapshotRow>();
+    tables.Use<MemoryEventRow>();
+    tables.Use<MemoryAllocationRow>();
   }
 
   Result<bool> Read(RuntimeContext& context) override;

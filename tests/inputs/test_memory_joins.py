@@ -1,0 +1,132 @@
+#!/usr/bin/env python3
+"""What allocations belong to: of profiles by what was open on their thread, of snapshots by their stacks and regions, each counted
+by another program."""
+
+import collections
+import os
+import shutil
+import sys
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import profiles  # noqa: E402
+sys.path.insert(0, os.path.join(profiles.ROOT, "tests", "tools"))
+import memory_snapshot  # noqa: E402
+from memory_snapshot import frame  # noqa: E402
+
+FIXTURE = os.path.join(profiles.ROOT, "fixtures", "memory")
+PROFILE = os.path.join(FIXTURE, "profile.pt.trace.json.zst")
+LOG = os.path.join(FIXTURE, "dedicated_log_torch_trace_v3r46rvy.log.zst")
+
+
+def memory_events(trace):
+    return sorted((e for e in trace["traceEvents"] if e.get("name") == "[memory]"), key=lambda e: e["ts"])
+
+
+def alive_at_peak(events):
+    """The allocating events of the blocks that live where the total is greatest, and that total."""
+    live, best = {}, (0, [])
+    for event in events:
+        arguments = event["args"]
+        if arguments["Bytes"] > 0:
+            live[arguments["Addr"]] = event
+        else:
+            live.pop(arguments["Addr"], None)
+        if arguments["Total Allocated"] > best[0]:
+            best = (arguments["Total Allocated"], list(live.values()))
+    return best
+
+
+@unittest.skipUnless(profiles.HAS_ZSTD, "zstd is not installed")
+class Profile(profiles.InputTest):
+    def test_events_are_those_of_the_file(self):
+        database = self.ingest(PROFILE)
+        events = memory_events(profiles.trace(PROFILE))
+        base = profiles.trace(PROFILE)["baseTimeNanoseconds"]
+        mine = self.rows(database, """SELECT action, address, size_bytes, allocated_bytes, time_ns, thread FROM memory_event ORDER BY ordinal""")
+        self.assertEqual([["alloc" if e["args"]["Bytes"] > 0 else "free", e["args"]["Addr"], abs(e["args"]["Bytes"]), e["args"]["Total Allocated"],
+                           base + round(e["ts"] * 1000), str(e["tid"])] for e in events], [[*row[:4], row[4], row[5]] for row in mine])
+        self.assertEqual([], self.rows(database, "SELECT * FROM import_log WHERE message LIKE '%cpu_instant_event%'"))
+
+    def test_the_peak_and_the_graphs_that_hold_it(self):
+        database = self.ingest(PROFILE, LOG)
+        trace = profiles.trace(PROFILE)
+        peak, alive = alive_at_peak(memory_events(trace))
+        self.assertEqual([["CPU", None, peak]], self.rows(database, "SELECT source, device, peak_bytes FROM memory_snapshot"))
+        self.assertEqual(peak, sum(e["args"]["Bytes"] for e in alive))
+        calls = [e for e in profiles.slices(trace["traceEvents"], "user_annotation", "cpu_op") if e["name"].startswith("## Call CompiledFxGraph ")]
+        expected = collections.Counter()
+        for event in alive:
+            around = [c["name"].split()[3] for c in calls if c["tid"] == event["tid"] and c["ts"] <= event["ts"] <= c["ts"] + c["dur"]]
+            expected[around[0] if around else None] += event["args"]["Bytes"]
+        mine = self.rows(database, """SELECT g.cache_key, sum(m.size_bytes) FROM graph_memory m LEFT JOIN graph g ON g.id = m.graph_id
+            GROUP BY 1""")
+        self.assertEqual(dict(expected), dict(mine))
+        self.assertGreater(expected.total() - expected[None], 0.95 * peak)
+        self.assertEqual([[0]], self.rows(database, "SELECT count(*) FROM memory_peak WHERE compile_id IS NULL AND reason IS NULL"))
+
+    def test_a_log_that_comes_later_joins(self):
+        database = self.ingest(PROFILE)
+        self.assertEqual([[0]], self.rows(database, "SELECT count(graph_id) FROM memory_peak"))
+        self.tlparse(LOG, "--db", database, "--run", "r", "--db-only")
+        first = self.rows(database, "SELECT size_bytes, category, graph_id FROM memory_peak ORDER BY id")
+        self.assertTrue(any(graph for _, _, graph in first))
+        other = self.ingest(PROFILE, LOG, name="other.db")
+        self.assertEqual(first, self.rows(other, "SELECT size_bytes, category, graph_id FROM memory_peak ORDER BY id"))
+
+
+@unittest.skipUnless(profiles.HAS_ZSTD, "zstd is not installed")
+class Snapshot(profiles.InputTest):
+    def code_path(self):
+        (record,) = [r for r in profiles.records(LOG) if "inductor_output_code" in r.envelope][:1]
+        code = record.envelope["inductor_output_code"]
+        return code.get("file_path") or code["filename"]
+
+    def test_lines_of_generated_code_and_regions(self):
+        path = self.code_path()
+        torch = "/usr/lib/python3/dist-packages/torch"
+        user = [frame("step", "/job/train.py", 7), frame("<module>", "/job/train.py", 40)]
+        stacks = {"code": [frame("call", path, 55), frame("__call__", f"{torch}/_inductor/output_code.py", 500)] + user,
+                  "other": [frame("call", path.replace(os.path.basename(path), "c" + "a" * 51 + ".py"), 55)] + user,
+                  "eager": user, "torch": [frame("f", f"{torch}/functional.py", 3)], "none": [],
+                  "c": [frame("at::empty", "RegisterCUDA.cpp", 0), frame("_PyEval_EvalFrame", "/usr/local/src/Python/ceval.c", 3)] + user}
+        allocator = memory_snapshot.Allocator()
+        for i, (stack, region) in enumerate([("code", None), ("other", None), ("eager", "Torch-Compiled Region: 0/0"), ("eager", None),
+                                             ("eager", "Torch-Compiled Region: 9/9"), ("torch", None), ("none", None), ("c", None)]):
+            allocator.alloc(1000 + i, stacks[stack], region)
+        folder = self.path("job")
+        os.mkdir(folder)
+        shutil.copy(LOG, folder)
+        memory_snapshot.write(memory_snapshot.snapshot([allocator]), os.path.join(folder, "memory.pickle"))
+        database = self.ingest(folder)
+        rows = self.rows(database, """SELECT p.size_bytes - 1000, p.category, c.label, p.graph_id IS NOT NULL, s.code_line, p.file, p.line, p.join_key, p.reason
+            FROM memory_peak p LEFT JOIN compile c ON c.id = p.compile_id LEFT JOIN memory_site s ON s.id = p.site_id ORDER BY 1""")
+        missing = f"the log of the process holds no code of the file {stacks['other'][0]['filename']}"
+        self.assertEqual([
+            [0, "compiled", "0/0", 1, 55, "/job/train.py", 7, "M2", None],
+            [1, "compiled", None, 0, None, "/job/train.py", 7, None, missing],
+            [2, "compiled", "0/0", 0, None, "/job/train.py", 7, "M1", None],
+            [3, "other", None, 0, None, "/job/train.py", 7, None, "allocated outside compiled graphs"],
+            [4, "compiled", None, 0, None, "/job/train.py", 7, None, "the log of the process has no compile 9/9"],
+            [5, "other", None, 0, None, None, None, None, "no frame of its stack is a Python line outside PyTorch"],
+            [6, "unknown", None, 0, None, None, None, None, "no stack was recorded"],
+            [7, "other", None, 0, None, "/job/train.py", 7, None, "allocated outside compiled graphs"]], rows)
+        self.assertEqual([["found by the generated code in its stacks"]],
+                         self.rows(database, "SELECT process_note FROM profile WHERE kind = 'memory_snapshot'"))
+
+    def test_categories_are_those_of_the_frames(self):
+        path = self.path("memory.pickle")
+        memory_snapshot.write(memory_snapshot.snapshot([memory_snapshot.training(100)]), path)
+        database = self.ingest(path)
+        categories = dict(self.rows(database, """SELECT DISTINCT f.file || ':' || f.function, a.category FROM memory_allocation a
+            JOIN stack_frame f ON f.id = a.stack_id"""))
+        torch = "/usr/lib/python3/dist-packages/torch"
+        self.assertEqual({f"{torch}/nn/modules/linear.py:__init__": "parameter", f"{torch}/optim/adam.py:_init_group": "optimizer",
+                          f"{torch}/autograd/graph.py:_engine_run_backward": "backward"},
+                         {k: v for k, v in categories.items() if not k.endswith(":forward")})
+        self.assertEqual({"forward", "compiled"}, {row[0] for row in self.rows(database, """SELECT DISTINCT a.category FROM memory_allocation a
+            JOIN stack_frame f ON f.id = a.stack_id WHERE f.function = 'forward'""")})
+
+
+if __name__ == "__main__":
+    unittest.main()

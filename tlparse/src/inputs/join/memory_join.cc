@@ -1,0 +1,251 @@
+#include "inputs/join/memory_join.h"
+
+#include <fmt/format.h>
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <unordered_map>
+#include <vector>
+
+#include "enums/memory.h"
+#include "inputs/join/join_profile.h"
+#include "inputs/join/memory_stack.h"
+#include "inputs/join/recorder_code.h"
+#include "log/inductor_texts.h"
+#include "queries/inputs/join/memory_join.h"
+
+namespace tlparse {
+namespace {
+
+// The join of one site.
+struct SiteLink {
+  MemoryCategory category = MemoryCategory::kUnknown;
+  std::optional<std::int64_t> compile_id, graph_id, code_line, line;
+  std::string file, function, note;
+  std::string_view key;
+};
+
+class MemoryJoin {
+ public:
+  explicit MemoryJoin(Database& database) : database_(database) {}
+
+  Result<void> JoinSnapshot(std::int64_t profile_id, std::optional<std::int64_t> process_id);
+  Result<void> JoinProfileMemory(std::int64_t profile_id);
+
+ private:
+  using Text = std::optional<std::int64_t>;
+  struct Open {
+    std::int64_t end_ns = 0, kind = 0, slice_id = 0, name_id = 0;
+    std::optional<std::int64_t> graph_id, compile_id;
+    std::string name;
+  };
+
+  Result<SiteLink> LinkOf(std::int64_t stack_id, std::string_view region,
+                          std::optional<std::int64_t> process_id, const RecorderCode& codes);
+  Result<void> AddLink(std::int64_t site_id, std::int64_t profile_id, const SiteLink& link);
+  Result<std::int64_t> SiteOf(std::int64_t profile_id, const std::vector<Open>& open);
+  Result<Text> TextOf(const std::string& text);
+
+  Database& database_;
+  std::unordered_map<std::string, std::int64_t> texts_;
+  std::map<std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t, bool>, std::int64_t>
+      sites_;  // of the profile that is joined
+  std::int64_t next_site_ = 0;
+};
+
+Result<MemoryJoin::Text> MemoryJoin::TextOf(const std::string& text) {
+  if (text.empty()) return Text();
+  std::int64_t& id = texts_[text];
+  if (id == 0) {
+    ASSIGN_OR_RETURN(id, NoteId(database_, text));
+  }
+  return Text(id);
+}
+
+Result<void> MemoryJoin::AddLink(std::int64_t site_id, std::int64_t profile_id,
+                                 const SiteLink& link) {
+  ASSIGN_OR_RETURN(
+      Statement * insert,
+      database_.PrepareKept("INSERT INTO memory_site_link_row (site_id, profile_id, category, "
+                            "compile_id, graph_id, code_line, file_id, line, function_id, "
+                            "join_key, note_id) VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11)"));
+  ASSIGN_OR_RETURN(const Text file, TextOf(link.file));
+  ASSIGN_OR_RETURN(const Text function, TextOf(link.function));
+  ASSIGN_OR_RETURN(const Text note, TextOf(link.note));
+  insert->Bind(1, site_id);
+  insert->Bind(2, profile_id);
+  insert->Bind(3, static_cast<std::int64_t>(link.category));
+  insert->Bind(4, link.compile_id);
+  insert->Bind(5, link.graph_id);
+  insert->Bind(6, link.code_line);
+  insert->Bind(7, file);
+  insert->Bind(8, link.line);
+  insert->Bind(9, function);
+  if (link.key.empty())
+    insert->BindNull(10);
+  else
+    insert->Bind(10, link.key);
+  insert->Bind(11, note);
+  return insert->Run();
+}
+
+Result<SiteLink> MemoryJoin::LinkOf(std::int64_t stack_id, std::string_view region,
+                                    std::optional<std::int64_t> process_id,
+                                    const RecorderCode& codes) {
+  SiteLink link;
+  ASSIGN_OR_RETURN(const MemoryStack stack, ReadMemoryStack(database_, stack_id, codes));
+  link.category = stack.category;
+  link.file = stack.file;
+  link.function = stack.function;
+  if (!stack.file.empty()) link.line = stack.line;
+  const bool is_region = region.starts_with(inductor::kRegion);
+  if (is_region) link.category = MemoryCategory::kCompiled;
+  if (stack.graph_id != 0) {
+    ASSIGN_OR_RETURN(const FirstRow<GraphOfMemory> graph,
+                     First(KeptQuery<GraphOfMemory>(database_, {.graph_id = stack.graph_id})));
+    if (graph) link.compile_id = graph->compile_id;
+    link.graph_id = stack.graph_id;
+    link.code_line = stack.code_line;
+    link.key = "M2";
+  } else if (is_region && process_id) {
+    const std::string_view label = region.substr(inductor::kRegion.size());
+    ASSIGN_OR_RETURN(
+        const FirstRow<CompileOfRegion> compile,
+        First(KeptQuery<CompileOfRegion>(database_, {.process_id = *process_id, .label = label})));
+    if (compile) {
+      link.compile_id = compile->id;
+      link.key = "M1";
+    } else {
+      link.note = fmt::format("the log of the process has no compile {}", label);
+    }
+  }
+  if (link.key.empty() && link.note.empty()) {
+    if (is_region || !stack.unknown_file.empty())
+      link.note = process_id ? fmt::format("the log of the process holds no code of the file {}",
+                                           stack.unknown_file)
+                             : "no log of this process is in the run";
+    else if (!region.empty())
+      link.note = fmt::format("compile_context '{}' is no compiled region", region);
+    else if (stack_id == 0)
+      link.note = "no stack was recorded";
+    else if (stack.file.empty())
+      link.note = "no frame of its stack is a Python line outside PyTorch";
+    else
+      link.note = "allocated outside compiled graphs";
+  }
+  return link;
+}
+
+Result<void> MemoryJoin::JoinSnapshot(std::int64_t profile_id,
+                                      std::optional<std::int64_t> process_id) {
+  RecorderCode codes;
+  RETURN_IF_ERROR(codes.Load(database_, process_id));
+  RETURN_IF_ERROR(Execute<RemoveSiteLinks>(database_, {.profile_id = profile_id}));
+  FOR_EACH_ROW(const SiteToJoin& site, Query<SiteToJoin>(database_, {.profile_id = profile_id})) {
+    ASSIGN_OR_RETURN(const SiteLink link, LinkOf(site.stack_id, site.region, process_id, codes));
+    RETURN_IF_ERROR(AddLink(site.id, profile_id, link));
+  }
+  return {};
+}
+
+// The site of an allocation in a profile, by what is open on its thread.
+Result<std::int64_t> MemoryJoin::SiteOf(std::int64_t profile_id, const std::vector<Open>& open) {
+  const Open* slice = nullptr;
+  const Open* op = nullptr;
+  const Open* annotation = nullptr;
+  bool is_backward = false, is_optimizer = false;
+  for (const Open& one : open) {
+    if (one.kind == 0 && (one.graph_id || slice == nullptr || !slice->graph_id)) slice = &one;
+    if (one.kind == 1) annotation = &one;
+    if (one.kind == 2) op = &one;
+    is_optimizer |= one.kind == 1 && one.name.starts_with("Optimizer.step");
+    is_backward |= one.kind == 2 && one.name.starts_with("autograd::engine::evaluate_function");
+  }
+  const auto id_of = [](const Open* one) { return one == nullptr ? 0 : one->name_id; };
+  const std::int64_t graph = slice == nullptr ? 0 : slice->graph_id.value_or(-*slice->compile_id);
+  const auto [entry, is_new] = sites_.try_emplace(
+      {graph, id_of(op), id_of(annotation), is_optimizer ? 1 : 0, is_backward}, next_site_ - 1);
+  if (!is_new) return entry->second;
+  --next_site_;
+  ASSIGN_OR_RETURN(
+      Statement * insert,
+      database_.PrepareKept("INSERT INTO memory_site_row (id, profile_id, slice_id, op_id, "
+                            "annotation_id) VALUES (?1, ?2, ?3, ?4, ?5)"));
+  insert->Bind(1, entry->second);
+  insert->Bind(2, profile_id);
+  insert->Bind(3, slice == nullptr ? std::nullopt : std::optional(slice->slice_id));
+  insert->Bind(4, op == nullptr ? std::nullopt : std::optional(op->name_id));
+  insert->Bind(5, annotation == nullptr ? std::nullopt : std::optional(annotation->name_id));
+  RETURN_IF_ERROR(insert->Run());
+  SiteLink link;
+  if (slice != nullptr) {
+    link.compile_id = slice->compile_id;
+    link.graph_id = slice->graph_id;
+    link.key = "M3";
+  } else {
+    link.note = open.empty() ? "nothing was open on its thread"
+                             : "no call of a compiled graph was open on its thread";
+  }
+  link.category = slice != nullptr ? MemoryCategory::kCompiled
+                  : is_optimizer   ? MemoryCategory::kOptimizer
+                  : is_backward    ? MemoryCategory::kBackward
+                  : open.empty()   ? MemoryCategory::kUnknown
+                                   : MemoryCategory::kOther;
+  RETURN_IF_ERROR(AddLink(entry->second, profile_id, link));
+  return entry->second;
+}
+
+Result<void> MemoryJoin::JoinProfileMemory(std::int64_t profile_id) {
+  RETURN_IF_ERROR(Execute<RemoveSiteLinks>(database_, {.profile_id = profile_id}));
+  RETURN_IF_ERROR(Execute<ResetSitesOfEvents>(database_, {.profile_id = profile_id}));
+  RETURN_IF_ERROR(Execute<ResetSitesOfAllocations>(database_, {.profile_id = profile_id}));
+  RETURN_IF_ERROR(Execute<RemoveJoinedSites>(database_, {.profile_id = profile_id}));
+  ASSIGN_OR_RETURN(const FirstRow<LeastSite> least, First(Query<LeastSite>(database_)));
+  next_site_ = std::min<std::int64_t>(least->id, 0);
+  sites_.clear();
+  ASSIGN_OR_RETURN(Statement * set,
+                   database_.PrepareKept("UPDATE memory_event_row SET site_id = ?2 WHERE id = ?1"));
+  QueryRows<OpenOnThread> opening = Query<OpenOnThread>(database_, {.profile_id = profile_id});
+  bool has_next = opening.Next();
+  std::vector<Open> open;
+  std::int64_t thread = -1;
+  FOR_EACH_ROW(const AllocationOfProfile& event,
+               Query<AllocationOfProfile>(database_, {.profile_id = profile_id})) {
+    if (event.thread_id != thread) open.clear();
+    thread = event.thread_id;
+    while (has_next &&
+           (opening.row().thread_id < thread ||
+            (opening.row().thread_id == thread && opening.row().start_ns <= event.time_ns))) {
+      const OpenOnThread& row = opening.row();
+      if (row.thread_id == thread && row.end_ns >= event.time_ns)
+        open.push_back({row.end_ns, row.rank, row.slice_id, row.name_id, row.graph_id,
+                        row.compile_id, std::string(row.name)});
+      has_next = opening.Next();
+    }
+    std::erase_if(open, [&](const Open& one) { return one.end_ns < event.time_ns; });
+    ASSIGN_OR_RETURN(const std::int64_t site, SiteOf(profile_id, open));
+    set->Bind(1, event.id);
+    set->Bind(2, site);
+    RETURN_IF_ERROR(set->Run());
+  }
+  if (const std::unique_ptr<Error> error = opening.TakeError())
+    return tl::unexpected<Error>(std::move(*error));
+  return Execute<SitesOfAllocations>(database_, {.profile_id = profile_id});
+}
+
+}  // namespace
+
+Result<void> JoinMemory(Database& database, std::int64_t run_id) {
+  MemoryJoin join(database);
+  FOR_EACH_ROW(const ProfileOfMemory& profile,
+               Query<ProfileOfMemory>(database, {.run_id = run_id})) {
+    RETURN_IF_ERROR(profile.is_profile ? join.JoinProfileMemory(profile.id)
+                                       : join.JoinSnapshot(profile.id, profile.process_id));
+  }
+  return {};
+}
+
+}  // namespace tlparse
