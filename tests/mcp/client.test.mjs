@@ -73,7 +73,7 @@ test("every tool answers within its budget, with a schema", async () => {
     const args = { sql: { query: "SELECT * FROM record" }, diff: { ranks: "0,1" }, compile: { compile: "0/0" }, search: { text: "linear" }, evidence: { id: (await answerOf("findings")).answer.findings[0].id } }[tool.name] ?? {};
     if (tool.name === "open") continue;
     const result = await ask(tool.name, args);
-    if (result.isError) assert.match(result.text, /profile/, tool.name); // cost needs one
+    if (result.isError) assert.match(result.text, /profile/, tool.name); // cost and memory need one
     assert.ok(result.text.length <= 2100, `${tool.name}: ${result.text.length}`);
   }
 });

@@ -48,6 +48,10 @@ constexpr std::array kCost = {
     kRunArgument, kRankArgument,
     McpArgument{"by", Type::kText, "what to add up", "line|kernel|node|graph|op|module"},
     McpArgument{"steps", Type::kText, "steps of the profiler, like 3-5"}};
+constexpr std::array kMemory = {
+    kRunArgument, kRankArgument,
+    McpArgument{"by", Type::kText, "what to add up", "line|graph|category|stack"},
+    McpArgument{"at", Type::kText, "when", "peak|oom|end"}};
 constexpr std::array kProvenance = {
     kRunArgument,
     kLaunchArgument,
@@ -138,6 +142,12 @@ constexpr std::array kTools = {
             "rows",
             {},
             "answers/cost"},
+    McpTool{"memory",
+            "With a memory snapshot or profile: who holds the bytes at the peak, OOM or end.",
+            kMemory,
+            "devices",
+            {},
+            "answers/memory"},
     McpTool{"provenance",
             "From a kernel to its Python lines and back.",
             kProvenance,

@@ -43,6 +43,17 @@ class MemoryJoin {
     std::string name;
   };
 
+  // How much it says of compiled code.
+  static int Weight(const Open& slice) {
+    return slice.graph_id ? 3 : slice.compile_id ? 2 : slice.name == "region" ? 1 : 0;
+  }
+  // What sites of one graph share; of slices that no log explains each is one.
+  static std::pair<std::int64_t, std::int64_t> GraphKey(const Open* slice) {
+    if (slice == nullptr) return {0, 0};
+    if (slice->graph_id) return {1, *slice->graph_id};
+    return slice->compile_id ? std::pair(std::int64_t{2}, *slice->compile_id)
+                             : std::pair(std::int64_t{3}, slice->slice_id);
+  }
   Result<SiteLink> LinkOf(std::int64_t stack_id, std::string_view region,
                           std::optional<std::int64_t> process_id, const RecorderCode& codes);
   Result<void> AddLink(std::int64_t site_id, std::int64_t profile_id, const SiteLink& link);
@@ -51,7 +62,9 @@ class MemoryJoin {
 
   Database& database_;
   std::unordered_map<std::string, std::int64_t> texts_;
-  std::map<std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t, bool>, std::int64_t>
+  std::map<
+      std::tuple<std::pair<std::int64_t, std::int64_t>, std::int64_t, std::int64_t, bool, bool>,
+      std::int64_t>
       sites_;  // of the profile that is joined
   std::int64_t next_site_ = 0;
 };
@@ -158,16 +171,16 @@ Result<std::int64_t> MemoryJoin::SiteOf(std::int64_t profile_id, const std::vect
   const Open* annotation = nullptr;
   bool is_backward = false, is_optimizer = false;
   for (const Open& one : open) {
-    if (one.kind == 0 && (one.graph_id || slice == nullptr || !slice->graph_id)) slice = &one;
+    // Of those that say as much the innermost.
+    if (one.kind == 0 && (slice == nullptr || Weight(one) >= Weight(*slice))) slice = &one;
     if (one.kind == 1) annotation = &one;
     if (one.kind == 2) op = &one;
     is_optimizer |= one.kind == 1 && one.name.starts_with("Optimizer.step");
     is_backward |= one.kind == 2 && one.name.starts_with("autograd::engine::evaluate_function");
   }
   const auto id_of = [](const Open* one) { return one == nullptr ? 0 : one->name_id; };
-  const std::int64_t graph = slice == nullptr ? 0 : slice->graph_id.value_or(-*slice->compile_id);
   const auto [entry, is_new] = sites_.try_emplace(
-      {graph, id_of(op), id_of(annotation), is_optimizer ? 1 : 0, is_backward}, next_site_ - 1);
+      {GraphKey(slice), id_of(op), id_of(annotation), is_optimizer, is_backward}, next_site_ - 1);
   if (!is_new) return entry->second;
   --next_site_;
   ASSIGN_OR_RETURN(
@@ -184,7 +197,10 @@ Result<std::int64_t> MemoryJoin::SiteOf(std::int64_t profile_id, const std::vect
   if (slice != nullptr) {
     link.compile_id = slice->compile_id;
     link.graph_id = slice->graph_id;
-    link.key = "M3";
+    if (slice->compile_id)
+      link.key = "M3";
+    else
+      link.note = "compiled code, of which no log is in the run";
   } else {
     link.note = open.empty() ? "nothing was open on its thread"
                              : "no call of a compiled graph was open on its thread";

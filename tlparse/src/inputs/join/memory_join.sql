@@ -47,9 +47,9 @@ WHERE e.profile_id = :profile_id AND a.is_alloc ORDER BY 2, 3, 1;
 -- query OpenOnThread(profile_id INTEGER)
 SELECT coalesce(s.thread_id, 0) AS thread_id /*INTEGER*/, s.start_ns /*INTEGER*/, s.start_ns + s.duration_ns AS end_ns /*INTEGER*/,
   0 AS rank /*INTEGER*/, s.id AS slice_id /*INTEGER*/, l.graph_id /*INTEGER?*/, l.compile_id /*INTEGER?*/, 0 AS name_id /*INTEGER*/,
-  '' AS name /*TEXT*/
-FROM compiled_slice_row s JOIN compiled_slice_link_row l ON l.slice_id = s.id
-WHERE s.profile_id = :profile_id AND s.device IS NULL AND l.compile_id IS NOT NULL
+  k.name AS name /*TEXT*/
+FROM compiled_slice_row s JOIN compiled_slice_link_row l ON l.slice_id = s.id JOIN compiled_slice_kind k ON k.id = s.kind
+WHERE s.profile_id = :profile_id AND s.device IS NULL AND (l.compile_id IS NOT NULL OR k.is_call OR k.name = 'region')
 UNION ALL SELECT coalesce(a.thread_id, 0), a.start_ns, a.start_ns + a.duration_ns, 1, 0, NULL, NULL, a.name_id, t.text
 FROM annotation_row a JOIN text_row t ON t.id = a.name_id WHERE a.profile_id = :profile_id AND a.device IS NULL
 UNION ALL SELECT coalesce(o.thread_id, 0), o.start_ns, o.start_ns + o.duration_ns, 2, 0, NULL, NULL, o.name_id, t.text

@@ -1,0 +1,113 @@
+#!/usr/bin/env python3
+"""tlparse memory: who holds the bytes, each sum as another program counts it."""
+
+import collections
+import json
+import os
+import sys
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import costs  # noqa: E402
+import memory  # noqa: E402
+import profiles  # noqa: E402
+sys.path.insert(0, os.path.join(profiles.ROOT, "tests", "tools"))
+import memory_snapshot  # noqa: E402
+
+
+def line_of(frames):
+    """The innermost Python line outside PyTorch."""
+    for one in frames or []:
+        if one["filename"].endswith(".py") and "/torch/" not in one["filename"]:
+            return one["filename"], one["line"]
+    return None, None
+
+
+def category_of(frames, context):
+    if (context or "").startswith("Torch-Compiled Region: "):
+        return "compiled"
+    for part, category in (("/torch/optim/", "optimizer"), ("/torch/autograd/", "backward")):
+        if any(part in one["filename"] for one in frames or []):
+            return category
+    for one in frames or []:
+        if "/torch/nn/modules/" in one["filename"]:
+            return "parameter" if one["name"] == "__init__" else "forward"
+    return "other" if frames else "unknown"
+
+
+class Answers(costs.CostTest, profiles.InputTest):
+    def load(self, *allocators, last=None):
+        path = self.path("snapshot.pickle")
+        self.snapshot = memory_snapshot.snapshot(allocators, last=last)
+        memory_snapshot.write(self.snapshot, path)
+        return self.ingest(path)
+
+    def memory(self, database, *arguments):
+        return self.checked(json.loads(self.tlparse("memory", database, "--json", "--top", "100000", *arguments).stdout), "memory.schema.json")
+
+    def test_rows_sum_to_what_is_alive(self):
+        for last in (None, 200):
+            database = self.load(memory_snapshot.training(3000, oom=True), memory_snapshot.training(900, seed=4, device=1), last=last)
+            for at, counted in (("peak", lambda c: c.at_peak), ("end", lambda c: c.at_end)):
+                for number in (0, 1):
+                    alive = counted(memory.Counted(self.snapshot, number))
+                    lines, categories, graphs = (collections.Counter() for _ in range(3))
+                    for size, frames, context in alive:
+                        lines[line_of(frames)] += size
+                        categories[category_of(frames, context)] += size
+                        graphs[(context or "").removeprefix("Torch-Compiled Region: ") or None] += size
+                    for by, key, expected in (("line", lambda r: (r["file"], r["line"]), lines), ("category", lambda r: r["category"], categories),
+                                              ("graph", lambda r: r["label"], graphs), ("stack", lambda r: (r["file"], r["line"]), lines)):
+                        with self.subTest(last=last, at=at, device=number, by=by):
+                            device = self.memory(database, "--by", by, "--at", at)["devices"][number]
+                            mine = collections.Counter()
+                            for row in device["rows"]:
+                                mine[key(row)] += row["size_bytes"]
+                            self.assertEqual(expected, mine)
+                            self.assertEqual(device["alive_bytes"], sum(size for size, _, _ in alive))
+                            self.assertEqual(device["row_count"], len(device["rows"]))
+                            self.assertAlmostEqual(1, sum(row["share"] for row in device["rows"]))
+                    self.assertEqual(sum(size for size, frames, _ in alive if line_of(frames)[0]), device["line_bytes"])
+
+    def test_what_the_allocator_held(self):
+        allocator = memory_snapshot.training(2000)
+        spare = allocator.alloc(100 << 20, [])
+        allocator.free(spare, [])
+        device, = self.memory(self.load(allocator))["devices"]
+        segments = self.snapshot["segments"]
+        active = [b for s in segments for b in s["blocks"] if b["state"] != "inactive"]
+        unused = [s for s in segments if all(b["state"] == "inactive" for b in s["blocks"])]
+        self.assertTrue(unused)
+        self.assertEqual({"reserved_bytes": sum(s["total_size"] for s in segments), "requested_bytes": sum(b["requested_size"] for b in active),
+                          "rounding_bytes": sum(b["size"] - b["requested_size"] for b in active),
+                          "free_bytes": sum(s["total_size"] for s in unused),
+                          "fragmented_bytes": sum(b["size"] for s in segments if s not in unused for b in s["blocks"] if b["state"] == "inactive"),
+                          "largest_free_bytes": 100 << 20}, device["segments"])
+
+    def test_the_allocation_that_failed(self):
+        database = self.load(memory_snapshot.training(1000, oom=True))
+        device, = self.memory(database, "--at", "oom")["devices"]
+        self.assertEqual((1 << 30, 300 << 20, "/job/model.py", 31), tuple(device["failed"][k] for k in ("size_bytes", "device_free_bytes", "file", "line")))
+        self.assertEqual(device["alive_bytes"], memory.Counted(self.snapshot, 0).end)
+        text = self.tlparse("memory", database, "--at", "oom").stdout
+        self.assertIn("an allocation of 1.1 GB failed at /job/model.py:31: the device had 314.6 MB free", text)
+
+    def test_without_a_failed_allocation(self):
+        database = self.load(memory_snapshot.training(300))
+        self.assertEqual([], self.memory(database, "--at", "oom")["devices"])
+        self.assertIn("no allocation failed", self.tlparse("memory", database, "--at", "oom").stdout)
+
+    def test_a_run_without_memory(self):
+        log = profiles.harness.bundled_logs()[0]
+        self.assertIn("no snapshot of the allocator and no profile with memory events", self.tlparse("memory", self.ingest(log), expect=2).stderr)
+
+    def test_hostile_names_are_printed_harmlessly(self):
+        allocator = memory_snapshot.Allocator()
+        allocator.alloc(5, [memory_snapshot.frame("f\x1b[31m", "/job/\x1b]0;x\x07.py", 1)], "Torch-Compiled Region: \x1b[2J")
+        database = self.load(allocator)
+        for by in ("line", "graph", "category", "stack"):
+            self.assertNotIn("\x1b", self.tlparse("memory", database, "--by", by).stdout)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,214 @@
+// tlparse memory <db>: who holds the memory.
+#include "facts/memory/memory.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "cli/answer.h"
+#include "cli/bounded_output.h"
+#include "cli/command.h"
+#include "cli/commands.h"
+#include "cli/cost_output.h"
+#include "cli/memory_output.h"
+#include "cli/rank_output.h"
+#include "cli/terminal.h"
+#include "facts/text/shorten.h"
+
+namespace tlparse {
+namespace {
+
+constexpr std::pair<std::string_view, MemoryBy> kMemoryQuestions[] = {
+    {"line", MemoryBy::kLine},
+    {"graph", MemoryBy::kGraph},
+    {"category", MemoryBy::kCategory},
+    {"stack", MemoryBy::kStack},
+};
+constexpr std::pair<std::string_view, MemoryAt> kMoments[] = {
+    {"peak", MemoryAt::kPeak},
+    {"oom", MemoryAt::kOom},
+    {"end", MemoryAt::kEnd},
+};
+
+std::string PartOf(std::int64_t bytes, std::int64_t all) {
+  return all == 0 ? HumanBytes(bytes)
+                  : fmt::format("{} ({})", HumanBytes(bytes),
+                                Percent(static_cast<double>(bytes) / static_cast<double>(all)));
+}
+
+std::string DeviceTitle(const MemoryDevice& device) {
+  std::string title = device.path.substr(device.path.rfind('/') + 1);
+  if (device.rank) title += fmt::format(", rank {}", *device.rank);
+  if (device.kind == "kineto") title += fmt::format(", {}", device.source);
+  if (device.device) title += fmt::format(", device {}", *device.device);
+  return title;
+}
+
+std::string MomentText(const MemoryDevice& device, MemoryAt at) {
+  switch (at) {
+    case MemoryAt::kPeak:
+      return device.ordinal < 0 ? std::string("at the peak, before the first event")
+                                : fmt::format("at the peak, after event {} of {}",
+                                              device.ordinal + 1, device.event_count);
+    case MemoryAt::kOom:
+      return fmt::format("when the allocation failed, at event {} of {}", device.ordinal + 1,
+                         device.event_count);
+    case MemoryAt::kEnd:
+      break;
+  }
+  return fmt::format("after the last of {}",
+                     Count(static_cast<std::size_t>(device.event_count), "event"));
+}
+
+void PrintSegments(const MemorySegments& segments) {
+  const std::int64_t all = segments.reserved_bytes;
+  PrintLine(
+      fmt::format("the allocator held {} at the end: {} in blocks in use, {} lost to "
+                  "rounding, {} in unused segments (empty_cache() gives them back), {} "
+                  "unused between blocks in use; its largest unused block is {}",
+                  HumanBytes(all), PartOf(segments.requested_bytes, all),
+                  PartOf(segments.rounding_bytes, all), PartOf(segments.free_bytes, all),
+                  PartOf(segments.fragmented_bytes, all), HumanBytes(segments.largest_free_bytes)),
+      2);
+}
+
+void PrintDevice(const MemoryDevice& device, MemoryAt at) {
+  std::string line = fmt::format("{}: {} alive {}", DeviceTitle(device),
+                                 HumanBytes(device.alive_bytes), MomentText(device, at));
+  if (device.reserved_bytes)
+    line += fmt::format("; the allocator held {}", HumanBytes(*device.reserved_bytes));
+  PrintLine(line, 0);
+  PrintLine(fmt::format("{} have a Python line, {} belong to a compiled graph or region, {} to "
+                        "either",
+                        PartOf(device.line_bytes, device.alive_bytes),
+                        PartOf(device.graph_bytes, device.alive_bytes),
+                        PartOf(device.named_bytes, device.alive_bytes)),
+            2);
+  if (at != MemoryAt::kPeak)
+    PrintLine(fmt::format("the peak was {}", HumanBytes(device.peak_bytes)), 2);
+  if (device.failed) {
+    const FailedAllocation& failed = *device.failed;
+    PrintLine(
+        fmt::format(
+            "an allocation of {} failed{}{}", HumanBytes(failed.size_bytes),
+            failed.file.empty() ? std::string()
+                                : fmt::format(" at {}:{}", failed.file, failed.line.value_or(0)),
+            failed.device_free_bytes
+                ? fmt::format(": the device had {} free", HumanBytes(*failed.device_free_bytes))
+                : std::string()),
+        2);
+  }
+  if (device.segments) PrintSegments(*device.segments);
+}
+
+std::string SubjectOf(const MemoryRow& row, MemoryBy by) {
+  const std::string graph =
+      row.direction.empty() ? row.label : fmt::format("{} {}", row.label, row.direction);
+  switch (by) {
+    case MemoryBy::kCategory:
+      return row.category;
+    case MemoryBy::kGraph:
+      return graph.empty() ? fmt::format("({})", row.reason) : graph;
+    case MemoryBy::kLine:
+    case MemoryBy::kStack:
+      break;
+  }
+  if (!row.file.empty()) return fmt::format("{}:{}", row.file, row.line.value_or(0));
+  if (!graph.empty()) return fmt::format("({}: {})", graph, row.reason);
+  return fmt::format("({})", row.reason.empty() ? "no Python line outside PyTorch" : row.reason);
+}
+
+void PrintMemoryRows(const MemoryDevice& device, MemoryBy by, std::size_t top) {
+  using Align = Table::Align;
+  std::vector<Table::Column> columns = {
+      {"share", Align::kRight}, {"alive", Align::kRight}, {"blocks", Align::kRight}};
+  if (by != MemoryBy::kCategory) columns.push_back({"category", Align::kLeft, 1});
+  const bool has_line = by == MemoryBy::kLine || by == MemoryBy::kStack;
+  columns.push_back({by == MemoryBy::kGraph      ? "graph"
+                     : by == MemoryBy::kCategory ? "category"
+                                                 : "line",
+                     Align::kLeft, 0, has_line});
+  if (has_line) columns.push_back({"function"});
+  if (by == MemoryBy::kStack) columns.push_back({"stack, innermost first", Align::kLeft, 1});
+  Table table(columns);
+  constexpr std::size_t kLongest = 120;
+  for (std::size_t i = 0; i < std::min(top, device.rows.size()); ++i) {
+    const MemoryRow& row = device.rows[i];
+    std::vector<std::string> cells = {Percent(row.share), HumanBytes(row.size_bytes),
+                                      std::to_string(row.allocations)};
+    if (by != MemoryBy::kCategory) cells.push_back(row.category);
+    cells.push_back(SubjectOf(row, by));
+    if (has_line) cells.push_back(Shorten(row.function, kLongest));
+    if (by == MemoryBy::kStack) {
+      std::string callers;
+      for (const std::string& frame : row.frames) {
+        const std::size_t end = frame.find(".py:");
+        if (end == frame.npos) continue;
+        const std::size_t slash = frame.rfind('/', end);
+        callers += (callers.empty() ? "" : " < ") +
+                   (slash == frame.npos ? frame : frame.substr(slash + 1));
+      }
+      cells.push_back(Shorten(callers, kLongest));
+    }
+    table.Add(std::move(cells));
+  }
+  if (!table.empty()) table.Print();
+  if (device.rows.size() > top)
+    std::puts(fmt::format("and {} more (--top)", device.rows.size() - top).c_str());
+}
+
+}  // namespace
+
+int RunMemory(std::span<const std::string> arguments) {
+  Arguments app(
+      "Who holds the memory, at the peak of each snapshot of the allocator and of each profile "
+      "with memory events: by Python line (the innermost one outside PyTorch), by compiled graph, "
+      "by category, or by stack. The rows of a device sum to what is alive. Sizes are those that "
+      "were asked for. A block lives until its free is completed.",
+      "memory");
+  AnswerArguments common;
+  MemoryOptions options;
+  std::string by = "line", at = "peak";
+  std::optional<std::string> run;
+  int top = 20;
+  AddAnswerArguments(app, common);
+  app.Add("--by", by, "line, graph, category or stack")
+      .OneOf({"line", "graph", "category", "stack"})
+      .ShowDefault();
+  app.Add("--at", at, "peak; oom: when an allocation failed; end: after the last event")
+      .OneOf({"peak", "oom", "end"})
+      .ShowDefault();
+  app.Add("--rank", options.rank, "only this rank");
+  Arguments::Option most = app.Add("--top", top, "maximum number of rows of a device");
+  most.Positive().ShowDefault();
+  app.Add("--run", run, "the run of this name (default: the latest)");
+  if (const std::optional<int> code = app.Parse(arguments)) return *code;
+  for (const auto& [name, question] : kMemoryQuestions) {
+    if (by == name) options.by = question;
+  }
+  for (const auto& [name, moment] : kMoments) {
+    if (at == name) options.at = moment;
+  }
+  Result<Database> database = OpenAnswerDatabase(common.database);
+  if (!database) return ReportError(database.error());
+  const Result<std::int64_t> run_id = FindRun(*database, run.value_or(""));
+  if (!run_id) return ReportError(run_id.error());
+  options.run_id = *run_id;
+  const Result<MemoryAnswer> answer = Memory(*database, options);
+  if (!answer) return ReportError(answer.error());
+  if (common.json) {
+    PrintJson(MemoryJson(*answer, by, at, static_cast<std::size_t>(top)));
+    return kExitDone;
+  }
+  PrintBounded(most.WasGiven(), "--top", [&] {
+    for (const MemoryDevice& device : answer->devices) {
+      if (&device != &answer->devices.front()) std::fputc('\n', stdout);
+      PrintDevice(device, options.at);
+      PrintMemoryRows(device, options.by, static_cast<std::size_t>(top));
+    }
+    for (const std::string& note : answer->notes) PrintLine(note, 0);
+  });
+  return kExitDone;
+}
+
+}  // namespace tlparse
