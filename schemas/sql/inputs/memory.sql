@@ -157,7 +157,7 @@ CREATE TABLE memory_site_link_row (
   code_line INTEGER,              -- line of the generated code
   file_id INTEGER REFERENCES text_row(id), -- the user's line: of the generated code's line, else the innermost frame outside PyTorch and Python
   line INTEGER,
-  function_id INTEGER REFERENCES text_row(id),
+  in_function_id INTEGER REFERENCES text_row(id), -- the function of that line
   join_key TEXT,                  -- M1 compile_context; M2 line of the generated code; M3 graph call that was open on the thread
   note_id INTEGER REFERENCES text_row(id) -- why it has no graph or line
 ) STRICT;
@@ -174,7 +174,7 @@ CREATE VIEW memory_site AS
     l.graph_id, l.code_line, f.text AS file, l.line, u.text AS function, l.join_key, n.text AS join_note
   FROM memory_site_row s LEFT JOIN memory_site_link_row l ON l.site_id = s.id LEFT JOIN memory_category c ON c.id = l.category
   LEFT JOIN text_row x ON x.id = s.context_id LEFT JOIN text_row o ON o.id = s.op_id LEFT JOIN text_row a ON a.id = s.annotation_id
-  LEFT JOIN text_row f ON f.id = l.file_id LEFT JOIN text_row u ON u.id = l.function_id LEFT JOIN text_row n ON n.id = l.note_id;
+  LEFT JOIN text_row f ON f.id = l.file_id LEFT JOIN text_row u ON u.id = l.in_function_id LEFT JOIN text_row n ON n.id = l.note_id;
 
 CREATE VIEW memory_event AS
   SELECT e.id, e.profile_id, e.snapshot_id, e.ordinal, s.device, a.name AS action, e.address, e.size_bytes, e.stream, e.time_ns / 1000.0 AS time_us,

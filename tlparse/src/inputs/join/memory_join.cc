@@ -83,7 +83,7 @@ Result<void> MemoryJoin::AddLink(std::int64_t site_id, std::int64_t profile_id,
   ASSIGN_OR_RETURN(
       Statement * insert,
       database_.PrepareKept("INSERT INTO memory_site_link_row (site_id, profile_id, category, "
-                            "compile_id, graph_id, code_line, file_id, line, function_id, "
+                            "compile_id, graph_id, code_line, file_id, line, in_function_id, "
                             "join_key, note_id) VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11)"));
   ASSIGN_OR_RETURN(const Text file, TextOf(link.file));
   ASSIGN_OR_RETURN(const Text function, TextOf(link.function));
