@@ -147,6 +147,7 @@ export const views = [
   ['collectives', '#/ranks?tab=collectives'],
   ['execution', '#/ranks?tab=execution'],
   ['provenance-list', '#/provenance'],
+  ['compare', '#/compare'],
   ['source', '#/source'],
   ['time', '#/time'],
   ['time-events', '#/time?by=event'],

@@ -200,7 +200,7 @@ Result<void> Differ::CompareCodes(const CompileFacts& a, const CompileFacts& b,
     const auto other = std::find_if(a.codes.begin(), a.codes.end(),
                                     [&](const FactCode& c) { return c.title == code.title; });
     if (other == a.codes.end() || other->content_hash == code.content_hash) continue;
-    CodeChange one{code.title, {}};
+    CodeChange one{code.title, {}, other->record_id, code.record_id};
     if (options_.with_code) {
       const auto load = [](Database& database, std::int64_t record_id) -> Result<std::string> {
         ASSIGN_OR_RETURN(const std::string text,
@@ -238,6 +238,8 @@ Result<void> Differ::CompareDynamoGraphs(const CompileFacts& a, const CompileFac
 
 Result<CompileChange> Differ::Compare(const CompileFacts& a, const CompileFacts& b) {
   CompileChange change;
+  change.a_id = a.id;
+  change.b_id = b.id;
   change.a_label = a.label;
   change.b_label = b.label;
   change.function = b.function;
@@ -298,7 +300,8 @@ Result<DiffAnswer> Differ::Run() {
       const CompileFacts& compile = facts.compiles[i];
       if (matched[i] != 0) continue;
       const auto total = compile.phases_us.find("total");
-      UnmatchedCompile one{compile.label,
+      UnmatchedCompile one{compile.id,
+                           compile.label,
                            compile.function,
                            compile.status,
                            {},

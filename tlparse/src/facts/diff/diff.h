@@ -30,11 +30,13 @@ struct CacheChange {
 struct CodeChange {
   std::string title;  // "forward"
   std::string diff;   // unified, of the normalised codes; only if asked for
+  std::int64_t a_record_id = 0, b_record_id = 0;
 };
 
 // A compile of both sides, matched by function and graph, else by function and label, else by
 // function.
 struct CompileChange {
+  std::int64_t a_id = 0, b_id = 0;  // of the databases of their sides
   std::string a_label, b_label, function;
   std::string a_file, b_file;  // of the function; empty: unknown
   bool HasOtherFile() const;   // by name: the same file may be in another directory
@@ -61,6 +63,7 @@ struct CompileChange {
 };
 
 struct UnmatchedCompile {
+  std::int64_t id = 0;
   std::string label, function;
   CompileStatus status = CompileStatus::kOk;
   std::vector<std::string> recompile_reasons;

@@ -118,16 +118,20 @@ Result<std::optional<RunComparison>> CompareWithoutLogs(const DiffSide& a, const
         const std::string name,
         side.database->QueryText("SELECT name FROM run WHERE id = ?", measured.run_id));
     (is_b ? diff.b_title : diff.a_title) = "run " + name;
+  }
+  if (diff.HasLogs()) return std::optional<RunComparison>();
+  for (const bool is_b : {false, true}) {
+    const DiffSide& side = is_b ? b : a;
     if (!side.rank) continue;
     std::int64_t rank = 0;
     const char* const end = side.rank->data() + side.rank->size();
     if (std::from_chars(side.rank->data(), end, rank).ptr != end)
-      return Fail(ErrorCode::kNotFound, "run '" + name + "' has no rank '" + *side.rank + "'");
-    measured.rank = rank;
+      return Fail(ErrorCode::kNotFound,
+                  (is_b ? diff.b_title : diff.a_title) + " has no rank '" + *side.rank + "'");
+    sides[is_b ? 1 : 0].rank = rank;
     (is_b ? diff.b_rank : diff.a_rank) = *side.rank;
     (is_b ? diff.b_title : diff.a_title) += ", rank " + *side.rank;
   }
-  if (diff.HasLogs()) return std::optional<RunComparison>();
   ASSIGN_OR_RETURN(diff.measured, CompareProfiles(sides[0], sides[1]));
   RunComparison result;
   RankComparison& one = result.comparisons.emplace_back();

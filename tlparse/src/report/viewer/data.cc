@@ -8,6 +8,7 @@
 #include "facts/job/participants.h"
 #include "queries/report/viewer/data.h"
 #include "report/viewer/collectives.h"
+#include "report/viewer/comparison.h"
 #include "report/viewer/cost.h"
 #include "report/viewer/findings.h"
 #include "report/viewer/slices.h"
@@ -102,6 +103,7 @@ Result<std::string> ViewerData::Chunk(std::string_view name) {
   if (stem == "findings") return FindingsOfLaunch(name, part);
   if (name == "collectives") return CollectivesChunk(*database_, run_id_, origin_us_);
   if (stem == "cost" || stem == "slices") return ProfileChunk(name, part);
+  if (stem == "diff") return DiffChunk(*database_, run_id_, part);
   if (name == "time") return TimeChunk(*database_, run_id_, std::nullopt);
   if (const auto process = ParseId(part); stem == "time" && process)
     return TimeChunk(*database_, run_id_, *process);
@@ -242,8 +244,8 @@ Result<void> ViewerData::AddArgumentNames(std::vector<std::string>& names) {
 }
 
 Result<std::vector<std::string>> ViewerData::ChunkNames() {
-  std::vector<std::string> names = {"findings", "collectives", "export",
-                                    "time"};  // these take longest
+  std::vector<std::string> names = {"findings",      "collectives", "export", "diff/ranks",
+                                    "diff/launches", "diff/runs",   "time"};  // these take longest
   const auto add_ids = [&](std::string_view stem, const std::string& sql) -> Result<void> {
     FOR_EACH_ROW(const AnyRow& row, AnyRows::Of(*database_, sql)) {
       names.push_back(fmt::format("{}/{}", stem, row.Int("id")));

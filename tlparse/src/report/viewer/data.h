@@ -21,6 +21,7 @@
 //   collectives        what ranks issued, rank by sequence number
 //   cost/<id>          where the time that one profile measured went
 //   slices/<id>        what one profile saw in time
+//   diff/<pair>        what differs between two ranks, launches or runs
 //   time, time/<id>    where the time of compiles went: of all processes, by function; of one process,
 //                      by compile. Of a process with events
 //   export             what export and draft export recorded

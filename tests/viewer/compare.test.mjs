@@ -1,0 +1,129 @@
+// The page that compares two ranks, launches or runs: it says what `tlparse diff` says.
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, rmSync } from 'node:fs';
+import path from 'node:path';
+import { after, before, test } from 'node:test';
+import { launch, openPage, outDirectory, pageUrl, reportOf, screenshots, serve, settle, source, tlparse, violationsOf, visit } from './support.mjs';
+
+let browser;
+before(async () => {
+  mkdirSync(screenshots, { recursive: true });
+  browser = await launch();
+});
+after(() => browser.close());
+
+const diffOf = (report, ...options) => JSON.parse(execFileSync(tlparse, ['diff', path.join(report, 'trace.db'), ...options, '--json'], { encoding: 'utf8', maxBuffer: 64 << 20 }));
+const seconds = (text) => {
+  const units = { min: 60, s: 1, ms: 0.001, µs: 0.000001 };
+  return [...text.matchAll(/([\d.]+) (min|s|ms|µs)/g)].reduce((total, [, value, unit]) => total + Number(value) * units[unit], 0);
+};
+const cellsOf = (page, row) => page.locator('.compare-phases tr', { hasText: row }).locator('td').allInnerTexts();
+
+test('launches: the verdict, the time and the causes are those of tlparse diff', async () => {
+  const report = reportOf('restart_manual_other_config');
+  const { comparisons: [told] } = diffOf(report, '--launch', '1', '--launch', '2');
+  const { page, problems } = await openPage(browser, 'file:');
+  await visit(page, pageUrl(report), '#/compare');
+  const total = told.phases.find((phase) => phase.phase === 'total');
+  const sum = await cellsOf(page, 'all of it');
+  assert.ok(Math.abs(seconds(sum[0]) - total.a_us / 1e6) < 0.01 * seconds(sum[0]), sum.join());
+  assert.ok(Math.abs(seconds(sum[1]) - total.b_us / 1e6) < 0.01 * seconds(sum[1]), sum.join());
+  const text = await page.locator('main').innerText();
+  const causes = new Set(told.compiles.flatMap((compile) => compile.caches.flatMap((cache) => cache.causes.map((cause) => cause.text))));
+  assert.ok(causes.size > 0);
+  for (const cause of causes) assert.ok(text.includes(cause), cause);
+  const differing = told.compiles.filter((compile) => !compile.is_equal).length;
+  assert.match(text, new RegExp(`${differing} of ${told.compiles.length} compiles differ`));
+  assert.equal(await page.getByLabel('Side a').inputValue(), 'l1');
+  await page.screenshot({ path: path.join(screenshots, 'compare-launches.png') });
+  assert.deepEqual(await violationsOf(page), []);
+  assert.deepEqual(problems, []);
+});
+
+test('the parts add up, and are those that the overview and the table of compiles have', async () => {
+  const { page } = await openPage(browser, 'file:');
+  await visit(page, pageUrl(reportOf('cache_some_ranks')), '#/compare');
+  const times = await page.locator('.compare-phases tbody tr:not(.sum)').evaluateAll((rows) => rows.map((row) => [...row.querySelectorAll('td')].slice(0, 2).map((cell) => cell.textContent)));
+  const sum = await cellsOf(page, 'all of it');
+  for (const side of [0, 1]) {
+    const parts = times.reduce((total, row) => total + seconds(row[side]), 0);
+    assert.ok(Math.abs(parts - seconds(sum[side])) < 0.01 * parts + 0.001, `${parts} ${sum[side]}`);
+  }
+  const b = Number((await page.getByLabel('Side b').inputValue()).slice(1));
+  const backward = seconds((await cellsOf(page, 'Backward'))[1]);
+  await visit(page, pageUrl(reportOf('cache_some_ranks')), `#/time?process=${b}`);
+  const timed = seconds(await page.locator('.grid-row', { hasText: 'Backward' }).locator('[role=gridcell]').nth(1).innerText());
+  assert.ok(Math.abs(timed - backward) < 0.01 * backward, `${timed} ${backward}`);
+});
+
+test('swapped, what was only in b is only in a', async () => {
+  const { page, problems } = await openPage(browser, 'file:');
+  await visit(page, pageUrl(reportOf('restart_elastic')), '#/compare');
+  const before = await cellsOf(page, 'all of it');
+  const headings = await page.locator('h2', { hasText: 'Only in' }).allInnerTexts();
+  await page.getByRole('link', { name: 'Swap' }).click();
+  await settle(page);
+  await page.waitForFunction((old) => document.querySelector('select[aria-label="Side a"]').value === old, 'l3');
+  const now = await cellsOf(page, 'all of it');
+  assert.deepEqual([now[1], now[0]], before.slice(0, 2));
+  assert.equal(now[2].replace(/[−+]/, ''), before[2].replace(/[−+]/, ''));
+  assert.notEqual(now[2], before[2]);
+  assert.deepEqual(await page.locator('h2', { hasText: 'Only in' }).allInnerTexts(), headings);
+  assert.deepEqual(problems, []);
+});
+
+test('a rank with another source: guards, kernels and codes as tlparse diff lists them; the text of a code is a click away', async () => {
+  const report = reportOf('autocast_one');
+  const { page, problems } = await openPage(browser, 'file:');
+  await visit(page, pageUrl(report), '#/compare');
+  const [a, b] = await Promise.all(['Side a', 'Side b'].map((label) => page.getByLabel(label).locator('option:checked').innerText()));
+  const { comparisons: [told] } = diffOf(report, '--rank', a.replace('rank ', ''), '--rank', b.replace('rank ', ''));
+  const text = (await page.locator('main').innerText()).replace(/\s+/g, ' ');
+  const lists = ['new_guards', 'vanished_guards', 'changed_guards', 'new_kernels', 'vanished_kernels'];
+  const told_texts = told.compiles.flatMap((compile) => lists.flatMap((list) => compile[list].slice(0, 40)));
+  assert.ok(told_texts.length > 0);
+  for (const one of told_texts) assert.ok(text.includes(one.replace(/\s+/g, ' ').slice(0, 200)), one);
+  const codes = told.compiles.flatMap((compile) => compile.codes);
+  const links = page.getByRole('link', { name: /generated code/ });
+  assert.ok(codes.length > 0);
+  assert.equal(await links.count(), codes.length);
+  await links.first().click();
+  await settle(page);
+  assert.match(page.url(), /#\/diff\?/);
+  assert.ok((await page.locator('.diff-row .change, .diff-row.change').count()) > 0, 'the texts differ');
+  assert.deepEqual(problems, []);
+});
+
+test('served, any two sides are compared; a side that is not there is said', async () => {
+  const server = await serve(reportOf('restart_elastic'));
+  after(server.stop);
+  const { page, problems } = await openPage(browser, server.url);
+  await visit(page, server.url, '#/compare?a=l1&b=l3');
+  await page.locator('.verdict').first().waitFor();
+  assert.equal(await page.getByLabel('Side b').inputValue(), 'l3');
+  await visit(page, server.url, '#/compare?a=l2&b=l2');
+  assert.deepEqual(problems.splice(0), []);
+  for (const name of ['diff/l1-l99', 'diff/p1-p999', 'diff/x1-l1', 'diff/', 'diff/l1', 'diff/u1-u7', "diff/p1'-p2", 'diff/l1-l18446744073709551616']) {
+    const answer = await fetch(`${server.url}api/chunk/${name}`);
+    assert.equal(answer.status, 404, name);
+  }
+});
+
+test('two runs of a database, served', async () => {
+  const database = path.join(outDirectory, 'compare-two.db');
+  rmSync(database, { force: true });
+  for (const [trace, name] of [['cache_cold_2_6', 'cold'], ['cache_warm_2_6', 'warm']]) {
+    execFileSync(tlparse, [path.join('fixtures/logs', trace), '--db', database, '--db-only', '--run', name], { cwd: source, stdio: ['ignore', 'ignore', 'pipe'] });
+  }
+  const told = JSON.parse(execFileSync(tlparse, ['diff', `${database}:cold`, `${database}:warm`, '--json'], { encoding: 'utf8' })).comparisons[0];
+  const server = await serve(database);
+  after(server.stop);
+  const { page, problems } = await openPage(browser, server.url);
+  await visit(page, server.url, '#/compare?kind=runs');
+  assert.deepEqual(await Promise.all(['Side a', 'Side b'].map((label) => page.getByLabel(label).locator('option:checked').innerText())), ['run cold', 'run warm']);
+  const text = await page.locator('main').innerText();
+  assert.match(text, new RegExp(`${told.compiles.filter((compile) => !compile.is_equal).length} of ${told.compiles.length} compiles? differ`));
+  assert.match(text, /miss → hit, the same key/);
+  assert.deepEqual(problems, []);
+});
