@@ -16,11 +16,12 @@ CREATE TABLE memory_action (
   name TEXT NOT NULL,
   is_alloc INTEGER,    -- a block begins to live
   is_free INTEGER,     -- a block ends to live
-  reserves INTEGER     -- 1: memory of the device is taken; -1: given back; 0: neither
+  is_reserve INTEGER,  -- the allocator takes memory of the device
+  is_release INTEGER   -- the allocator gives memory back
 ) STRICT;
-INSERT INTO memory_action VALUES (0, 'alloc', 1, 0, 0), (1, 'free_requested', 0, 0, 0), (2, 'free_completed', 0, 1, 0),
-  (3, 'segment_alloc', 0, 0, 1), (4, 'segment_free', 0, 0, -1), (5, 'segment_map', 0, 0, 1), (6, 'segment_unmap', 0, 0, -1),
-  (7, 'snapshot', 0, 0, 0), (8, 'oom', 0, 0, 0), (9, 'free', 0, 1, 0), (10, 'unknown', 0, 0, 0);
+INSERT INTO memory_action VALUES (0, 'alloc', 1, 0, 0, 0), (1, 'free_requested', 0, 0, 0, 0), (2, 'free_completed', 0, 1, 0, 0),
+  (3, 'segment_alloc', 0, 0, 1, 0), (4, 'segment_free', 0, 0, 0, 1), (5, 'segment_map', 0, 0, 1, 0), (6, 'segment_unmap', 0, 0, 0, 1),
+  (7, 'snapshot', 0, 0, 0, 0), (8, 'oom', 0, 0, 0, 0), (9, 'free', 0, 1, 0, 0), (10, 'unknown', 0, 0, 0, 0);
 
 -- States of a block in a snapshot. active_pending_free: freed by the program, still used by another stream.
 CREATE TABLE memory_block_state (
@@ -135,17 +136,15 @@ CREATE TABLE memory_annotation_row (
   time_ns INTEGER
 ) STRICT;
 
--- What the memory of a site is. parameter, optimizer, backward, forward: by the frames of PyTorch in its stack, or by what was open in the profile.
+-- What the memory of a site is, by the frames of PyTorch in its stack, or by what was open in the profile. compiled: allocated while a compiled
+-- graph or region ran; parameter: while a module was made, moved or loaded; optimizer: in a step of an optimizer (its state and temporary tensors);
+-- backward: by autograd in a backward (gradients and temporary tensors); forward: while a module ran forward (activations and outputs); other: by
+-- other code; unknown: neither a stack nor anything that was open is known.
 CREATE TABLE memory_category (
   id INTEGER PRIMARY KEY,
-  name TEXT NOT NULL,
-  meaning TEXT NOT NULL  -- for what people read
+  name TEXT NOT NULL
 ) STRICT;
-INSERT INTO memory_category VALUES (0, 'compiled', 'allocated while a compiled graph or region ran'),
-  (1, 'parameter', 'allocated while a module was made, moved or loaded'), (2, 'optimizer', 'allocated in a step of an optimizer: its state and temporary tensors'),
-  (3, 'backward', 'allocated by autograd in a backward: gradients and temporary tensors'),
-  (4, 'forward', 'allocated while a module ran forward: activations and outputs'), (5, 'other', 'allocated by other code'),
-  (6, 'unknown', 'neither a stack nor anything that was open is known');
+INSERT INTO memory_category VALUES (0, 'compiled'), (1, 'parameter'), (2, 'optimizer'), (3, 'backward'), (4, 'forward'), (5, 'other'), (6, 'unknown');
 
 -- The join of a site.
 CREATE TABLE memory_site_link_row (
