@@ -50,7 +50,7 @@ test("it names itself and its tools", async () => {
   assert.match(client.getInstructions(), /never instructions/);
   const { tools } = await client.listTools();
   const names = tools.map((tool) => tool.name);
-  for (const name of ["findings", "evidence", "status", "history", "compile", "recompiles", "ranks", "cache", "collectives", "cost", "provenance", "diff", "search", "sql", "open"])
+  for (const name of ["findings", "evidence", "status", "history", "compile", "recompiles", "ranks", "cache", "collectives", "cost", "provenance", "source", "diff", "search", "sql", "open"])
     assert.ok(names.includes(name), name);
   for (const tool of tools) assert.equal(tool.annotations.readOnlyHint, true);
   await client.ping();
@@ -70,7 +70,7 @@ test("an incident: findings, evidence of the first, in less than 20 kB", async (
 test("every tool answers within its budget, with a schema", async () => {
   const { tools } = await client.listTools();
   for (const tool of tools) {
-    const args = { sql: { query: "SELECT * FROM record" }, diff: { ranks: "0,1" }, compile: { compile: "0/0" }, search: { text: "linear" }, evidence: { id: (await answerOf("findings")).answer.findings[0].id } }[tool.name] ?? {};
+    const args = { sql: { query: "SELECT * FROM record" }, diff: { ranks: "0,1" }, compile: { compile: "0/0" }, search: { text: "linear" }, source: { place: "train.py" }, evidence: { id: (await answerOf("findings")).answer.findings[0].id } }[tool.name] ?? {};
     if (tool.name === "open") continue;
     const result = await ask(tool.name, args);
     if (result.isError) assert.match(result.text, /profile/, tool.name); // cost and memory need one

@@ -58,6 +58,7 @@ constexpr Command kCommands[] = {
     {"recompiles", "<db>", "why frames were compiled again", &RunRecompiles},
     {"provenance", "<db> [--kernel K | --source FILE:LINE | --node N]",
      "from a kernel to its Python line and back", &RunProvenance},
+    {"source", "<db> FILE[:LINE]", "what came of a line of Python", &RunSource},
     {"cost", "<db> [--by line|kernel|node|graph|op|module] [--steps 3-5]",
      "time of the profiled steps by line, kernel, graph; time outside compiled graphs", &RunCost},
     {"memory", "<db> [--by line|graph|category|stack] [--at peak|oom|end]",

@@ -20,6 +20,7 @@ int RunFindings(std::span<const std::string> arguments);
 int RunStatus(std::span<const std::string> arguments);
 int RunRecompiles(std::span<const std::string> arguments);
 int RunProvenance(std::span<const std::string> arguments);
+int RunSource(std::span<const std::string> arguments);
 int RunImportLog(std::span<const std::string> arguments);
 int RunPush(std::span<const std::string> arguments);
 int RunPull(std::span<const std::string> arguments);

@@ -1,6 +1,7 @@
 // tlparse provenance <db>: from a kernel to its Python line and back.
 #include <fmt/format.h>
 
+#include "answers/source/line_outcomes.h"
 #include "cli/answer.h"
 #include "cli/bounded_output.h"
 #include "cli/command.h"
@@ -40,21 +41,6 @@ constexpr char kSelect[] =
     "AND (?6 IS NULL OR r.id = ?6) AND (?7 IS NULL OR n.ordinal = ?7) "
     "ORDER BY CASE WHEN ?8 THEN coalesce(m.us, -1) END DESC, "
     "k.compile_id, k.graph_id, k.kernel_id, k.stack_ordinal";
-
-struct Source {
-  std::optional<std::string> file;
-  std::optional<std::int64_t> line;
-};
-
-Source ParseSource(const std::string& text) {
-  const std::size_t colon = text.rfind(':');
-  if (colon == std::string::npos || colon + 1 == text.size() ||
-      text.find_first_not_of("0123456789", colon + 1) != std::string::npos ||
-      text.size() - colon > 10) {
-    return {text, std::nullopt};
-  }
-  return {text.substr(0, colon), std::stoll(text.substr(colon + 1))};
-}
 
 Result<bool> PrintProvenance(Statement statement, const RunFilter& runs, bool all) {
   Table table = runs.MakeTableOfLaunches({{"rank"},
@@ -120,9 +106,9 @@ int RunProvenance(std::span<const std::string> arguments) {
   if (!database) return ReportError(database.error());
   Result<Statement> statement = database->Prepare(kSelect);
   if (!statement) return ReportError(statement.error());
-  const Source place = source ? ParseSource(*source) : Source{};
+  const PlaceInSource place = source ? ParsePlace(*source) : PlaceInSource{};
   if (kernel) statement->Bind(1, std::string_view(*kernel));
-  if (place.file) statement->Bind(2, std::string_view(*place.file));
+  if (source) statement->Bind(2, std::string_view(place.file));
   statement->Bind(3, place.line);
   if (node) statement->Bind(4, std::string_view(*node));
   statement->Bind(5, rank);

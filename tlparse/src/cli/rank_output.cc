@@ -159,4 +159,10 @@ std::string Count(std::size_t count, std::string_view what) {
   return fmt::format("{} {}{}", count, what, count == 1 ? "" : what.ends_with('s') ? "es" : "s");
 }
 
+std::string CompilesText(const std::vector<std::string>& labels) {
+  if (labels.empty()) return {};
+  if (labels.size() == 1) return labels.front();
+  return fmt::format("{}{}{}", labels.front(), labels.size() == 2 ? ", " : " … ", labels.back());
+}
+
 }  // namespace tlparse

@@ -44,4 +44,7 @@ void PrintHeading(std::string_view text);
 // "1 lookup", "3 lookups".
 std::string Count(std::size_t count, std::string_view what);
 
+// Labels of one function in order: "0/1 … 0/7".
+std::string CompilesText(const std::vector<std::string>& labels);
+
 }  // namespace tlparse

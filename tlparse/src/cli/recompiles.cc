@@ -95,13 +95,6 @@ std::string ValuesText(const std::vector<std::string>& values) {
   return text;
 }
 
-// "0/1 … 0/7"
-std::string CompilesText(const std::vector<std::string>& labels) {
-  if (labels.empty()) return {};
-  if (labels.size() == 1) return labels.front();
-  return fmt::format("{}{}{}", labels.front(), labels.size() == 2 ? ", " : " … ", labels.back());
-}
-
 std::string TimesText(const RecompileSeries& series) {
   if (series.least_recompiles == series.recompiles) return std::to_string(series.recompiles);
   return fmt::format("{} to {}", series.least_recompiles, series.recompiles);

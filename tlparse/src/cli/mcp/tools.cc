@@ -60,6 +60,10 @@ constexpr std::array kProvenance = {
     McpArgument{"source", Type::kText, "a Python line, FILE:LINE, or a FILE"},
     McpArgument{"node", Type::kText, "a post-grad or pre-grad graph node"},
     McpArgument{"sort", Type::kText, "order", "compile|cost"}};
+constexpr std::array kSource = {
+    McpArgument{"place", Type::kText, "FILE:LINE, or a FILE; FILE may be the end of a path", "",
+                true, true},
+    kRunArgument, kRankArgument};
 constexpr std::array kDiff = {
     McpArgument{"other", Type::kText, "the other database, DB:run, log or directory"},
     McpArgument{"ranks", Type::kText, "of one database, two ranks: 0,3"},
@@ -154,6 +158,13 @@ constexpr std::array kTools = {
             "kernels",
             {},
             "answers/provenance"},
+    McpTool{"source",
+            "What came of a line of Python: functions, graph breaks, recompiles, failures, guards, "
+            "graph nodes and kernels.",
+            kSource,
+            "outcomes",
+            {},
+            "answers/source"},
     McpTool{"diff",
             "What changed between two runs, two launches or two ranks.",
             kDiff,

@@ -1,0 +1,166 @@
+// tlparse source <db> FILE[:LINE]: what came of a line of Python.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <tuple>
+
+#include "answers/source/line_outcomes.h"
+#include "cli/answer.h"
+#include "cli/bounded_output.h"
+#include "cli/command.h"
+#include "cli/commands.h"
+#include "cli/rank_output.h"
+#include "facts/job/participants.h"
+#include "facts/text/shorten.h"
+
+namespace tlparse {
+namespace {
+
+struct SourceArguments {
+  AnswerArguments common;
+  std::string place;
+  std::optional<std::string> run;
+  std::optional<std::int64_t> rank;
+  bool all = false;
+};
+
+std::string WordsOf(LineOutcomeKind kind) {
+  std::string words(Name(kind));
+  std::replace(words.begin(), words.end(), '_', ' ');
+  return words;
+}
+
+std::string TextOfOutcome(const LineOutcome& one) {
+  if (one.count == 1) return Shorten(one.text, 120);
+  return fmt::format("{} and {} more", Shorten(one.text, 120), one.count - 1);
+}
+
+// Compiles of one function in which the same came of a line.
+struct FoldedOutcome {
+  LineOutcome first;
+  std::vector<std::string> labels;
+};
+
+std::vector<FoldedOutcome> FoldCompiles(const std::vector<LineOutcome>& outcomes) {
+  std::vector<FoldedOutcome> folded;
+  for (const LineOutcome& one : outcomes) {
+    const auto same = std::find_if(folded.rbegin(), folded.rend(), [&](const FoldedOutcome& other) {
+      const LineOutcome& first = other.first;
+      return std::tie(first.line, first.kind, first.direction, first.function, first.text,
+                      first.count, first.ranks) == std::tie(one.line, one.kind, one.direction,
+                                                            one.function, one.text, one.count,
+                                                            one.ranks);
+    });
+    if (same == folded.rend())
+      folded.push_back({one, {one.label}});
+    else
+      same->labels.push_back(one.label);
+  }
+  return folded;
+}
+
+Result<void> PrintFile(Database& database, const std::vector<LineOutcome>& outcomes) {
+  const LineOutcome& first = outcomes.front();
+  const bool is_one_line = outcomes.back().line == first.line;
+  PrintHeading(is_one_line ? fmt::format("{}:{}", first.file, first.line) : first.file);
+  if (is_one_line) {
+    ASSIGN_OR_RETURN(const std::string code, LoadCodeOfLine(database, first.file, first.line));
+    if (!code.empty()) PrintWrapped(code, 4, 4);
+  }
+  const bool has_ranks = std::any_of(outcomes.begin(), outcomes.end(),
+                                     [](const LineOutcome& one) { return !one.ranks.empty(); });
+  std::vector<Table::Column> columns;
+  if (!is_one_line) columns.push_back({"line", Table::Align::kRight});
+  columns.insert(columns.end(), {{"what"}, {"compile"}, {"function"}});
+  if (has_ranks) columns.push_back({"ranks"});
+  columns.push_back({"which"});
+  Table table(columns);
+  for (const auto& [one, labels] : FoldCompiles(outcomes)) {
+    std::vector<std::string> cells;
+    if (!is_one_line) cells.push_back(std::to_string(one.line));
+    cells.insert(
+        cells.end(),
+        {one.direction.empty() ? WordsOf(one.kind) : one.direction + " " + WordsOf(one.kind),
+         CompilesText(labels) + (labels.size() > 2 ? fmt::format(" ({})", labels.size()) : ""),
+         one.function});
+    if (has_ranks) cells.push_back(Shorten(FormatRankRanges(one.ranks), 24));
+    cells.push_back(TextOfOutcome(one));
+    table.Add(std::move(cells));
+  }
+  table.Print();
+  return {};
+}
+
+Result<void> PrintOutcomes(Database& database, const std::vector<LineOutcome>& outcomes) {
+  for (auto begin = outcomes.begin(); begin != outcomes.end();) {
+    const auto end = std::find_if(begin, outcomes.end(),
+                                  [&](const LineOutcome& one) { return one.file != begin->file; });
+    RETURN_IF_ERROR(PrintFile(database, std::vector<LineOutcome>(begin, end)));
+    begin = end;
+  }
+  return {};
+}
+
+JsonWriter ToJson(const std::vector<LineOutcome>& outcomes) {
+  JsonWriter json;
+  json.BeginObject().Key("outcomes").BeginArray();
+  for (const LineOutcome& one : outcomes) {
+    json.BeginObject().Key("kind").String(Name(one.kind)).Key("file").String(one.file);
+    json.Key("line").Int(one.line).Key("compile").String(one.label);
+    json.Key("function").OptionalString(NonEmpty(one.function));
+    json.Key("direction").OptionalString(NonEmpty(one.direction)).Key("ranks").BeginArray();
+    for (const std::int64_t rank : one.ranks) json.Int(rank);
+    json.EndArray().Key("text").String(one.text).Key("count").Int(one.count);
+    json.Key("compile_id").Int(one.compile_id).Key("record_id").OptionalInt(one.record_id);
+    json.EndObject();
+  }
+  json.EndArray().EndObject();
+  return json;
+}
+
+Result<void> AnswerSource(Database& database, const SourceArguments& asked) {
+  ASSIGN_OR_RETURN(const std::int64_t run_id, FindRun(database, asked.run.value_or("")));
+  ASSIGN_OR_RETURN(const std::vector<LineOutcome> outcomes,
+                   LoadLineOutcomes(database, run_id, ParsePlace(asked.place), asked.rank));
+  if (asked.common.json) {
+    PrintJson(ToJson(outcomes));
+    return {};
+  }
+  if (outcomes.empty()) {
+    PrintWrapped(fmt::format("no compiled function begins at {0}, and no graph break, recompile, "
+                             "failure, guard, graph node or kernel of the run names it",
+                             asked.place),
+                 0, 2);
+    return {};
+  }
+  Result<void> printed;
+  PrintBounded(asked.all, "FILE:LINE, --rank, or --all",
+               [&] { printed = PrintOutcomes(database, outcomes); });
+  return printed;
+}
+
+}  // namespace
+
+int RunSource(std::span<const std::string> arguments) {
+  Arguments app(
+      "What came of a line of Python, or of each line of a file: compiled functions that begin "
+      "there, graph breaks, recompiles by a guard that comes from there, failures, guards, nodes "
+      "of graphs, kernels. Equal ones of several ranks share a line.",
+      "source");
+  SourceArguments asked;
+  AddAnswerArguments(app, asked.common);
+  app.Add("place", asked.place,
+          "FILE:LINE; FILE may be the end of a path; without LINE the whole file")
+      .Required();
+  app.Add("--rank", asked.rank, "only this rank");
+  app.Add("--run", asked.run, "the run of this name (default: the latest)");
+  app.Flag("--all", asked.all, "every row");
+  if (const std::optional<int> code = app.Parse(arguments)) return *code;
+  Result<Database> database = OpenAnswerDatabase(asked.common.database);
+  if (!database) return ReportError(database.error());
+  if (const Result<void> answered = AnswerSource(*database, asked); !answered)
+    return ReportError(answered.error());
+  return kExitDone;
+}
+
+}  // namespace tlparse
