@@ -80,7 +80,7 @@ LIMIT 2000;
 
 -- table: issued_collective
 SELECT i.record_id, i.sequence_number, i.group_size, i.start_us - :origin AS start_us, i.duration_ns, 0 AS "|", i.label, i.op,
-  i.group_name, i.input_shapes, i.dtype, i.reduce_op
+  i.group_name, i.input_shapes, i.dtype, i.reduce_op, substr(i.error, 1, 2000) AS error
 FROM issued_collective i
 WHERE i.record_id BETWEEN :first_record AND :last_record
   AND i.process_id = :first

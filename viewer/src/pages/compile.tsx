@@ -1,7 +1,7 @@
 import { useLayoutEffect, useMemo, useState } from 'preact/hooks';
 import { compileArtifacts, type Artifact } from '../data/artifact';
 import { markOf } from '../data/changes';
-import { load, useChunk } from '../data/chunks';
+import { load, useChunk, type Chunks } from '../data/chunks';
 import { readFrames, rowsWhere, useBlock, type Compile, type Model } from '../data/model';
 import { bytes, count, duration, plural, shorten, utc } from '../lib/format';
 import { href, type Route } from '../route';
@@ -82,11 +82,13 @@ function Records({ context, current }: { context: Context; current: Artifact | u
   const [withQuiet, setWithQuiet] = useState(false);
   const isQuiet = (artifact: Artifact) => quietKinds.has(artifact.kind) || shapeKinds.has(artifact.kind);
   const quiet = useMemo(() => artifacts.filter(isQuiet).length, [artifacts]);
+  const all = useChunk(compile.graphs > 1 ? 'graphs' : null).value?.graph;
+  const graphs = useMemo(() => graphsOf(artifacts, all), [artifacts, all]);
   const rows = useMemo(() => {
     const needle = filter.toLowerCase();
     const shown = artifacts.filter((artifact) => artifact === current || ((withQuiet || !isQuiet(artifact)) && artifact.title.toLowerCase().includes(needle)));
-    return recordRows(compile, shown, current);
-  }, [compile, artifacts, current, filter, withQuiet]);
+    return recordRows(compile, shown, graphs, current);
+  }, [compile, artifacts, graphs, current, filter, withQuiet]);
   return (
     <>
       <div class="side-tools">
@@ -115,8 +117,36 @@ function stepOf({ title }: Artifact): string {
   return steps.find(([, pattern]) => pattern.test(title))?.[0] ?? 'Other records';
 }
 
-// By attempt and step, within these in the order of the log.
-function recordRows(compile: Compile, artifacts: Artifact[], current: Artifact | undefined): RecordRow[] {
+// Of a compile with several graphs, which graph each record of Inductor is of: the records of a graph follow one another, those that name it last.
+function graphsOf(artifacts: Artifact[], graph: Chunks['graphs']['graph'] | undefined): Map<Artifact, string> {
+  const names = new Map<number, string>();
+  const uses = new Map<string, number>();
+  const order = new Map<Artifact, string>();
+  for (const artifact of artifacts) {
+    const at = artifact.graphId === null || names.has(artifact.graphId) || !graph ? -1 : graph.id.indexOf(artifact.graphId);
+    if (at < 0) continue;
+    const direction = graph!.direction[at] ?? 'graph';
+    uses.set(direction, (uses.get(direction) ?? 0) + 1);
+    names.set(artifact.graphId!, uses.get(direction) === 1 ? direction : `${direction} ${uses.get(direction)}`);
+  }
+  if (names.size < 2) return order;
+  let name = '';
+  for (const artifact of [...artifacts].reverse()) {
+    if (stepOf(artifact) !== 'Inductor' || /pre_grad/.test(artifact.title)) continue;
+    if (artifact.graphId !== null) name = names.get(artifact.graphId) ?? name;
+    order.set(artifact, name);
+  }
+  // What follows the last text of a graph is of that graph.
+  name = '';
+  for (const artifact of artifacts) {
+    if (artifact.graphId !== null) name = names.get(artifact.graphId) ?? name;
+    else if (name && order.has(artifact) && /provenance|kernel/.test(artifact.title)) order.set(artifact, name);
+  }
+  return order;
+}
+
+// By attempt, step and graph, within these in the order of the log.
+function recordRows(compile: Compile, artifacts: Artifact[], graphs: Map<Artifact, string>, current: Artifact | undefined): RecordRow[] {
   const rows: RecordRow[] = [];
   const hasAttempts = compile.attempts > 1 || artifacts.some((artifact) => (artifact.attempt ?? 0) > 0);
   let attempt = 0;
@@ -124,7 +154,7 @@ function recordRows(compile: Compile, artifacts: Artifact[], current: Artifact |
   placed.sort((a, b) => a.attempt - b.attempt || stepOrder.indexOf(a.step) - stepOrder.indexOf(b.step) || a.i - b.i);
   let head = '';
   for (const { artifact, attempt: own, step } of placed) {
-    const title = hasAttempts ? `attempt ${own}: ${step}` : step;
+    const title = `${hasAttempts ? `attempt ${own}: ` : ''}${step} ${graphs.get(artifact) ?? ''}`.trim();
     if (title !== head) rows.push({ key: `before ${artifact.recordId}`, title });
     head = title;
     rows.push({

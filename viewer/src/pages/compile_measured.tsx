@@ -144,11 +144,12 @@ export function Measured({ tables, compileId }: { tables: Tables; compileId: num
 
 export function IssuedCollectives({ table: t }: { table: Chunks['process']['issued_collective'] }) {
   if (t.rows === 0) return null;
+  const hasErrors = t.error.some((error) => error !== null);
   return (
     <Section title="Collectives issued, as libtrace logged them">
       <Rows
-        titles={[['Group', false], ['Number', true], ['Collective', false], ['Inputs', false], ['Type', false], ['Reduction', false], ['Graph', false], ['Issued', true], ['Took', true]]}
-        rows={t.op.map((op, row) => [shorten(t.group_name[row] ?? '', 60), t.sequence_number[row] === null ? unknown : count(t.sequence_number[row]), <code>{shorten(op ?? '', 80)}</code>, <code>{shorten(t.input_shapes[row] ?? '', 120)}</code>, t.dtype[row], t.reduce_op[row], t.label[row], t.start_us[row] === null ? unknown : duration(t.start_us[row], true), ns(t.duration_ns[row])])}
+        titles={[['Group', false], ['Number', true], ['Collective', false], ['Inputs', false], ['Type', false], ['Reduction', false], ['Graph', false], ['Issued', true], ['Took', true], ...(hasErrors ? [['Error', false] as [string, boolean]] : [])]}
+        rows={t.op.map((op, row) => [shorten(t.group_name[row] ?? '', 60), t.sequence_number[row] === null ? unknown : count(t.sequence_number[row]), <code>{shorten(op ?? '', 80)}</code>, <code>{shorten(t.input_shapes[row] ?? '', 120)}</code>, t.dtype[row], t.reduce_op[row], t.label[row], t.start_us[row] === null ? unknown : duration(t.start_us[row], true), ns(t.duration_ns[row]), ...(hasErrors ? [<span class="removed-text">{shorten(t.error[row] ?? '', 400)}</span>] : [])])}
       />
     </Section>
   );

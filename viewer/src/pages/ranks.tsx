@@ -134,7 +134,7 @@ function Apart({ model, findings }: { model: Model; findings: Chunks['findings']
         </details>
       )}
       {classes.rows > 1 && (
-        <Section title="Groups of identical ranks">
+        <Section title="Groups of identical ranks" aside={<a href={href(['compare'], { kind: 'ranks' })}>compare two ranks</a>}>
           <table class="plain rank-classes">
             <thead>
               <tr>
