@@ -168,6 +168,23 @@ class OnSomeRanks(SentenceTest):
         one, = self.findings(self.job_with(grad))
         self.assertEqual(one["severity"], "warning")
 
+    def test_train_and_eval_and_one_new_size_are_a_note(self):
+        size = "0/1: tensor 'x' size mismatch at index 0. expected 8, actual {}"
+        evaluated = [[], ["0/0: GLOBAL_STATE changed: grad_mode"], [size.format(3)]]
+        one, = self.findings(self.job_with(evaluated, other_reasons=evaluated))
+        self.assertEqual((one["kind"], one["severity"]), ("recompiles", "note"))
+        sizes = [[]] + [[size.format(number)] for number in (3, 4, 5)]
+        one, = self.findings(self.job_with(sizes, other_reasons=sizes))
+        self.assertEqual((one["kind"], one["severity"]), ("recompiles", "warning"))
+
+    def test_a_rank_that_lacks_one_of_several_recompiles_is_a_note(self):
+        """Each rank has sizes of its own: the function was recompiled on all."""
+        size = "0/0: tensor 'x' size mismatch at index 0. expected 8, actual {}"
+        two, one = [[], [size.format(3)], [size.format(4)]], [[], [size.format(4)]]
+        for own, others in ((one, two), (two, one)):
+            found = self.findings(self.job_with(own, other_reasons=others))
+            self.assertEqual({finding["severity"] for finding in found}, {"note"}, found)
+
     def test_a_value_on_the_stack_has_no_name_to_advise_for(self):
         size = "0/0: tensor '___stack0' size mismatch at index 0. expected 560, actual 561"
         self.assertIsNone(self.findings(self.ingest(self.job_of([[], [size]])))[0]["try"])

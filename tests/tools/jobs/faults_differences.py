@@ -167,7 +167,7 @@ fault(
     place="",
     fresh=True,
     launch={"fires": False},
-    words=(("OMP_NUM_THREADS", "threads"),),
+    words=(("thread",),),
     environment={"OMP_NUM_THREADS": "2"},
 )
 fault(

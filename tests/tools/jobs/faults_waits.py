@@ -77,6 +77,7 @@ fault(
     place="",
     plant={"after_backward": "if RANK == $victim:\n    fired()\n    time.sleep($pause)  #! cause"},
     sees=seen(dumps="straggler"),
+    launch={"steps": 6},
     numbers={"pause": [0.5, 0.7]},
     not_visible="logs alone do not show run time",
 )

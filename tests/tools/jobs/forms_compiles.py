@@ -52,10 +52,8 @@ def compiled_for(facts, match, finding):
 def missed(facts, match, finding):
     who = facts.ranks(match["who"])
     claims = []
-    # "of this launch": what an earlier one missed does not count.
+    # What an earlier launch missed does not count.
     launch = {rank: [facts.main(rank)] for rank in facts.all_ranks()}
-    if match["others"] != "others of this launch":
-        launch = {rank: facts.logs(rank) for rank in launch}
     hits = {
         key
         for rank, logs in launch.items()

@@ -84,7 +84,8 @@ def ends_after(facts, match, finding):
             )
         )
     for rank in ranks if following else []:
-        has = facts.any_log(rank, facts.has_compile(following[1], following[2]))
+        own = facts.main(rank)  # an earlier launch may have gone on
+        has = None if own is None else facts.has_compile(following[1], following[2])(own)
         if "backward" not in match["what"]:
             claims.append((f"rank {rank} did not go on to {following[0]}", None if has is None else not has))
     return claims
@@ -205,7 +206,7 @@ def no_dump(facts, match, finding):
     ] + [(f"rank {rank} has a dump", rank in facts.job.dumps) for rank in facts.ranks(match["others"])]
 
 
-@form(rf"^(?P<who>{RANKS}) began to compile (?P<delay>[\d.]+ (?:ms|s)|\d+ min \d+ s) after most ranks")
+@form(rf"^(?P<who>{RANKS}) began to compile (?P<delay>[\d.]+ (?:ms|s)|\d+ min \d+ s) after (?:most ranks|rank \d+)")
 def late(facts, match, finding):
     who = facts.ranks(match["who"])
     rest = [min(log.first_s for log in facts.logs(rank)) for rank in facts.all_ranks() if rank not in who]

@@ -110,6 +110,10 @@ Result<void> FindLateAtCollectives(FindingContext& context);  // after FindIssue
 Result<void> SayBranches(FindingContext& context);  // adds to findings on graphs and collectives
 Result<void> FindCacheCauses(FindingContext& context);
 void AddSameKeys(FindingContext& context);  // part of the latter
+Result<void> AddColdCaches(FindingContext& context);
+// Of the compiles of these slots; nothing: the log lacks the time of one of them.
+std::optional<double> CompileSeconds(const FindingContext& context, RankIndex rank,
+                                     const std::vector<std::int32_t>& slots);
 Result<void> FindRecompiles(FindingContext& context);
 Result<void> FindGraphBreaks(FindingContext& context);
 Result<void> FindInTorchLogs(FindingContext& context);  // of processes without a log
@@ -119,7 +123,6 @@ Result<void> FindAbsentRanks(FindingContext& context);
 // issue from them; part of the former. Those that are found, ascending.
 Result<std::vector<std::int64_t>> FindEagerRanks(FindingContext& context);
 Result<void> FindLateRanks(FindingContext& context);
-Result<void> FindFailedAllocations(FindingContext& context);  // of snapshots of the allocator
 Result<void> FindLaunchNotes(FindingContext& context);
 Result<void> FindExits(FindingContext& context);  // after those that name failures
 Result<void> FindImportErrors(FindingContext& context);

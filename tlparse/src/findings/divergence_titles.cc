@@ -1,5 +1,6 @@
 // Titles of findings about a difference between ranks.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <utility>
@@ -79,10 +80,49 @@ std::string DivergenceFinder::TitleOfBreak(const RankClass& one, const RankAspec
                      breaks(one.ranks.size() == 1, false), what, cause);
 }
 
+// "1/0 take_step"; "take_step" where these ranks compiled it under another id.
+std::string DivergenceFinder::WhereOf(const RankClass& one, const RankAspect& aspect) const {
+  Finding scratch;
+  std::string where = context_.SetCompiles(scratch, aspect.slots);
+  std::vector<std::string> functions;
+  bool has_other = false;
+  for (const std::int32_t slot : aspect.slots) {
+    const JobSlot& of = job_.slots()[static_cast<std::size_t>(slot)];
+    const std::int32_t index = job_.CompileOf(one.ranks.front(), slot);
+    has_other |= index >= 0 &&
+                 job_.string(job_.compiles()[static_cast<std::size_t>(index)].label_id) != of.label;
+    if (std::find(functions.begin(), functions.end(), of.function) == functions.end())
+      functions.push_back(of.function);
+  }
+  return has_other ? fmt::format("{}", fmt::join(functions, ", ")) : where;
+}
+
+// Few recompiles follow from what a rank was given: another size, train and eval. That one of several
+// ranks alone recompiled a function sets it apart, unless the reason is PyTorch's own state.
+bool DivergenceFinder::AreFewRecompiles(const RankClass& one, const RankAspect& aspect) const {
+  constexpr std::size_t kFew = 2;
+  const auto is_recompile = [](const JobSlot& slot) { return !slot.label.ends_with("/0"); };
+  const bool are_few =
+      aspect.slots.size() <= kFew &&
+      std::all_of(aspect.slots.begin(), aspect.slots.end(), [&](std::int32_t slot) {
+        return is_recompile(job_.slots()[static_cast<std::size_t>(slot)]);
+      });
+  if (!are_few || !aspect.has_majority) return are_few;
+  if (aspect.text.find("(user_override)") != std::string::npos) return true;
+  const JobSlot& of = job_.slots()[static_cast<std::size_t>(aspect.slots.front())];
+  const std::vector<RankIndex>& lacking = Lacking(one, aspect);
+  return std::any_of(job_.compiles().begin(), job_.compiles().end(), [&](const JobCompile& other) {
+    if (other.slot < 0 || !std::binary_search(lacking.begin(), lacking.end(), other.participant))
+      return false;
+    const JobSlot& slot = job_.slots()[static_cast<std::size_t>(other.slot)];
+    return is_recompile(slot) && slot.function == of.function && slot.file == of.file &&
+           slot.line == of.line;
+  });
+}
+
 std::optional<Difference> DivergenceFinder::Describe(const RankClass& one,
                                                      const RankAspect& aspect) {
-  Finding scratch;
-  const std::string where = context_.SetCompiles(scratch, aspect.slots);
+  const std::string where = WhereOf(one, aspect);
   const auto make = [&](FindingKind kind, FindingSeverity severity, std::string cause,
                         std::string title) {
     Difference difference = Of(one, aspect, kind, severity);
@@ -154,7 +194,7 @@ std::optional<Difference> DivergenceFinder::Describe(const RankClass& one,
                                    ? std::string()
                                    : aspect.text.substr(because + kRecompiled.size());
     const bool is_note =
-        answer_.damage.AnyIsIncomplete(Lacking(one, aspect)) ||
+        answer_.damage.AnyIsIncomplete(Lacking(one, aspect)) || AreFewRecompiles(one, aspect) ||
         (!(aspect.is_on_others && aspect.has_majority) && IsOfOwnFunction(one, aspect));
     return make(aspect.is_on_others ? FindingKind::kMissingCompile : FindingKind::kExtraCompile,
                 is_note ? FindingSeverity::kNote : FindingSeverity::kWarning, reason,
@@ -206,11 +246,21 @@ bool IsOfDynamicSize(std::string_view change) {
 
 }  // namespace
 
+bool DivergenceFinder::WasRecompiled(const JobSlot& of) const {
+  return std::any_of(job_.slots().begin(), job_.slots().end(), [&](const JobSlot& slot) {
+    return slot.function == of.function && slot.file == of.file && slot.line == of.line &&
+           !slot.label.ends_with("/0");
+  });
+}
+
 Difference DivergenceFinder::DescribeGraphs(const RankClass& one, const RankAspect& aspect) const {
-  Difference difference = Of(one, aspect, FindingKind::kGraphDivergence, FindingSeverity::kWarning);
+  const JobSlot& slot = job_.slots()[static_cast<std::size_t>(aspect.slots.front())];
+  // A function that is recompiled gets data of several sizes: who had which first says nothing.
+  const bool is_of_data = aspect.is_of_sizes && WasRecompiled(slot);
+  Difference difference = Of(one, aspect, FindingKind::kGraphDivergence,
+                             is_of_data ? FindingSeverity::kNote : FindingSeverity::kWarning);
   Finding& finding = difference.finding;
   finding.cause = aspect.text;
-  const JobSlot& slot = job_.slots()[static_cast<std::size_t>(aspect.slots.front())];
   std::string text = aspect.text;
   constexpr std::string_view kSaid = "the Dynamo graph differs: ";
   if (const std::size_t at = text.find(kSaid); at != std::string::npos)

@@ -75,6 +75,10 @@ class DivergenceFinder {
   }
   bool IsOfOwnFunction(const RankClass& one, const RankAspect& aspect) const;
   std::string RecompiledText(const RankAspect& aspect, const std::string& reason) const;
+  // Whether some rank compiled the function of this slot again.
+  bool WasRecompiled(const JobSlot& of) const;
+  std::string WhereOf(const RankClass& one, const RankAspect& aspect) const;
+  bool AreFewRecompiles(const RankClass& one, const RankAspect& aspect) const;
   std::string TitleOfOther(const RankClass& one, const RankAspect& aspect) const;
   std::string TitleOfMissing(const RankClass& one, const RankAspect& aspect,
                              const std::string& where, const std::string& reason) const;

@@ -52,7 +52,8 @@ bool IsOfMissingDumps(const Finding& one) {
 
 // Whether the rank was the first to end, even if ranks of unknown calls are taken into account. If
 // one of these ended first, the others fail while they wait for it, maybe before they have
-// issued all calls of one line; the next call of another line comes after the wait.
+// issued all calls of one line; the next call of another line comes after the wait, unless it alone
+// waits in its last call, as the target of a gather.
 bool IsEarlierThanUnknown(const IssuedJob& job, const IssuedGroup& group, std::size_t rank,
                           const IssuedCollective& call) {
   if (group.unknown.empty()) return true;
@@ -63,7 +64,7 @@ bool IsEarlierThanUnknown(const IssuedJob& job, const IssuedGroup& group, std::s
   if (!are_without_dump || at == group.ranks.end() || call.file.empty()) return false;
   const IssuedCollective& last =
       group.issued[static_cast<std::size_t>(at - group.ranks.begin())].back();
-  return !last.file.empty() && last.Place() != call.Place();
+  return !last.file.empty() && last.Place() != call.Place() && NeedsAllRanks(last.plain_op);
 }
 
 }  // namespace

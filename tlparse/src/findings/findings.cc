@@ -35,7 +35,6 @@ constexpr FamilyOfJob kFamilies[] = {
     {&FindAbsentRanks},
     {&FindLateRanks, true},
     {&FindLateAtCollectives},
-    {&FindFailedAllocations},
     {&FindLaunchNotes},
     {&FindExits},
     {&FindImportErrors},
@@ -152,7 +151,6 @@ Result<std::vector<Finding>> Find(Database& database, const FindingsOptions& opt
     RETURN_IF_ERROR(FindIssuedCollectives(context));
     RETURN_IF_ERROR(FindInTorchLogs(context));
     RETURN_IF_ERROR(FindLateAtCollectives(context));
-    RETURN_IF_ERROR(FindFailedAllocations(context));
     RETURN_IF_ERROR(FindExits(context));
     RETURN_IF_ERROR(FindImportErrors(context));
   } else {

@@ -299,6 +299,9 @@ Result<void> AddStraggler(FindingContext& context) {
                             found->long_count == 1 ? std::string("one")
                                                    : fmt::format("these {}", found->long_count)),
       seconds(found->span_ns), are_all ? "the" : "their", found->call->Title());
+  if (found->compiled_ns > 0)
+    problem.detail += fmt::format(" Not counted are {} in which {} compiled meanwhile.",
+                                  seconds(found->compiled_ns), rank);
   if (!found->activity.empty())
     problem.detail +=
         fmt::format(" {} of the time in which they waited {} was in {}, by its profile.",

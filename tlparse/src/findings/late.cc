@@ -23,7 +23,9 @@ struct LateRanks {
 
 void AddLateRanks(FindingContext& context, const LateRanks& late, bool is_shifted,
                   FindingSeverity severity) {
-  if (late.who.empty() || 2 * late.who.size() >= context.job.participants().size()) return;
+  const std::size_t others = context.job.participants().size() - late.who.size();
+  if (late.who.empty() || late.who.size() > others || (late.who.size() == others && others > 1))
+    return;
   Finding& finding = context.Add(FindingKind::kLateRank, severity);
   context.SetRanks(finding, late.who);
   finding.since_us = late.since_us;
@@ -33,13 +35,15 @@ void AddLateRanks(FindingContext& context, const LateRanks& late, bool is_shifte
   finding.cause = "first record late";
   if (is_shifted) {
     finding.title = fmt::format(
-        "The log{} of {} begin{} {} after those of most ranks and end{} {}{} after them: the clock "
+        "The log{} of {} begin{} {} after those of {} and end{} {}{} after them: the clock "
         "of {} host is ahead, or {} started later",
-        is_one ? "" : "s", context.WhoInside(late.who), is_one ? "s" : "", delay, is_one ? "s" : "",
-        at_least, SecondsText(late.end_delay_us), is_one ? "its" : "their", is_one ? "it" : "they");
+        is_one ? "" : "s", context.WhoInside(late.who), is_one ? "s" : "", delay,
+        others == 1 ? "the other rank" : "most ranks", is_one ? "s" : "", at_least,
+        SecondsText(late.end_delay_us), is_one ? "its" : "their", is_one ? "it" : "they");
   } else {
     finding.title =
-        fmt::format("{} began to compile {} after most ranks", context.Who(late.who), delay);
+        fmt::format("{} began to compile {} after {}", context.Who(late.who), delay,
+                    others == 1 ? context.WhoInside(context.Others(late.who)) : "most ranks");
     finding.detail = fmt::format(
         "{} that much later than theirs; the log{} not show what the process{} did before.",
         is_one ? "Its first record is" : "Their first records are", is_one ? " does" : "s do",
@@ -56,14 +60,14 @@ void AddLateRanks(FindingContext& context, const LateRanks& late, bool is_shifte
 constexpr std::int64_t kNoiseUs = 1'000'000;  // of processes that start side by side on one host
 
 void AddLate(FindingContext& context) {
-  if (!context.HasRanks() || context.job.participants().size() < 3) return;
+  if (!context.HasRanks() || context.job.participants().size() < 2) return;
   std::vector<std::int64_t> firsts, lasts;
   for (const ProcessStatus& status : context.status) {
     if (!status.first_record_us || !status.last_record_us) continue;
     firsts.push_back(*status.first_record_us);
     lasts.push_back(*status.last_record_us);
   }
-  if (firsts.size() < 3) return;
+  if (firsts.size() < 2) return;
   const std::int64_t first = Median(firsts), last = Median(lasts);
   // Against how far most first records lie from the median, and how long the job is.
   std::vector<std::int64_t> distances;
@@ -80,6 +84,8 @@ void AddLate(FindingContext& context) {
     const std::int64_t own = *status.first_record_us - first;
     const std::int64_t end = *status.last_record_us - last;
     const bool is_shifted = end > own / 2;
+    // Of two logs that one ends before the other begins says nothing.
+    if (firsts.size() == 2 && own >= length) continue;
     if (own < least_us || (is_shifted && own < kBeyondClocksUs)) continue;
     LateRanks& group = is_shifted ? shifted : late;
     group.who.push_back(rank);

@@ -310,16 +310,38 @@ std::string TitleOf(const FindingContext& context, const Function& function) {
   return title;
 }
 
+// Recompiles for another grad mode or for train and eval, which programs have that evaluate.
+std::size_t CountOfModes(const Function& function) {
+  return static_cast<std::size_t>(std::count_if(
+      function.recompiles.begin(), function.recompiles.end(), [](const Recompile& one) {
+        if (one.entries.empty() || one.is_refused) return false;
+        const std::string& guard = one.entries.front().reason.guard;
+        return guard.find("GLOBAL_STATE changed: grad_mode") != std::string::npos ||
+               guard.ends_with(".training");
+      }));
+}
+
+// More than those of programs that evaluate, or that have a few sizes.
+bool IsRepeated(const Function& function) {
+  return RangeOf(function.count_of, function.who).most > 2 + CountOfModes(function);
+}
+
+// Whether it sets these ranks apart from several that never recompiled the function.
+bool AreAlone(const Function& function) {
+  return function.usual.size() > 1 && RangeOf(function.count_of, function.usual).most == 0 &&
+         Varied(function.recompiles).find("(user_override)") == std::string::npos;
+}
+
 Result<Finding> Make(FindingContext& context, const Function& function) {
-  const bool is_repeated = RangeOf(function.count_of, function.who).most > 1;
   const bool is_odd = !function.usual.empty();
   Finding finding;
   finding.kind = function.IsLimit() ? FindingKind::kRecompileLimit
                  : is_odd           ? FindingKind::kExtraCompile
                                     : FindingKind::kRecompiles;
-  finding.severity = function.is_hard_limit                        ? FindingSeverity::kError
-                     : function.IsLimit() || is_repeated || is_odd ? FindingSeverity::kWarning
-                                                                   : FindingSeverity::kNote;
+  finding.severity = function.is_hard_limit ? FindingSeverity::kError
+                     : function.IsLimit() || IsRepeated(function) || AreAlone(function)
+                         ? FindingSeverity::kWarning
+                         : FindingSeverity::kNote;
   finding.launch = context.job.launch();
   context.SetRanks(finding, function.who);
   std::set<std::int32_t> slots;

@@ -20,7 +20,6 @@ bool IsOfRole(const Finding& finding) {
     case FindingKind::kExecutionDivergence:
     case FindingKind::kExtraCompile:
     case FindingKind::kMissingCompile:
-    case FindingKind::kColdCache:
     case FindingKind::kSlowRank:
     case FindingKind::kLateRank:
       return true;
@@ -76,6 +75,13 @@ Result<void> RoleComparisons::RunAcrossRoles(FindingFamily family) {
 }
 
 void RoleComparisons::MakeNotes(std::size_t first) const {
+  // Of two ranks one may be the stage that waits while the other compiles.
+  if (job_.job.participants().size() == 2)
+    job_.findings.erase(
+        std::remove_if(job_.findings.begin() + static_cast<std::ptrdiff_t>(first),
+                       job_.findings.end(),
+                       [](const Finding& one) { return one.kind == FindingKind::kLateRank; }),
+        job_.findings.end());
   for (std::size_t i = first; i < job_.findings.size(); ++i) {
     Finding& finding = job_.findings[i];
     if (!IsOfRole(finding) || finding.severity == FindingSeverity::kNote) continue;

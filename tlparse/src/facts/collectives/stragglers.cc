@@ -15,6 +15,7 @@ namespace {
 struct Lag {
   const IssuedCollective* call = nullptr;
   std::int64_t ns = 0;
+  std::int64_t compiled_ns = 0;  // of it, taken out
 };
 
 // The collectives of a group that several ranks issued.
@@ -56,7 +57,8 @@ void Take(RankCalls calls, Arrivals& arrivals) {
   ++arrivals.count;
   arrivals.first_ns = std::min(arrivals.first_ns, calls.front().call->start_ns);
   arrivals.last_ns = std::max(arrivals.last_ns, last->start_ns);
-  arrivals.lags[rank].push_back({last, last->start_ns - calls[calls.size() - 2].call->start_ns});
+  arrivals.lags[rank].push_back(
+      {.call = last, .ns = last->start_ns - calls[calls.size() - 2].call->start_ns});
   arrivals.possible[rank] += std::any_of(
       calls.begin(), calls.end() - 1,
       [last = last](const RankCall& one) { return one.call->end_ns >= last->start_ns; });
@@ -105,32 +107,74 @@ void TakeOutClock(std::vector<Lag>& lags) {
   for (Lag& one : lags) one.ns -= least_ns;
 }
 
-// How long some rank compiled in a time: in collectives all wait for it. A backward is taken to be
-// compiled right behind its forward.
-Result<std::int64_t> CompiledNs(Database& database, const IssuedJob& job, std::int64_t from_ns,
-                                std::int64_t to_ns) {
-  std::int64_t compiled_us = 0, end_us = from_ns / 1000;
+struct CompileTime {
+  std::int64_t rank = 0, start_ns = 0, end_ns = 0;
+};
+
+// The compiles in a time. A backward is taken to be compiled right behind its forward.
+Result<std::vector<CompileTime>> CompilesIn(Database& database, const IssuedJob& job,
+                                            std::int64_t from_ns, std::int64_t to_ns) {
+  std::vector<CompileTime> compiles;
   FOR_EACH_ROW(const CompileInTime& row, Query<CompileInTime>(database, {.run_id = job.run_id,
                                                                          .from_us = from_ns / 1000,
-                                                                         .to_us = to_ns / 1000})) {
-    const std::int64_t own_end_us = std::min(row.start_us + row.compiled_us, to_ns / 1000);
-    compiled_us += std::max<std::int64_t>(0, own_end_us - std::max(end_us, row.start_us));
-    end_us = std::max(end_us, own_end_us);
-  }
-  return compiled_us * 1000;
+                                                                         .to_us = to_ns / 1000}))
+    compiles.push_back({row.rank, row.start_us * 1000, (row.start_us + row.compiled_us) * 1000});
+  return compiles;
 }
 
-void SetLongDelays(std::vector<Lag> lags, Straggler& straggler) {
-  std::sort(lags.begin(), lags.end(), [](const Lag& a, const Lag& b) { return a.ns > b.ns; });
+// How long some rank compiled before `to_ns`, at least: in collectives all wait for it.
+std::int64_t CompiledNs(const std::vector<CompileTime>& compiles, std::int64_t to_ns) {
+  std::int64_t any_ns = 0, end_ns = 0;
+  std::map<std::int64_t, std::int64_t> of_rank;
+  for (const CompileTime& one : compiles) {
+    const std::int64_t own_end_ns = std::min(one.end_ns, to_ns);
+    any_ns += std::max<std::int64_t>(0, own_end_ns - std::max(end_ns, one.start_ns));
+    end_ns = std::max(end_ns, own_end_ns);
+    of_rank[one.rank] += own_end_ns - one.start_ns;
+  }
+  for (const auto& [rank, ns] : of_rank) any_ns = std::max(any_ns, ns);
+  return any_ns;
+}
+
+// Without what the rank compiled meanwhile: other findings tell of compiles.
+void TakeOutCompiles(const std::vector<CompileTime>& compiles, std::int64_t rank,
+                     std::vector<Lag>& lags) {
+  for (Lag& lag : lags) {
+    const std::int64_t to_ns = lag.call->start_ns, from_ns = to_ns - lag.ns;
+    for (const CompileTime& one : compiles) {
+      if (one.rank == rank)
+        lag.compiled_ns += std::max<std::int64_t>(
+            0, std::min(one.end_ns, to_ns) - std::max(one.start_ns, from_ns));
+    }
+    lag.compiled_ns = std::min(lag.compiled_ns, lag.ns);
+    lag.ns -= lag.compiled_ns;
+  }
+}
+
+// Of delays in descending order: how many make nine tenths of the sum.
+std::size_t CountOfLong(const std::vector<Lag>& lags) {
+  const std::int64_t lost_ns = Sum(lags);
+  std::size_t count = 0;
+  for (std::int64_t long_ns = 0; count < lags.size() && 10 * long_ns < 9 * lost_ns; ++count)
+    long_ns += lags[count].ns;
+  return count;
+}
+
+// Whether the long delays are of one length: those of a busy machine are not.
+bool AreSteady(const std::vector<Lag>& lags) {
+  const std::size_t count = CountOfLong(lags);
+  std::int64_t long_ns = 0;
+  for (std::size_t i = 0; i < count; ++i) long_ns += lags[i].ns;
+  return count > 0 && 2 * lags[count - 1].ns * static_cast<std::int64_t>(count) >= long_ns;
+}
+
+void SetLongDelays(const std::vector<Lag>& lags, Straggler& straggler) {
   const std::int64_t median_ns = lags[lags.size() / 2].ns;
   const bool are_alike =
       2 * median_ns * static_cast<std::int64_t>(lags.size()) >= straggler.lost_ns;
-  for (const Lag& one : lags) {
-    if (!are_alike && 10 * straggler.long_ns >= 9 * straggler.lost_ns) break;
-    ++straggler.long_count;
-    straggler.long_ns += one.ns;
-    straggler.least_ns = one.ns;
-  }
+  straggler.long_count = are_alike ? lags.size() : CountOfLong(lags);
+  for (std::size_t i = 0; i < straggler.long_count; ++i) straggler.long_ns += lags[i].ns;
+  straggler.least_ns = lags[straggler.long_count - 1].ns;
   const Lag& middle = lags[straggler.long_count / 2];
   straggler.call = middle.call;
   straggler.median_ns = middle.ns;
@@ -142,7 +186,12 @@ Result<std::optional<Straggler>> StragglerOf(Database& database, const IssuedJob
   constexpr std::int64_t kShareOfTime = 10, kShareOfSteadyTime = 5, kLeastShareOfTime = 50,
                          kTimesOthers = 3;
   Arrivals arrivals = ArrivalsOf(group);
+  if (arrivals.count == 0) return std::optional<Straggler>();
+  ASSIGN_OR_RETURN(const std::vector<CompileTime> compiles,
+                   CompilesIn(database, job, arrivals.first_ns, arrivals.last_ns));
   for (auto& [one, lags] : arrivals.lags) {
+    if (const std::optional<std::int64_t>& rank = job.ranks[one].rank)
+      TakeOutCompiles(compiles, *rank, lags);
     if (lags.size() == arrivals.count && arrivals.possible.at(one) == 0) TakeOutClock(lags);
   }
   std::size_t rank = 0;
@@ -159,12 +208,11 @@ Result<std::optional<Straggler>> StragglerOf(Database& database, const IssuedJob
   }
   if (most_ns == 0 || most_ns < kTimesOthers * next_ns) return std::optional<Straggler>();
   const std::int64_t span_ns = arrivals.last_ns - arrivals.first_ns;
-  ASSIGN_OR_RETURN(const std::int64_t compiled_ns,
-                   CompiledNs(database, job, arrivals.first_ns, arrivals.last_ns));
-  const bool is_long =
-      kShareOfTime * most_ns >= span_ns || (kLeastShareOfTime * most_ns >= span_ns &&
-                                            kShareOfSteadyTime * most_ns >= span_ns - compiled_ns);
-  if (!is_long) return std::optional<Straggler>();
+  const std::int64_t compiled_ns = CompiledNs(compiles, arrivals.last_ns);
+  const bool is_long = kShareOfTime * most_ns >= span_ns;
+  const bool is_long_beside_compiles = kLeastShareOfTime * most_ns >= span_ns &&
+                                       kShareOfSteadyTime * most_ns >= span_ns - compiled_ns;
+  if (!is_long && !is_long_beside_compiles) return std::optional<Straggler>();
   std::vector<Lag> lags = arrivals.lags.at(rank);
   if (lags.size() < kLeastCount || 2 * arrivals.impossible.at(rank) > lags.size())
     return std::optional<Straggler>();
@@ -174,6 +222,9 @@ Result<std::optional<Straggler>> StragglerOf(Database& database, const IssuedJob
                       .count = arrivals.count,
                       .lost_ns = Sum(lags),
                       .span_ns = span_ns};
+  for (const Lag& one : lags) straggler.compiled_ns += one.compiled_ns;
+  std::sort(lags.begin(), lags.end(), [](const Lag& a, const Lag& b) { return a.ns > b.ns; });
+  if (!is_long && !AreSteady(lags)) return std::optional<Straggler>();
   SetLongDelays(lags, straggler);
   straggler.is_at_least = lags.size() == arrivals.count && arrivals.possible.at(rank) == 0;
   for (const std::size_t one : group.ranks) {

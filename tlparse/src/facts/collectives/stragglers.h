@@ -23,8 +23,9 @@ struct Straggler {
   // The delays that make nine tenths of that; all of them, if their median is not far from their mean.
   std::size_t long_count = 0;
   std::int64_t median_ns = 0, least_ns = 0, long_ns = 0;  // of these; long_ns is their sum
-  std::int64_t span_ns = 0;  // from the first of the collectives to the last
-  bool is_at_least = false;  // the delays may be longer: the clocks are not known to agree
+  std::int64_t compiled_ns = 0;  // that it compiled meanwhile, which is not counted
+  std::int64_t span_ns = 0;      // from the first of the collectives to the last
+  bool is_at_least = false;      // the delays may be longer: the clocks are not known to agree
   // The program's own name (record_function) for what the rank did in most of the lost time; empty: a
   // profile of it has none.
   std::string activity = {};

@@ -8,7 +8,7 @@ WHERE p.run_id = :run_id AND p.rank = :rank AND a.device IS NULL AND a.step IS N
 
 -- The compiles of ranks that began in a time.
 -- query CompileInTime(run_id INTEGER, from_us INTEGER, to_us INTEGER)
-SELECT k.start_time_us AS start_us /*INTEGER*/,
+SELECT k.rank /*INTEGER*/, k.start_time_us AS start_us /*INTEGER*/,
   coalesce(k.duration_us, 0) + coalesce(k.backward_duration_us, 0) AS compiled_us /*INTEGER*/
 FROM compile k JOIN process p ON p.id = k.process_id JOIN log_file f ON f.id = p.log_file_id
 WHERE f.run_id = :run_id AND k.rank IS NOT NULL AND k.start_time_us BETWEEN :from_us AND :to_us

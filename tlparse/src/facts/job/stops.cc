@@ -32,8 +32,12 @@ void FindInside(const JobStatus& context, std::vector<Stop>& stops) {
   }
 }
 
+// Whether the function had been compiled before: what it was given decides whether it is again.
+bool IsRecompile(const JobSlot& slot) { return !slot.label.ends_with("/0"); }
+
 // Ranks that lack nothing but the last steps that most others have, and whose log ends before the
-// others'. A step is a compile, or the backward of one.
+// others'. A step is a compile, or the backward of one. A recompile is one only if another log shows
+// that the job came to no good end.
 class BehindFinder {
  public:
   BehindFinder(const JobStatus& context, bool has_other_end)
@@ -85,6 +89,7 @@ std::optional<Stop> BehindFinder::BehindAt(RankIndex rank) const {
   Stop stop{.rank = rank, .is_inside = false, .last_us = *status.last_record_us};
   bool is_prefix = true;
   for (const std::int32_t slot : job_.slot_order()) {
+    if (!has_other_end_ && IsRecompile(job_.slots()[static_cast<std::size_t>(slot)])) continue;
     const std::size_t having = having_[static_cast<std::size_t>(slot)];
     const bool has_it = job_.CompileOf(rank, slot) >= 0;
     const bool is_common = 2 * having > count || (count == 2 && having == 1 && !has_it);

@@ -285,6 +285,9 @@ Result<std::vector<RankAspect>> RankFacts::Compare(Database& database, RankIndex
       aspects.back().is_of_lines = !difference.differs;
       aspects.back().is_of_numbers =
           difference.differs && DigitsAsZero(difference.a_node) == DigitsAsZero(difference.b_node);
+      // A node that is computed has " = ": this one is an input.
+      aspects.back().is_of_sizes =
+          aspects.back().is_of_numbers && difference.a_node.find(" = ") == std::string::npos;
       SetPlace(aspects.back(),
                difference.b_source.empty() ? difference.a_source : difference.b_source);
     }
@@ -351,6 +354,10 @@ Result<std::vector<RankAspect>> RankFacts::Compare(Database& database, RankIndex
       return job_->compiles()[static_cast<std::size_t>(job_->CompileOf(one, slot))];
     };
     ASSIGN_OR_RETURN(const std::string hints, OtherHints(database, of(reference), of(rank)));
+    aspects.back().is_of_sizes =
+        std::any_of(aspects.begin(), aspects.end(), [slot](const RankAspect& aspect) {
+          return aspect.area == "graphs" && aspect.is_of_sizes && aspect.slots.front() == slot;
+        });
     if (hints.empty()) break;
     aspects.back().text =
         fmt::format("{} for other sizes: {}", graphs_->Title(*job_, code.graph_slot), hints);

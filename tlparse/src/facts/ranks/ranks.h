@@ -38,7 +38,7 @@ struct RankAspect {
   bool has_majority = false;
   std::string group = {};      // cache: the ranks that differ so, as a text
   bool is_of_numbers = false;  // graphs: the first nodes that differ have other numbers only
-  bool is_of_sizes = false;    // cache, code: inputs differ in numbers alone
+  bool is_of_sizes = false;    // cache, graphs, code: inputs differ in numbers alone
   bool is_of_lines = false;    // graphs: equal but for files and lines of the user's code
 };
 
