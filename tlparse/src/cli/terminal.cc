@@ -230,15 +230,4 @@ std::string ShortenMiddle(std::string_view text, std::size_t size) {
                      text.substr(starts[starts.size() - tail]));
 }
 
-std::string HumanBytes(std::int64_t bytes) {
-  constexpr const char* kUnits[] = {"B", "kB", "MB", "GB", "TB"};
-  double value = static_cast<double>(bytes);
-  int unit = 0;
-  while (value >= 1000 && unit < 4) {
-    value /= 1000;
-    ++unit;
-  }
-  return unit == 0 ? fmt::format("{} B", bytes) : fmt::format("{:.1f} {}", value, kUnits[unit]);
-}
-
 }  // namespace tlparse

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/human_bytes.h"
 #include "base/human_duration.h"
 #include "base/printable.h"
 
@@ -64,8 +65,5 @@ int DisplayWidth(std::string_view text);
 
 // At most `size` code points: of a longer text the beginning and the end, with "…" between them.
 std::string ShortenMiddle(std::string_view text, std::size_t size);
-
-// "3.4 MB".
-std::string HumanBytes(std::int64_t bytes);
 
 }  // namespace tlparse

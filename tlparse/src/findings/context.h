@@ -123,6 +123,7 @@ Result<void> FindAbsentRanks(FindingContext& context);
 // issue from them; part of the former. Those that are found, ascending.
 Result<std::vector<std::int64_t>> FindEagerRanks(FindingContext& context);
 Result<void> FindLateRanks(FindingContext& context);
+Result<void> FindFailedAllocations(FindingContext& context);  // of snapshots of the allocator
 Result<void> FindLaunchNotes(FindingContext& context);
 Result<void> FindExits(FindingContext& context);  // after those that name failures
 Result<void> FindImportErrors(FindingContext& context);

@@ -35,6 +35,7 @@ constexpr FamilyOfJob kFamilies[] = {
     {&FindAbsentRanks},
     {&FindLateRanks, true},
     {&FindLateAtCollectives},
+    {&FindFailedAllocations},
     {&FindLaunchNotes},
     {&FindExits},
     {&FindImportErrors},
@@ -151,6 +152,7 @@ Result<std::vector<Finding>> Find(Database& database, const FindingsOptions& opt
     RETURN_IF_ERROR(FindIssuedCollectives(context));
     RETURN_IF_ERROR(FindInTorchLogs(context));
     RETURN_IF_ERROR(FindLateAtCollectives(context));
+    RETURN_IF_ERROR(FindFailedAllocations(context));
     RETURN_IF_ERROR(FindExits(context));
     RETURN_IF_ERROR(FindImportErrors(context));
   } else {
