@@ -61,3 +61,36 @@ test('a phase has one colour: on the overview, in tables and on the page of time
     assert.equal(new Set(colours[phase].values()).size, 1, `${phase}: ${JSON.stringify([...colours[phase]])}`);
   }
 });
+
+test('the rows of a table, as filtered and sorted, are copied as CSV and Markdown; a text of the log is no formula and no markup', async () => {
+  const { page, context, problems } = await openPage(browser, 'file:');
+  await context.grantPermissions(['clipboard-read', 'clipboard-write']);
+  await visit(page, pageUrl(reportOf('failures')), '#/compiles?sort=-duration&q=status%3Afailed');
+  const shown = Number((await page.locator('[role=grid]').getAttribute('aria-rowcount'))) - 1;
+  const first = await page.locator('.grid-row [role=gridcell]').first().innerText();
+  await page.getByRole('button', { name: 'Copy the rows as CSV' }).click();
+  await page.getByRole('button', { name: 'Copied' }).waitFor();
+  const lines = (await page.evaluate(() => navigator.clipboard.readText())).split(/\r?\n/);
+  assert.match(lines[0], /^Id,.*Total \(µs\)/);
+  assert.equal(lines.length - 2, shown);
+  assert.equal(lines[1].split(',')[0], first);
+  assert.ok(!lines.some((line) => /(^|,)[=+@-]/.test(line)), 'no formula');
+  await page.getByRole('button', { name: 'Copy the rows as Markdown' }).click();
+  await page.waitForFunction(() => document.querySelectorAll('.toolbar button').length > 0 && [...document.querySelectorAll('.toolbar button')].filter((one) => one.textContent === 'Copied').length === 2);
+  const rows = (await page.evaluate(() => navigator.clipboard.readText())).trim().split('\n');
+  assert.equal(rows.length - 2, shown);
+  assert.ok(rows.some((row) => row.includes('&lt;lambda\\>')), rows.join('\n'));
+  assert.equal(new Set(rows.map((row) => row.replaceAll('\\|', '').split('|').length)).size, 1, 'as many cells in each row');
+  assert.deepEqual(problems, []);
+});
+
+test('where a place does not fit its column, the line number is still read', async () => {
+  const { page } = await openPage(browser, 'file:', { viewport: { width: 700, height: 800 } });
+  await visit(page, pageUrl(reportOf('recompiles_2_6')), '#/compiles');
+  const cut = await page.locator('.grid-row a.place').evaluateAll((places) => places.map((place) => [place.textContent, place.scrollWidth - place.clientWidth, place.lastElementChild.getBoundingClientRect().right - place.parentElement.getBoundingClientRect().right]));
+  assert.ok(cut.length > 0);
+  for (const [text, over, right] of cut) {
+    assert.match(text, /:\d+$/);
+    assert.ok(over <= 0 && right <= 0, `${text}: ${over}, ${right}`);
+  }
+});

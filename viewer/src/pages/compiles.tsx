@@ -7,6 +7,7 @@ import { isRecompile, loadBlock, type Compile, type Model } from '../data/model'
 import { count, duration, plural, shorten, wholePlace } from '../lib/format';
 import { href, setQuery, type Route } from '../route';
 import { CacheSummary, CompileLink, PhaseBar, Place, Status, Tabs, Waiting, chosenTab } from '../ui/bits';
+import { CopyTable } from '../ui/copy_table';
 import { FilterBox } from '../ui/filter_box';
 import { Grid, sortRows, type Column } from '../ui/virtual';
 import { Problems, Recompiles } from './compiles_problems';
@@ -19,25 +20,25 @@ function compileColumns(model: Model, slowest: number, sorted: string): Column<C
   const hasRanks = model.processes.length > 1 && model.processes.some((process) => process.rank !== null);
   const hasBackward = model.compiles.some((c) => c.backwardUs !== null);
   const columns: Column<Compile>[] = [
-    { key: 'id', title: 'Id', width: '76px', cell: (c) => <CompileLink compile={c} />, sort: (c) => c.id, hint: 'Compile id as PyTorch prints it: frame/compile of that frame' },
+    { key: 'id', copy: (c) => c.title, title: 'Id', width: '76px', cell: (c) => <CompileLink compile={c} />, sort: (c) => c.id, hint: 'Compile id as PyTorch prints it: frame/compile of that frame' },
     { key: 'launch', title: 'Launch', width: '60px', align: 'right', cell: (c) => c.launch, sort: (c) => c.launch },
     { key: 'rank', title: 'Rank', width: '52px', align: 'right', cell: (c) => c.rank, sort: (c) => c.rank },
     { key: 'function', title: 'Function', width: 'minmax(140px, 2fr)', class: 'mono', cell: (c) => c.function && shorten(c.function, 200), about: (c) => c.function ?? '', sort: (c) => c.function },
-    { key: 'place', title: 'Place', width: 'minmax(120px, 1.3fr)', class: 'place', cell: (c) => <Place file={c.file} line={c.line} />, about: (c) => wholePlace(c.file, c.line), sort: (c) => `${c.file ?? ''}:${String(c.line ?? 0).padStart(8, '0')}` },
+    { key: 'place', copy: (c) => wholePlace(c.file, c.line), title: 'Place', width: 'minmax(120px, 1.3fr)', class: 'place', cell: (c) => <Place file={c.file} line={c.line} />, about: (c) => wholePlace(c.file, c.line), sort: (c) => `${c.file ?? ''}:${String(c.line ?? 0).padStart(8, '0')}` },
     { key: 'status', title: 'Status', width: '92px', cell: (c) => <Status status={c.status} />, sort: (c) => c.status },
-    { key: 'start', title: 'Start', width: '78px', align: 'right', cell: (c) => (c.startUs === null ? '' : duration(c.startUs)), sort: (c) => c.startUs, hint: 'Since the first compile of the run' },
-    { key: 'duration', title: 'Total', width: '78px', align: 'right', cell: (c) => duration(totalUs(c)), sort: totalUs, hint: 'Compile time, that of the backward included' },
-    { key: 'backward', title: 'Backward', width: '78px', align: 'right', cell: (c) => duration(c.backwardUs), sort: (c) => c.backwardUs, hint: 'Compile time of the backward, where it came later' },
-    { key: 'dynamo', title: 'Dynamo', width: '78px', align: 'right', cell: (c) => duration(c.dynamoUs || null), sort: (c) => c.dynamoUs, hint: 'Tracing, without AOTAutograd' },
-    { key: 'aot', title: 'AOTAutograd', width: '92px', align: 'right', cell: (c) => duration(c.aotUs || null), sort: (c) => c.aotUs, hint: 'Without Inductor' },
-    { key: 'inductor', title: 'Inductor', width: '78px', align: 'right', cell: (c) => duration(c.inductorUs || null), sort: (c) => c.inductorUs, hint: 'Of the forward, code generation included' },
-    { key: 'code', title: 'Code gen.', width: '78px', align: 'right', cell: (c) => duration(c.codeGenUs || null), sort: (c) => c.codeGenUs, hint: 'Code generation of the forward, compilers of C++ and Triton included' },
-    { key: 'phases', title: 'Phases', width: 'minmax(80px, 1fr)', cell: (c) => <PhaseBar compile={c} scaleUs={slowest} />, sort: (c) => c.inductorUs, hint: 'Dynamo, AOTAutograd, Inductor, backward; sorted by Inductor' },
+    { key: 'start', unit: 'µs', title: 'Start', width: '78px', align: 'right', cell: (c) => (c.startUs === null ? '' : duration(c.startUs)), sort: (c) => c.startUs, hint: 'Since the first compile of the run' },
+    { key: 'duration', unit: 'µs', title: 'Total', width: '78px', align: 'right', cell: (c) => duration(totalUs(c)), sort: totalUs, hint: 'Compile time, that of the backward included' },
+    { key: 'backward', unit: 'µs', title: 'Backward', width: '78px', align: 'right', cell: (c) => duration(c.backwardUs), sort: (c) => c.backwardUs, hint: 'Compile time of the backward, where it came later' },
+    { key: 'dynamo', unit: 'µs', title: 'Dynamo', width: '78px', align: 'right', cell: (c) => duration(c.dynamoUs || null), sort: (c) => c.dynamoUs, hint: 'Tracing, without AOTAutograd' },
+    { key: 'aot', unit: 'µs', title: 'AOTAutograd', width: '92px', align: 'right', cell: (c) => duration(c.aotUs || null), sort: (c) => c.aotUs, hint: 'Without Inductor' },
+    { key: 'inductor', unit: 'µs', title: 'Inductor', width: '78px', align: 'right', cell: (c) => duration(c.inductorUs || null), sort: (c) => c.inductorUs, hint: 'Of the forward, code generation included' },
+    { key: 'code', unit: 'µs', title: 'Code gen.', width: '78px', align: 'right', cell: (c) => duration(c.codeGenUs || null), sort: (c) => c.codeGenUs, hint: 'Code generation of the forward, compilers of C++ and Triton included' },
+    { key: 'phases', copy: null, title: 'Phases', width: 'minmax(80px, 1fr)', cell: (c) => <PhaseBar compile={c} scaleUs={slowest} />, sort: (c) => c.inductorUs, hint: 'Dynamo, AOTAutograd, Inductor, backward; sorted by Inductor' },
     { key: 'graphs', title: 'Graphs', width: '62px', align: 'right', cell: (c) => c.graphs || '', sort: (c) => c.graphs },
     { key: 'ops', title: 'Ops', width: '54px', align: 'right', cell: (c) => count(c.ops), sort: (c) => c.ops },
     { key: 'guards', title: 'Guards', width: '62px', align: 'right', cell: (c) => count(c.guards), sort: (c) => c.guards },
     { key: 'breaks', title: 'Breaks', width: '60px', align: 'right', cell: (c) => c.graphBreaks || '', sort: (c) => c.graphBreaks },
-    { key: 'cache', title: 'Cache', width: '112px', cell: (c) => <CacheSummary compile={c} />, sort: (c) => (c.cache.miss + c.cache.remote_error) * 100 + c.cache.guard_miss * 10 + c.cache.bypass },
+    { key: 'cache', copy: (c) => Object.entries(c.cache).flatMap(([state, n]) => (n > 0 ? [`${n} ${state}`] : [])).join(', '), title: 'Cache', width: '112px', cell: (c) => <CacheSummary compile={c} />, sort: (c) => (c.cache.miss + c.cache.remote_error) * 100 + c.cache.guard_miss * 10 + c.cache.bypass },
   ];
   return columns.filter((column) => (!model.isOneLaunch || column.key !== 'launch') && (!ofPhase.has(column.key) || column.key === sorted) && (hasRanks || column.key !== 'rank') && (hasBackward || column.key !== 'backward'));
 }
@@ -60,6 +61,7 @@ function CompileTable({ model, route }: { model: Model; route: Route }) {
         <span class="quiet" role="status">
           {rows.length === model.compiles.length ? plural(rows.length, 'compile') : `${count(rows.length)} of ${plural(model.compiles.length, 'compile')}`}
         </span>
+        {rows.length > 0 && <CopyTable rows={rows} columns={columns} />}
       </div>
       <div class="scroll-x">
         <div style={{ minWidth: '1010px' }}>

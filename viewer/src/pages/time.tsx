@@ -9,6 +9,7 @@ import { baseName, count, duration, percent, plural } from '../lib/format';
 import { parseFilter } from '../lib/filter';
 import { href, setQuery, type Route } from '../route';
 import { CompileLink, Empty, HeatBar, PhaseBar, Waiting } from '../ui/bits';
+import { CopyTable } from '../ui/copy_table';
 import { FilterBox } from '../ui/filter_box';
 import { Flame } from '../ui/flame';
 import { Grid, sortRows, type Column } from '../ui/virtual';
@@ -138,7 +139,7 @@ function sumOf(compiles: Compile[]): Compile {
 }
 
 function columnsOf(way: Way, times: Times, most: number): Column<Row>[] {
-  const time = (key: string, title: string, hint: string, of: (row: Row) => number | null): Column<Row> => ({ key, title, hint, width: '78px', align: 'right', sort: of, cell: (row) => duration(of(row)) });
+  const time = (key: string, title: string, hint: string, of: (row: Row) => number | null): Column<Row> => ({ key, title, hint, width: '78px', align: 'right', unit: 'µs', sort: of, cell: (row) => duration(of(row)) });
   const [countTitle, countHint] = countNames[way];
   const name: Column<Row> = {
     key: 'name',
@@ -308,6 +309,7 @@ function TimeTable({ model, route, times, way, children }: { model: Model; route
           {plural(rows.length, 'row')}
           {rows.length < all.length && ` of ${count(all.length)}, ${duration(sum)} of ${duration(times.wholeUs)}`}
         </span>
+        <CopyTable rows={rows} columns={columns} />
       </div>
       <Grid
         label={`Time by ${way}`}

@@ -98,7 +98,9 @@ export function Place({ file, line }: { file: string | null; line: number | null
   if (file.startsWith('<')) return <span class="place">{wholePlace(file, line)}</span>;
   return (
     <a class="place" href={href(['source', file], { line })} title={wholePlace(file, line)}>
-      {place(file, line)}
+      {/* Where it does not fit the name is cut, not the line. */}
+      <span class="place-file">{place(file, null)}</span>
+      {line !== null && <span>:{line}</span>}
     </a>
   );
 }

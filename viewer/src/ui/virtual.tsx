@@ -96,6 +96,8 @@ export interface Column<Row> {
   about?: (row: Row) => string; // shown when the pointer is over the cell
   // The value by which the column is sorted; without it the column cannot be sorted.
   sort?: (row: Row) => number | string | null;
+  unit?: string; // of the value by which it is sorted
+  copy?: ((row: Row) => number | string | null) | null; // the value that is copied, if it is another; null: none is
 }
 
 interface GridProps<Row> {
