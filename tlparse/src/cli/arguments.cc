@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <utility>
 
@@ -145,6 +146,15 @@ std::optional<int> Arguments::Parse(std::span<const std::string> arguments) {
                  suggestion.c_str(), app_->get_name().c_str());
     return kExitUsage;
   }
+}
+
+std::optional<int> ParseWithCommand(Arguments& app, std::span<const std::string> arguments,
+                                    std::vector<std::string>& command) {
+  const auto separator = std::find(arguments.begin(), arguments.end(), "--");
+  const auto count = static_cast<std::size_t>(separator - arguments.begin());
+  const std::optional<int> code = app.Parse(arguments.first(count));
+  if (!code && separator != arguments.end()) command.assign(separator + 1, arguments.end());
+  return code;
 }
 
 }  // namespace tlparse

@@ -89,4 +89,8 @@ class Arguments {
   std::map<const CLI::Option*, std::vector<std::string>> choices_;
 };
 
+// Parses what stands before "--"; what follows is the command, which is left alone without it.
+std::optional<int> ParseWithCommand(Arguments& app, std::span<const std::string> arguments,
+                                    std::vector<std::string>& command);
+
 }  // namespace tlparse

@@ -32,15 +32,6 @@ std::string CommandText(const std::vector<std::string>& words) {
 
 }  // namespace
 
-std::optional<int> ParseWithCommand(Arguments& app, std::span<const std::string> arguments,
-                                    std::vector<std::string>& command) {
-  const auto separator = std::find(arguments.begin(), arguments.end(), "--");
-  const auto count = static_cast<std::size_t>(separator - arguments.begin());
-  const std::optional<int> code = app.Parse(arguments.first(count));
-  if (!code && separator != arguments.end()) command.assign(separator + 1, arguments.end());
-  return code;
-}
-
 Result<const Finding*> ChooseFinding(const std::vector<Finding>& findings,
                                      const std::string& name) {
   std::vector<const Finding*> found;

@@ -9,13 +9,8 @@
 
 #include "answers/experiment/outcome.h"
 #include "base/result.h"
-#include "cli/arguments.h"
 
 namespace tlparse {
-
-// Parses what stands before "--"; what follows is the command, which is left alone without it.
-std::optional<int> ParseWithCommand(Arguments& app, std::span<const std::string> arguments,
-                                    std::vector<std::string>& command);
 
 // The finding of this id, or the only one of this kind, among those and their evidence. kNotFound,
 // kUsage: there is none, or there are several.

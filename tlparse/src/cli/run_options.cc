@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cstdio>
 #include <utility>
 
@@ -111,15 +110,13 @@ std::optional<int> ParseRunOptions(std::span<const std::string> arguments, RunOp
            "when an allocation fails and when the process ends by itself");
   app.SetFooter(
       "The command follows --, as in: tlparse run -- torchrun --nproc-per-node 8 train.py");
-  const auto separator = std::find(arguments.begin(), arguments.end(), "--");
-  const auto count = static_cast<std::size_t>(separator - arguments.begin());
-  if (const std::optional<int> code = app.Parse(arguments.first(count))) return *code;
-  if (separator == arguments.end() || separator + 1 == arguments.end())
+  if (const std::optional<int> code = ParseWithCommand(app, arguments, options.command))
+    return *code;
+  if (options.command.empty())
     return ReportError({ErrorCode::kUsage,
                         "run: give the command behind --, as in 'tlparse run -- python train.py'"});
   if (Result<void> taken = TakeRequests(profile, options); !taken)
     return ReportError(taken.error());
-  options.command.assign(separator + 1, arguments.end());
   options.output = output ? WithHost(*output) : FreeDirectory("tl_run");
   options.on_hang = OnHangOf(on_hang);
   options.hang_after_s =

@@ -6,6 +6,7 @@
 
 #include "answers/experiment/outcome.h"
 #include "cli/answer.h"
+#include "cli/arguments.h"
 #include "cli/asking.h"
 #include "cli/command.h"
 #include "cli/commands.h"

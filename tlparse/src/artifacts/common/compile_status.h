@@ -42,11 +42,6 @@ constexpr CompileStatus CompileStatusFrom(std::string_view name) {
   return CompileStatus::kOk;
 }
 
-// For people: "ok after a restart" of "restarted", which is no failure.
-constexpr std::string_view InWords(CompileStatus status) {
-  return status == CompileStatus::kRestarted ? "ok after a restart" : Name(status);
-}
-
 // Whether it neither failed nor was under way where its log ends.
 constexpr bool IsFinished(CompileStatus status) {
   return status != CompileStatus::kFailed && status != CompileStatus::kUnfinished;
