@@ -2,6 +2,7 @@
 """tlparse pull from real servers: the result is what was pushed, or nothing."""
 
 import http.server
+import json
 import os
 import shutil
 import signal
@@ -15,8 +16,10 @@ import unittest
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, os.path.join(ROOT, "tests", "e2e"))
 sys.path.insert(0, os.path.join(ROOT, "tests", "fleet"))
+sys.path.insert(0, os.path.join(ROOT, "tests", "tools"))
 
 import clickhouse  # noqa: E402
+import memory_snapshot  # noqa: E402
 from harness import TLPARSE, EndToEnd, bundled, dump, rows  # noqa: E402
 
 ANSWERS = [["history"], ["findings"], ["ranks", "--all"], ["cache", "--all"], ["collectives", "--all"], ["execution", "--all"], ["recompiles"],
@@ -73,6 +76,19 @@ class Pull(EndToEnd):
                 self.tlparse("push", database, "--url", self.url, "--job", run)
                 pulled = self.pull("--job", run, "--latest")
                 self.assertEqual(self.answers(database, RUN_ANSWERS), self.answers(pulled, RUN_ANSWERS))
+
+    def test_what_held_memory_comes_back(self):
+        snapshot = self.path("snapshot.pickle")
+        memory_snapshot.write(memory_snapshot.snapshot([memory_snapshot.training(900, oom=True)]), snapshot)
+        database = self.ingest(os.path.join(ROOT, "fixtures", "memory"), snapshot)
+        self.tlparse("push", database, "--url", self.url, "--job", "memory")
+        pulled = self.pull("--job", "memory", "--latest")
+        asked = [["findings"], ["memory", "--at", "oom"], *(["memory", "--by", by] for by in ("line", "graph", "category", "stack"))]
+        answers = self.answers(database, asked)
+        self.assertEqual(answers, self.answers(pulled, asked))
+        for name, (code, text) in answers.items():
+            if name.startswith("memory"):
+                self.assertEqual((code, name, any(one["rows"] for one in json.loads(text)["devices"])), (0, name, True))
 
     def test_with_records_every_row_comes_back(self):
         database = self.ingest(os.path.dirname(bundled("train_order")))

@@ -59,12 +59,12 @@ Result<std::string> OtherHints(Database& database, const JobCompile& a, const Jo
   constexpr std::size_t kMost = 3;
   std::size_t count = 0;
   std::string text;
-  for (const auto& [source, value] : old_hints) {
+  for (const auto& hint : old_hints) {
     const auto other = std::find_if(new_hints.begin(), new_hints.end(),
-                                    [&](const auto& one) { return one.first == source; });
-    if (other == new_hints.end() || other->second == value || ++count > kMost) continue;
-    text += fmt::format("{}{}: {} → {}", text.empty() ? "" : "; ", NameOfSize(source), value,
-                        other->second);
+                                    [&](const auto& one) { return one.first == hint.first; });
+    if (other == new_hints.end() || other->second == hint.second || ++count > kMost) continue;
+    text += fmt::format("{}{}: {} → {}", text.empty() ? "" : "; ", NameOfSize(hint.first),
+                        hint.second, other->second);
   }
   return text;
 }
