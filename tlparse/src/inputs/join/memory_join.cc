@@ -180,9 +180,9 @@ Result<std::int64_t> MemoryJoin::SiteOf(std::int64_t profile_id, const std::vect
   }
   const auto id_of = [](const Open* one) { return one == nullptr ? 0 : one->name_id; };
   const auto [entry, is_new] = sites_.try_emplace(
-      {GraphKey(slice), id_of(op), id_of(annotation), is_optimizer, is_backward}, next_site_ - 1);
+      {GraphKey(slice), id_of(op), id_of(annotation), is_optimizer, is_backward}, next_site_);
   if (!is_new) return entry->second;
-  --next_site_;
+  ++next_site_;
   ASSIGN_OR_RETURN(
       Statement * insert,
       database_.PrepareKept("INSERT INTO memory_site_row (id, profile_id, slice_id, op_id, "
@@ -219,8 +219,8 @@ Result<void> MemoryJoin::JoinProfileMemory(std::int64_t profile_id) {
   RETURN_IF_ERROR(Execute<ResetSitesOfEvents>(database_, {.profile_id = profile_id}));
   RETURN_IF_ERROR(Execute<ResetSitesOfAllocations>(database_, {.profile_id = profile_id}));
   RETURN_IF_ERROR(Execute<RemoveJoinedSites>(database_, {.profile_id = profile_id}));
-  ASSIGN_OR_RETURN(const FirstRow<LeastSite> least, First(Query<LeastSite>(database_)));
-  next_site_ = std::min<std::int64_t>(least->id, 0);
+  ASSIGN_OR_RETURN(const FirstRow<LastSite> last, First(Query<LastSite>(database_)));
+  next_site_ = last->id + 1;
   sites_.clear();
   ASSIGN_OR_RETURN(Statement * set,
                    database_.PrepareKept("UPDATE memory_event_row SET site_id = ?2 WHERE id = ?1"));

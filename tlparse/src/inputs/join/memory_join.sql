@@ -6,9 +6,9 @@ FROM memory_snapshot_row s JOIN profile p ON p.id = s.profile_id WHERE p.run_id 
 -- query RemoveSiteLinks(profile_id INTEGER)
 DELETE FROM memory_site_link_row WHERE profile_id = :profile_id;
 
--- Sites that an earlier join made: their ids are negative, so that they never meet those of a reader.
+-- All sites of a profile, which only joins make.
 -- query RemoveJoinedSites(profile_id INTEGER)
-DELETE FROM memory_site_row WHERE profile_id = :profile_id AND id < 0;
+DELETE FROM memory_site_row WHERE profile_id = :profile_id;
 
 -- query ResetSitesOfEvents(profile_id INTEGER)
 UPDATE memory_event_row SET site_id = NULL WHERE profile_id = :profile_id;
@@ -56,5 +56,6 @@ UNION ALL SELECT coalesce(o.thread_id, 0), o.start_ns, o.start_ns + o.duration_n
 FROM op_run_row o JOIN text_row t ON t.id = o.name_id WHERE o.profile_id = :profile_id
 ORDER BY 1, 2, 3 DESC, 4;
 
--- query LeastSite
-SELECT coalesce(min(id), 0) AS id /*INTEGER*/ FROM memory_site_row;
+-- A load joins after it has read, and the next load counts anew.
+-- query LastSite
+SELECT coalesce(max(id), 0) AS id /*INTEGER*/ FROM memory_site_row;

@@ -114,9 +114,10 @@ Result<void> KinetoFile::AddMemoryOf(std::int64_t device_type, std::optional<std
   const std::int64_t base = std::max(base_bytes.value_or(0), lives.before_bytes());
   if (base > lives.before_bytes())
     AddLife(context_, snapshot_id, {.size_bytes = base - lives.before_bytes()}, false);
+  const std::string source = DeviceTypeName(device_type);
   MemorySnapshotRow row{.id = snapshot_id,
                         .profile_id = context_.profile_id(),
-                        .source = DeviceTypeName(device_type),
+                        .source = source,
                         .event_count = count,
                         .base_bytes = base,
                         .peak_bytes = memory::AddBytes(base, lives.peak_delta()),
@@ -134,11 +135,10 @@ Result<void> KinetoFile::AddMemoryOf(std::int64_t device_type, std::optional<std
   row.reserved_at_peak_bytes = most->reserved_at_peak_bytes;
   row.peak_reserved_bytes = most->reserved_bytes;
   if (most->allocated_bytes.value_or(row.peak_bytes.value()) != row.peak_bytes.value())
-    context_.Log(
-        ImportCode::kBadProfileEvent,
-        fmt::format("the [memory] events of {} sum to {} bytes at their peak, and name {} "
-                    "as the most: some are missing or out of order",
-                    DeviceTypeName(device_type), row.peak_bytes.value(), *most->allocated_bytes));
+    context_.Log(ImportCode::kBadProfileEvent,
+                 fmt::format("the [memory] events of {} sum to {} bytes at their peak, and name {} "
+                             "as the most: some are missing or out of order",
+                             source, row.peak_bytes.value(), *most->allocated_bytes));
   rows().Add(row);
   return context_.Flush();
 }
