@@ -34,8 +34,8 @@ TimedPhase PhaseInside(std::string_view name, TimedPhase outer);
 // A name below the names of the events around it, in one compile: a tree. An event is below the one
 // that began last of those that contain it and are of its compile, but never below its own name.
 struct TimeNode {
-  std::optional<std::size_t> parent;  // index; always smaller
-  std::size_t group = 0;              // of ProcessTimes::compiles
+  std::optional<std::size_t> parent = {};  // index; always smaller
+  std::size_t group = 0;                   // of ProcessTimes::compiles
   std::string name;
   TimedPhase phase = TimedPhase::kOther;
   double self_us = 0;

@@ -107,7 +107,8 @@ class SummedTimes {
     std::vector<std::size_t> groups;
     for (const TimeOfCompile& own : times.compiles) {
       const auto known = of_compiles.find(own.compile_id.value_or(0));
-      TimeGroup group = {.launch = process.launch};
+      TimeGroup group;
+      group.launch = process.launch;
       if (known != of_compiles.end()) group = known->second;
       groups.push_back(group_ids_.try_emplace(std::move(group), group_ids_.size()).first->second);
     }
