@@ -188,7 +188,7 @@ def last_on_group(facts, match, finding):
 @form(
     rf"^(?P<others>{RANKS}) waits? for (?P<who>{RANKS}): it came last to (?P<last>\d+) of (?P<count>\d+) collectives of group "
     rf"(?P<group>\S+)(?: \([^)]*\))?, (?:(?:at least )?(?P<median>[\d.]+ m?s)|to (?P<long>\d+) of them (?P<least>[\d.]+ m?s) or more) "
-    rf"after the others, (?P<lost>[\d.]+ m?s) in all$"
+    rf"after the others, (?P<lost>[\d.]+ m?s) in all(?:, its compiles not counted)?$"
 )
 def came_last(facts, match, finding):
     """By the times at which all ranks of the group issued each of its collectives."""

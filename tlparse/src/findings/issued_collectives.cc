@@ -284,13 +284,13 @@ Result<void> AddStraggler(FindingContext& context) {
   problem.severity = FindingSeverity::kWarning;
   problem.title = fmt::format(
       "{} wait{} for {}: it came last to {} of {} collectives of {}, {} after the others, {} in "
-      "all",
+      "all{}",
       Capital(RanksText(job, found->waiting)), found->waiting.size() == 1 ? "s" : "", rank,
       found->last_count, found->count, found->group->Title(),
       are_all
           ? fmt::format("{}{}", found->is_at_least ? "at least " : "", seconds(found->median_ns))
           : fmt::format("to {} of them {} or more", found->long_count, seconds(found->least_ns)),
-      seconds(found->lost_ns));
+      seconds(found->lost_ns), found->compiled_ns > 0 ? ", its compiles not counted" : "");
   problem.detail = fmt::format(
       "{}; {} pass from the first of these collectives to the last. The call with {} median delay "
       "is {}.",
