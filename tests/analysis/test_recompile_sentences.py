@@ -151,6 +151,11 @@ class OnSomeRanks(SentenceTest):
         ask("check", database, "--no-failures")
         ask("check", database, "--no-divergence", code=1)
 
+    def test_with_fullgraph_the_limit_is_a_failure(self):
+        rule, = ask("check", self.job("recompiles_2_6"), "--no-failures", code=1)["rules"]
+        self.assertEqual(len(rule["rows"]), 1)
+        self.assertIn("limit_fullgraph", rule["rows"][0])
+
     def test_on_all_ranks_it_is_no_divergence(self):
         database = self.job_with(self.TASKS, others=(0, 1), other_reasons=self.TASKS)
         one, = [one for one in self.findings(database) if one["severity"] != "note"]

@@ -287,8 +287,9 @@ Result<std::vector<HistoryRow>> ReadHistory(Database& database, Statement statem
   return rows;
 }
 
-Result<void> PrintHistory(Database& database, Statement statement, const RunFilter& runs,
-                          bool all) {
+// `is_part`: of one rank, process or launch.
+Result<void> PrintHistory(Database& database, Statement statement, const RunFilter& runs, bool all,
+                          bool is_part) {
   HistoryShape shape;
   ASSIGN_OR_RETURN(
       const std::int64_t has_profiles,
@@ -299,7 +300,9 @@ Result<void> PrintHistory(Database& database, Statement statement, const RunFilt
   ASSIGN_OR_RETURN(std::vector<HistoryRow> rows, ReadHistory(database, std::move(statement)));
   if (rows.empty()) {
     ASSIGN_OR_RETURN(const std::string why_none, runs.WhyNone(database, kElsewhereInText));
-    std::puts(why_none.empty() ? "no compiles in this database" : why_none.c_str());
+    std::puts(!why_none.empty() ? why_none.c_str()
+              : is_part         ? "no compile of this rank, process or launch"
+                                : "no compiles in this database");
     return {};
   }
   if (all) {
@@ -357,7 +360,9 @@ int RunHistory(std::span<const std::string> arguments) {
         [&](const AnyRow& row, JsonWriter& json) { return AddGuardsInWords(*database, row, json); },
         *why_none);
   }
-  if (const Result<void> printed = PrintHistory(*database, std::move(*rows), runs, all); !printed)
+  if (const Result<void> printed =
+          PrintHistory(*database, std::move(*rows), runs, all, rank || pid || runs.has_launch());
+      !printed)
     return ReportError(printed.error());
   return kExitDone;
 }

@@ -131,7 +131,7 @@ export function ComparePage({ model, route }: { model: Model; route: Route }) {
               {value.chosen.map((one) => (
                 <OneComparison model={model} one={one} />
               ))}
-              {value.chosen.length === 0 && <Empty>{left === right ? 'Both sides are the same: choose another one.' : 'These two were not compared when the report was made: the page of files has one rank of each group of equal ranks, and neighbouring launches. A served page compares any two.'}</Empty>}
+              {value.chosen.length === 0 && <Empty>{left === right ? 'Both sides are the same: choose another one.' : 'These two were not compared when the report was made: the page of files has one rank of each group of equal ranks, and neighbouring launches, and none where there are more than 100,000 collectives. A served page compares any two.'}</Empty>}
             </>
           );
         }}

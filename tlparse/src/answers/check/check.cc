@@ -175,6 +175,9 @@ CheckRule CompileSecondsRule(const Job& job, double limit) {
 }
 
 bool FailsNoFailures(const Finding& finding) {
+  // With fullgraph=True a compile at the limit fails; else the function runs on, eagerly.
+  if (finding.kind == FindingKind::kRecompileLimit)
+    return finding.severity == FindingSeverity::kError;
   return finding.kind == FindingKind::kCompileFailed || finding.kind == FindingKind::kCrashed ||
          finding.kind == FindingKind::kStoppedFirst;
 }

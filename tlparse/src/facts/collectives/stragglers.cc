@@ -93,6 +93,21 @@ std::int64_t Sum(const std::vector<Lag>& lags) {
   return sum;
 }
 
+// The sum, with what several delays share counted once: calls that do not wait for each other.
+std::int64_t LostNs(std::vector<Lag> lags) {
+  std::sort(lags.begin(), lags.end(),
+            [](const Lag& a, const Lag& b) { return a.call->start_ns < b.call->start_ns; });
+  std::int64_t covered_ns = 0, compiled_ns = 0, longest_ns = 0, end_ns = INT64_MIN;
+  for (const Lag& one : lags) {
+    const std::int64_t to_ns = one.call->start_ns;
+    covered_ns += to_ns - std::min(to_ns, std::max(end_ns, to_ns - one.ns - one.compiled_ns));
+    end_ns = to_ns;
+    compiled_ns += one.compiled_ns;
+    longest_ns = std::max(longest_ns, one.ns);
+  }
+  return std::min(Sum(lags), std::max(longest_ns, covered_ns - compiled_ns));
+}
+
 // Without the longest: one delay is a compile, or a pause.
 std::int64_t SteadySum(const std::vector<Lag>& lags) {
   std::int64_t longest = 0;
@@ -174,6 +189,7 @@ void SetLongDelays(const std::vector<Lag>& lags, Straggler& straggler) {
       2 * median_ns * static_cast<std::int64_t>(lags.size()) >= straggler.lost_ns;
   straggler.long_count = are_alike ? lags.size() : CountOfLong(lags);
   for (std::size_t i = 0; i < straggler.long_count; ++i) straggler.long_ns += lags[i].ns;
+  straggler.long_ns = std::min(straggler.long_ns, straggler.lost_ns);
   straggler.least_ns = lags[straggler.long_count - 1].ns;
   const Lag& middle = lags[straggler.long_count / 2];
   straggler.call = middle.call;
@@ -220,7 +236,7 @@ Result<std::optional<Straggler>> StragglerOf(Database& database, const IssuedJob
                       .group = &group,
                       .last_count = lags.size(),
                       .count = arrivals.count,
-                      .lost_ns = Sum(lags),
+                      .lost_ns = LostNs(lags),
                       .span_ns = span_ns};
   for (const Lag& one : lags) straggler.compiled_ns += one.compiled_ns;
   std::sort(lags.begin(), lags.end(), [](const Lag& a, const Lag& b) { return a.ns > b.ns; });
@@ -251,7 +267,7 @@ Result<void> SetActivity(Database& database, const IssuedJob& job, Straggler& st
   for (const auto& [name, ns] : times_ns) {
     if (2 * ns < straggler.lost_ns || ns <= straggler.activity_ns) continue;
     straggler.activity = name;
-    straggler.activity_ns = ns;
+    straggler.activity_ns = std::min(ns, straggler.lost_ns);
   }
   return {};
 }

@@ -19,7 +19,8 @@ struct Straggler {
   const IssuedCollective* call = nullptr;  // of the rank, with the median of the long delays
   std::size_t last_count = 0;              // collectives to which it came last
   std::size_t count = 0;                   // that all of them issued
-  std::int64_t lost_ns = 0;                // from the last of the others to it, where it came last
+  std::int64_t lost_ns =
+      0;  // from the last of the others to it, where it came last; what calls share once
   // The delays that make nine tenths of that; all of them, if their median is not far from their mean.
   std::size_t long_count = 0;
   std::int64_t median_ns = 0, least_ns = 0, long_ns = 0;  // of these; long_ns is their sum

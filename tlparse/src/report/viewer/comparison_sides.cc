@@ -126,6 +126,11 @@ Result<SidePairs> PairsOfRuns(Database& database, std::int64_t run_id) {
 }  // namespace
 
 Result<SidePairs> FindPairs(Database& database, std::int64_t run_id, std::string_view pair) {
+  if (pair == "ranks" || pair == "launches" || pair == "runs") {
+    ASSIGN_OR_RETURN(const FirstRow<CollectivesOfReport> collectives,
+                     First(Query<CollectivesOfReport>(database)));
+    if (collectives->are_many) return SidePairs();
+  }
   if (pair == "ranks") return PairsOfRanks(database, run_id);
   if (pair == "launches") return PairsOfLaunches(database, run_id);
   if (pair == "runs") return PairsOfRuns(database, run_id);

@@ -10,3 +10,7 @@ WHERE f.run_id = :run_id
 SELECT max(id) AS id /*INTEGER?*/
 FROM run
 WHERE id < :run_id;
+
+-- To compare schedules of millions takes more memory than a load may.
+-- query CollectivesOfReport
+SELECT EXISTS (SELECT 1 FROM collective_row LIMIT 1 OFFSET 100000) AS are_many /*BOOLEAN*/;
