@@ -11,7 +11,7 @@
 namespace tlparse {
 namespace {
 
-// Stacks are told by their row; what is known of a site otherwise by its texts.
+// A stack is known by its row, and what else is known of a site by its texts.
 struct SiteFacts {
   std::int64_t stack_id = 0;
   std::string op, annotation;
