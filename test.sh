@@ -22,6 +22,8 @@ cd "$root"
 failed=""
 passed_on_rerun=0
 passed=""
+reruns=$(mktemp)
+trap 'rm -f "$reruns"' EXIT
 for step; do
   started=$(date +%s)
   preset=$step
@@ -51,7 +53,8 @@ for step; do
     [ -s "$first" ] || failed="$failed $step"  # ctest itself failed
     echo "test: once more, one at a time: what failed in $step"
     # shellcheck disable=SC2086
-    ctest --preset "$preset" $select --rerun-failed || true
+    ctest --preset "$preset" $select --rerun-failed 2>&1 | tee "$first.rerun" || true
+    { echo "test: $step, the tests that failed: $(tr '\n' ' ' <"$first")"; tail -c 3000 "$first.rerun"; } >>"$reruns"
     second=$(mktemp)
     sed 's/^[0-9]*://' "$list" 2>/dev/null | sort >"$second"
     comm -12 "$first" "$second" | grep -q . && failed="$failed $step"
@@ -65,10 +68,11 @@ for step; do
         failed="$failed $step"
       fi
     done <"$first.green"
-    rm -f "$first" "$second" "$first.green"
+    rm -f "$first" "$second" "$first.green" "$first.rerun"
   }
   case $failed in *" $step"*) ;; *) passed="$passed $step " ;; esac
   echo "test: $step took $(($(date +%s) - started)) s"
 done
 echo "test: $passed_on_rerun tests passed only when run again"
-[ -z "$failed" ] || { echo "test: failed in:$failed" >&2; exit 1; }
+# The end of a long output is what a reader of CI sees first.
+[ -z "$failed" ] || { cat "$reruns" >&2; echo "test: failed in:$failed" >&2; exit 1; }
