@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """tlparse run: starts a command with everything recorded. Its exit code, signals, input and output are the command's."""
 
+import glob
 import json
 import os
 import shutil
@@ -305,25 +306,32 @@ class Hook(Running):
         """The package stands in for PyTorch with CUDA: of the order of its calls alone can this test tell."""
         variables = self.torch()
         self.script("torch/_C.py", "def _cuda_attach_out_of_memory_observer(observer):\n    global out_of_memory\n    out_of_memory = observer\n")
-        self.script("torch/cuda/__init__.py", "import torch._C\nfrom torch.cuda import memory\nqueued = []\n_lazy_call = queued.append\n")
+        self.script("torch/cuda/__init__.py", "import torch._C\nfrom torch.cuda import memory\nqueued = []\n_lazy_call = queued.append\n"
+                    "def is_initialized():\n    return memory.state == 'on'\ndef max_memory_allocated():\n    return memory.peak\n")
         self.script("torch/cuda/memory.py", """
-            state = "off"
+            state, peak = "off", 0
             def _record_memory_history(stacks, max_entries):
                 global state
                 state = "on"
             def _dump_snapshot(path):
-                open(path, "w").write(state)
+                open(path, "a").write("%s %d\\n" % (state, peak))
             """)
         program = self.script("cuda.py", """
-            import torch.cuda
+            import torch.cuda, torch.optim.optimizer as o
             assert torch.cuda.memory.state == "off"  # CUDA is not initialized
+            [hook(None, (), {}) for hook in o.hooks]
             [call() for call in torch.cuda.queued]
+            for torch.cuda.memory.peak in (1000, 1000, 1040, 1051, *range(2000, 20000, 1000)):
+                [hook(None, (), {}) for hook in o.hooks]
             [torch._C.out_of_memory(0, 1, 2, 3) for _ in range(5)]
             raise SystemExit(6)
             """)
         self.run_command("--memory", "--", PYTHON, program, environment=variables, expect=6)
         names = sorted(name.split("_", 3)[3] for name in os.listdir(self.path("tl_run", "recorded")) if name.startswith("memory_pid_"))
-        self.assertEqual(names, ["end.pickle", "oom_1.pickle", "oom_2.pickle", "oom_3.pickle"])
+        self.assertEqual(names, ["end.pickle", "oom_1.pickle", "oom_2.pickle", "oom_3.pickle", "peak.pickle"])
+        with open(glob.glob(self.path("tl_run", "recorded", "memory_pid_*_peak.pickle"))[0], encoding="utf-8") as file:
+            peaks = [int(line.split()[1]) for line in file]
+        self.assertEqual(peaks, [1000, 1051, *range(2000, 10000, 1000)])
 
     def test_without_cuda_no_memory_is_recorded(self):
         program = self.script("cuda.py", "import torch.cuda\nraise SystemExit(6)\n")

@@ -198,7 +198,7 @@ void SayMissing(const HookRequests& requests, const RecordPlaces& places) {
   if (requests.memory && !HasRecorded(places, "memory_pid_"))
     SayOfRun(
         "no memory snapshot was written: no process with our hook has used CUDA through PyTorch "
-        "and then ended by itself or run out of memory");
+        "and then made a step, run out of memory, or ended by itself");
 }
 
 Result<void> PrintEnd(const std::string& output, const std::optional<std::int64_t>& world_size) {

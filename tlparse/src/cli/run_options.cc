@@ -105,9 +105,10 @@ std::optional<int> ParseRunOptions(std::span<const std::string> arguments, RunOp
                    "also profile each process with torch.profiler: steps 3 to 5 of its first "
                    "optimizer, --profile=A-B other steps, --profile=10s that long from its second "
                    "step on, --profile=on-demand 10 s whenever tlparse run gets SIGPROF");
-  app.Flag("--memory", options.requests.memory,
-           "also record what the allocator of CUDA does in each process: a snapshot is written "
-           "when an allocation fails and when the process ends by itself");
+  app.Flag(
+      "--memory", options.requests.memory,
+      "also record what the allocator of CUDA does in each process: a snapshot is written after "
+      "a step with a new peak, when an allocation fails, and at the end of the process");
   app.SetFooter(
       "The command follows --, as in: tlparse run -- torchrun --nproc-per-node 8 train.py");
   if (const std::optional<int> code = ParseWithCommand(app, arguments, options.command))

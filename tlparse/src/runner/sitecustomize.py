@@ -210,9 +210,11 @@ class MemoryHistory:
     """What the allocator of CUDA does, from the moment on at which the program initializes CUDA: to record earlier would initialize it."""
 
     most_snapshots = 3  # at allocations that failed; a program may go on after each
+    most_peaks = 10  # each replaces the one before
+    growth = 1.05
 
     def __init__(self):
-        self.failures = 0
+        self.failures, self.peaks, self.peak = 0, 0, 0
 
     def begin(self):
         import torch
@@ -226,18 +228,33 @@ class MemoryHistory:
         if self.failures <= self.most_snapshots:
             attempt(self.write, "oom_%d" % self.failures)
 
+    def after_step(self, *_):
+        attempt(self.look_at_peak)
+
+    def look_at_peak(self):
+        """A snapshot after the step that reached a new peak: its last events are those around the peak."""
+        import torch
+
+        if self.peaks == self.most_peaks or not torch.cuda.is_initialized():
+            return
+        peak = torch.cuda.max_memory_allocated()
+        if peak > self.peak * self.growth:
+            self.peak, self.peaks = peak, self.peaks + 1
+            self.write("peak")
+
     def write(self, reason):
         import torch
 
         torch.cuda.memory._dump_snapshot(os.path.join(RECORDED, "memory_pid_%d_%s.pickle" % (os.getpid(), reason)))
 
 
-def after_cuda(module):
-    module._lazy_call(lambda: attempt(MemoryHistory().begin))
+def after_cuda(history, module):
+    module._lazy_call(lambda: attempt(history.begin))
 
 
-def after_optimizer(module):
-    module.register_optimizer_step_post_hook(StepProfile().after_step)
+def after_optimizer(followers, module):
+    for follower in followers:
+        module.register_optimizer_step_post_hook(follower.after_step)
 
 
 class Changes:
@@ -381,12 +398,17 @@ def load_next():
 
 def watch_imports():
     after = {"torch.distributed.distributed_c10d": after_distributed}
+    follow_steps = []
     if PROFILE.startswith("demand"):
         attempt(DemandedProfile().listen)
     elif PROFILE:
-        after["torch.optim.optimizer"] = after_optimizer
+        follow_steps.append(StepProfile())
     if MEMORY:
-        after["torch.cuda"] = after_cuda
+        history = MemoryHistory()
+        after["torch.cuda"] = lambda module: after_cuda(history, module)
+        follow_steps.append(history)
+    if follow_steps:
+        after["torch.optim.optimizer"] = lambda module: after_optimizer(follow_steps, module)
     if CHANGES:
         after["torch._dynamo.convert_frame"] = Changes().after_convert_frame
     sys.meta_path.insert(0, Finder({"torch": leave_one_name}, after))
