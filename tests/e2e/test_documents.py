@@ -8,6 +8,7 @@ usage: test_documents.py [--update]     with --update the screens are written in
 """
 
 import glob
+import json
 import os
 import re
 import shlex
@@ -98,6 +99,24 @@ class Reference(harness.EndToEnd):
         if UPDATE:
             write(path_of("reference.md"), text)
         self.assertEqual(read(path_of("reference.md")), text)
+
+
+class Schemas(harness.EndToEnd):
+    """schemas/json/answers: files of answers whose fields are declared are what the program makes of them."""
+
+    def test_files_are_what_the_program_says(self):
+        names = self.tlparse("schema").stdout.split()
+        self.assertIn("diff", names)
+        for name in names:
+            said = self.tlparse("schema", name).stdout
+            if '"$comment"' not in said:
+                continue
+            path = os.path.join(harness.ROOT, "schemas", "json", "answers", name + ".schema.json")
+            text = json.dumps(json.loads(said), indent=2, ensure_ascii=False) + "\n"
+            if UPDATE:
+                write(path, text)
+            self.assertEqual(read(path), text, "run this test with --update")
+        self.assert_one_line_of_complaint(self.tlparse("schema", "nothing", expect=2))
 
 
 class Flags(harness.EndToEnd):

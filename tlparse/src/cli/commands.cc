@@ -74,6 +74,7 @@ constexpr Command kCommands[] = {
     {"fleet", "<command> --url URL", "questions about all runs of a fleet; init creates its tables",
      &RunFleet},
     {"explain", "[kind]", "what a kind of finding means, what to ask, what to try", &RunExplain},
+    {"schema", "[answer]", "the JSON Schema of what an answer writes with --json", &RunSchema},
     {"mcp", "[dir | db …]", "the same answers for agents (Model Context Protocol)", &RunMcp},
     {"serve", "<db> [--port N] [--host ADDRESS]",
      "the report as a page over HTTP, with an SQL console", &RunServe},

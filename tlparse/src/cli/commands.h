@@ -33,6 +33,7 @@ int RunExplain(std::span<const std::string> arguments);
 int RunMcp(std::span<const std::string> arguments);
 int RunCompletion(std::span<const std::string> arguments);
 int RunManual(std::span<const std::string> arguments);
+int RunSchema(std::span<const std::string> arguments);
 int RunServe(std::span<const std::string> arguments);
 
 }  // namespace tlparse

@@ -66,33 +66,4 @@ void PrintDigests(const DigestDifference& digests, bool all) {
   }
 }
 
-void WriteDigests(JsonWriter& json, const std::optional<DigestDifference>& digests) {
-  json.Key("digests");
-  if (!digests) {
-    json.Null();
-    return;
-  }
-  json.BeginObject().Key("calls").Int(digests->call_count);
-  json.Key("kernels").Int(digests->kernel_count).Key("choices").Int(digests->choice_count);
-  json.Key("outputs").Int(digests->output_count);
-  json.Key("only_a_calls").Int(digests->only_a_call_count);
-  json.Key("only_b_calls").Int(digests->only_b_call_count).Key("changes").BeginArray();
-  for (const DigestChange& change : digests->changes) {
-    json.BeginObject().Key("kind").String(change.kind).Key("name").String(change.name);
-    json.Key("label").OptionalString(NonEmpty(change.label));
-    json.Key("function").OptionalString(NonEmpty(change.function));
-    json.Key("graph").OptionalString(NonEmpty(change.graph));
-    json.Key("ranks").String(change.ranks).Key("calls").Int(change.call_count);
-    json.Key("compared_calls").Int(change.compared_count);
-    json.Key("first_call").OptionalInt(change.first_call);
-    json.Key("a_value").OptionalString(NonEmpty(change.a_value));
-    json.Key("b_value").OptionalString(NonEmpty(change.b_value));
-    json.Key("only_in").OptionalString(NonEmpty(change.is_only_a   ? "a"
-                                                : change.is_only_b ? "b"
-                                                                   : ""));
-    json.EndObject();
-  }
-  json.EndArray().EndObject();
-}
-
 }  // namespace tlparse

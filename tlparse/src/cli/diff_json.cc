@@ -1,176 +1,359 @@
 #include <algorithm>
+#include <array>
 
-#include "cli/diff_digests.h"
-#include "cli/diff_measured.h"
+#include "base/fields.h"
+#include "cli/cause_fields.h"
 #include "cli/diff_output.h"
-#include "cli/rank_output.h"
 
 namespace tlparse {
 namespace {
 
-void WriteTexts(JsonWriter& json, std::string_view key, const std::vector<std::string>& texts) {
-  json.Key(key);
-  WriteStrings(json, texts);
+constexpr std::array<std::string_view, 7> kPhaseWords = {
+    "total", "dynamo", "aot_autograd", "inductor", "code_gen", "triton", "backward"};
+static_assert(std::size(kCompilePhases) == kPhaseWords.size());
+constexpr std::string_view kLookupStates[] = {"hit",          "miss",   "guard_miss",
+                                              "remote_error", "bypass", "disabled"};
+constexpr std::string_view kMeasuredKinds[] = {"line", "kernel", "op"};
+constexpr std::string_view kUnits[] = {"step", "call"};
+constexpr std::string_view kDigestKinds[] = {"kernel", "choice", "output"};
+constexpr std::string_view kSides[] = {"a", "b"};
+
+// What is not compared.
+struct BothSides {
+  std::int64_t a_count = 0, b_count = 0;
+  double a_us = 0, b_us = 0;
+};
+struct Compared {
+  MeasuredCoverage lines, kernels, ops;
+  BothSides unknown, unrecorded;
+};
+
+Compared ComparedOf(const MeasuredDifference& of) {
+  return {of.lines,
+          of.kernels,
+          of.ops,
+          {of.unknown_a, of.unknown_b, of.unknown.a_us, of.unknown.b_us},
+          {of.unrecorded_a, of.unrecorded_b, of.unrecorded.a_us, of.unrecorded.b_us}};
 }
 
-void WritePhases(JsonWriter& json, const std::vector<PhaseChange>& phases) {
-  json.Key("phases").BeginArray();
-  for (const PhaseChange& phase : phases) {
-    json.BeginObject()
-        .Key("phase")
-        .String(phase.phase)
-        .Key("a_us")
-        .OptionalInt(phase.a_us)
-        .Key("b_us")
-        .OptionalInt(phase.b_us)
-        .EndObject();
-  }
-  json.EndArray();
+std::optional<std::string_view> OnlyIn(const DigestChange& of) {
+  if (of.is_only_a) return "a";
+  return of.is_only_b ? std::optional<std::string_view>("b") : std::nullopt;
 }
 
-void WriteCaches(JsonWriter& json, const std::vector<CacheChange>& caches) {
-  json.Key("caches").BeginArray();
-  for (const CacheChange& cache : caches) {
-    json.BeginObject()
-        .Key("lookup")
-        .String(cache.title)
-        .Key("a_state")
-        .OptionalString(NonEmpty(cache.a_state));
-    json.Key("b_state")
-        .OptionalString(NonEmpty(cache.b_state))
-        .Key("has_same_key")
-        .Bool(cache.has_same_key);
-    json.Key("fallback").OptionalString(NonEmpty(cache.fallback)).Key("causes").BeginArray();
-    for (const Cause& cause : cache.causes) {
-      json.BeginObject();
-      WriteCause(json, cause);
-      json.EndObject();
-    }
-    json.EndArray().EndObject();
-  }
-  json.EndArray();
+std::optional<std::int64_t> Duration(const UnmatchedCompile& of) {
+  return of.duration_us == 0 ? std::nullopt : std::optional(of.duration_us);
 }
 
-void WriteCompile(JsonWriter& json, const CompileChange& change) {
-  json.BeginObject()
-      .Key("a_label")
-      .String(change.a_label)
-      .Key("b_label")
-      .String(change.b_label)
-      .Key("function")
-      .String(change.function);
-  json.Key("a_status")
-      .String(Name(change.a_status))
-      .Key("b_status")
-      .String(Name(change.b_status))
-      .Key("is_equal")
-      .Bool(change.IsEqual());
-  json.Key("a_file")
-      .OptionalString(NonEmpty(change.a_file))
-      .Key("b_file")
-      .OptionalString(NonEmpty(change.b_file));
-  json.Key("has_other_comments_only").Bool(change.has_other_comments_only);
-  json.Key("has_same_graph")
-      .Bool(change.has_same_graph)
-      .Key("graph_difference")
-      .OptionalString(NonEmpty(change.graph_difference));
-  WritePhases(json, change.phases);
-  WriteTexts(json, "new_recompiles", change.new_recompiles);
-  WriteTexts(json, "vanished_recompiles", change.vanished_recompiles);
-  WriteTexts(json, "new_graph_breaks", change.new_graph_breaks);
-  WriteTexts(json, "vanished_graph_breaks", change.vanished_graph_breaks);
-  WriteTexts(json, "changed_graph_breaks", change.changed_graph_breaks);
-  json.Key("a_guard_count")
-      .Int(change.a_guard_count)
-      .Key("b_guard_count")
-      .Int(change.b_guard_count);
-  json.Key("a_kernel_count").Int(change.a_kernel_count);
-  json.Key("b_kernel_count").Int(change.b_kernel_count);
-  WriteTexts(json, "new_guards", change.new_guards);
-  WriteTexts(json, "vanished_guards", change.vanished_guards);
-  WriteTexts(json, "changed_guards", change.changed_guards);
-  json.Key("alike_guard_count").Int(change.alike_guard_count);
-  WriteTexts(json, "new_kernels", change.new_kernels);
-  WriteTexts(json, "vanished_kernels", change.vanished_kernels);
-  WriteCaches(json, change.caches);
-  json.Key("codes").BeginArray();
-  for (const CodeChange& code : change.codes) {
-    json.BeginObject()
-        .Key("graph")
-        .String(code.title)
-        .Key("diff")
-        .OptionalString(NonEmpty(code.diff))
-        .EndObject();
-  }
-  json.EndArray().EndObject();
+// Whether two sides with logs are equal; null: a side has none.
+std::optional<bool> IsEqualByLogs(const DiffAnswer& of) {
+  return of.HasLogs() ? std::optional(of.IsEqual()) : std::nullopt;
 }
 
-void WriteComparison(JsonWriter& json, const RankComparison& one) {
-  const DiffAnswer& answer = one.diff;
-  json.BeginObject().Key("pair_count").Int(static_cast<std::int64_t>(one.count));
-  json.Key("a_ranks")
-      .String(one.a_ranks)
-      .Key("b_ranks")
-      .String(one.b_ranks)
-      .Key("a_rank")
-      .String(answer.a_rank)
-      .Key("b_rank")
-      .String(answer.b_rank);
-  json.Key("a").String(answer.a_title).Key("b").String(answer.b_title).Key("is_equal");
-  answer.HasLogs() ? json.Bool(answer.IsEqual()) : json.Null();
-  json.Key("a_torch_version")
-      .OptionalString(NonEmpty(answer.a_torch_version))
-      .Key("b_torch_version")
-      .OptionalString(NonEmpty(answer.b_torch_version));
-  json.Key("a_python_version")
-      .OptionalString(NonEmpty(answer.a_python_version))
-      .Key("b_python_version")
-      .OptionalString(NonEmpty(answer.b_python_version));
-  json.Key("finished_count").Int(answer.timed_count);
-  WritePhases(json, answer.phases);
-  json.Key("compiles").BeginArray();
-  for (const CompileChange& change : answer.compiles) WriteCompile(json, change);
-  json.EndArray();
-  for (const bool is_b : {false, true}) {
-    json.Key(is_b ? "only_b" : "only_a").BeginArray();
-    for (const UnmatchedCompile& compile : is_b ? answer.only_b : answer.only_a) {
-      json.BeginObject()
-          .Key("label")
-          .String(compile.label)
-          .Key("function")
-          .String(compile.function)
-          .Key("status")
-          .String(Name(compile.status));
-      json.Key("duration_us")
-          .OptionalInt(compile.duration_us == 0 ? std::nullopt
-                                                : std::optional(compile.duration_us));
-      WriteTexts(json, "recompile_reasons", compile.recompile_reasons);
-      json.EndObject();
-    }
-    json.EndArray();
-  }
-  WriteMeasured(json, answer.measured);
-  json.EndObject();
+std::optional<bool> AreEqualByLogs(const RunComparison& of) {
+  const bool has_logs = std::all_of(of.comparisons.begin(), of.comparisons.end(),
+                                    [](const RankComparison& one) { return one.diff.HasLogs(); });
+  return has_logs ? std::optional(of.IsEqual()) : std::nullopt;
 }
 
 }  // namespace
 
-JsonWriter DiffJson(const RunComparison& answer) {
-  JsonWriter json;
-  const bool has_logs = std::all_of(answer.comparisons.begin(), answer.comparisons.end(),
-                                    [](const RankComparison& one) { return one.diff.HasLogs(); });
-  json.BeginObject().Key("is_equal");
-  has_logs ? json.Bool(answer.IsEqual()) : json.Null();
-  json.Key("comparisons").BeginArray();
-  for (const RankComparison& one : answer.comparisons) WriteComparison(json, one);
-  json.EndArray().Key("left_out").Int(static_cast<std::int64_t>(answer.left_out));
-  json.Key("only_a_ranks")
-      .OptionalString(NonEmpty(answer.only_a_ranks))
-      .Key("only_b_ranks")
-      .OptionalString(NonEmpty(answer.only_b_ranks));
-  WriteDigests(json, answer.digests);
-  json.EndObject();
-  return json;
-}
+template <>
+struct LastOf<CompileStatus> {
+  static constexpr CompileStatus value = CompileStatus::kUnfinished;
+};
+
+template <>
+struct FieldsOf<PhaseChange> {
+  static constexpr std::tuple list{
+      Field{"phase", &PhaseChange::phase, "", kPhaseWords},
+      Field{"a_us", &PhaseChange::a_us},
+      Field{"b_us", &PhaseChange::b_us},
+  };
+};
+
+template <>
+struct FieldsOf<CacheChange> {
+  using Of = CacheChange;
+  static constexpr std::string_view no_lookup =
+      "null: no lookup in the log, which may lack the record of one where this side's status is "
+      "failed or unfinished";
+  static constexpr std::tuple list{
+      Field{"lookup", &Of::title},
+      Field{"a_state", OrNull{&Of::a_state}, no_lookup, kLookupStates},
+      Field{"b_state", OrNull{&Of::b_state}, no_lookup, kLookupStates},
+      Field{"has_same_key", &Of::has_same_key},
+      Field{"fallback", OrNull{&Of::fallback}, "what was compared where components are missing"},
+      Field{"causes", &Of::causes, "why the keys differ"},
+  };
+};
+
+template <>
+struct FieldsOf<CodeChange> {
+  static constexpr std::tuple list{
+      Field{"graph", &CodeChange::title},
+      Field{"diff", OrNull{&CodeChange::diff}, "unified, of the normalised codes; --code"},
+  };
+};
+
+template <>
+struct FieldsOf<CompileChange> {
+  using Of = CompileChange;
+  static constexpr std::string_view name = "compile_change";
+  static constexpr std::string_view description =
+      "a compile of both sides: of one function and graph, else of one function and label, else of "
+      "one function";
+  static constexpr std::tuple list{
+      Field{"a_label", &Of::a_label},
+      Field{"b_label", &Of::b_label},
+      Field{"function", &Of::function},
+      Field{"a_status", &Of::a_status},
+      Field{"b_status", &Of::b_status},
+      Field{"is_equal", &Of::IsEqual, "in everything but times"},
+      Field{"a_file", OrNull{&Of::a_file}, "of the function; null: unknown"},
+      Field{"b_file", OrNull{&Of::b_file}},
+      Field{"has_other_comments_only", &Of::has_other_comments_only,
+            "the graphs differ, and are equal without their comments"},
+      Field{"has_same_graph", &Of::has_same_graph},
+      Field{"graph_difference", OrNull{&Of::graph_difference},
+            "first differing node; null: the operations are equal"},
+      Field{"phases", &Of::phases},
+      Field{"new_recompiles", &Of::new_recompiles},
+      Field{"vanished_recompiles", &Of::vanished_recompiles},
+      Field{"new_graph_breaks", &Of::new_graph_breaks},
+      Field{"vanished_graph_breaks", &Of::vanished_graph_breaks},
+      Field{"changed_graph_breaks", &Of::changed_graph_breaks,
+            "in the same place, with another cause"},
+      Field{"a_guard_count", &Of::a_guard_count},
+      Field{"b_guard_count", &Of::b_guard_count},
+      Field{"a_kernel_count", &Of::a_kernel_count},
+      Field{"b_kernel_count", &Of::b_kernel_count},
+      Field{"new_guards", &Of::new_guards},
+      Field{"vanished_guards", &Of::vanished_guards},
+      Field{"changed_guards", &Of::changed_guards,
+            "of the same value in the same line of code: before → after"},
+      Field{"alike_guard_count", &Of::alike_guard_count,
+            "guards that differ in names of generated code only: no difference"},
+      Field{"new_kernels", &Of::new_kernels},
+      Field{"vanished_kernels", &Of::vanished_kernels},
+      Field{"caches", &Of::caches, "lookups whose state or key differs"},
+      Field{"codes", &Of::codes, "graphs whose generated code differs"},
+  };
+};
+
+template <>
+struct FieldsOf<UnmatchedCompile> {
+  using Of = UnmatchedCompile;
+  static constexpr std::string_view name = "unmatched_compile";
+  static constexpr std::tuple list{
+      Field{"label", &Of::label},
+      Field{"function", &Of::function},
+      Field{"status", &Of::status},
+      Field{"duration_us", &Duration, "with its backward; null: unknown"},
+      Field{"recompile_reasons", &Of::recompile_reasons},
+  };
+};
+
+template <>
+struct FieldsOf<MeasuredChange> {
+  using Of = MeasuredChange;
+  static constexpr std::string_view name = "measured_change";
+  static constexpr std::tuple list{
+      Field{"kind", [](const Of& of) { return kMeasuredKinds[static_cast<std::size_t>(of.kind)]; },
+            "", kMeasuredKinds},
+      Field{"name", OrNull{&Of::name}, "of a kernel, with its handle; of a line its code"},
+      Field{"a_name", OrNull{&Of::a_name},
+            "kernels: the name in a where it is another; null: the same"},
+      Field{"file", OrNull{&Of::file}},
+      Field{"line",
+            [](const Of& of) {
+              return of.kind == MeasuredKind::kLine ? std::optional(of.line) : std::nullopt;
+            },
+            "in b"},
+      Field{"label", OrNull{&Of::label}, "compile id of a kernel in b"},
+      Field{"direction", OrNull{&Of::direction}},
+      Field{"slot",
+            [](const Of& of) {
+              return of.kind == MeasuredKind::kKernel ? std::optional(of.slot) : std::nullopt;
+            },
+            "kernels: which of the graphs of this direction in its compile, 0-based"},
+      Field{"shapes", OrNull{&Of::shapes},
+            "kernels: operations and shapes by the generated code, which are the same on both "
+            "sides; without logs, and of ops, the shapes that the profile recorded; null: unknown"},
+      Field{"a_us", &Of::a_us},
+      Field{"b_us", &Of::b_us},
+      Field{"a_calls", &Of::a_calls},
+      Field{"b_calls", &Of::b_calls},
+      Field{"has_other_code", &Of::has_other_code,
+            "kernels: the generated code of the graph differs"},
+      Field{"has_symbols", &Of::has_symbols,
+            "sizes of shapes are symbols: those of the calls may differ between the sides"},
+  };
+};
+
+template <>
+struct FieldsOf<MeasuredCoverage> {
+  static constexpr std::string_view name = "measured_part";
+  static constexpr std::tuple list{
+      Field{"count", &MeasuredCoverage::count},
+      Field{"a_us", &MeasuredCoverage::a_us},
+      Field{"b_us", &MeasuredCoverage::b_us},
+  };
+};
+
+template <>
+struct FieldsOf<BothSides> {
+  static constexpr std::tuple list{
+      Field{"a_count", &BothSides::a_count},
+      Field{"b_count", &BothSides::b_count},
+      Field{"a_us", &BothSides::a_us},
+      Field{"b_us", &BothSides::b_us},
+  };
+};
+
+template <>
+struct FieldsOf<Compared> {
+  static constexpr std::tuple list{
+      Field{"lines", &Compared::lines},
+      Field{"kernels", &Compared::kernels},
+      Field{"ops", &Compared::ops},
+      Field{"unknown", &Compared::unknown,
+            "kernels of which the logs do not say what they compute: not compared"},
+      Field{"unrecorded", &Compared::unrecorded,
+            "C++ kernels of one side, where the profiles of the other side have no C++ kernel: not "
+            "compared"},
+  };
+};
+
+template <>
+struct FieldsOf<MeasuredSideTimes> {
+  using Of = MeasuredSideTimes;
+  static constexpr std::string_view name = "measured_side";
+  static constexpr std::string_view description =
+      "times of what is counted of the side, of one step if unit is step";
+  static constexpr std::tuple list{
+      Field{"steps", &Of::steps, "0: a profile marks none"},
+      Field{"window_us", &Of::window_us},
+      Field{"kernel_us", &Of::kernel_us, "sum of kernel runs"},
+      Field{"op_us", &Of::op_us,
+            "without logs: of ops, on devices if any enqueued device work on both sides, else on "
+            "the CPU without the ops inside"},
+  };
+};
+
+template <>
+struct FieldsOf<MeasuredDifference> {
+  using Of = MeasuredDifference;
+  static constexpr std::tuple list{
+      Field{"unit", [](const Of& of) { return kUnits[of.is_per_step ? 0 : 1]; },
+            "what a_us and b_us are means of", kUnits},
+      Field{"has_logs", &Of::has_logs,
+            "false: a side has no log: kernels are matched by name and by the shapes of the op "
+            "that enqueued them; true: by what they compute, within the same graph of two compiles "
+            "that are one"},
+      Field{"a", &Of::a},
+      Field{"b", &Of::b},
+      Field{"compared", &ComparedOf,
+            "how many lines, kernels and ops are on both sides, and their times"},
+      Field{"is_fair", &Of::IsFair, "what was compared is at least half of the time of both sides"},
+      Field{"changes", &Of::changes, "the greatest increase first"},
+      Field{"only_a", &Of::only_a,
+            "kernels that compute what none of the other side does (without logs: of a name and "
+            "shapes that the other side has not); b_us is 0"},
+      Field{"only_b", &Of::only_b, "the same of side b; a_us is 0"},
+  };
+};
+
+template <>
+struct FieldsOf<DiffAnswer> {
+  using Of = DiffAnswer;
+  static constexpr std::tuple list{
+      Field{"a_rank", &Of::a_rank, "the one that is compared"},
+      Field{"b_rank", &Of::b_rank},
+      Field{"a", &Of::a_title},
+      Field{"b", &Of::b_title},
+      Field{"is_equal", &IsEqualByLogs,
+            "in everything but times; null: a side has no log, only profiles are compared"},
+      Field{"a_torch_version", OrNull{&Of::a_torch_version}, "null: not in the log"},
+      Field{"b_torch_version", OrNull{&Of::b_torch_version}},
+      Field{"a_python_version", OrNull{&Of::a_python_version}},
+      Field{"b_python_version", OrNull{&Of::b_python_version}},
+      Field{"finished_count", &Of::timed_count,
+            "compiles that both sides finished and whose times both logs have: phases are their "
+            "sums"},
+      Field{"phases", &Of::phases},
+      Field{"compiles", &Of::compiles},
+      Field{"only_a", &Of::only_a},
+      Field{"only_b", &Of::only_b},
+      Field{"measured", &Of::measured,
+            "lines and kernels that profiles of both sides measured; null: a side has no profile"},
+  };
+};
+
+template <>
+struct FieldsOf<RankComparison> {
+  using Of = RankComparison;
+  static constexpr std::tuple list{
+      Field{"pair_count", &Of::count,
+            "pairs of ranks that are alike on each side; one is compared for all"},
+      Field{"a_ranks", &Of::a_ranks, "\"0-3,6\""},
+      Field{"b_ranks", &Of::b_ranks},
+      Inlined{&Of::diff},
+  };
+};
+
+template <>
+struct FieldsOf<DigestChange> {
+  using Of = DigestChange;
+  static constexpr std::tuple list{
+      Field{"kind", &Of::kind, "", kDigestKinds},
+      Field{"name", &Of::name, "of an output its position"},
+      Field{"label", OrNull{&Of::label}, "compile id"},
+      Field{"function", OrNull{&Of::function}},
+      Field{"graph", OrNull{&Of::graph}},
+      Field{"ranks", &Of::ranks, "of side a, in which it differs"},
+      Field{"calls", &Of::call_count, "in which it differs"},
+      Field{"compared_calls", &Of::compared_count},
+      Field{"first_call", &Of::first_call},
+      Field{"a_value", OrNull{&Of::a_value}, "in that call: the type of an output, the choice"},
+      Field{"b_value", OrNull{&Of::b_value}},
+      Field{"only_in", &OnlyIn, "a part that one side lacks in that call", kSides},
+  };
+};
+
+template <>
+struct FieldsOf<DigestDifference> {
+  using Of = DigestDifference;
+  static constexpr std::tuple list{
+      Field{"calls", &Of::call_count,
+            "runs of graphs that were compared: same rank, compile id, graph and number"},
+      Field{"kernels", &Of::kernel_count, "how many were compared, over all calls"},
+      Field{"choices", &Of::choice_count},
+      Field{"outputs", &Of::output_count},
+      Field{"only_a_calls", &Of::only_a_call_count, "hashed on this side only"},
+      Field{"only_b_calls", &Of::only_b_call_count},
+      Field{"changes", &Of::changes},
+  };
+};
+
+template <>
+struct FieldsOf<RunComparison> {
+  using Of = RunComparison;
+  static constexpr std::tuple list{
+      Field{"is_equal", &AreEqualByLogs,
+            "in everything but times, on all ranks; null: a side has no log, only profiles are "
+            "compared"},
+      Field{"comparisons", &Of::comparisons, "most pairs first"},
+      Field{"left_out", &Of::left_out, "comparisons beyond the first 16"},
+      Field{"only_a_ranks", OrNull{&Of::only_a_ranks}, "ranks without a partner"},
+      Field{"only_b_ranks", OrNull{&Of::only_b_ranks}},
+      Field{"digests", &Of::digests,
+            "whether runs of graphs that both sides hashed (libtrace_run_digest) used and gave the "
+            "same; null: a side has hashed none"},
+  };
+};
+
+JsonWriter DiffJson(const RunComparison& answer) { return ToJson(answer); }
+std::string DiffSchema() { return SchemaOf<RunComparison>("tlparse diff --json"); }
 
 }  // namespace tlparse

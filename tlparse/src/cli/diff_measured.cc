@@ -132,31 +132,6 @@ std::string NothingSlower(const MeasuredDifference& measured) {
                      is_longer ? ": what makes the step longer is not among it" : "");
 }
 
-void WriteChange(JsonWriter& json, const MeasuredChange& change) {
-  constexpr std::string_view kKinds[] = {"line", "kernel", "op"};
-  const bool is_line = change.kind == MeasuredKind::kLine;
-  json.BeginObject().Key("kind").String(kKinds[static_cast<std::size_t>(change.kind)]);
-  json.Key("name").OptionalString(NonEmpty(change.name));
-  json.Key("a_name").OptionalString(NonEmpty(change.a_name));
-  json.Key("file").OptionalString(NonEmpty(change.file));
-  json.Key("line").OptionalInt(is_line ? std::optional(change.line) : std::nullopt);
-  json.Key("label").OptionalString(NonEmpty(change.label));
-  json.Key("direction").OptionalString(NonEmpty(change.direction));
-  json.Key("slot").OptionalInt(change.kind == MeasuredKind::kKernel ? std::optional(change.slot)
-                                                                    : std::nullopt);
-  json.Key("shapes").OptionalString(NonEmpty(change.shapes));
-  json.Key("a_us").Real(change.a_us).Key("b_us").Real(change.b_us);
-  json.Key("a_calls").Int(change.a_calls).Key("b_calls").Int(change.b_calls);
-  json.Key("has_other_code").Bool(change.has_other_code);
-  json.Key("has_symbols").Bool(change.has_symbols).EndObject();
-}
-
-void WriteSide(JsonWriter& json, std::string_view key, const MeasuredSideTimes& side) {
-  json.Key(key).BeginObject().Key("steps").Int(side.steps);
-  json.Key("window_us").Real(side.window_us).Key("kernel_us").Real(side.kernel_us);
-  json.Key("op_us").Real(side.op_us).EndObject();
-}
-
 }  // namespace
 
 void PrintMeasured(const MeasuredDifference& measured, const Whose& whose, bool all) {
@@ -193,40 +168,6 @@ void PrintMeasured(const MeasuredDifference& measured, const Whose& whose, bool 
   PrintOnly(measured, true, all);
   PrintUnrecorded(measured);
   PrintUnknown(measured);
-}
-
-void WriteMeasured(JsonWriter& json, const std::optional<MeasuredDifference>& measured) {
-  json.Key("measured");
-  if (!measured) {
-    json.Null();
-    return;
-  }
-  json.BeginObject().Key("unit").String(measured->is_per_step ? "step" : "call");
-  json.Key("has_logs").Bool(measured->has_logs);
-  WriteSide(json, "a", measured->a);
-  WriteSide(json, "b", measured->b);
-  json.Key("compared").BeginObject();
-  for (const auto& [key, part] : {std::pair("lines", measured->lines),
-                                  {"kernels", measured->kernels},
-                                  {"ops", measured->ops}}) {
-    json.Key(key).BeginObject().Key("count").Int(part.count);
-    json.Key("a_us").Real(part.a_us).Key("b_us").Real(part.b_us).EndObject();
-  }
-  json.Key("unknown").BeginObject().Key("a_count").Int(measured->unknown_a);
-  json.Key("b_count").Int(measured->unknown_b).Key("a_us").Real(measured->unknown.a_us);
-  json.Key("b_us").Real(measured->unknown.b_us).EndObject();
-  json.Key("unrecorded").BeginObject().Key("a_count").Int(measured->unrecorded_a);
-  json.Key("b_count").Int(measured->unrecorded_b).Key("a_us").Real(measured->unrecorded.a_us);
-  json.Key("b_us").Real(measured->unrecorded.b_us).EndObject();
-  json.EndObject().Key("is_fair").Bool(measured->IsFair());
-  for (const auto& [key, changes] : {std::pair("changes", &measured->changes),
-                                     {"only_a", &measured->only_a},
-                                     {"only_b", &measured->only_b}}) {
-    json.Key(key).BeginArray();
-    for (const MeasuredChange& change : *changes) WriteChange(json, change);
-    json.EndArray();
-  }
-  json.EndObject();
 }
 
 }  // namespace tlparse

@@ -1,10 +1,8 @@
-// What `tlparse diff` prints and writes of two sides' profiles.
+// What `tlparse diff` prints of two sides' profiles.
 #pragma once
 
-#include <optional>
 #include <string>
 
-#include "base/json_writer.h"
 #include "facts/diff/measured_difference.h"
 
 namespace tlparse {
@@ -15,7 +13,5 @@ struct Whose {
 };
 
 void PrintMeasured(const MeasuredDifference& measured, const Whose& whose, bool all);
-// The member "measured"; null: a side has no profile.
-void WriteMeasured(JsonWriter& json, const std::optional<MeasuredDifference>& measured);
 
 }  // namespace tlparse

@@ -5,34 +5,14 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "cli/cause_fields.h"
 #include "cli/terminal.h"
 
 namespace tlparse {
 namespace {
 
-constexpr std::size_t kMostBytes = 4096;
-
 int LineWidth() {
   return std::clamp(Terminal::Out().width == 0 ? 80 : Terminal::Out().width, 40, 120);
-}
-
-// A prefix of at most kMostBytes that does not end within a character.
-std::string_view CutText(std::string_view text) {
-  if (text.size() <= kMostBytes) return text;
-  std::size_t end = kMostBytes;
-  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U) --end;
-  return text.substr(0, end);
-}
-
-void WriteSide(JsonWriter& json, std::string_view side, const std::optional<std::string>& hash,
-               const std::optional<std::string>& value) {
-  json.Key(fmt::format("{}_hash", side)).OptionalString(hash);
-  json.Key(fmt::format("{}_value", side));
-  if (value) {
-    json.String(CutText(*value));
-  } else {
-    json.Null();
-  }
 }
 
 }  // namespace
@@ -72,31 +52,20 @@ void WriteRanks(JsonWriter& json, const Job& job, const std::vector<RankIndex>& 
       .EndObject();
 }
 
-void WriteDifference(JsonWriter& json, const ComponentDifference& difference) {
-  json.BeginObject().Key("name").String(difference.name);
-  WriteSide(json, "a", difference.a_hash, difference.a_value);
-  WriteSide(json, "b", difference.b_hash, difference.b_value);
-  json.Key("is_cut").Bool(difference.a_value.value_or("").size() > kMostBytes ||
-                          difference.b_value.value_or("").size() > kMostBytes);
-  json.Key("cause").String(Name(difference.cause)).EndObject();
+std::optional<std::string> CutValue(const std::optional<std::string>& value) {
+  if (!value || value->size() <= kMostValueBytes) return value;
+  std::size_t end = kMostValueBytes;  // not within a character
+  while (end > 0 && (static_cast<unsigned char>((*value)[end]) & 0xC0U) == 0x80U) --end;
+  return value->substr(0, end);
+}
+
+bool HasCutValue(const ComponentDifference& difference) {
+  return difference.a_value.value_or("").size() > kMostValueBytes ||
+         difference.b_value.value_or("").size() > kMostValueBytes;
 }
 
 void WriteCause(JsonWriter& json, const Cause& cause) {
-  json.Key("cause")
-      .String(Name(cause.kind))
-      .Key("title")
-      .String(Title(cause.kind))
-      .Key("is_note")
-      .Bool(IsNote(cause.kind));
-  json.Key("text").String(cause.text).Key("differences").BeginArray();
-  for (const ComponentDifference& difference : cause.differences) WriteDifference(json, difference);
-  json.EndArray()
-      .Key("explained_count")
-      .Int(static_cast<std::int64_t>(cause.explained.size()))
-      .Key("explained")
-      .BeginArray();
-  for (const ComponentDifference& difference : cause.explained) WriteDifference(json, difference);
-  json.EndArray();
+  fields::WriteMembers(json, cause, NoContext());
 }
 
 void WriteStrings(JsonWriter& json, const std::vector<std::string>& strings) {

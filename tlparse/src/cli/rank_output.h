@@ -24,11 +24,7 @@ void WriteRanks(JsonWriter& json, const Job& job, const std::vector<RankIndex>& 
 // import-log)" if that may be why, else empty.
 std::string DamageText(const Job& job, const LogDamage& damage, const std::vector<RankIndex>& ranks,
                        const std::vector<RankIndex>& others);
-// An object with name, hashes and values; values of more than 4,096 bytes are cut, and "is_cut" is
-// then true.
-void WriteDifference(JsonWriter& json, const ComponentDifference& difference);
-// Members cause, title, note, text, differences, explained_count, explained of an object that is
-// open.
+// Members of an object that is open (cause_fields.h).
 void WriteCause(JsonWriter& json, const Cause& cause);
 
 // ["a", "b"]

@@ -32,14 +32,10 @@ def write_identity(kind, rank):
     environment, or "member", with the rank in the process group. runner/identity_file.cc reads it."""
     machine = content("/proc/sys/kernel/random/boot_id").strip() + " " + os.readlink("/proc/self/ns/pid")
     stat = content("/proc/self/stat").rpartition(")")[2].split()  # from the third field of proc(5) on
-    command = content("/proc/self/cmdline")[:2000].rstrip("\0")
-    command = "".join(letter if letter.isprintable() else " " for letter in command)
+    command = "".join(letter if letter.isprintable() else " " for letter in content("/proc/self/cmdline")[:2000].rstrip("\0"))
     line = "\t".join((machine, kind, str(os.getpid()), stat[19], stat[1], rank, command)) + "\n"
-    file = os.open(PROCESSES, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
-    try:
-        os.write(file, line.encode("utf-8", "replace"))
-    finally:
-        os.close(file)
+    with open(PROCESSES, "ab", buffering=0) as file:  # in one write: other processes append too
+        file.write(line.encode("utf-8", "replace"))
 
 
 def at_end(step, *arguments):
@@ -58,8 +54,7 @@ def listen_for_stacks():
     file = os.open(STACKS, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
     try:
         # Beyond the descriptors that programs use by number. tlparse looks whether it is still this file.
-        most = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
-        high = fcntl.fcntl(file, fcntl.F_DUPFD_CLOEXEC, max(10, min(most, 1000) - 50))
+        high = fcntl.fcntl(file, fcntl.F_DUPFD_CLOEXEC, max(10, min(resource.getrlimit(resource.RLIMIT_NOFILE)[0], 1000) - 50))
     finally:
         os.close(file)
     faulthandler.register(int(os.environ["TLPARSE_RUN_SIGNAL"]), file=high, all_threads=True, chain=False)
@@ -72,10 +67,9 @@ def write_dump():
 
     dump = getattr(c10d, "_dump_fr_trace", None) or getattr(c10d, "_dump_nccl_trace", None)
     path = os.path.join(RECORDED, "comm_lib_trace_rank_%d" % distributed_c10d.get_rank())
-    draft = os.path.join(PIPES, "draft_%d" % os.getpid())
-    with open(draft, "wb") as file:
+    with open(os.path.join(PIPES, "draft_%d" % os.getpid()), "wb") as file:
         file.write(dump())
-    os.replace(draft, path)
+    os.replace(file.name, path)
 
 
 def wait_for_asks(pipe):
@@ -183,12 +177,11 @@ class DemandedProfile:
     def begin(self):
         import threading
 
-        if "torch" not in sys.modules:
+        data = sys.modules.get("torch.utils.data")
+        if "torch" not in sys.modules or (data is not None and data.get_worker_info() is not None):
             return
         import torch.profiler
 
-        if "torch.utils.data" in sys.modules and sys.modules["torch.utils.data"].get_worker_info() is not None:
-            return
         profile = torch.profiler.profile()
         profile.start()
         self.profile, self.ends = profile, time.monotonic() + self.seconds
@@ -208,13 +201,11 @@ class DemandedProfile:
 
 class MemoryHistory:
     """What the allocator of CUDA does, from the moment on at which the program initializes CUDA: to record earlier would initialize it."""
+    most_snapshots, most_peaks = 3, 10  # at allocations that failed; of peaks, each replaces the one before
+    failures = peaks = peak = 0
 
-    most_snapshots = 3  # at allocations that failed; a program may go on after each
-    most_peaks = 10  # each replaces the one before
-    growth = 1.05
-
-    def __init__(self):
-        self.failures, self.peaks, self.peak = 0, 0, 0
+    def after_cuda(self, module):
+        module._lazy_call(lambda: attempt(self.begin))
 
     def begin(self):
         import torch
@@ -235,10 +226,8 @@ class MemoryHistory:
         """A snapshot after the step that reached a new peak: its last events are those around the peak."""
         import torch
 
-        if self.peaks == self.most_peaks or not torch.cuda.is_initialized():
-            return
-        peak = torch.cuda.max_memory_allocated()
-        if peak > self.peak * self.growth:
+        peak = torch.cuda.max_memory_allocated() if torch.cuda.is_initialized() else 0
+        if peak > self.peak * 1.05 and self.peaks < self.most_peaks:
             self.peak, self.peaks = peak, self.peaks + 1
             self.write("peak")
 
@@ -246,15 +235,6 @@ class MemoryHistory:
         import torch
 
         torch.cuda.memory._dump_snapshot(os.path.join(RECORDED, "memory_pid_%d_%s.pickle" % (os.getpid(), reason)))
-
-
-def after_cuda(history, module):
-    module._lazy_call(lambda: attempt(history.begin))
-
-
-def after_optimizer(followers, module):
-    for follower in followers:
-        module.register_optimizer_step_post_hook(follower.after_step)
 
 
 class Changes:
@@ -404,11 +384,10 @@ def watch_imports():
     elif PROFILE:
         follow_steps.append(StepProfile())
     if MEMORY:
-        history = MemoryHistory()
-        after["torch.cuda"] = lambda module: after_cuda(history, module)
-        follow_steps.append(history)
+        follow_steps.append(MemoryHistory())
+        after["torch.cuda"] = follow_steps[-1].after_cuda
     if follow_steps:
-        after["torch.optim.optimizer"] = lambda module: after_optimizer(follow_steps, module)
+        after["torch.optim.optimizer"] = lambda module: [module.register_optimizer_step_post_hook(one.after_step) for one in follow_steps]
     if CHANGES:
         after["torch._dynamo.convert_frame"] = Changes().after_convert_frame
     sys.meta_path.insert(0, Finder({"torch": leave_one_name}, after))

@@ -14,9 +14,9 @@ using simdjson::dom::element;
 using simdjson::dom::element_type;
 
 // What holds of a whole document only, or is read by people.
-constexpr std::array<std::string_view, 11> kDropped = {
-    "$schema", "title",   "description", "required",    "minItems", "maxItems",
-    "minimum", "maximum", "pattern",     "definitions", "$id"};
+constexpr std::array<std::string_view, 12> kDropped = {
+    "$schema",  "$comment", "title",   "description", "required",    "minItems",
+    "maxItems", "minimum",  "maximum", "pattern",     "definitions", "$id"};
 constexpr int kDeepest = 9;
 
 bool IsDropped(std::string_view key) {

@@ -1,0 +1,15 @@
+// JSON Schemas of what answers write with --json.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tlparse {
+
+// Answers with a schema, sorted: "bisect", "cache", …
+std::vector<std::string_view> AnswersWithSchema();
+// Empty: there is no such answer.
+std::string AnswerSchema(std::string_view answer);
+
+}  // namespace tlparse
