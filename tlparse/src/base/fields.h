@@ -46,6 +46,8 @@ template <class Get>
 struct Inlined {
   Get get;
 };
+template <class Get>
+Inlined(Get) -> Inlined<Get>;
 
 template <class Owner>
 struct FieldsOf;
@@ -61,6 +63,8 @@ struct OrNull {
     return text.empty() ? std::nullopt : std::optional<std::string_view>(text);
   }
 };
+template <class Owner>
+OrNull(std::string Owner::*) -> OrNull<Owner>;
 
 namespace fields {
 
