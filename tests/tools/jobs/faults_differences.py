@@ -48,6 +48,16 @@ fault(
     plant={"configured": 'if RANK == $victim:\n    torch.set_float32_matmul_precision("high")  #! cause'},
 )
 fault(
+    "other_backend",
+    "the victim compiles with another backend",
+    sees=seen("backend"),
+    place="",
+    launch={"fires": False},
+    plant={
+        "configured": 'if RANK == $victim:\n    torch.compile = functools.partial(torch.compile, backend="aot_eager")  #! cause'
+    },
+)
+fault(
     "deterministic",
     "the victim asks for deterministic algorithms",
     sees=seen("config"),

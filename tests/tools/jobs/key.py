@@ -24,6 +24,7 @@ CLASSES = {
         "never_called",
     ],
     "config": ["config_divergence"],
+    "backend": ["config_divergence", "code_divergence"],
     "input": ["input_divergence", "graph_divergence"],
     "recompile": ["recompiles", "extra_compile", "input_divergence", "recompile_limit"],
     "graph": ["graph_divergence", "code_divergence"],
@@ -36,7 +37,7 @@ CLASSES = {
     "restarted": ["restarted"],
 }
 # Between two ranks alone, nothing shows which one is odd.
-SYMMETRIC = {"config", "input", "graph", "graph_break_divergence", "collective"}
+SYMMETRIC = {"config", "backend", "input", "graph", "graph_break_divergence", "collective"}
 # A note is enough: a log that is not there is no fault of the job, for example.
 ANY_SEVERITY = {"missing", "graph_break", "recompile_limit", "recompile", "restarted"}
 
