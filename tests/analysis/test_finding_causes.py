@@ -53,7 +53,7 @@ class Recompiles(AnswerTest):
 
     def test_once_on_each_rank_is_once(self):
         findings = ask("findings", self.job("fsdp2"))["findings"]
-        self.assertIn("forward was recompiled once on each of the 4 ranks", [one["title"].split(" (")[0] for one in findings])
+        self.assertIn("forward at d_fsdp2.py:15 was recompiled once on each of the 4 ranks", [one["title"].split(" (")[0] for one in findings])
 
     def recompiled(self, functions, reasons, rank=None):
         """A log in which each function is compiled twice, the second time for its reason."""
@@ -146,6 +146,26 @@ class GraphBreaks(AnswerTest):
         self.assertIn("The break is in code of PyTorch, /usr/lib/python3/dist-packages/torch/optim/optimizer.py:78 "
                       "(torch._dynamo.graph_break()); the place named is the nearest line of the user's code.", one["detail"])
         self.assertEqual((one["try"], one["severity"]), (None, "warning"))  # the compiled function is the user's
+
+    def test_a_break_before_a_function_of_pytorch_that_is_compiled_by_itself_is_a_note(self):
+        """An optimizer's step, which a schedule wraps."""
+        text = ("Graph break in user code at /u/train.py:11\nGraph Break Reason: Attempted to call function marked as skipped\n  Explanation: Dynamo developers "
+                "have intentionally marked that the function `Adam.step` in file `/usr/lib/python3/dist-packages/torch/optim/lr_scheduler.py` should not be "
+                "traced.\n  Hint: Avoid calling the function `Adam.step`.\n\nUser code traceback:\n  File \"/u/train.py\", line 11, in update\n    opt.step()\n")
+        for is_compiled in (True, False):
+            path = os.path.join(self.scratch, f"step_{is_compiled}.log")
+            with open(path, "w") as file:
+                for frame, (name, place) in enumerate((("update", "/u/train.py"), ("step", "/usr/lib/python3/dist-packages/torch/optim/adam.py"))):
+                    ids = {"frame_id": frame, "frame_compile_id": 0, "attempt": 0}
+                    if frame == 1 and not is_compiled:
+                        continue
+                    file.write(record({"dynamo_start": {"stack": []}, **ids}))
+                    if frame == 0:
+                        file.write(record({"artifact": {"name": "dynamo_graph_break_reason", "encoding": "string"}, **ids}, text))
+                    file.write(record({"compilation_metrics": {"co_name": name, "co_filename": place, "co_firstlineno": 9}, **ids}))
+            one, = ask("findings", self.ingest(path, name=str(is_compiled)))["findings"]
+            self.assertEqual((one["severity"], one["try"] is None), ("note", True) if is_compiled else ("warning", False))
+        self.assertNotIn("compiled by itself", one["detail"] or "")
 
     def test_a_break_between_pytorchs_own_functions_is_a_note(self):
         one, = [one for one in ask("findings", self.job("ddp_optimizer_2_6"))["findings"] if one["kind"] == "graph_break"]

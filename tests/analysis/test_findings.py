@@ -63,12 +63,16 @@ PLANTED = {
     "fixtures/runs/hook_raises": ("stopped_first", [0], r"ends after the forward of 0/0 forward; rank 1 went on to its backward"),
     "fixtures/runs/loader_workers": None,
     "fixtures/runs/pipeline": None,
+    "fixtures/runs/eval_mode": ("graph_divergence", [0], r"0/0 forward: dropout = torch\.nn\.functional\.dropout\(h, 0\.1, True → False, False\)"),
+    "fixtures/runs/fewer_evaluations": ("collective_divergence", [2], r"different sizes: #5 of .*; before it ranks 0,1 compiled 0/2 forward, rank 2 did not$"),
+    "fixtures/runs/mesh_full_disk": ("compile_failed", [0], r"No space left on device"),
+    "fixtures/runs/worker_raises": ("missing_rank", [0], r"^No log from rank 0; rank 1's log ends inside the backward of 0/0 forward, in compile_file$"),
     "fixtures/runs/segv_after_forward": ("stopped_first", [1], r"ends after the forward of 4/0 forward; ranks 0,2,3 went on to its backward"),
-    "fixtures/runs/slow_loader": ("straggler", [1], r"Rank 0 waits for rank 1: it came last to 5 of 5 collectives .* at least 0\.37 s after the others"),
+    "fixtures/runs/slow_loader": ("straggler", [1], r"Rank 0 waits for rank 1: it came last to 5 of 5 collectives .* at least 0\.44 s after the others"),
 }
 # What is reported besides: another plant, or a rank whose log is not bundled.
 ALSO = {"fixtures/logs/suppress_errors": {"config_divergence", "missing_rank"}, "fixtures/logs/autocast_one": {"missing_rank"},
-        "fixtures/runs/hang_in_backward": {"missing_rank"}}
+        "fixtures/runs/hang_in_backward": {"missing_rank"}, "fixtures/runs/fewer_evaluations": {"missing_rank"}}
 # The same jobs as fixtures.
 FIXTURES = {"jobs/": "", "traces/2.14.1/": "", "traces/2.6.0/": "_2_6"}
 
@@ -123,6 +127,11 @@ class Planted(AnswerTest):
 
 
 class Lists(AnswerTest):
+    def test_of_the_others_only_those_are_named_that_compiled_it_and_names_of_groups_are_no_other_graph(self):
+        findings = ask("findings", self.ingest(os.path.join(ROOT, "fixtures", "runs", "mesh_full_disk")))["findings"]
+        self.assertIn("Rank 1 did not compile 1/0 margin_loss, ranks 2,3 did", [one["title"] for one in findings[0]["evidence"]])
+        self.assertEqual([one["title"] for one in findings if "compiled different graphs" in one["title"] or "versions" in one["title"]], [])
+
     def findings(self, scenario, *arguments):
         return ask("findings", self.job(scenario), *arguments)["findings"]
 

@@ -188,6 +188,48 @@ class WithoutIds(RankTest):
                          ("The compile at pack.py:20 failed: RuntimeError: no constant", "/u/pack.py", 20))
 
 
+class Parts(RankTest):
+    def test_a_function_that_one_rank_needs_not_is_a_note(self):
+        for rank in range(3):
+            functions = ["first", "last"] if rank == 0 else ["first", "piece", "last"]
+            self.rank(rank, *(self.compile(rank, frame, function=name) for frame, name in enumerate(functions)))
+        one, = self.job_findings()
+        self.assertEqual((one["severity"], one["title"]), ("note", "Rank 0 did not compile 1/0 piece, the others did"))
+
+    def test_functions_that_a_rank_compiled_both_are_no_versions_of_one(self):
+        for rank, functions in enumerate((["first", "last"], ["first", "piece"], ["first", "piece", "last"])):
+            self.rank(rank, *(self.compile(rank, frame, function=name, time=f"08:30:0{9 if name == 'last' else frame}.000000")
+                              for frame, name in enumerate(functions)))
+        one = self.job_findings()[0]
+        self.assertEqual((one["kind"], one["ranks"], one["title"]),
+                         ("stopped_first", [1], "Rank 1's log ends after 1/0 piece; ranks 0,2 went on to 1/0 last"))
+
+    def test_an_export_of_one_rank_is_a_note(self):
+        for rank in range(3):
+            text = self.compile(rank, 0)
+            if rank == 0:
+                text = record({"artifact": {"name": "before_pre_grad_graph", "encoding": "string"}, "rank": 0, "stack": []}, "class GraphModule:\n") + text
+            self.rank(rank, text)
+        one, = self.job_findings()
+        self.assertEqual((one["severity"], one["title"]), ("note", "Only rank 0 has a compile without an id"))
+
+    def test_functions_of_one_name_are_told_apart_and_a_missing_log_comes_first(self):
+        for rank in (0, 2):
+            ids = {"rank": rank, "frame_compile_id": 1, "attempt": 0}
+            records = []
+            for frame, script in enumerate(("/u/a.py", "/u/b.py")):
+                reason = {"artifact": {"name": "recompile_reasons", "encoding": "json"}, "frame_id": frame, **ids}
+                again = {"co_name": "f", "co_filename": script, "co_firstlineno": 10, "compile_id": f"{frame}/1"}
+                records += [self.compile(rank, frame, script=script),
+                            record(reason, json.dumps([f"{frame}/0: tensor 'x' size mismatch at index {frame}. expected 8, actual 12"])),
+                            record({"dynamo_start": {"stack": []}, "frame_id": frame, **ids}), record({"compilation_metrics": again, "frame_id": frame, **ids})]
+            self.rank(rank, *records)
+        self.job_findings()
+        self.assertEqual([one["title"] for one in self.findings(self.database)], [
+            "No log from rank 1", "f at a.py:10 was recompiled once on each of ranks 0,2 (size 0 of x: 8, 12)",
+            "f at b.py:10 was recompiled once on each of ranks 0,2 (size 1 of x: 8, 12)"])
+
+
 class TwoJobs(RankTest):
     def test_two_jobs_in_one_folder_are_said_and_not_compared(self):
         for number, script in enumerate(("train.py", "score.py")):

@@ -28,7 +28,7 @@ class Graphs(RecordedCauses):
         self.assertNotIn("majority", one["detail"] or "")
         note, = [one for one in findings if one["severity"] == "note"]
         self.assertEqual((note["title"], note["ranks"], note["compiles"], note["place"]["line"]),
-                         ("Each of the 3 ranks has a graph of its own in 1/0 clip_loss", [], ["1/0"], 36))
+                         ("Each of the 3 ranks has a graph of its own in 1/0 clip_loss", [0, 1, 3], ["1/0"], 36))
         self.assertIn("target = arange + 0 → target = arange + 6", note["detail"])
         self.assertIn("As where the rank is part of a computation.", note["detail"])
         ask("check", self.job("autocast_one"), "--no-divergence", code=1)

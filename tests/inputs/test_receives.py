@@ -12,8 +12,9 @@ SECOND_NS = 1_000_000_000
 
 
 class Collectives(RecorderTest):
-    def delays(self, compiles):
-        """Rank 3 comes 0.45 s late to five of six calls. Rank 0 compiles for 16 s between the first two, if `compiles`: all wait for it."""
+    def delays(self, compiles=False, backward=False):
+        """Rank 3 comes 0.45 s late to five of six calls. Rank 0 compiles for 16 s between the first two, if `compiles`: all wait for it.
+        `backward`: it is the backward of a forward that was compiled long before."""
         def change(rank, dump):
             usual, entries = [one for one in dump["entries"] if one["process_group"][0] == "1"][0], []
             for step in range(6):
@@ -26,10 +27,12 @@ class Collectives(RecorderTest):
         folder, = [self.path(name) for name in os.listdir(self.folder) if name.startswith("planted") and not name.endswith((".db", ".out"))]
         for rank in range(4):
             done = {"co_name": "f", "co_filename": "/u/m.py", "co_firstlineno": 1, "compile_id": "0/0", "frame_key": "1",
-                    "start_time_us": self.first_ns // 1000 + 10, "duration_us": 15_900_000 if rank == 0 and compiles else 20_000}
+                    "start_time_us": self.first_ns // 1000 + (-99_000_000 if backward else 10), "duration_us": 15_900_000 if rank == 0 and compiles else 20_000}
+            later = {**done, "start_time_us": self.first_ns // 1000 + 10, "duration_us": 15_900_000}
             ids = {"rank": rank, "frame_id": 0, "frame_compile_id": 0, "attempt": 0}
             with open(os.path.join(folder, f"dedicated_log_torch_trace_rank_{rank}_abcdefgh.log"), "w", encoding="utf-8") as file:
-                for metadata in ({"dynamo_start": {"stack": []}}, {"compilation_metrics": done}):
+                backwards = [{"bwd_compilation_metrics": later}] if rank == 0 and backward else []
+                for metadata in ({"dynamo_start": {"stack": []}}, {"compilation_metrics": done}, *backwards):
                     file.write(f"V1113 02:13:20.000000 {4000 + rank} torch/_dynamo/convert_frame.py:1] {json.dumps({**metadata, **ids})}\n")
         return [one for one in self.answer("findings", self.ingest(folder, name="delays.db"))["findings"] if one["kind"] == "straggler"]
 
@@ -39,7 +42,11 @@ class Collectives(RecorderTest):
         self.assertRegex(finding["title"], r"^Ranks 0-2 wait for rank 3: it came last to 5 of 6 collectives of group dp \(1\), 0\.45 s after the others")
         for name in os.listdir(self.folder):
             os.rename(self.path(name), self.path("old_" + name))
-        self.assertEqual([], self.delays(False))
+        self.assertEqual([], self.delays())
+
+    def test_a_backward_is_compiled_when_the_log_says(self):
+        finding, = self.delays(backward=True)
+        self.assertEqual([3], finding["ranks"])
 
 
 class Receives(profiles.InputTest):

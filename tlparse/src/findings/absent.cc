@@ -8,6 +8,7 @@
 #include <map>
 #include <set>
 
+#include "base/ascii.h"
 #include "facts/ranks/ends.h"
 #include "findings/context.h"
 #include "findings/early_dumps.h"
@@ -79,8 +80,8 @@ std::string WhatToLookAt(std::size_t missing) {
       is_one ? "that process" : "those processes", is_one ? "it" : "them");
 }
 
-// Where logs end together and none shows that it was first, the rank without a log may have been: their
-// ends become evidence.
+// Where logs end together and none shows that it was first, or there is one log alone, the rank without
+// a log may have been: their ends become evidence.
 Result<void> TakeEndsTogether(FindingContext& context, Finding& finding) {
   ASSIGN_OR_RETURN(const EndChain chain, FindEndChain({.database = context.database,
                                                        .job = context.job,
@@ -91,9 +92,16 @@ Result<void> TakeEndsTogether(FindingContext& context, Finding& finding) {
       std::find_if(context.findings.begin(), context.findings.end(), [](const Finding& one) {
         return one.kind == FindingKind::kStoppedFirst && one.severity == FindingSeverity::kError;
       });
-  if (chain.is_first_known || !chain.outside.empty() || ends == context.findings.end()) return {};
+  const bool is_one = context.All().size() == 1;
+  if ((chain.is_first_known && !is_one) || !chain.outside.empty() || ends == context.findings.end())
+    return {};
   finding.severity = FindingSeverity::kError;
-  finding.detail += " Which of the others' logs ends first is not known: they end together.";
+  finding.title += "; " + std::string(1, LowerAscii(ends->title.front())) + ends->title.substr(1);
+  finding.detail +=
+      is_one
+          ? fmt::format(" Whether {} ended before {} is not known.",
+                        finding.ranks.size() == 1 ? "it" : "they", context.WhoInside(context.All()))
+          : " Which of the others' logs ends first is not known: they end together.";
   finding.evidence.push_back(std::move(*ends));
   context.findings.erase(ends);
   return {};

@@ -60,8 +60,12 @@ std::vector<RankIndex> FindingContext::Others(const std::vector<RankIndex>& who)
   return others;
 }
 
+bool FindingContext::AreAll(const std::vector<RankIndex>& who) const {
+  return !job.is_part() && who.size() == job.participants().size() && ranks.missing_ranks.empty();
+}
+
 std::string FindingContext::WhoInside(const std::vector<RankIndex>& who) const {
-  const bool is_all = !job.is_part() && who.size() == job.participants().size();
+  const bool is_all = AreAll(who);
   if (is_all && who.size() == 1 && !has_ranks_) return "the log";
   if (is_all && who.size() == 2) return has_ranks_ ? "both ranks" : "both logs";
   if (is_all && who.size() > 1)
@@ -91,7 +95,7 @@ std::string FindingContext::Who(const std::vector<RankIndex>& who) const {
 
 void FindingContext::SetRanks(Finding& finding, const std::vector<RankIndex>& who) const {
   finding.rank_count = who.size();
-  const bool is_all = !job.is_part() && who.size() == job.participants().size();
+  const bool is_all = AreAll(who);
   for (const RankIndex index : who) {
     const JobParticipant& one = job.participants()[static_cast<std::size_t>(index)];
     if (one.rank && !is_all) finding.ranks.push_back(*one.rank);
@@ -124,6 +128,15 @@ std::string FindingContext::SetCompiles(Finding& finding,
 
 const std::string& FindingContext::FunctionOf(const JobCompile& compile) const {
   return FunctionOfCompile(job, compile);
+}
+
+std::string FindingContext::NameOf(const FindingPlace& place, const std::string& function) const {
+  const std::string own = PlaceText(place);
+  const bool has_others =
+      !own.empty() && std::any_of(job.slots().begin(), job.slots().end(), [&](const JobSlot& slot) {
+        return slot.function == function && PlaceText({slot.file, slot.line, {}}) != own;
+      });
+  return has_others ? fmt::format("{} at {}", function, own) : function;
 }
 
 std::string FindingContext::Title(const JobCompile& compile) const {

@@ -67,6 +67,8 @@ struct FindingContext {
   // "process_id IN (…)": the rows of this launch.
   std::string OfLaunch() const;
 
+  // Whether these are all ranks of the job: one without a log is not among them.
+  bool AreAll(const std::vector<RankIndex>& who) const;
   // "Rank 2", "Ranks 0-3", "All 8 ranks", "Log a", "The log" (of one without rank).
   std::string Who(const std::vector<RankIndex>& who) const;
   // The same within a sentence: "rank 2".
@@ -78,6 +80,8 @@ struct FindingContext {
   // "0/0 forward"
   std::string Title(const JobCompile& compile) const;
   const std::string& FunctionOf(const JobCompile& compile) const;
+  // "forward"; "forward at model.py:12" where the job has other functions of the name.
+  std::string NameOf(const FindingPlace& place, const std::string& function) const;
 
   Finding& Add(FindingKind kind, FindingSeverity severity) {
     Finding& finding = findings.emplace_back();

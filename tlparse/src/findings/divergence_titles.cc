@@ -131,7 +131,8 @@ std::optional<Difference> DivergenceFinder::Describe(const RankClass& one,
     return difference;
   };
   const std::string& area = aspect.area;
-  if (area == "cache") return DescribeLookup(one, aspect, where);
+  if (area == "cache" || aspect.cause == CauseKind::kProcessGroup)
+    return DescribeLookup(one, aspect, where);
   if (area == "options") return DescribeOptions(one, aspect);
   if (area == "build") {
     return make(FindingKind::kConfigDivergence, FindingSeverity::kError, aspect.text,
@@ -195,7 +196,8 @@ std::optional<Difference> DivergenceFinder::Describe(const RankClass& one,
                                    : aspect.text.substr(because + kRecompiled.size());
     const bool is_note =
         answer_.damage.AnyIsIncomplete(Lacking(one, aspect)) || AreFewRecompiles(one, aspect) ||
-        (!(aspect.is_on_others && aspect.has_majority) && IsOfOwnFunction(one, aspect));
+        (IsOfOwnFunction(one, aspect) &&
+         (!(aspect.is_on_others && aspect.has_majority) || WentOnWithout(one, aspect)));
     return make(aspect.is_on_others ? FindingKind::kMissingCompile : FindingKind::kExtraCompile,
                 is_note ? FindingSeverity::kNote : FindingSeverity::kWarning, reason,
                 TitleOfMissing(one, aspect, where, reason));
@@ -368,8 +370,8 @@ std::optional<Difference> DivergenceFinder::DescribeLookup(const RankClass& one,
     case CauseKind::kProcessGroup: {  // ranks of several groups: expected
       Difference difference =
           make(FindingKind::kCodeDivergence, FindingSeverity::kNote,
-               fmt::format("Cache keys in {} differ between ranks in names of process groups only",
-                           where));
+               fmt::format("{} in {} differ between ranks in names of process groups only",
+                           aspect.area == "cache" ? "Cache keys" : "Graphs", where));
       difference.finding.ranks.clear();
       difference.finding.rank_count = job_.participants().size();
       return difference;

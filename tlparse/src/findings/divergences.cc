@@ -98,7 +98,8 @@ Finding* DivergenceFinder::EndOf(const std::vector<RankIndex>& ranks) {
       continue;
     const auto has = [&](RankIndex rank, const Finding& one) {
       const auto& number = job_.participants()[static_cast<std::size_t>(rank)].rank;
-      return number && std::binary_search(one.ranks.begin(), one.ranks.end(), *number);
+      return number && ((one.ranks.empty() && one.logs.empty()) ||
+                        std::binary_search(one.ranks.begin(), one.ranks.end(), *number));
     };
     const bool is_own = std::any_of(ranks.begin(), ranks.end(), [&](RankIndex rank) {
       return has(rank, finding) ||

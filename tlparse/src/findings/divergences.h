@@ -74,12 +74,14 @@ class DivergenceFinder {
     return aspect.is_on_others ? one.ranks : Reference();
   }
   bool IsOfOwnFunction(const RankClass& one, const RankAspect& aspect) const;
+  bool WentOnWithout(const RankClass& one, const RankAspect& aspect) const;
   std::string RecompiledText(const RankAspect& aspect, const std::string& reason) const;
   // Whether some rank compiled the function of this slot again.
   bool WasRecompiled(const JobSlot& of) const;
   std::string WhereOf(const RankClass& one, const RankAspect& aspect) const;
   bool AreFewRecompiles(const RankClass& one, const RankAspect& aspect) const;
   std::string TitleOfOther(const RankClass& one, const RankAspect& aspect) const;
+  std::string WhoHave(const std::vector<RankIndex>& lacking, const RankAspect& aspect) const;
   std::string TitleOfMissing(const RankClass& one, const RankAspect& aspect,
                              const std::string& where, const std::string& reason) const;
   Difference Of(const RankClass& one, const RankAspect& aspect, FindingKind kind,

@@ -120,7 +120,10 @@ bool IsOfHealthyJobs(FindingKind kind) {
 
 void Order(std::vector<Finding>& findings) {
   const auto key = [](const Finding& one) {
-    return std::tuple(one.severity, one.severity != FindingSeverity::kNote && !IsEnd(one.kind),
+    const bool is_note = one.severity == FindingSeverity::kNote;
+    // Among notes what is not in the inputs comes first: the others are made without it.
+    return std::tuple(one.severity,
+                      is_note ? one.kind != FindingKind::kMissingRank : !IsEnd(one.kind),
                       one.severity == FindingSeverity::kWarning && IsOfHealthyJobs(one.kind),
                       one.since_us.value_or(INT64_MAX), -static_cast<std::int64_t>(one.rank_count));
   };

@@ -74,6 +74,20 @@ bool IsOfTorch(std::string_view stack, std::string_view function) {
   return is_compiled && is_of_torch && !calls_user;
 }
 
+// Whether what Dynamo would not trace into is a function of PyTorch that is compiled by itself, such as
+// the step of an optimizer: "… marked that the function `Adam.step` in file … should not be traced".
+bool IsCompiledByItself(const Job& job, std::string_view reason) {
+  constexpr std::string_view kMarked = "intentionally marked that the function `";
+  const std::size_t at = reason.find(kMarked);
+  if (at == std::string_view::npos) return false;
+  std::string_view name = reason.substr(at + kMarked.size());
+  name = name.substr(0, name.find('`'));
+  name.remove_prefix(name.rfind('.') + 1);
+  return std::any_of(job.slots().begin(), job.slots().end(), [&](const JobSlot& slot) {
+    return slot.function == name && IsTorchFile(slot.file);
+  });
+}
+
 Result<Breaks> LoadBreaks(FindingContext& context, const std::set<std::int64_t>& eager) {
   Breaks breaks;
   FOR_EACH_ROW(
@@ -99,7 +113,8 @@ Result<Breaks> LoadBreaks(FindingContext& context, const std::set<std::int64_t>&
       one.functions.push_back(std::move(function));
     ++one.count;
     one.is_of_torch = one.is_of_torch && !eager.contains(compile->id) &&
-                      IsOfTorch(row.user_stack, context.FunctionOf(*compile));
+                      (IsOfTorch(row.user_stack, context.FunctionOf(*compile)) ||
+                       IsCompiledByItself(context.job, row.reason));
     if (compile->start_us != 0 && (!one.since_us || compile->start_us < *one.since_us))
       one.since_us = compile->start_us;
   }
@@ -160,7 +175,12 @@ Result<void> Report(FindingContext& context, const BreakKey& key, const Break& o
   }
   finding.title += WhereOfBreak(finding.place, one.site) + ": " + Shorten(key.cause, 200);
   if (one.count > 1) finding.detail = CountText(context, one);
-  AddBreakAdvice(finding, one.reason, one.site);
+  if (IsCompiledByItself(context.job, one.reason)) {
+    finding.detail += (finding.detail.empty() ? "" : " ") +
+                      std::string("The function that is called there is compiled by itself.");
+  } else {
+    AddBreakAdvice(finding, one.reason, one.site);
+  }
   finding.query = fmt::format("SELECT * FROM graph_break WHERE record_id IN {}", IdList(one.ids));
   return {};
 }

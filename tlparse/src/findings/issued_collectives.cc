@@ -187,6 +187,57 @@ Finding* NotReached(std::vector<Finding>& findings) {
   return found == findings.end() ? nullptr : &*found;
 }
 
+RankIndex ParticipantOf(const FindingContext& context, const IssuingRank& rank) {
+  for (const RankIndex one : context.All()) {
+    const JobParticipant& participant = context.job.participants()[static_cast<std::size_t>(one)];
+    if (rank.rank && participant.rank == rank.rank && !participant.is_extra_log) return one;
+  }
+  return -1;
+}
+
+// Where two ranks differ and no other has a dump, the logs of the others may show on whose side they
+// are: by a compile that one of the two made between this call and the one before.
+void SayOddByLogs(const FindingContext& context, const CollectiveFinding& problem,
+                  Finding& finding) {
+  const IssuedJob& issued = context.issued;
+  const std::size_t count = context.job.participants().size();
+  if (problem.kind != FindingKind::kCollectiveDivergence || problem.ranks.size() != 2 ||
+      issued.known_ranks != 2 || count < 3)
+    return;
+  const RankIndex pair[] = {ParticipantOf(context, issued.ranks[problem.ranks[0]]),
+                            ParticipantOf(context, issued.ranks[problem.ranks[1]])};
+  const auto group =
+      std::find_if(issued.groups.begin(), issued.groups.end(),
+                   [&](const IssuedGroup& one) { return one.name == problem.group; });
+  if (pair[0] < 0 || pair[1] < 0 || group == issued.groups.end()) return;
+  for (const std::int32_t slot : context.job.slot_order()) {
+    std::vector<RankIndex> having = context.All();
+    std::erase_if(having, [&](RankIndex one) { return context.job.CompileOf(one, slot) < 0; });
+    const bool has_first = context.job.CompileOf(pair[0], slot) >= 0;
+    if (has_first == (context.job.CompileOf(pair[1], slot) >= 0) || 2 * having.size() == count)
+      continue;
+    const std::size_t with = has_first ? 0 : 1;
+    const JobCompile& compile =
+        context.job.compiles()[static_cast<std::size_t>(context.job.CompileOf(pair[with], slot))];
+    std::int64_t before_ns = 0, call_ns = 0;
+    for (std::size_t i = 0; i < group->ranks.size(); ++i) {
+      for (const IssuedCollective& one : group->issued[i]) {
+        if (group->ranks[i] != problem.ranks[with] || one.sequence > problem.sequence) continue;
+        (one.sequence == problem.sequence ? call_ns : before_ns) = one.start_ns;
+      }
+    }
+    if (compile.start_us < before_ns / 1000 || compile.start_us > call_ns / 1000) continue;
+    const std::vector<RankIndex> lacking = context.Others(having);
+    finding.title +=
+        fmt::format("; before it {} compiled {}, {} did not", context.WhoInside(having),
+                    context.Title(compile), context.WhoInside(lacking));
+    finding.ranks = {
+        *issued.ranks[problem.ranks[2 * having.size() > count ? 1 - with : with]].rank};
+    finding.rank_count = 1;
+    return;
+  }
+}
+
 }  // namespace
 
 Result<void> FindIssuedCollectives(FindingContext& context) {
@@ -200,6 +251,7 @@ Result<void> FindIssuedCollectives(FindingContext& context) {
                         [](const CollectiveFinding& one) { return !one.may_wait_elsewhere; });
   for (const CollectiveFinding& problem : problems) {
     Finding finding = FindingOf(context, job, problem);
+    SayOddByLogs(context, problem, finding);
     Finding* explanation = Explanation(context, finding, job.known_ranks);
     if (explanation == nullptr && problem.may_wait_elsewhere)
       explanation = NotReached(context.findings);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "facts/job/job_status.h"
 #include "facts/text/shorten.h"
 #include "findings/divergences.h"
 
@@ -20,35 +21,42 @@ std::string NameOfCollective(std::string_view op) {
   return std::string(op);
 }
 
-// Of a compile that rank `with` has and `lacking` do not: the collectives in it, which need all ranks
-// of a group, and what they compiled instead. ": it holds all_reduce; rank 1 went on to 2/0 update".
-// Empty: there are no collectives, or they compiled nothing after it.
+// The collectives of a compile, which need all ranks of a group: "all_reduce, broadcast"; empty: none.
+Result<std::string> CollectivesOf(const FindingContext& context, const JobCompile& compile) {
+  std::string ops;
+  FOR_EACH_ROW(const CollectiveOfCompile& row,
+               Query<CollectiveOfCompile>(context.database, {.compile_id = compile.id})) {
+    const std::string name = NameOfCollective(row.op);
+    if (ops.find(name) == std::string::npos) ops += (ops.empty() ? "" : ", ") + name;
+  }
+  return ops;
+}
+
+// The first compile behind this one that all of them have; -1: none.
+std::int32_t NextOf(const Job& job, std::int32_t slot, const std::vector<RankIndex>& who) {
+  for (const std::int32_t next : job.slot_order()) {
+    if (job.SlotPosition(next) > job.SlotPosition(slot) &&
+        std::all_of(who.begin(), who.end(),
+                    [&](RankIndex one) { return job.CompileOf(one, next) >= 0; }))
+      return next;
+  }
+  return -1;
+}
+
+// Of a compile that rank `with` has and `lacking` do not: the collectives in it, and what they
+// compiled instead. ": it holds all_reduce; rank 1 went on to 2/0 update". Empty: there are no
+// collectives, or they compiled nothing after it.
 std::string WithCollectives(const FindingContext& context, std::int32_t slot, RankIndex with,
                             const std::vector<RankIndex>& lacking) {
   const Job& job = context.job;
   const std::int32_t index = job.CompileOf(with, slot);
   if (index < 0) return {};
-  std::string ops;
-  const auto load = [&]() -> Result<void> {
-    FOR_EACH_ROW(
-        const CollectiveOfCompile& row,
-        Query<CollectiveOfCompile>(
-            context.database, {.compile_id = job.compiles()[static_cast<std::size_t>(index)].id})) {
-      const std::string name = NameOfCollective(row.op);
-      if (ops.find(name) == std::string::npos) ops += (ops.empty() ? "" : ", ") + name;
-    }
-    return {};
-  };
-  if (!load() || ops.empty()) return {};
-  for (const std::int32_t next : job.slot_order()) {
-    const bool is_later = job.SlotPosition(next) > job.SlotPosition(slot) &&
-                          std::all_of(lacking.begin(), lacking.end(),
-                                      [&](RankIndex one) { return job.CompileOf(one, next) >= 0; });
-    if (is_later)
-      return fmt::format(": it holds {}; {} went on to {}", ops, context.WhoInside(lacking),
-                         job.slots()[static_cast<std::size_t>(next)].Title());
-  }
-  return {};
+  const Result<std::string> ops =
+      CollectivesOf(context, job.compiles()[static_cast<std::size_t>(index)]);
+  const std::int32_t next = NextOf(job, slot, lacking);
+  if (!ops || ops->empty() || next < 0) return {};
+  return fmt::format(": it holds {}; {} went on to {}", *ops, context.WhoInside(lacking),
+                     job.slots()[static_cast<std::size_t>(next)].Title());
 }
 
 }  // namespace
@@ -65,6 +73,16 @@ std::string DivergenceFinder::RecompiledText(const RankAspect& aspect,
                      Shorten(reason.substr(kBecause.size()), 200));
 }
 
+// "the others", if all of them compiled what these ranks did not; else who did.
+std::string DivergenceFinder::WhoHave(const std::vector<RankIndex>& lacking,
+                                      const RankAspect& aspect) const {
+  std::vector<RankIndex> having = context_.Others(lacking);
+  const std::size_t count = having.size();
+  std::erase_if(having,
+                [&](RankIndex rank) { return job_.CompileOf(rank, aspect.slots.front()) < 0; });
+  return having.empty() || having.size() == count ? "the others" : context_.WhoInside(having);
+}
+
 std::string DivergenceFinder::TitleOfMissing(const RankClass& one, const RankAspect& aspect,
                                              const std::string& where,
                                              const std::string& reason) const {
@@ -78,14 +96,15 @@ std::string DivergenceFinder::TitleOfMissing(const RankClass& one, const RankAsp
   const std::string after_comma = because.empty() ? "" : ", " + because;
   if (aspect.has_majority)
     return aspect.is_on_others
-               ? fmt::format(
-                     "{} did not compile {}, the others did{}", context_.Who(one.ranks), where,
-                     aspect.slots.size() == 1 ? WithCollectives(context_, aspect.slots.front(),
-                                                                Reference().front(), one.ranks)
-                                              : "")
+               ? fmt::format("{} did not compile {}, {} did{}", context_.Who(one.ranks), where,
+                             WhoHave(one.ranks, aspect),
+                             aspect.slots.size() == 1
+                                 ? WithCollectives(context_, aspect.slots.front(),
+                                                   Reference().front(), one.ranks)
+                                 : "")
            : recompiled.empty()
-               ? fmt::format("Only {} compiled {}{}", context_.WhoInside(one.ranks), where,
-                             after_comma)
+               ? fmt::format("Only {} {} {}{}", context_.WhoInside(one.ranks),
+                             where == kCompileWithoutId ? "has" : "compiled", where, after_comma)
                : fmt::format("Only {} {}", context_.WhoInside(one.ranks), recompiled);
   const std::vector<RankIndex>& reference = Reference();
   const std::vector<RankIndex>& with = aspect.is_on_others ? reference : one.ranks;
@@ -103,6 +122,7 @@ bool DivergenceFinder::IsOfOwnFunction(const RankClass& one, const RankAspect& a
   const std::vector<RankIndex>& lacking = Lacking(one, aspect);
   return std::all_of(aspect.slots.begin(), aspect.slots.end(), [&](std::int32_t slot) {
     const JobSlot& own = job_.slots()[static_cast<std::size_t>(slot)];
+    if (IsWithoutId(own.label)) return true;  // an export, AOTInductor
     return !own.function.empty() &&
            std::none_of(
                job_.compiles().begin(), job_.compiles().end(), [&](const JobCompile& compile) {
@@ -112,6 +132,19 @@ bool DivergenceFinder::IsOfOwnFunction(const RankClass& one, const RankAspect& a
                         other.file == own.file && other.line == own.line &&
                         std::binary_search(lacking.begin(), lacking.end(), compile.participant);
                });
+  });
+}
+
+// Whether ranks went on without what the others compiled, in which nobody waits for them: a part of
+// the program that is not theirs.
+bool DivergenceFinder::WentOnWithout(const RankClass& one, const RankAspect& aspect) const {
+  const std::vector<RankIndex>& lacking = Lacking(one, aspect);
+  return std::all_of(aspect.slots.begin(), aspect.slots.end(), [&](std::int32_t slot) {
+    const auto having =
+        std::find_if(job_.compiles().begin(), job_.compiles().end(),
+                     [slot](const JobCompile& compile) { return compile.slot == slot; });
+    const Result<std::string> ops = CollectivesOf(context_, *having);
+    return ops && ops->empty() && NextOf(job_, slot, lacking) >= 0;
   });
 }
 

@@ -46,7 +46,8 @@ void DivergenceFinder::TakeOutOwnThings() {
   }
   // The reference and two others.
   const auto is_own = [&](const RankAspect& aspect) {
-    if (!IsVote(aspect) || IsOfConfiguration(aspect) || texts[ThingOf(aspect)].size() < 2)
+    if (!IsVote(aspect) || IsOfConfiguration(aspect) || aspect.cause == CauseKind::kProcessGroup ||
+        texts[ThingOf(aspect)].size() < 2)
       return false;
     return !aspect.has_majority || (aspect.area == "compiles" && !IsOfCompiles(aspect));
   };

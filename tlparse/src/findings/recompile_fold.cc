@@ -30,6 +30,11 @@ bool IsDivergence(const Finding& finding, bool has_several) {
          (has_several && finding.kind == FindingKind::kGraphDivergence);
 }
 
+// Another graph, as of a rank that evaluates where the others train, explains a few recompiles more.
+bool IsExplainedByGraph(const Finding& other, const Finding& own) {
+  return other.kind == FindingKind::kGraphDivergence && other.severity < own.severity;
+}
+
 void TakeAdvice(Finding& other, const Finding& own) {
   if (!other.place) other.place = own.place;
   if (!other.suggestion.empty()) return;
@@ -68,8 +73,9 @@ void AddRecompiles(FindingContext& context, Finding own, bool has_several) {
   }
   for (Finding& other : context.findings) {
     if (is_same(other)) {
-      TakeAdvice(other, own);
-      if (is_odd && has_several) {
+      const bool is_explained = has_several && IsExplainedByGraph(other, own);
+      if (!is_explained) TakeAdvice(other, own);
+      if (is_odd && has_several && !is_explained) {
         Replace(other, std::move(own));
       } else if (has_several) {
         other.evidence.push_back(std::move(own));
@@ -158,11 +164,12 @@ void FoldRecompiles(FindingContext& context) {
       findings.erase(findings.begin() + static_cast<std::ptrdiff_t>(j));
       ++count;
     }
-    const std::string was = findings[i].function + " was recompiled";
-    if (count > 0 && findings[i].title.starts_with(was))
-      findings[i].title =
-          fmt::format("{} and {} other function{} were recompiled{}", findings[i].function, count,
-                      count == 1 ? "" : "s", findings[i].title.substr(was.size()));
+    constexpr std::string_view kWas = " was recompiled";
+    const std::size_t was = findings[i].title.find(kWas);
+    if (count > 0 && was != std::string::npos)
+      findings[i].title = fmt::format(
+          "{} and {} other function{} were recompiled{}", findings[i].title.substr(0, was), count,
+          count == 1 ? "" : "s", findings[i].title.substr(was + kWas.size()));
   }
 }
 

@@ -257,20 +257,19 @@ std::optional<FindingPlace> PlaceOf(const Function& function) {
 
 // "Only rank 2 recompiled f: 7 times", "Rank 2 recompiled f 7 times, ranks 0,1 once"
 std::string TitleOfOdd(const FindingContext& context, const Function& function,
-                       const std::string& varied) {
+                       const std::string& name, const std::string& varied) {
   const Range range = RangeOf(function.count_of, function.who);
   const Range usual = RangeOf(function.count_of, function.usual);
   const std::string brackets = varied.empty() ? "" : fmt::format(" ({})", varied);
   if (range.most == 0)
     return fmt::format("Only {} had a compile of {} refused", context.WhoInside(function.who),
-                       function.name);
+                       name);
   if (usual.most > 0)
-    return fmt::format("{} recompiled {} {}{}, {} {}", context.Who(function.who), function.name,
+    return fmt::format("{} recompiled {} {}{}, {} {}", context.Who(function.who), name,
                        TimesText(range), brackets, context.WhoInside(function.usual),
                        TimesText(usual));
-  return fmt::format("Only {} recompiled {}: {}{}{}", context.WhoInside(function.who),
-                     function.name, TimesText(range), function.who.size() == 1 ? "" : " each",
-                     brackets);
+  return fmt::format("Only {} recompiled {}: {}{}{}", context.WhoInside(function.who), name,
+                     TimesText(range), function.who.size() == 1 ? "" : " each", brackets);
 }
 
 // The whole of a path that is cut, "…/modules/linear.py", if one file of the stacks ends so.
@@ -291,16 +290,15 @@ std::string TitleOf(const FindingContext& context, const Function& function) {
   if (!varied.empty()) varied += function.of_first;
   const std::vector<RankIndex>& who = function.who;
   const Range range = RangeOf(function.count_of, who);
-  std::string title = function.name;
+  std::string title = context.NameOf({function.file, function.line, {}}, function.name);
   if (!function.usual.empty()) {
-    title = TitleOfOdd(context, function, varied);
+    title = TitleOfOdd(context, function, title, varied);
   } else if (range.most > 0) {
     title += " was recompiled " + TimesText(range);
     if (context.job.HasSeveral() && context.HasRanks())
-      title += who.size() == 1 ? " on " + context.WhoInside(who)
-               : who.size() == context.job.participants().size()
-                   ? fmt::format(" on each of the {} ranks", who.size())
-                   : " on each of " + context.WhoInside(who);
+      title += who.size() == 1       ? " on " + context.WhoInside(who)
+               : context.AreAll(who) ? fmt::format(" on each of the {} ranks", who.size())
+                                     : " on each of " + context.WhoInside(who);
     else if (context.job.HasSeveral())
       title += who.size() == 1 ? " in " + context.WhoInside(who)
                                : fmt::format(" in each of {} logs", who.size());

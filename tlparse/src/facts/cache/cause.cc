@@ -8,6 +8,7 @@
 
 #include "base/ascii.h"
 #include "facts/cache/component_index.h"
+#include "facts/contents/graph_difference.h"
 #include "facts/text/shorten.h"
 #include "facts/text/text_diff.h"
 #include "log/pytorch_names.h"
@@ -45,30 +46,6 @@ bool IsOneOf(std::string_view name, std::initializer_list<std::string_view> name
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-// The names of process groups in functional collectives removed: the last string argument of a
-// _c10d_functional call.
-std::string WithoutGroups(std::string_view text) {
-  std::string result;
-  for (const std::string_view line : SplitLines(text)) {
-    const std::size_t call = line.find("c10d_functional.");
-    std::size_t end = call == std::string_view::npos ? call : line.find("')", call);
-    if (end == std::string_view::npos)
-      end = line.find("\")", call == std::string_view::npos ? line.size() : call);
-    const std::size_t begin = end == std::string_view::npos || end == 0
-                                  ? std::string_view::npos
-                                  : line.find_last_of("'\"", end - 1);
-    if (call != std::string_view::npos && end != std::string_view::npos &&
-        begin != std::string_view::npos && begin > call) {
-      result += line.substr(0, begin + 1);
-      result += line.substr(end);
-    } else {
-      result += line;
-    }
-    result += '\n';
-  }
-  return result;
-}
-
 CauseKind KindOf(const ComponentDifference& difference) {
   const std::string_view name = difference.name;
   const bool has_both = difference.a_value && difference.b_value;
@@ -80,9 +57,9 @@ CauseKind KindOf(const ComponentDifference& difference) {
   }
   const ComponentSubject subject = SubjectOfComponent(name);
   if (subject == ComponentSubject::kBuild) return CauseKind::kBuild;
-  if (name == "dynamo_output_graph") return CauseKind::kGraph;
-  if (name == "gm") {
-    if (has_both && *difference.a_value == *difference.b_value) return CauseKind::kUnstable;
+  if (name == "gm" || name == "dynamo_output_graph") {
+    if (has_both && *difference.a_value == *difference.b_value)
+      return name == "gm" ? CauseKind::kUnstable : CauseKind::kGraph;
     if (has_both && WithoutGroups(*difference.a_value) == WithoutGroups(*difference.b_value))
       return CauseKind::kProcessGroup;
     return CauseKind::kGraph;

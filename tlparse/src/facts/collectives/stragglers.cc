@@ -126,14 +126,14 @@ struct CompileTime {
   std::int64_t rank = 0, start_ns = 0, end_ns = 0;
 };
 
-// The compiles in a time. A backward is taken to be compiled right behind its forward.
+// The compiles in a time, of forwards and backwards, as far as they lie in it.
 Result<std::vector<CompileTime>> CompilesIn(Database& database, const IssuedJob& job,
                                             std::int64_t from_ns, std::int64_t to_ns) {
   std::vector<CompileTime> compiles;
   FOR_EACH_ROW(const CompileInTime& row, Query<CompileInTime>(database, {.run_id = job.run_id,
                                                                          .from_us = from_ns / 1000,
                                                                          .to_us = to_ns / 1000}))
-    compiles.push_back({row.rank, row.start_us * 1000, (row.start_us + row.compiled_us) * 1000});
+    compiles.push_back({row.rank, row.start_us * 1000, row.end_us * 1000});
   return compiles;
 }
 

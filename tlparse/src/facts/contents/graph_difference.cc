@@ -189,7 +189,10 @@ Result<void> CompareTexts(Database& a_database, std::int64_t a_content_id,
   ASSIGN_OR_RETURN(const std::optional<std::string> a_text, LoadText(a_database, a_content_id));
   ASSIGN_OR_RETURN(const std::optional<std::string> b_text, LoadText(b_database, b_content_id));
   if (!a_text || !b_text) return {};
-  const std::string a = WithoutComments(*a_text), b = WithoutComments(*b_text);
+  std::string a = WithoutComments(*a_text), b = WithoutComments(*b_text);
+  std::string a_rest = WithoutGroups(a), b_rest = WithoutGroups(b);
+  result.is_of_groups = a != b && a_rest == b_rest;
+  if (!result.is_of_groups) std::swap(a, a_rest), std::swap(b, b_rest);
   std::optional<FirstDifference> first =
       FindFirstDifference(WithoutDeletions(a), WithoutDeletions(b));
   if (!first) first = FindFirstDifference(a, b);
@@ -205,6 +208,28 @@ Result<void> CompareTexts(Database& a_database, std::int64_t a_content_id,
 }
 
 }  // namespace
+
+std::string WithoutGroups(std::string_view text) {
+  std::string result;
+  for (const std::string_view line : SplitLines(text)) {
+    const std::size_t call = line.find("c10d_functional.");
+    std::size_t end = call == std::string_view::npos ? call : line.find("')", call);
+    if (end == std::string_view::npos)
+      end = line.find("\")", call == std::string_view::npos ? line.size() : call);
+    const std::size_t begin = end == std::string_view::npos || end == 0
+                                  ? std::string_view::npos
+                                  : line.find_last_of("'\"", end - 1);
+    if (call != std::string_view::npos && end != std::string_view::npos &&
+        begin != std::string_view::npos && begin > call) {
+      result += line.substr(0, begin + 1);
+      result += line.substr(end);
+    } else {
+      result += line;
+    }
+    result += '\n';
+  }
+  return result;
+}
 
 Result<GraphDifference> CompareGraphs(Database& a_database, std::int64_t a_content_id,
                                       Database& b_database, std::int64_t b_content_id) {

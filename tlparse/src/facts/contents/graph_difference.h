@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "base/result.h"
 #include "store/database.h"
@@ -16,7 +17,12 @@ struct GraphDifference {
   // "file:line in function: code", of the caller where that is torch's code; empty: not in the log
   std::string a_source, b_source;
   std::size_t only_in_a = 0, only_in_b = 0;  // nodes
+  bool is_of_groups = false;                 // in names of process groups alone
 };
+
+// The names of process groups in functional collectives removed: the last string argument of a
+// _c10d_functional call.
+std::string WithoutGroups(std::string_view text);
 
 // Aligns the nodes of two contents (content ids of graphs that have graph_node rows), each of its
 // own database.

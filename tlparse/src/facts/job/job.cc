@@ -280,6 +280,21 @@ void Job::FindEndPositions() {
   }
 }
 
+// Whether a rank compiled both functions: then they are no two versions of one.
+bool Job::AreTwoFunctions(const JobCompile& a, const JobCompile& b) const {
+  if (a.function_id < 0 || b.function_id < 0 || a.function_id == b.function_id) return false;
+  return std::any_of(sequence_classes_.begin(), sequence_classes_.end(), [&](const auto& members) {
+    const std::vector<std::int32_t>& own =
+        compiles_of_participant_[static_cast<std::size_t>(members.front())];
+    const auto has = [&](std::int32_t function) {
+      return std::any_of(own.begin(), own.end(), [&](std::int32_t index) {
+        return compiles_[static_cast<std::size_t>(index)].function_id == function;
+      });
+    };
+    return has(a.function_id) && has(b.function_id);
+  });
+}
+
 // The slot of each of these compiles; -1: none fits. The keys that agree most certainly are tried
 // first.
 std::vector<std::int32_t> Job::MatchSlots(const std::vector<std::int32_t>& compiles) const {
@@ -300,7 +315,10 @@ std::vector<std::int32_t> Job::MatchSlots(const std::vector<std::int32_t>& compi
       const std::optional<Key> key = make_key(compiles_[static_cast<std::size_t>(compiles[i])]);
       if (!key) continue;
       const auto found = free_slots.find(*key);
-      if (found == free_slots.end() || found->second.empty()) continue;
+      if (found == free_slots.end() || found->second.empty() ||
+          AreTwoFunctions(compiles_[static_cast<std::size_t>(compiles[i])],
+                          slot_keys_[static_cast<std::size_t>(found->second.front())]))
+        continue;
       slot_of[i] = found->second.front();
       found->second.pop_front();
       is_taken[static_cast<std::size_t>(slot_of[i])] = 1;

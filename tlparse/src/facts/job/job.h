@@ -176,6 +176,7 @@ class Job {
   Result<void> LoadCompiles(Database& database);
   Result<void> LoadGraphs(Database& database);
   void FindSequenceClasses();
+  bool AreTwoFunctions(const JobCompile& a, const JobCompile& b) const;
   void AlignAll();
   std::vector<std::int32_t> MatchSlots(const std::vector<std::int32_t>& compiles) const;
   void AlignClass(const std::vector<RankIndex>& members);

@@ -282,6 +282,7 @@ Result<std::vector<RankAspect>> RankFacts::Compare(Database& database, RankIndex
               : title + ": the graphs are equal but for the lines of the user's code in them";
       if (difference.differs && !difference.b_source.empty()) text += " at " + difference.b_source;
       aspects.push_back({"graphs", std::move(text), {slot}, std::nullopt, false, is_state});
+      if (difference.is_of_groups) aspects.back().cause = CauseKind::kProcessGroup;
       aspects.back().is_of_lines = !difference.differs;
       aspects.back().is_of_numbers =
           difference.differs && DigitsAsZero(difference.a_node) == DigitsAsZero(difference.b_node);
@@ -350,6 +351,10 @@ Result<std::vector<RankAspect>> RankFacts::Compare(Database& database, RankIndex
     if (const std::string target = TargetChange(a, b); !target.empty())
       text = fmt::format("{}: code {}", graphs_->Title(*job_, code.graph_slot), target);
     aspects.push_back({"code", std::move(text), {slot}});
+    if (WithoutGroups(a) == WithoutGroups(b)) {
+      aspects.back().cause = CauseKind::kProcessGroup;
+      continue;
+    }
     const auto of = [&](RankIndex one) -> const JobCompile& {
       return job_->compiles()[static_cast<std::size_t>(job_->CompileOf(one, slot))];
     };

@@ -18,8 +18,6 @@ bool IsReserved(unsigned char byte) {
          kReserved.find(static_cast<char>(byte)) != std::string_view::npos;
 }
 
-char LowerAscii(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
-
 // CON, NUL, COM1 …: Windows takes them for devices whatever follows the first dot.
 bool IsDeviceName(std::string_view name) {
   std::string base(name.substr(0, name.find('.')));
