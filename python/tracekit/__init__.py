@@ -5,6 +5,7 @@
     for finding in job.findings():
         print(finding.severity, finding.title)
     job.history()                          # rows; .df() where pandas is there
+    job.ranks().classes                    # each answer of tlparse is a method
     job.sql("SELECT label, status FROM compile WHERE rank = ?", 3)
 
     with tracekit.record("traces") as recording:
@@ -14,8 +15,10 @@
 Only the standard library is needed. Objects have the names of the answers' JSON (`tlparse findings --json`).
 """
 
+import base64
 import builtins
 import contextlib
+import gzip
 import html
 import json
 import os
@@ -28,7 +31,7 @@ import tempfile
 import weakref
 from urllib.parse import quote
 
-__all__ = ["Error", "Finding", "Job", "Row", "Rows", "open", "program", "record"]
+__all__ = ["Error", "Finding", "Job", "Row", "Rows", "Timeline", "open", "program", "record"]
 
 
 class Error(Exception):
@@ -51,13 +54,22 @@ def _run(*arguments):
     return done.stdout.decode("utf-8", "replace")
 
 
+def _object(value):
+    if isinstance(value, dict):
+        return Row(value)
+    if isinstance(value, list) and value and isinstance(value[0], dict):
+        return Rows(map(Row, value))
+    return value
+
+
 class Row:
-    """One row of an answer: its members are attributes; those of a name that Python reserves end in "_"."""
+    """One row of an answer, or a whole answer: its members are attributes (objects are rows again, lists of them Rows); those of a name that
+    Python reserves end in "_"."""
 
     def __init__(self, members):
         self._members = members
         for name, value in members.items():
-            setattr(self, name + "_" if name in ("try", "class", "from") else name, value)
+            setattr(self, name + "_" if name in ("try", "class", "from") else name, _object(value))
 
     def to_dict(self):
         return dict(self._members)
@@ -76,8 +88,7 @@ class Finding(Row):
 
     def __init__(self, members):
         super().__init__(members)
-        self.evidence = [Finding(one) for one in members.get("evidence", [])]
-        self.place = Row(members["place"]) if members.get("place") else None
+        self.evidence = Rows(Finding(one) for one in members.get("evidence", []))
 
     def __str__(self):
         return f"{self.severity}: {self.title}"
@@ -110,11 +121,40 @@ class Rows(list):
         return f"<table><tr>{head}</tr>{body}</table>"
 
 
+class Timeline:
+    """A file in the trace-event format, for ui.perfetto.dev (Open trace file) and chrome://tracing."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __repr__(self):
+        return f"tracekit.Timeline({self.path!r})"
+
+    def _repr_html_(self):
+        with builtins.open(self.path, "rb") as file:
+            packed = base64.b64encode(gzip.compress(file.read())).decode()
+        return (f'<a download="trace.json.gz" href="data:application/gzip;base64,{packed}">trace.json.gz</a> of {html.escape(self.path)}, '
+                'for <a href="https://ui.perfetto.dev" target="_blank" rel="noopener">Perfetto</a> (Open trace file)')
+
+
 class Job:
-    """A database of tlparse, with one or more runs; answers are about the latest unless `run` names another."""
+    """A database of tlparse, with one or more runs; answers are about the latest unless `run` names another. Each answer is a method
+    with the command's name (`tlparse --help`): what `--json` writes, as a Row; arguments as of the command. `tlparse schema` says what its
+    members mean."""
+
+    _answers = ("cache", "check", "collectives", "compile", "cost", "execution", "import_log", "memory", "provenance", "ranks", "recompiles", "source",
+                "status")
 
     def __init__(self, database, run=None):
         self.database, self.run = database, run
+
+    def __getattr__(self, name):
+        if name not in self._answers:
+            raise AttributeError(f"no answer {name!r}: {', '.join(('findings', 'history', *self._answers))}")
+        return lambda *arguments: Row(self._ask(name.replace("_", "-"), *arguments))
+
+    def __dir__(self):
+        return [*super().__dir__(), *self._answers]
 
     def _ask(self, command, *arguments):
         run = ["--run", self.run] if self.run else []
@@ -135,6 +175,13 @@ class Job:
             cursor = connection.execute(query, parameters)
             names = [column[0] for column in cursor.description or ()]
             return Rows(Row(dict(zip(names, values))) for values in cursor)
+
+    def timeline(self):
+        """The timeline of the report that the database is of (chromium_events.json): a notebook shows a link to it."""
+        path = os.path.join(os.path.dirname(self.database), "chromium_events.json")
+        if not os.path.exists(path):
+            raise Error(f"{self.database} has no report beside it: open the output directory of `tlparse LOGS -o DIRECTORY`")
+        return Timeline(path)
 
     def __repr__(self):
         return f"tracekit.Job({self.database!r})"

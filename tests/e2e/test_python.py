@@ -2,6 +2,7 @@
 """The Python package tracekit: what tlparse answers, as objects; and its wheel."""
 
 import base64
+import gzip
 import hashlib
 import os
 import subprocess
@@ -42,6 +43,26 @@ class Answers(harness.EndToEnd):
             self.assertIn("0/0", [compile.label for compile in job.history()])
         with self.assertRaisesRegex(tracekit.Error, "No such file"):
             tracekit.open(self.path("nothing"))
+
+    def test_each_answer_is_a_method(self):
+        self.tlparse(self.logs(), "-o", "out")
+        job = tracekit.open(self.path("out"))
+        ranks = job.ranks()
+        self.assertEqual([one.ranks.ranks for one in ranks.classes], ["0,1", "2"])
+        self.assertIn("<td>", ranks.classes._repr_html_())
+        self.assertEqual(job.status().launch, 1)
+        for answer in job._answers:
+            if answer not in ("check", "compile", "cost", "memory", "provenance", "source"):  # these need an argument, or a profile
+                self.assertIsInstance(getattr(job, answer)(), tracekit.Row)
+        self.assertEqual(job.compile("0/0").compile, "0/0")
+        with self.assertRaisesRegex(AttributeError, "no answer 'nothing'"):
+            job.nothing()
+        link = job.timeline()._repr_html_()
+        packed = base64.b64decode(link.split("base64,")[1].split('"')[0])
+        with open(self.path("out", "chromium_events.json"), "rb") as file:
+            self.assertEqual(gzip.decompress(packed), file.read())
+        with self.assertRaisesRegex(tracekit.Error, "no report beside it"):
+            tracekit.open(self.logs()).timeline()
 
     def test_record_asks_for_a_trace(self):
         program = "import os, tracekit\nwith tracekit.record('traces') as recording:\n    print(os.environ['TORCH_TRACE'], os.path.isdir(recording.directory))"

@@ -1,0 +1,83 @@
+#!/usr/bin/env python3
+"""What `tlparse run` costs a step: a small compiled training loop is run plain and under `tlparse run`, in turn, and the CPU time of a step is
+compared pair by pair. Needs PyTorch.
+
+usage: run_overhead.py TLPARSE [--runs 20] [--python PYTHON] [--steps 400] [-- options of tlparse run]
+"""
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+
+PROGRAM = """
+import json, sys, time
+import torch
+
+torch.manual_seed(0)
+torch.set_num_threads(1)
+model = torch.nn.Sequential(torch.nn.Linear(256, 256), torch.nn.GELU(), torch.nn.Linear(256, 256), torch.nn.LayerNorm(256), torch.nn.Linear(256, 8))
+optimizer = torch.optim.Adam(model.parameters())
+
+@torch.compile
+def loss_of(x, y):
+    return torch.nn.functional.mse_loss(model(x), y)
+
+def step():
+    optimizer.zero_grad(set_to_none=True)
+    loss_of(x, y).backward()
+    optimizer.step()
+
+x, y = torch.randn(64, 256), torch.randn(64, 8)
+for _ in range(50):
+    step()
+cpu, wall = time.process_time(), time.perf_counter()
+steps = int(sys.argv[1])
+for _ in range(steps):
+    step()
+with open(sys.argv[2], "w") as file:
+    json.dump({"cpu_us": 1e6 * (time.process_time() - cpu) / steps, "wall_us": 1e6 * (time.perf_counter() - wall) / steps}, file)
+"""
+
+
+def measure(command, folder, steps):
+    result = os.path.join(folder, "result.json")
+    variables = {name: value for name, value in os.environ.items() if not name.startswith("TORCH")}
+    variables["TORCHINDUCTOR_CACHE_DIR"] = os.path.join(folder, "cache")
+    subprocess.run([*command, str(steps), result], cwd=folder, env=variables, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    with open(result, encoding="utf-8") as file:
+        return json.load(file)
+
+
+def main():
+    own, _, of_run = " ".join(sys.argv[1:]).partition(" -- ")
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n", 1)[0])
+    parser.add_argument("tlparse")
+    parser.add_argument("--runs", type=int, default=20)
+    parser.add_argument("--python", default=sys.executable)
+    parser.add_argument("--steps", type=int, default=400)
+    arguments = parser.parse_args(own.split())
+    pairs = []
+    with tempfile.TemporaryDirectory() as folder:
+        program = os.path.join(folder, "train.py")
+        with open(program, "w", encoding="utf-8") as file:
+            file.write(PROGRAM)
+        plain = [arguments.python, program]
+        recorded = [os.path.abspath(arguments.tlparse), "run", "-q", *of_run.split(), "-o", "recorded", "--", *plain]
+        measure(plain, folder, 1)  # fills the compiler's cache for both
+        for number in range(arguments.runs):
+            order = (plain, recorded) if number % 2 == 0 else (recorded, plain)
+            results = {command[0]: measure(command, folder, arguments.steps) for command in order}
+            pairs.append((results[plain[0]], results[recorded[0]]))
+            subprocess.run(["rm", "-rf", os.path.join(folder, "recorded")], check=True)
+    for unit in ("cpu_us", "wall_us"):
+        ratios = sorted(run[unit] / alone[unit] for alone, run in pairs)
+        quarter = statistics.quantiles(ratios, n=4) if len(ratios) > 1 else ratios * 3
+        print(f"{unit} a step: {statistics.median(alone[unit] for alone, _ in pairs):.1f} plain, {statistics.median(run[unit] for _, run in pairs):.1f} under run; "
+              f"run / plain of {len(pairs)} pairs: median {quarter[1]:.4f}, quartiles {quarter[0]:.4f} and {quarter[2]:.4f}, {ratios[0]:.3f} to {ratios[-1]:.3f}")
+
+
+main()
