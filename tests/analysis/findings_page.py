@@ -57,6 +57,7 @@ JOBS = {
     "fixtures/runs/eval_mode": "the model of rank 0 is in evaluation mode until the first evaluation",
     "fixtures/runs/fewer_evaluations": "rank 2 evaluates fewer batches than the others; recorder dumps of two ranks",
     "fixtures/runs/mesh_full_disk": "the disk of rank 0 is full; a 2x2 mesh",
+    "fixtures/runs/own_sizes": "each rank trains a model of another width; a pass of Inductor sleeps for 24 s on rank 1",
     "fixtures/runs/worker_raises": "a loader worker of rank 0 raises before rank 0 compiles anything",
     "fixtures/runs/segv_after_forward": "rank 1 gets SIGSEGV after the forward of the first step",
     "fixtures/runs/slow_loader": "the loader of rank 1 takes 0.45 s a step; recorder dumps",

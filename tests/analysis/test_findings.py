@@ -66,6 +66,7 @@ PLANTED = {
     "fixtures/runs/eval_mode": ("graph_divergence", [0], r"0/0 forward: dropout = torch\.nn\.functional\.dropout\(h, 0\.1, True → False, False\)"),
     "fixtures/runs/fewer_evaluations": ("collective_divergence", [2], r"different sizes: #5 of .*; before it ranks 0,1 compiled 0/2 forward, rank 2 did not$"),
     "fixtures/runs/mesh_full_disk": ("compile_failed", [0], r"No space left on device"),
+    "fixtures/runs/own_sizes": ("slow_rank", [1], r"^Rank 1 compiled for 31\.4 s, 3 others for 7\.6 to 7\.9 s$"),
     "fixtures/runs/worker_raises": ("missing_rank", [0], r"^No log from rank 0; rank 1's log ends inside the backward of 0/0 forward, in compile_file$"),
     "fixtures/runs/segv_after_forward": ("stopped_first", [1], r"ends after the forward of 4/0 forward; ranks 0,2,3 went on to its backward"),
     "fixtures/runs/slow_loader": ("straggler", [1], r"Rank 0 waits for rank 1: it came last to 5 of 5 collectives .* at least 0\.44 s after the others"),

@@ -327,6 +327,7 @@ Result<void> FindSlowRanks(FindingContext& context) {
   finding.severity = slowest.compile_s >= 2 * slowest.lower_median_s && excess >= 10
                          ? FindingSeverity::kWarning
                          : FindingSeverity::kNote;
+  finding.needs_no_role = slowest.is_of_one_event && slow.size() == 1;
   finding.launch = context.job.launch();
   context.SetRanks(finding, slow);
   finding.title = fmt::format("{} compiled for {}{}, {} other{} for {}", context.Who(slow),

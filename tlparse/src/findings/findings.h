@@ -70,6 +70,8 @@ struct Finding {
   std::vector<FindingRow> rows;
   std::size_t row_count = 0;
   bool has_more_rows = false;  // than row_count: they were not counted
+  // It stands whether these ranks are meant to do equal work or not.
+  bool needs_no_role = false;
   // For the id, in addition to kind, place and cause.
   std::string function;
 };

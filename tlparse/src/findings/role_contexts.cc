@@ -11,6 +11,7 @@ namespace {
 
 // Whether a finding says that ranks differ in what they ran: expected of ranks with different roles.
 bool IsOfRole(const Finding& finding) {
+  if (finding.needs_no_role) return false;
   switch (finding.kind) {
     case FindingKind::kInputDivergence:
     case FindingKind::kGraphDivergence:

@@ -105,9 +105,15 @@ std::string RankFacts::ReasonOfSlowness(const CacheAnswer& cache, RankIndex rank
 
 namespace {
 
+struct EventExcess {
+  std::string text;  // "44.21 s more in pass.x"; empty: no such event
+  double seconds = 0;
+  bool is_of_one = false;  // the other one spent next to nothing in it
+};
+
 // The innermost timed event, of those that are no phase of their own, in which a compile spent most
-// of what it took longer than another one: "44.21 s more in pass.x"; empty: no such event.
-Result<std::string> InnermostExcess(Database& database, std::int64_t own_id,
+// of what it took longer than another one.
+Result<EventExcess> InnermostExcess(Database& database, std::int64_t own_id,
                                     std::int64_t typical_id, double excess_s) {
   constexpr double kMost = 0.75;
   ASSIGN_OR_RETURN(const FirstRow<EventOfExcess> event,
@@ -115,8 +121,12 @@ Result<std::string> InnermostExcess(Database& database, std::int64_t own_id,
                                                          .typical_id = typical_id,
                                                          .least_us = kMost * excess_s * 1e6,
                                                          .least_event_us = kLeastNamedEventUs})));
-  if (!event) return std::string();
-  return fmt::format("{:.2f} s more in {}", (event->own_us - event->typical_us) / 1e6, event->name);
+  if (!event) return EventExcess();
+  constexpr double kNextToNothing = 0.02;
+  const double seconds = (event->own_us - event->typical_us) / 1e6;
+  return EventExcess{.text = fmt::format("{:.2f} s more in {}", seconds, event->name),
+                     .seconds = seconds,
+                     .is_of_one = event->typical_us <= kNextToNothing * event->own_us};
 }
 
 // What the metrics of a compile have of its parts; empty: they are not in the log.
@@ -184,8 +194,11 @@ Result<std::optional<SlowestRank>> RankFacts::FindSlowest(Database& database,
   const std::int64_t own_id =
       job_->compiles()[static_cast<std::size_t>(job_->CompileOf(result.rank, worst_slot))].id;
   const std::int64_t typical_id = job_->compiles()[static_cast<std::size_t>(typical)].id;
-  ASSIGN_OR_RETURN(result.reason,
+  ASSIGN_OR_RETURN(EventExcess event,
                    InnermostExcess(database, own_id, typical_id, result.compile_excess_s));
+  result.reason = std::move(event.text);
+  result.is_of_one_event =
+      event.is_of_one && !IsSlow(result.compile_s - event.seconds, result.lower_median_s);
   if (!result.reason.empty()) return std::optional(result);
   ASSIGN_OR_RETURN(const std::vector<double> own_phases, TimesOfPhases(database, own_id));
   ASSIGN_OR_RETURN(const std::vector<double> typical_phases, TimesOfPhases(database, typical_id));
@@ -246,9 +259,10 @@ Result<std::optional<StalledCompile>> RankFacts::FindStalled(Database& database,
   stalled->reason = ReasonOfSlowness(cache, stalled->rank, stalled->slot);
   if (!stalled->reason.empty()) return stalled;
   ASSIGN_OR_RETURN(
-      stalled->reason,
+      EventExcess event,
       InnermostExcess(database, job_->compiles()[static_cast<std::size_t>(own_compile)].id,
                       job_->compiles()[static_cast<std::size_t>(typical)].id, most_excess));
+  stalled->reason = std::move(event.text);
   return stalled;
 }
 

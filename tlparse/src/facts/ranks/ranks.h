@@ -67,6 +67,9 @@ struct SlowestRank {
   std::int32_t slot = -1;           // its slot
   double compile_excess_s = 0;
   std::string reason;  // why that compile takes longer, if the trace shows it
+  // One event is all that it takes longer, in which others spend next to nothing: no matter of what
+  // the rank compiles.
+  bool is_of_one_event = false;
   // Its compiles of 0.1 s and more against the medians of the ranks: how many, and how many times as
   // long.
   std::size_t compared_count = 0;
