@@ -202,7 +202,7 @@ class Parts(RankTest):
                               for frame, name in enumerate(functions)))
         one = self.job_findings()[0]
         self.assertEqual((one["kind"], one["ranks"], one["title"]),
-                         ("stopped_first", [1], "Rank 1's log ends after 1/0 piece; ranks 0,2 went on to 1/0 last"))
+                         ("stopped_first", [1], "Rank 1's log ends after 1/0 piece; ranks 0,2 went on to last"))  # 1/0 on one, 2/0 on the other
 
     def test_an_export_of_one_rank_is_a_note(self):
         for rank in range(3):

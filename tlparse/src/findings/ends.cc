@@ -225,14 +225,17 @@ void StopFinder::DescribeBehind(Finding& finding, const std::vector<Stop>& group
   const std::vector<RankIndex> who = Ranks(group);
   const JobSlot& next = job_.slots()[static_cast<std::size_t>(first.next_slot)];
   std::vector<RankIndex> went_on;
+  bool has_other_label = false;
   for (const RankIndex other : context_.Others(who)) {
     const std::int32_t index = job_.CompileOf(other, first.next_slot);
     if (index < 0) continue;
     const JobCompile& compile = job_.compiles()[static_cast<std::size_t>(index)];
     const ProcessStatus& status = context_.StatusOf(other);
     if (!first.is_next_backward || compile.backward_duration_us > 0 ||
-        (status.compile_id == compile.id && status.is_backward))
+        (status.compile_id == compile.id && status.is_backward)) {
       went_on.push_back(other);
+      has_other_label |= job_.string(compile.label_id) != next.label;
+    }
   }
   // Where others end inside compiles, the job ended there; where they wait for this rank, it did too.
   const bool ended_others =
@@ -248,7 +251,7 @@ void StopFinder::DescribeBehind(Finding& finding, const std::vector<Stop>& group
                         who.size() == 1 ? "ends" : "end", last, context_.WhoInside(went_on))
           : fmt::format("{} {} after {}; {} went on to {}", Subject(who),
                         who.size() == 1 ? "ends" : "end", last, context_.WhoInside(went_on),
-                        next.Title());
+                        has_other_label ? next.function : next.Title());
 }
 
 // All logs end inside compiles, and none shows that it was first.
