@@ -12,6 +12,7 @@
 #include "cli/commands.h"
 #include "cli/cost_output.h"
 #include "cli/rank_output.h"
+#include "cli/shares.h"
 #include "facts/job/participants.h"
 #include "facts/text/shorten.h"
 
@@ -89,8 +90,7 @@ void PrintProfiles(const CostAnswer& answer) {
             ? fmt::format(" in {}", Count(static_cast<std::size_t>(profile.steps), "step"))
             : std::string(" in all (no steps are marked)"));
     const auto part = [&](double us) {
-      return fmt::format("{} ({})", HumanMicroseconds(us),
-                         Percent(us / std::max(profile.window_us, 1e-9)));
+      return PartText(HumanMicroseconds(us), us, std::max(profile.window_us, 1e-9));
     };
     line += fmt::format(": {} in calls of compiled graphs on the CPU, ", part(profile.compiled_us));
     line += profile.unmarked_us > 0
@@ -159,8 +159,7 @@ CostColumns ColumnsOf(const CostAnswer& answer, CostBy by) {
 std::vector<Table::Column> CostHeadings(const CostColumns& columns, std::string_view time) {
   using Align = Table::Align;
   const CostBy by = columns.by;
-  std::vector<Table::Column> headings = {{"share", Align::kRight},
-                                         {std::string(time), Align::kRight}};
+  std::vector<Table::Column> headings = ShareHeadings(time);
   const auto add = [&](std::string heading, Align align = Align::kLeft, int expendable = 0) {
     const bool is_place = heading == "line" || heading == "lines";
     headings.push_back({std::move(heading), align, expendable, is_place});
@@ -262,8 +261,7 @@ std::vector<std::string> CostCells(const CostRow& row, const CostColumns& column
 void PrintRows(const CostAnswer& answer, CostBy by, std::size_t top) {
   const CostColumns columns = ColumnsOf(answer, by);
   Table table(CostHeadings(columns, NameOf(answer.time).heading));
-  const std::size_t count = std::min(top, answer.rows.size());
-  for (std::size_t i = 0; i < count; ++i) table.Add(CostCells(answer.rows[i], columns));
+  AddShares(table, answer.rows, top, [&](const CostRow& row) { return CostCells(row, columns); });
   std::fputc('\n', stdout);
   if (table.empty()) {
     std::puts("nothing of that ran in these profiles");
@@ -271,13 +269,12 @@ void PrintRows(const CostAnswer& answer, CostBy by, std::size_t top) {
   }
   PrintShare(answer, by);
   table.Print();
-  for (std::size_t i = 0; by == CostBy::kGraph && i < count; ++i) {
+  for (std::size_t i = 0; by == CostBy::kGraph && i < std::min(top, answer.rows.size()); ++i) {
     const CostRow& row = answer.rows[i];
     if (!row.name.empty() && !row.join_note.empty())
       PrintWrapped(fmt::format("{} {}: {}", row.label, row.direction, row.join_note), 0, 2);
   }
-  if (answer.rows.size() > top)
-    std::puts(fmt::format("and {} more (--top)", answer.rows.size() - top).c_str());
+  PrintMore(answer.rows.size(), top);
 }
 
 }  // namespace
@@ -299,7 +296,7 @@ int RunCost(std::span<const std::string> arguments) {
   int top = 30;
   AddAnswerArguments(app, common);
   app.Add("--by", by, "line, kernel, node, graph, op or module")
-      .OneOf({"line", "kernel", "node", "graph", "op", "module"})
+      .OneOf(NamesOf(kQuestions))
       .ShowDefault();
   app.Add("--rank", options.rank, "only this rank");
   app.Add("--steps", steps,
@@ -308,9 +305,7 @@ int RunCost(std::span<const std::string> arguments) {
   most.Positive().ShowDefault();
   app.Add("--run", run, "the run of this name (default: the latest)");
   if (const std::optional<int> code = app.Parse(arguments)) return *code;
-  for (const auto& [name, question] : kQuestions) {
-    if (by == name) options.by = question;
-  }
+  options.by = ValueOf(kQuestions, by);
   if (steps && !ParseSteps(*steps, options)) {
     std::fprintf(stderr, "tlparse: --steps takes a step or a range like 3-5, not '%s'\n",
                  Printable(*steps).c_str());

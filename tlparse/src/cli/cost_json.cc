@@ -1,6 +1,6 @@
-#include <algorithm>
-
 #include "cli/cost_output.h"
+#include "cli/rank_output.h"
+#include "cli/shares.h"
 
 namespace tlparse {
 
@@ -54,8 +54,7 @@ void WriteProfile(JsonWriter& json, const CostProfile& profile) {
 
 void WriteRow(JsonWriter& json, const CostRow& row) {
   const auto text = [&](std::string_view key, const std::string& value) {
-    json.Key(key);
-    value.empty() ? json.Null() : json.String(value);
+    json.Key(key).OptionalString(NonEmpty(value));
   };
   json.BeginObject();
   text("name", row.name);
@@ -88,10 +87,8 @@ JsonWriter CostJson(const CostAnswer& answer, std::string_view by, std::size_t t
   json.BeginObject().Key("by").String(by).Key("time").String(NameOf(answer.time).name);
   json.Key("profiles").BeginArray();
   for (const CostProfile& profile : answer.profiles) WriteProfile(json, profile);
-  json.EndArray().Key("rows").BeginArray();
-  for (std::size_t i = 0; i < std::min(top, answer.rows.size()); ++i)
-    WriteRow(json, answer.rows[i]);
-  json.EndArray().Key("row_count").Int(static_cast<std::int64_t>(answer.rows.size()));
+  json.EndArray();
+  WriteShares(json, answer.rows, top, WriteRow);
   json.Key("notes").BeginArray();
   for (const std::string& note : answer.notes) json.String(note);
   json.EndArray().EndObject();

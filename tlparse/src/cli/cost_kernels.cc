@@ -5,16 +5,10 @@
 
 #include "cli/cost_output.h"
 #include "cli/rank_output.h"
+#include "cli/shares.h"
 #include "cli/terminal.h"
 
 namespace tlparse {
-
-std::string Percent(double share) { return fmt::format("{:.1f} %", share * 100); }
-
-void PrintLine(std::string_view text, int indent) {
-  if (Terminal::Out().width > 0) return PrintWrapped(text, indent, indent + 2);
-  std::puts((std::string(static_cast<std::size_t>(indent), ' ') + Printable(text)).c_str());
-}
 
 namespace {
 

@@ -16,10 +16,6 @@ struct TimeName {
 };
 TimeName NameOf(CostTime time);
 
-// "12.5 %"
-std::string Percent(double share);
-// One line; on a terminal as many of its width as it takes.
-void PrintLine(std::string_view text, int indent);
 // The lines on kernels and devices of one profile.
 void PrintKernels(const CostProfile& profile);
 

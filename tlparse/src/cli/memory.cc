@@ -9,9 +9,9 @@
 #include "cli/bounded_output.h"
 #include "cli/command.h"
 #include "cli/commands.h"
-#include "cli/cost_output.h"
 #include "cli/memory_output.h"
 #include "cli/rank_output.h"
+#include "cli/shares.h"
 #include "cli/terminal.h"
 #include "facts/text/shorten.h"
 
@@ -31,9 +31,7 @@ constexpr std::pair<std::string_view, MemoryAt> kMoments[] = {
 };
 
 std::string PartOf(std::int64_t bytes, std::int64_t all) {
-  return all == 0 ? HumanBytes(bytes)
-                  : fmt::format("{} ({})", HumanBytes(bytes),
-                                Percent(static_cast<double>(bytes) / static_cast<double>(all)));
+  return PartText(HumanBytes(bytes), static_cast<double>(bytes), static_cast<double>(all));
 }
 
 std::string DeviceTitle(const MemoryDevice& device) {
@@ -118,43 +116,49 @@ std::string SubjectOf(const MemoryRow& row, MemoryBy by) {
   return fmt::format("({})", row.reason.empty() ? "no Python line outside PyTorch" : row.reason);
 }
 
+// Names of C++ templates take thousands of characters: --json has all of them.
+constexpr std::size_t kLongestCell = 120;
+
+// "layers.py:105 < model.py:30"
+std::string CallersText(const std::vector<std::string>& frames) {
+  std::string callers;
+  for (const std::string& frame : frames) {
+    const std::size_t end = frame.find(".py:");
+    if (end == frame.npos) continue;
+    const std::size_t slash = frame.rfind('/', end);
+    callers +=
+        (callers.empty() ? "" : " < ") + (slash == frame.npos ? frame : frame.substr(slash + 1));
+  }
+  return callers;
+}
+
+bool HasLine(MemoryBy by) { return by == MemoryBy::kLine || by == MemoryBy::kStack; }
+
+std::vector<std::string> MemoryCells(const MemoryRow& row, MemoryBy by) {
+  std::vector<std::string> cells = {Percent(row.share), HumanBytes(row.size_bytes),
+                                    std::to_string(row.allocations)};
+  if (by != MemoryBy::kCategory) cells.push_back(row.category);
+  cells.push_back(SubjectOf(row, by));
+  if (HasLine(by)) cells.push_back(Shorten(row.function, kLongestCell));
+  if (by == MemoryBy::kStack) cells.push_back(Shorten(CallersText(row.frames), kLongestCell));
+  return cells;
+}
+
 void PrintMemoryRows(const MemoryDevice& device, MemoryBy by, std::size_t top) {
-  using Align = Table::Align;
-  std::vector<Table::Column> columns = {
-      {"share", Align::kRight}, {"alive", Align::kRight}, {"blocks", Align::kRight}};
-  if (by != MemoryBy::kCategory) columns.push_back({"category", Align::kLeft, 1});
-  const bool has_line = by == MemoryBy::kLine || by == MemoryBy::kStack;
+  std::vector<Table::Column> columns = ShareHeadings("alive");
+  columns.push_back({"blocks", Table::Align::kRight});
+  const bool has_line = HasLine(by);
+  if (by != MemoryBy::kCategory) columns.push_back({"category", Table::Align::kLeft, 1});
   columns.push_back({by == MemoryBy::kGraph      ? "graph"
                      : by == MemoryBy::kCategory ? "category"
                                                  : "line",
-                     Align::kLeft, 0, has_line});
+                     Table::Align::kLeft, 0, has_line});
   if (has_line) columns.push_back({"function"});
-  if (by == MemoryBy::kStack) columns.push_back({"stack, innermost first", Align::kLeft, 1});
+  if (by == MemoryBy::kStack) columns.push_back({"stack, innermost first", Table::Align::kLeft, 1});
   Table table(columns);
-  constexpr std::size_t kLongest = 120;
-  for (std::size_t i = 0; i < std::min(top, device.rows.size()); ++i) {
-    const MemoryRow& row = device.rows[i];
-    std::vector<std::string> cells = {Percent(row.share), HumanBytes(row.size_bytes),
-                                      std::to_string(row.allocations)};
-    if (by != MemoryBy::kCategory) cells.push_back(row.category);
-    cells.push_back(SubjectOf(row, by));
-    if (has_line) cells.push_back(Shorten(row.function, kLongest));
-    if (by == MemoryBy::kStack) {
-      std::string callers;
-      for (const std::string& frame : row.frames) {
-        const std::size_t end = frame.find(".py:");
-        if (end == frame.npos) continue;
-        const std::size_t slash = frame.rfind('/', end);
-        callers += (callers.empty() ? "" : " < ") +
-                   (slash == frame.npos ? frame : frame.substr(slash + 1));
-      }
-      cells.push_back(Shorten(callers, kLongest));
-    }
-    table.Add(std::move(cells));
-  }
+  AddShares(table, device.rows, top, [&](const MemoryRow& row) { return MemoryCells(row, by); });
   if (!table.empty()) table.Print();
-  if (device.rows.size() > top)
-    std::puts(fmt::format("and {} more (--top)", device.rows.size() - top).c_str());
+  PrintMore(device.rows.size(), top);
 }
 
 }  // namespace
@@ -173,22 +177,18 @@ int RunMemory(std::span<const std::string> arguments) {
   int top = 20;
   AddAnswerArguments(app, common);
   app.Add("--by", by, "line, graph, category or stack")
-      .OneOf({"line", "graph", "category", "stack"})
+      .OneOf(NamesOf(kMemoryQuestions))
       .ShowDefault();
   app.Add("--at", at, "peak; oom: when an allocation failed; end: after the last event")
-      .OneOf({"peak", "oom", "end"})
+      .OneOf(NamesOf(kMoments))
       .ShowDefault();
   app.Add("--rank", options.rank, "only this rank");
   Arguments::Option most = app.Add("--top", top, "maximum number of rows of a device");
   most.Positive().ShowDefault();
   app.Add("--run", run, "the run of this name (default: the latest)");
   if (const std::optional<int> code = app.Parse(arguments)) return *code;
-  for (const auto& [name, question] : kMemoryQuestions) {
-    if (by == name) options.by = question;
-  }
-  for (const auto& [name, moment] : kMoments) {
-    if (at == name) options.at = moment;
-  }
+  options.by = ValueOf(kMemoryQuestions, by);
+  options.at = ValueOf(kMoments, at);
   Result<Database> database = OpenAnswerDatabase(common.database);
   if (!database) return ReportError(database.error());
   const Result<std::int64_t> run_id = FindRun(*database, run.value_or(""));

@@ -1,13 +1,12 @@
-#include <algorithm>
-
 #include "cli/memory_output.h"
+#include "cli/rank_output.h"
+#include "cli/shares.h"
 
 namespace tlparse {
 namespace {
 
 void WriteText(JsonWriter& json, std::string_view key, const std::string& value) {
-  json.Key(key);
-  value.empty() ? json.Null() : json.String(value);
+  json.Key(key).OptionalString(NonEmpty(value));
 }
 
 void WriteMemoryRow(JsonWriter& json, const MemoryRow& row) {
@@ -20,9 +19,9 @@ void WriteMemoryRow(JsonWriter& json, const MemoryRow& row) {
   WriteText(json, "label", row.label);
   WriteText(json, "direction", row.direction);
   WriteText(json, "reason", row.reason);
-  json.Key("frames").BeginArray();
-  for (const std::string& frame : row.frames) json.String(frame);
-  json.EndArray().EndObject();
+  json.Key("frames");
+  WriteStrings(json, row.frames);
+  json.EndObject();
 }
 
 void WriteSegments(JsonWriter& json, const std::optional<MemorySegments>& segments) {
@@ -72,10 +71,7 @@ JsonWriter MemoryJson(const MemoryAnswer& answer, std::string_view by, std::stri
     json.Key("named_bytes").Int(device.named_bytes);
     WriteSegments(json, device.segments);
     WriteFailed(json, device.failed);
-    json.Key("rows").BeginArray();
-    for (std::size_t i = 0; i < std::min(top, device.rows.size()); ++i)
-      WriteMemoryRow(json, device.rows[i]);
-    json.EndArray().Key("row_count").Int(static_cast<std::int64_t>(device.rows.size()));
+    WriteShares(json, device.rows, top, WriteMemoryRow);
     json.EndObject();
   }
   json.EndArray().Key("notes").BeginArray();
