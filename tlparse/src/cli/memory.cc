@@ -75,6 +75,8 @@ void PrintDevice(const MemoryDevice& device, MemoryAt at) {
                                  HumanBytes(device.alive_bytes), MomentText(device, at));
   if (device.reserved_bytes)
     line += fmt::format("; the allocator held {}", HumanBytes(*device.reserved_bytes));
+  else if (device.segments && at == MemoryAt::kPeak)
+    line += "; what the allocator held then was not recorded";
   PrintLine(line, 0);
   PrintLine(fmt::format("{} have a Python line, {} belong to a compiled graph or region, {} to "
                         "either",

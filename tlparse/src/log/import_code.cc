@@ -164,6 +164,10 @@ constexpr ImportCodeInfo kInfos[] = {
     {C::kMissingMetrics, kW, "missing_metrics",
      "The compile ended, but its compilation_metrics are not in the log: the record was lost. "
      "How long the compile took is unknown, and so is an exception that only the metrics name."},
+    {C::kUnrecordedSegments, kI, "unrecorded_segments",
+     "The snapshot's events do not hold all segments that the allocator took and gave back "
+     "(_record_memory_history can leave out actions: skip_actions): what it held at the peak "
+     "is unknown. Blocks and their bytes do not depend on it."},
 };
 static_assert(sizeof kInfos / sizeof kInfos[0] + 1 == static_cast<std::size_t>(C::kCount));
 

@@ -71,6 +71,7 @@ enum class ImportCode : std::uint8_t {
   kDamagedHeader,
   kStrayRecord,
   kMissingMetrics,
+  kUnrecordedSegments,
   kCount
 };
 

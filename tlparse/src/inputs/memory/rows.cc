@@ -305,10 +305,12 @@ void SnapshotRows::AddSnapshot(const Device& device, std::int64_t base_bytes,
     row.reserved_at_peak_bytes = AddBytes(before, lives.reserved_at_peak_delta());
     row.peak_reserved_bytes = AddBytes(before, lives.most_reserved_delta());
     if (*row.reserved_at_peak_bytes < row.peak_bytes.value() || before < 0) {
-      context_.Log(ImportCode::kBadRuntimeFile,
-                   fmt::format("device {}: {} bytes live at the peak of the events, and the "
-                               "segments hold {}: the two parts of the file do not agree",
-                               device.index, row.peak_bytes.value(), *row.reserved_at_peak_bytes));
+      context_.Log(
+          ImportCode::kUnrecordedSegments,
+          fmt::format("device {}: {} bytes live at the peak, and by the events of segments "
+                      "the allocator held {}: some segments were taken or given back "
+                      "without an event",
+                      device.index, row.peak_bytes.value(), *row.reserved_at_peak_bytes));
       row.reserved_at_peak_bytes = row.peak_reserved_bytes = std::nullopt;
     }
   }
