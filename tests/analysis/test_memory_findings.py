@@ -11,12 +11,14 @@ import memory_snapshot  # noqa: E402
 from memory_snapshot import frame  # noqa: E402
 
 
-class FailedAllocations(AnswerTest):
+class MemoryFindings(AnswerTest):
     def findings(self, allocator, name="memory.pickle"):
         path = os.path.join(self.scratch, name)
         memory_snapshot.write(memory_snapshot.snapshot([allocator]), path)
         return ask("findings", self.ingest(path, name=name))["findings"]
 
+
+class FailedAllocations(MemoryFindings):
     def allocator(self):
         """Every second block of 20 segments is freed: of 400 MB half is unused, in pieces of 10 MB."""
         allocator = memory_snapshot.Allocator()
@@ -57,6 +59,62 @@ class FailedAllocations(AnswerTest):
 
     def test_a_healthy_snapshot_has_none(self):
         self.assertEqual([], self.findings(memory_snapshot.training(500)))
+
+
+class Growth(MemoryFindings):
+    """A leak is found; what a healthy program does is not."""
+
+    STATE = [frame("step", "/job/train.py", 40)]
+    LEAK = [frame("log", "/job/metrics.py", 7)]
+    OTHER = [frame("forward", "/job/model.py", 30)]
+
+    def grown(self, grow, steps=10, name="growth.pickle"):
+        """`grow(allocator, step)` is what a step leaves."""
+        allocator = memory_snapshot.Allocator()
+        allocator.alloc(10 << 20, self.STATE)
+        for step in range(steps):
+            with allocator.step(step):
+                grow(allocator, step)
+                allocator.free(allocator.alloc(5 << 20, self.OTHER), self.OTHER)
+        allocator.alloc(1, self.STATE)
+        return [f for f in self.findings(allocator, name) if f["kind"] == "memory_growth"]
+
+    def test_a_leak(self):
+        finding, = self.grown(lambda allocator, _: allocator.alloc(1 << 20, self.LEAK), name="memory_rank_2.pickle")
+        self.assertEqual(("warning", [2]), (finding["severity"], finding["ranks"]))
+        self.assertEqual("Memory of device 0 of rank 2 grows by 1.0 MB a step at metrics.py:7", finding["title"])
+        self.assertEqual("After each of the steps 5 to 9 more blocks were alive than before: 10.5 MB of metrics.py:7 (other) after step 9. What else "
+                         "was alive changed by at most 0 B. Alive after step 9: 21.0 MB.", finding["detail"])
+        self.assertEqual(5, finding["row_count"])
+
+    def test_a_cache_that_fills(self):
+        self.assertEqual([], self.grown(lambda allocator, step: allocator.alloc((16 << 20) >> step, self.LEAK)))
+
+    def test_a_warm_up(self):
+        self.assertEqual([], self.grown(lambda allocator, step: step < 2 and allocator.alloc(8 << 20, self.LEAK)))
+
+    def test_a_block_that_is_replaced_by_a_larger_one(self):
+        kept = []
+
+        def grow(allocator, step):
+            kept.append(allocator.alloc((step + 1) << 20, self.LEAK))
+            if step:
+                allocator.free(kept[-2], self.LEAK)
+        self.assertEqual([], self.grown(grow))
+
+    def test_what_another_line_gives_back(self):
+        kept = []
+
+        def grow(allocator, step):
+            if not step:
+                kept.extend(allocator.alloc(1 << 20, self.OTHER) for _ in range(10))
+            allocator.free(kept.pop(), self.OTHER)
+            allocator.alloc(1 << 20, self.LEAK)
+        self.assertEqual([], self.grown(grow))
+
+    def test_too_little_and_too_few_steps(self):
+        self.assertEqual([], self.grown(lambda allocator, _: allocator.alloc(512, self.LEAK)))
+        self.assertEqual([], self.grown(lambda allocator, _: allocator.alloc(1 << 20, self.LEAK), steps=5))
 
 
 if __name__ == "__main__":

@@ -12,9 +12,9 @@ def load(path):
 
 
 class Counted:
-    """One device: the peak, and what lives at the peak and at the end, as (size, frames, context); None: not recorded."""
+    """One device until a time: the peak, and what lives at the peak and at the end, as (size, frames, context); None: not recorded."""
 
-    def __init__(self, snapshot, device):
+    def __init__(self, snapshot, device, until_us=None):
         events = snapshot["device_traces"][device] if device < len(snapshot["device_traces"]) else []
         segments = [s for s in snapshot["segments"] if s["device"] == device]
         blocks = {b["address"]: b for s in segments for b in s["blocks"] if b["state"].startswith("active")}
@@ -35,6 +35,8 @@ class Counted:
         now, reserved = self.base, []
         held = 0
         for i, event in enumerate(events):
+            if until_us is not None and event["time_us"] > until_us:
+                break
             action = event["action"]
             if action == "alloc":
                 live[event["addr"]] = (event["size"], event["frames"], event.get("compile_context"))

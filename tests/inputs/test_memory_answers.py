@@ -92,6 +92,32 @@ class Answers(costs.CostTest, profiles.InputTest):
         text = self.tlparse("memory", database, "--at", "oom").stdout
         self.assertIn("an allocation of 1.1 GB failed at /job/model.py:31: the device had 314.6 MB free", text)
 
+    def test_steps(self):
+        for last in (None, 300):
+            database = self.load(memory_snapshot.training(0, leak=5000, steps=9), last=last)
+            device, = self.memory(database, "--at", "end")["devices"]
+            first_us = self.snapshot["device_traces"][0][0]["time_us"]
+            ends = {int(one["name"].split("#")[1]): one["time_us"] for one in self.snapshot["external_annotations"]
+                    if one["stage"] == "END" and one["time_us"] >= first_us}
+            ends.pop(8)  # after the last event: the recording does not hold it
+            counted = {number: memory.Counted(self.snapshot, 0, until_us) for number, until_us in ends.items()}
+            self.assertEqual([(number, ends[number], one.end) for number, one in counted.items()],
+                             [(one["step"], one["end_us"], one["alive_bytes"]) for one in device["steps"]])
+            for number, one in counted.items():
+                lines = collections.Counter()
+                for size, frames, _ in one.at_end:
+                    lines[line_of(frames)] += size
+                after, = self.memory(database, "--at", str(number))["devices"]
+                self.assertEqual(lines, collections.Counter({(row["file"], row["line"]): row["size_bytes"] for row in after["rows"]}))
+            if last is None:
+                self.assertEqual(5, device["growing_steps"])
+                growth, = device["growth"]
+                self.assertEqual(("/job/metrics.py", 7, [5000 * n for n in range(3, 9)]), (growth["file"], growth["line"], growth["alive_bytes"]))
+                self.assertIn("grew in each of the last 5 steps, by 5.0 kB a step: /job/metrics.py:7, now 40.0 kB",
+                              self.tlparse("memory", database).stdout)
+        self.assertIn("do not hold the end of step 77", self.tlparse("memory", database, "--at", "77").stdout)
+        self.assertIn("--at takes peak, oom, end or the number of a step", self.tlparse("memory", database, "--at", "3x", expect=2).stderr)
+
     def test_without_a_failed_allocation(self):
         database = self.load(memory_snapshot.training(300))
         self.assertEqual([], self.memory(database, "--at", "oom")["devices"])

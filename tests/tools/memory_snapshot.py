@@ -4,10 +4,11 @@
 Nothing here was recorded: a small model of the allocator makes segments, blocks and events whose members have the names and
 types that torch/csrc/cuda/Module.cpp (`_snapshot`) and memory_snapshot.cpp (the snapshot that C++ writes) give them.
 
-    memory_snapshot.py OUT [--events N] [--stacks N] [--format pickle|json|cpp] [--oom] [--leak BYTES]
+    memory_snapshot.py OUT [--events N] [--stacks N] [--format pickle|json|cpp] [--oom] [--leak BYTES] [--steps N]
 """
 
 import argparse
+import contextlib
 import json
 import pickle
 import random
@@ -25,7 +26,7 @@ class Allocator:
 
     def __init__(self, device=0, start_us=1_700_000_000_000_000):
         self.device, self.time_us = device, start_us
-        self.segments, self.events = [], []
+        self.segments, self.events, self.annotations = [], [], []
         self.next_address = 0x7F0000000000 + (device << 36)
 
     def event(self, action, address, size, frames, context=None, stream=0, **more):
@@ -33,6 +34,16 @@ class Allocator:
         entry = {"action": action, "device_free" if action == "oom" else "addr": address, "size": size, "stream": stream, "time_us": self.time_us,
                  "frames": frames, "compile_context": context or "", "user_metadata": ""}
         self.events.append({**entry, **more})
+
+    def annotate(self, stage, name):
+        self.time_us += 1
+        self.annotations.append({"stage": stage, "name": name, "device": self.device, "time_us": self.time_us})
+
+    @contextlib.contextmanager
+    def step(self, number):
+        self.annotate("START", f"ProfilerStep#{number}")
+        yield
+        self.annotate("END", f"ProfilerStep#{number}")
 
     def segment(self, size, frames, pool=(0, 0), stream=0):
         address = self.next_address
@@ -97,7 +108,7 @@ def snapshot(allocators, last=None, annotations=()):
     return {"segments": [s for a in allocators for s in a.segment_list()], "device_traces": [t[-last:] if last else t for t in traces],
             "allocator_settings": {"PYTORCH_CUDA_ALLOC_CONF": "", "max_split_size": -1, "garbage_collection_threshold": 0.0,
                                    "expandable_segments": False, "roundup_power2_divisions": {"1": 0, "2": 0}},
-            "external_annotations": list(annotations)}
+            "external_annotations": list(annotations) + [one for a in allocators for one in a.annotations]}
 
 
 def cpp_pickle(value):
@@ -147,9 +158,9 @@ def cpp_pickle(value):
     return bytes(out + b".")
 
 
-def training(events, stacks=50, oom=False, leak=0, seed=1, device=0):
+def training(events, stacks=50, oom=False, leak=0, seed=1, device=0, steps=0):
     """Steps of a training loop: weights, activations of a compiled region, gradients, an optimizer's state; with `leak` a list
-    that a line of the program lets grow by so many bytes in each step."""
+    that a line of the program lets grow by so many bytes in each step. `steps`: so many, which annotations mark."""
     rng = random.Random(seed)
     allocator = Allocator(device)
     torch = "/usr/lib/python3/dist-packages/torch"
@@ -163,7 +174,9 @@ def training(events, stacks=50, oom=False, leak=0, seed=1, device=0):
     weights = [allocator.alloc(rng.randrange(1 << 10, 1 << 18), init) for _ in range(20)]
     state = [allocator.alloc(rng.randrange(1 << 10, 1 << 18), step) for _ in range(20)]
     number = 0
-    while len(allocator.events) < events:
+    while number < steps if steps else len(allocator.events) < events:
+        if steps:
+            allocator.annotate("START", f"ProfilerStep#{number}")
         allocated = [allocator.alloc(rng.randrange(1, 1 << 20), rng.choice(forward), "Torch-Compiled Region: 0/0" if i % 2 else None)
                      for i in range(20)]
         gradients = []
@@ -174,6 +187,8 @@ def training(events, stacks=50, oom=False, leak=0, seed=1, device=0):
             allocator.free(address, main)
         if leak:
             allocator.alloc(leak, inner)
+        if steps:
+            allocator.annotate("END", f"ProfilerStep#{number}")
         number += 1
     if oom:
         last = [allocator.alloc(rng.randrange(1 << 16, 1 << 20), forward[0]) for _ in range(12)]
@@ -202,8 +217,9 @@ def main():
     parser.add_argument("--format", choices=("pickle", "json", "cpp"), default="pickle")
     parser.add_argument("--oom", action="store_true")
     parser.add_argument("--leak", type=int, default=0)
+    parser.add_argument("--steps", type=int, default=0)
     arguments = parser.parse_args()
-    write(snapshot([training(arguments.events, arguments.stacks, arguments.oom, arguments.leak)]), arguments.out, arguments.format)
+    write(snapshot([training(arguments.events, arguments.stacks, arguments.oom, arguments.leak, steps=arguments.steps)]), arguments.out, arguments.format)
 
 
 if __name__ == "__main__":

@@ -197,6 +197,15 @@ CREATE VIEW memory_peak AS
   SELECT a.* FROM memory_allocation a JOIN memory_snapshot_row s ON s.id = a.snapshot_id
   WHERE (a.alloc_ordinal IS NULL OR a.alloc_ordinal <= s.peak_ordinal) AND (a.free_ordinal IS NULL OR a.free_ordinal > s.peak_ordinal);
 
+-- The steps of the program while the allocator recorded: ProfilerStep#n of the profile, or of a snapshot's external_annotations.
+CREATE VIEW memory_step AS
+  SELECT s.id AS snapshot_id, a.step, a.start_ns, a.start_ns + a.duration_ns AS end_ns
+  FROM memory_snapshot_row s JOIN annotation_row a ON a.profile_id = s.profile_id WHERE a.step IS NOT NULL AND a.device IS NULL
+  UNION ALL SELECT s.id, CAST(substr(b.name, 14) AS INTEGER), b.time_ns, min(e.time_ns)
+  FROM memory_snapshot_row s JOIN memory_annotation_row b ON b.profile_id = s.profile_id AND b.device IS s.device
+  JOIN memory_annotation_row e ON e.profile_id = b.profile_id AND e.device IS b.device AND e.name = b.name AND e.ordinal > b.ordinal
+  WHERE b.stage = 'START' AND e.stage = 'END' AND b.name GLOB 'ProfilerStep#[0-9]*' GROUP BY s.id, b.id;
+
 -- Bytes at the peak by the user's line.
 CREATE VIEW line_memory AS
   SELECT snapshot_id, device, file, line, sum(size_bytes) AS size_bytes, count(*) AS allocations FROM memory_peak GROUP BY snapshot_id, device, file, line;

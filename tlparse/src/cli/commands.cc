@@ -61,7 +61,7 @@ constexpr Command kCommands[] = {
     {"source", "<db> FILE[:LINE]", "what came of a line of Python", &RunSource},
     {"cost", "<db> [--by line|kernel|node|graph|op|module] [--steps 3-5]",
      "time of the profiled steps by line, kernel, graph; time outside compiled graphs", &RunCost},
-    {"memory", "<db> [--by line|graph|category|stack] [--at peak|oom|end]",
+    {"memory", "<db> [--by line|graph|category|stack] [--at peak|oom|end|STEP]",
      "who holds the memory, by snapshots of the allocator and profiles with memory events",
      &RunMemory},
     {"search", "<db> TEXT [--kind graph|code|guard|log]",

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 
 #include "cli/answer.h"
 #include "cli/bounded_output.h"
@@ -30,6 +31,18 @@ constexpr std::pair<std::string_view, MemoryAt> kMoments[] = {
     {"end", MemoryAt::kEnd},
 };
 
+// False: `at` is no moment.
+bool ParseMoment(const std::string& at, MemoryOptions& options) {
+  for (const auto& [name, moment] : kMoments) {
+    if (at != name) continue;
+    options.at = moment;
+    return true;
+  }
+  options.at = MemoryAt::kStep;
+  const auto [end, error] = std::from_chars(at.data(), at.data() + at.size(), options.step);
+  return error == std::errc() && end == at.data() + at.size() && options.step >= 0;
+}
+
 std::string PartOf(std::int64_t bytes, std::int64_t all) {
   return PartText(HumanBytes(bytes), static_cast<double>(bytes), static_cast<double>(all));
 }
@@ -42,7 +55,7 @@ std::string DeviceTitle(const MemoryDevice& device) {
   return title;
 }
 
-std::string MomentText(const MemoryDevice& device, MemoryAt at) {
+std::string MomentText(const MemoryDevice& device, MemoryAt at, std::int64_t step) {
   switch (at) {
     case MemoryAt::kPeak:
       return device.ordinal < 0 ? std::string("at the peak, before the first event")
@@ -51,6 +64,8 @@ std::string MomentText(const MemoryDevice& device, MemoryAt at) {
     case MemoryAt::kOom:
       return fmt::format("when the allocation failed, at event {} of {}", device.ordinal + 1,
                          device.event_count);
+    case MemoryAt::kStep:
+      return fmt::format("after step {}", step);
     case MemoryAt::kEnd:
       break;
   }
@@ -70,9 +85,52 @@ void PrintSegments(const MemorySegments& segments) {
       2);
 }
 
-void PrintDevice(const MemoryDevice& device, MemoryAt at) {
-  std::string line = fmt::format("{}: {} alive {}", DeviceTitle(device),
-                                 HumanBytes(device.alive_bytes), MomentText(device, at));
+std::string SubjectOf(const MemoryRow& row, MemoryBy by) {
+  const std::string graph =
+      row.direction.empty() ? row.label : fmt::format("{} {}", row.label, row.direction);
+  switch (by) {
+    case MemoryBy::kCategory:
+      return row.category;
+    case MemoryBy::kGraph:
+      return graph.empty() ? fmt::format("({})", row.reason) : graph;
+    case MemoryBy::kLine:
+    case MemoryBy::kStack:
+      break;
+  }
+  if (!row.file.empty()) return fmt::format("{}:{}", row.file, row.line.value_or(0));
+  if (!graph.empty()) return fmt::format("({}: {})", graph, row.reason);
+  return fmt::format("({})", row.reason.empty() ? "no Python line outside PyTorch" : row.reason);
+}
+
+// What was alive after the last steps, and what grew in each of them.
+void PrintSteps(const MemoryDevice& device, MemoryBy by) {
+  constexpr std::size_t kShownSteps = 6, kShownGrowth = 3;
+  const std::size_t first = device.steps.size() - std::min(kShownSteps, device.steps.size());
+  std::string line = "after step ";
+  for (std::size_t i = first; i < device.steps.size(); ++i)
+    line += fmt::format("{}{}: {}", i == first ? "" : ", ", device.steps[i].step,
+                        HumanBytes(device.steps[i].alive_bytes));
+  PrintLine(line, 2);
+  if (device.growing_steps == 0) return;
+  const std::string last = fmt::format("the last {} steps", device.growing_steps);
+  if (device.growth.empty()) PrintLine(fmt::format("nothing grew in each of {}", last), 2);
+  for (std::size_t i = 0; i < std::min(kShownGrowth, device.growth.size()); ++i) {
+    const MemoryGrowth& growth = device.growth[i];
+    const std::int64_t bytes = growth.alive.back().size_bytes - growth.alive.front().size_bytes;
+    PrintLine(fmt::format("grew in each of {}, by {} a step: {}, now {}", last,
+                          HumanBytes(bytes / static_cast<std::int64_t>(device.growing_steps)),
+                          SubjectOf(growth.row, by), HumanBytes(growth.alive.back().size_bytes)),
+              2);
+  }
+  if (device.growth.size() > kShownGrowth)
+    PrintLine(fmt::format("and {} more grew (--json)", device.growth.size() - kShownGrowth), 2);
+}
+
+void PrintDevice(const MemoryDevice& device, const MemoryOptions& options) {
+  const MemoryAt at = options.at;
+  std::string line =
+      fmt::format("{}: {} alive {}", DeviceTitle(device), HumanBytes(device.alive_bytes),
+                  MomentText(device, at, options.step));
   if (device.reserved_bytes)
     line += fmt::format("; the allocator held {}", HumanBytes(*device.reserved_bytes));
   else if (device.segments && at == MemoryAt::kPeak)
@@ -99,23 +157,7 @@ void PrintDevice(const MemoryDevice& device, MemoryAt at) {
         2);
   }
   if (device.segments) PrintSegments(*device.segments);
-}
-
-std::string SubjectOf(const MemoryRow& row, MemoryBy by) {
-  const std::string graph =
-      row.direction.empty() ? row.label : fmt::format("{} {}", row.label, row.direction);
-  switch (by) {
-    case MemoryBy::kCategory:
-      return row.category;
-    case MemoryBy::kGraph:
-      return graph.empty() ? fmt::format("({})", row.reason) : graph;
-    case MemoryBy::kLine:
-    case MemoryBy::kStack:
-      break;
-  }
-  if (!row.file.empty()) return fmt::format("{}:{}", row.file, row.line.value_or(0));
-  if (!graph.empty()) return fmt::format("({}: {})", graph, row.reason);
-  return fmt::format("({})", row.reason.empty() ? "no Python line outside PyTorch" : row.reason);
+  if (!device.steps.empty()) PrintSteps(device, options.by);
 }
 
 // Names of C++ templates take thousands of characters: --json has all of them.
@@ -181,8 +223,10 @@ int RunMemory(std::span<const std::string> arguments) {
   app.Add("--by", by, "line, graph, category or stack")
       .OneOf(NamesOf(kMemoryQuestions))
       .ShowDefault();
-  app.Add("--at", at, "peak; oom: when an allocation failed; end: after the last event")
-      .OneOf(NamesOf(kMoments))
+  app.Add(
+         "--at", at,
+         "peak; oom: when an allocation failed; end: after the last event; a number: at the end of "
+         "this step of the profiler")
       .ShowDefault();
   app.Add("--rank", options.rank, "only this rank");
   Arguments::Option most = app.Add("--top", top, "maximum number of rows of a device");
@@ -190,7 +234,11 @@ int RunMemory(std::span<const std::string> arguments) {
   app.Add("--run", run, "the run of this name (default: the latest)");
   if (const std::optional<int> code = app.Parse(arguments)) return *code;
   options.by = ValueOf(kMemoryQuestions, by);
-  options.at = ValueOf(kMoments, at);
+  if (!ParseMoment(at, options)) {
+    std::fprintf(stderr, "tlparse: --at takes peak, oom, end or the number of a step, not '%s'\n",
+                 Printable(at).c_str());
+    return kExitUsage;
+  }
   Result<Database> database = OpenAnswerDatabase(common.database);
   if (!database) return ReportError(database.error());
   const Result<std::int64_t> run_id = FindRun(*database, run.value_or(""));
@@ -205,7 +253,7 @@ int RunMemory(std::span<const std::string> arguments) {
   PrintBounded(most.WasGiven(), "--top", [&] {
     for (const MemoryDevice& device : answer->devices) {
       if (&device != &answer->devices.front()) std::fputc('\n', stdout);
-      PrintDevice(device, options.at);
+      PrintDevice(device, options);
       PrintMemoryRows(device, options.by, static_cast<std::size_t>(top));
     }
     for (const std::string& note : answer->notes) PrintLine(note, 0);

@@ -9,8 +9,8 @@ void WriteText(JsonWriter& json, std::string_view key, const std::string& value)
   json.Key(key).OptionalString(NonEmpty(value));
 }
 
-void WriteMemoryRow(JsonWriter& json, const MemoryRow& row) {
-  json.BeginObject().Key("size_bytes").Int(row.size_bytes);
+void WriteMembers(JsonWriter& json, const MemoryRow& row) {
+  json.Key("size_bytes").Int(row.size_bytes);
   json.Key("allocations").Int(row.allocations).Key("share").Real(row.share);
   WriteText(json, "category", row.category);
   WriteText(json, "file", row.file);
@@ -21,7 +21,30 @@ void WriteMemoryRow(JsonWriter& json, const MemoryRow& row) {
   WriteText(json, "reason", row.reason);
   json.Key("frames");
   WriteStrings(json, row.frames);
+}
+
+void WriteMemoryRow(JsonWriter& json, const MemoryRow& row) {
+  json.BeginObject();
+  WriteMembers(json, row);
   json.EndObject();
+}
+
+void WriteSteps(JsonWriter& json, const MemoryDevice& device) {
+  json.Key("steps").BeginArray();
+  for (const MemoryStep& step : device.steps) {
+    json.BeginObject().Key("step").Int(step.step).Key("end_us").Int(step.end_ns / 1000);
+    json.Key("alive_bytes").Int(step.alive_bytes).EndObject();
+  }
+  json.EndArray().Key("growing_steps").Int(static_cast<std::int64_t>(device.growing_steps));
+  json.Key("growth").BeginArray();
+  for (const MemoryGrowth& growth : device.growth) {
+    json.BeginObject();
+    WriteMembers(json, growth.row);
+    json.Key("alive_bytes").BeginArray();
+    for (const BytesAlive& alive : growth.alive) json.Int(alive.size_bytes);
+    json.EndArray().EndObject();
+  }
+  json.EndArray();
 }
 
 void WriteSegments(JsonWriter& json, const std::optional<MemorySegments>& segments) {
@@ -72,6 +95,7 @@ JsonWriter MemoryJson(const MemoryAnswer& answer, std::string_view by, std::stri
     WriteSegments(json, device.segments);
     WriteFailed(json, device.failed);
     WriteShares(json, device.rows, top, WriteMemoryRow);
+    WriteSteps(json, device);
     json.EndObject();
   }
   json.EndArray().Key("notes").BeginArray();

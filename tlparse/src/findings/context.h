@@ -128,6 +128,9 @@ Result<void> FindAbsentRanks(FindingContext& context);
 Result<std::vector<std::int64_t>> FindEagerRanks(FindingContext& context);
 Result<void> FindLateRanks(FindingContext& context);
 Result<void> FindFailedAllocations(FindingContext& context);  // of snapshots of the allocator
+Result<void> FindMemoryGrowth(FindingContext& context);       // step by step
+// Of several launches of a run: whether the last that had begun at that time is the context's.
+bool IsOfLaunch(const FindingContext& context, std::optional<std::int64_t> time_us);
 Result<void> FindLaunchNotes(FindingContext& context);
 Result<void> FindExits(FindingContext& context);  // after those that name failures
 Result<void> FindImportErrors(FindingContext& context);

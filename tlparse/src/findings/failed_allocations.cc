@@ -12,15 +12,6 @@ namespace {
 
 constexpr std::size_t kMostHolders = 3;
 
-std::string HolderText(const MemoryRow& row) {
-  const std::string place =
-      row.file.empty()
-          ? (row.label.empty() ? row.reason : fmt::format("compile {}", row.label))
-          : fmt::format("{}:{}", row.file.substr(row.file.rfind('/') + 1), row.line.value_or(0));
-  return fmt::format("{} of {}{}", HumanBytes(row.size_bytes), place,
-                     row.category.empty() ? "" : fmt::format(" ({})", row.category));
-}
-
 // "5.2 MB were alive, the most by 3.5 MB of model.py:30 (forward), …"
 std::string HoldersText(const MemoryDevice& device) {
   std::string text = fmt::format("{} were alive", HumanBytes(device.alive_bytes));
@@ -39,20 +30,6 @@ bool IsFragmented(const MemoryDevice& device) {
          segments.fragmented_bytes + segments.free_bytes +
                  device.failed->device_free_bytes.value_or(0) >=
              size;
-}
-
-// Of several launches of a run the last that had begun.
-bool IsOfLaunch(const FindingContext& context, const FailedAllocation& failed) {
-  if (context.launches.size() < 2) return true;
-  std::int64_t ordinal = 0, latest_us = -1;
-  for (const Launch& launch : context.launches) {
-    const std::int64_t start_us = launch.start_us.value_or(0);
-    if (start_us <= failed.time_us.value_or(0) && start_us > latest_us) {
-      ordinal = launch.ordinal;
-      latest_us = start_us;
-    }
-  }
-  return ordinal == context.job.launch();
 }
 
 void AddFailedAllocation(FindingContext& context, const MemoryDevice& device) {
@@ -105,6 +82,19 @@ void AddFailedAllocation(FindingContext& context, const MemoryDevice& device) {
 
 }  // namespace
 
+bool IsOfLaunch(const FindingContext& context, std::optional<std::int64_t> time_us) {
+  if (context.launches.size() < 2) return true;
+  std::int64_t ordinal = 0, latest_us = -1;
+  for (const Launch& launch : context.launches) {
+    const std::int64_t start_us = launch.start_us.value_or(0);
+    if (start_us <= time_us.value_or(0) && start_us > latest_us) {
+      ordinal = launch.ordinal;
+      latest_us = start_us;
+    }
+  }
+  return ordinal == context.job.launch();
+}
+
 Result<void> FindFailedAllocations(FindingContext& context) {
   const Result<MemoryAnswer> answer = Memory(
       context.database,
@@ -114,7 +104,8 @@ Result<void> FindFailedAllocations(FindingContext& context) {
     return tl::unexpected<Error>(answer.error());
   }
   for (const MemoryDevice& device : answer->devices) {
-    if (device.failed && IsOfLaunch(context, *device.failed)) AddFailedAllocation(context, device);
+    if (device.failed && IsOfLaunch(context, device.failed->time_us))
+      AddFailedAllocation(context, device);
   }
   return {};
 }

@@ -36,6 +36,7 @@ constexpr FamilyOfJob kFamilies[] = {
     {&FindLateRanks, true},
     {&FindLateAtCollectives},
     {&FindFailedAllocations},
+    {&FindMemoryGrowth},
     {&FindLaunchNotes},
     {&FindExits},
     {&FindImportErrors},
@@ -156,6 +157,7 @@ Result<std::vector<Finding>> Find(Database& database, const FindingsOptions& opt
     RETURN_IF_ERROR(FindInTorchLogs(context));
     RETURN_IF_ERROR(FindLateAtCollectives(context));
     RETURN_IF_ERROR(FindFailedAllocations(context));
+    RETURN_IF_ERROR(FindMemoryGrowth(context));
     RETURN_IF_ERROR(FindExits(context));
     RETURN_IF_ERROR(FindImportErrors(context));
   } else {

@@ -51,7 +51,7 @@ constexpr std::array kCost = {
 constexpr std::array kMemory = {
     kRunArgument, kRankArgument,
     McpArgument{"by", Type::kText, "what to add up", "line|graph|category|stack"},
-    McpArgument{"at", Type::kText, "when", "peak|oom|end"}};
+    McpArgument{"at", Type::kText, "when", "peak|oom|end|number of a step"}};
 constexpr std::array kProvenance = {
     kRunArgument,
     kLaunchArgument,
@@ -146,12 +146,14 @@ constexpr std::array kTools = {
             "rows",
             {},
             "answers/cost"},
-    McpTool{"memory",
-            "With a memory snapshot or profile: who holds the bytes at the peak, OOM or end.",
-            kMemory,
-            "devices",
-            {},
-            "answers/memory"},
+    McpTool{
+        "memory",
+        "With a memory snapshot or profile: who holds the bytes at the peak, OOM, end or after a "
+        "step; what grew.",
+        kMemory,
+        "devices",
+        {},
+        "answers/memory"},
     McpTool{"provenance",
             "From a kernel to its Python lines and back.",
             kProvenance,

@@ -4,9 +4,12 @@
 
 #include <algorithm>
 #include <map>
+#include <tuple>
 #include <utility>
 
+#include "base/human_bytes.h"
 #include "queries/facts/memory/memory.h"
+#include "queries/facts/memory/steps.h"
 
 namespace tlparse {
 namespace {
@@ -32,6 +35,21 @@ class MemoryFacts {
   Result<SiteFacts> FactsOf(std::int64_t site_id, bool is_before);
   Result<std::vector<std::string>> FramesOf(std::int64_t stack_id);
   MemoryRow RowOf(const SiteFacts& site) const;
+  // Rows by what they name; the last: the stack.
+  using GroupKey = std::tuple<std::string, std::int64_t, std::string, std::string, std::string,
+                              std::string, std::string, std::int64_t>;
+  struct Group {
+    MemoryRow row;
+    std::string category;
+    std::int64_t stack_id = 0;
+    std::vector<BytesAlive> alive = {};
+    std::vector<std::int64_t> site_ids = {};
+  };
+  using Groups = std::map<GroupKey, Group>;
+  Group& GroupOf(Groups& groups, const SiteFacts& site, const BytesAlive& alive) const;
+  Result<MemoryRow> Finished(Group& group, std::int64_t all_bytes);
+  Result<void> AddSteps(MemoryDevice& device);
+  Result<bool> SetMoment(MemoryDevice& device, const MemoryDeviceRow& row);
 
   Database& database_;
   const MemoryOptions& options_;
@@ -116,15 +134,32 @@ MemoryRow MemoryFacts::RowOf(const SiteFacts& site) const {
   return row;
 }
 
+// Adds what is alive of a site to its row.
+MemoryFacts::Group& MemoryFacts::GroupOf(Groups& groups, const SiteFacts& site,
+                                         const BytesAlive& alive) const {
+  const MemoryRow row = RowOf(site);
+  const std::int64_t stack = options_.by == MemoryBy::kStack ? site.stack_id : 0;
+  const auto [entry, is_new] =
+      groups.try_emplace({row.file, row.line.value_or(-1), row.function, row.label, row.direction,
+                          row.category, row.reason, stack},
+                         Group{.row = row, .category = site.row.category, .stack_id = stack});
+  Group& group = entry->second;
+  if (group.category != site.row.category) group.category.clear();
+  group.row.size_bytes += alive.size_bytes;
+  group.row.allocations += alive.allocations;
+  return group;
+}
+
+Result<MemoryRow> MemoryFacts::Finished(Group& group, std::int64_t all_bytes) {
+  group.row.category = group.category;
+  if (all_bytes > 0)
+    group.row.share = static_cast<double>(group.row.size_bytes) / static_cast<double>(all_bytes);
+  ASSIGN_OR_RETURN(group.row.frames, FramesOf(group.stack_id));
+  return std::move(group.row);
+}
+
 Result<void> MemoryFacts::AddRows(MemoryDevice& device) {
-  struct Group {
-    MemoryRow row;
-    std::string category;
-    std::int64_t stack_id = 0;
-  };
-  using Key = std::tuple<std::string, std::int64_t, std::string, std::string, std::string,
-                         std::string, std::string, std::int64_t>;
-  std::map<Key, Group> groups;
+  Groups groups;
   FOR_EACH_ROW(const HeldBySite& held,
                Query<HeldBySite>(database_,
                                  {.snapshot_id = device.snapshot_id, .ordinal = device.ordinal})) {
@@ -134,29 +169,78 @@ Result<void> MemoryFacts::AddRows(MemoryDevice& device) {
     if (has_line) device.line_bytes += held.size_bytes;
     if (site.has_compile) device.graph_bytes += held.size_bytes;
     if (has_line || site.has_compile) device.named_bytes += held.size_bytes;
-    MemoryRow row = RowOf(site);
-    const std::int64_t stack = options_.by == MemoryBy::kStack ? site.stack_id : 0;
-    const auto [entry, is_new] =
-        groups.try_emplace({row.file, row.line.value_or(-1), row.function, row.label, row.direction,
-                            row.category, row.reason, stack},
-                           Group{row, site.row.category, stack});
-    Group& group = entry->second;
-    if (group.category != site.row.category) group.category.clear();
-    group.row.size_bytes += held.size_bytes;
-    group.row.allocations += held.allocations;
+    GroupOf(groups, site, {held.size_bytes, held.allocations});
   }
   for (auto& [key, group] : groups) {
-    group.row.category = group.category;
-    group.row.share = device.alive_bytes == 0 ? 0
-                                              : static_cast<double>(group.row.size_bytes) /
-                                                    static_cast<double>(device.alive_bytes);
-    ASSIGN_OR_RETURN(group.row.frames, FramesOf(group.stack_id));
-    device.rows.push_back(std::move(group.row));
+    ASSIGN_OR_RETURN(MemoryRow row, Finished(group, device.alive_bytes));
+    device.rows.push_back(std::move(row));
   }
   std::stable_sort(
       device.rows.begin(), device.rows.end(),
       [](const MemoryRow& a, const MemoryRow& b) { return a.size_bytes > b.size_bytes; });
   return {};
+}
+
+// The steps, and what grew in each of the last ones.
+Result<void> MemoryFacts::AddSteps(MemoryDevice& device) {
+  ASSIGN_OR_RETURN(StepsOfMemory steps, ReadMemorySteps(database_, device.snapshot_id));
+  device.steps = std::move(steps.steps);
+  device.growing_steps = steps.last;
+  Groups groups;
+  for (const auto& [site_id, alive] : steps.sites) {
+    ASSIGN_OR_RETURN(const SiteFacts site, FactsOf(site_id, false));
+    Group& group = GroupOf(groups, site, alive.back());
+    group.site_ids.push_back(site_id);
+    group.alive.resize(alive.size());
+    for (std::size_t i = 0; i < alive.size(); ++i) {
+      group.alive[i].size_bytes += alive[i].size_bytes;
+      group.alive[i].allocations += alive[i].allocations;
+    }
+  }
+  for (auto& [key, group] : groups) {
+    if (!IsGrowing(group.alive)) continue;
+    ASSIGN_OR_RETURN(MemoryRow row, Finished(group, device.steps.back().alive_bytes));
+    device.growth.push_back({std::move(row), std::move(group.alive), std::move(group.site_ids)});
+  }
+  std::stable_sort(device.growth.begin(), device.growth.end(),
+                   [](const MemoryGrowth& a, const MemoryGrowth& b) {
+                     return a.alive.back().size_bytes - a.alive.front().size_bytes >
+                            b.alive.back().size_bytes - b.alive.front().size_bytes;
+                   });
+  return {};
+}
+
+// False: the recording does not hold the moment.
+Result<bool> MemoryFacts::SetMoment(MemoryDevice& device, const MemoryDeviceRow& row) {
+  switch (options_.at) {
+    case MemoryAt::kPeak:
+      device.ordinal = row.peak_ordinal;
+      device.time_us = row.peak_us;
+      device.reserved_bytes = row.reserved_at_peak_bytes;
+      return true;
+    case MemoryAt::kOom:
+      if (!row.oom_ordinal) return false;
+      device.ordinal = *row.oom_ordinal;
+      return true;
+    case MemoryAt::kStep: {
+      const auto step =
+          std::find_if(device.steps.begin(), device.steps.end(),
+                       [&](const MemoryStep& one) { return one.step == options_.step; });
+      if (step == device.steps.end()) return false;
+      ASSIGN_OR_RETURN(
+          const FirstRow<OrdinalOfTime> last,
+          First(Query<OrdinalOfTime>(database_, {.snapshot_id = row.id, .end_ns = step->end_ns})));
+      device.ordinal = last->ordinal;
+      device.time_us = step->end_ns / 1000;
+      return true;
+    }
+    case MemoryAt::kEnd:
+      break;
+  }
+  device.ordinal = row.event_count - 1;
+  device.time_us = row.taken_us;
+  device.reserved_bytes = row.end_reserved_bytes;
+  return true;
 }
 
 Result<std::optional<MemoryDevice>> MemoryFacts::DeviceOf(const MemoryDeviceRow& row) {
@@ -173,22 +257,9 @@ Result<std::optional<MemoryDevice>> MemoryFacts::DeviceOf(const MemoryDeviceRow&
   device.end_bytes = row.end_bytes;
   const std::optional<std::int64_t> oom_ordinal = row.oom_ordinal;
   const std::optional<std::int64_t> end_reserved = row.end_reserved_bytes;
-  switch (options_.at) {
-    case MemoryAt::kPeak:
-      device.ordinal = row.peak_ordinal;
-      device.time_us = row.peak_us;
-      device.reserved_bytes = row.reserved_at_peak_bytes;
-      break;
-    case MemoryAt::kOom:
-      if (!oom_ordinal) return std::optional<MemoryDevice>();
-      device.ordinal = *oom_ordinal;
-      break;
-    case MemoryAt::kEnd:
-      device.ordinal = row.event_count - 1;
-      device.time_us = row.taken_us;
-      device.reserved_bytes = end_reserved;
-      break;
-  }
+  RETURN_IF_ERROR(AddSteps(device));
+  ASSIGN_OR_RETURN(const bool has_moment, SetMoment(device, row));
+  if (!has_moment) return std::optional<MemoryDevice>();
   RETURN_IF_ERROR(AddRows(device));
   if (end_reserved) {
     ASSIGN_OR_RETURN(
@@ -228,11 +299,24 @@ Result<MemoryAnswer> MemoryFacts::Answer() {
                             "torch.profiler with profile_memory=True the other",
                             options_.rank ? fmt::format(" of rank {}", *options_.rank) : ""));
   if (answer.devices.empty())
-    answer.notes.push_back("no allocation failed while these snapshots were recorded");
+    answer.notes.push_back(
+        options_.at == MemoryAt::kStep
+            ? fmt::format("the recordings do not hold the end of step {} (ProfilerStep#{})",
+                          options_.step, options_.step)
+            : "no allocation failed while these snapshots were recorded");
   return answer;
 }
 
 }  // namespace
+
+std::string HolderText(const MemoryRow& row) {
+  const std::string place =
+      row.file.empty()
+          ? (row.label.empty() ? row.reason : fmt::format("compile {}", row.label))
+          : fmt::format("{}:{}", row.file.substr(row.file.rfind('/') + 1), row.line.value_or(0));
+  return fmt::format("{} of {}{}", HumanBytes(row.size_bytes), place,
+                     row.category.empty() ? "" : fmt::format(" ({})", row.category));
+}
 
 Result<MemoryAnswer> Memory(Database& database, const MemoryOptions& options) {
   return MemoryFacts(database, options).Answer();

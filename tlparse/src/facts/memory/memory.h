@@ -8,17 +8,19 @@
 #include <vector>
 
 #include "base/result.h"
+#include "facts/memory/steps.h"
 #include "store/database.h"
 
 namespace tlparse {
 
 enum class MemoryBy : std::uint8_t { kLine, kGraph, kCategory, kStack };
-enum class MemoryAt : std::uint8_t { kPeak, kOom, kEnd };
+enum class MemoryAt : std::uint8_t { kPeak, kOom, kEnd, kStep };
 
 struct MemoryOptions {
   std::int64_t run_id = 0;
   MemoryBy by = MemoryBy::kLine;
   MemoryAt at = MemoryAt::kPeak;
+  std::int64_t step = 0;  // of kStep: its end
   std::optional<std::int64_t> rank;
 };
 
@@ -53,6 +55,13 @@ struct MemoryRow {
   double share = 0;  // of what is alive, 0 … 1
 };
 
+// What grew in each of the last steps: more is alive after each of them, in more blocks.
+struct MemoryGrowth {
+  MemoryRow row;                       // what is alive after the last step
+  std::vector<BytesAlive> alive;       // after the step before these, and after each of them
+  std::vector<std::int64_t> site_ids;  // of its allocations
+};
+
 // One device of one file.
 struct MemoryDevice {
   std::int64_t snapshot_id = 0;
@@ -69,12 +78,18 @@ struct MemoryDevice {
   std::optional<MemorySegments> segments;
   std::optional<FailedAllocation> failed;  // the last one
   std::vector<MemoryRow> rows;             // most bytes first; they sum to alive_bytes
+  std::vector<MemoryStep> steps;           // whose end the recording holds
+  std::size_t growing_steps = 0;           // of them the last, in which `growth` is; 0: too few
+  std::vector<MemoryGrowth> growth;        // the largest first
 };
 
 struct MemoryAnswer {
   std::vector<MemoryDevice> devices;
   std::vector<std::string> notes;
 };
+
+// "5.2 MB of model.py:30 (forward)"
+std::string HolderText(const MemoryRow& row);
 
 // kNotFound: the run has neither a snapshot nor a profile with memory events (of that rank).
 Result<MemoryAnswer> Memory(Database& database, const MemoryOptions& options);
