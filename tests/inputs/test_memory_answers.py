@@ -92,6 +92,35 @@ class Answers(costs.CostTest, profiles.InputTest):
         text = self.tlparse("memory", database, "--at", "oom").stdout
         self.assertIn("an allocation of 1.1 GB failed at /job/model.py:31: the device had 314.6 MB free", text)
 
+    def test_what_was_freed_after_the_peak(self):
+        """Freed before the next allocation: the independent count frees the same blocks before the peak's allocation, and looks for the peak."""
+        for seed in range(1, 5):
+            database = self.load(memory_snapshot.training(1500, seed=seed))
+            device, = self.memory(database)["devices"]
+            events = self.snapshot["device_traces"][0]
+            peak = memory.Counted(self.snapshot, 0).ordinal
+            following = next((i for i in range(peak + 1, len(events)) if events[i]["action"] == "alloc"), len(events))
+            before = {e["addr"] for e in events[:peak] if e["action"] == "alloc"} - {events[peak]["addr"]}
+            freed = [e for e in events[peak + 1:following] if e["action"] == "free_completed" and e["addr"] in before]
+            self.assertEqual(sum(e["size"] for e in freed), device["freed"]["size_bytes"])
+            self.assertEqual(device["freed"]["size_bytes"], sum(row["size_bytes"] for row in device["freed"]["rows"]))
+            moved = [e for i, e in enumerate(events) if not (peak < i < following and e in freed)]
+            moved[peak:peak] = freed
+            reordered = dict(self.snapshot, device_traces=[moved])
+            self.assertEqual(memory.Counted(reordered, 0).peak, device["freed"]["lower_peak_bytes"])
+            self.assertIsNone(self.memory(database, "--at", "end")["devices"][0]["freed"])
+
+    def test_a_reorder_that_would_lower_the_peak(self):
+        allocator = memory_snapshot.Allocator()
+        kept = allocator.alloc(50 << 20, [memory_snapshot.frame("f", "/job/a.py", 3)])
+        allocator.alloc(10 << 20, [])
+        allocator.alloc(20 << 20, [])
+        allocator.free(kept, [])
+        allocator.alloc(1 << 20, [])
+        text = self.tlparse("memory", self.load(allocator)).stdout
+        self.assertIn("freed before the next allocation: 52.4 MB (62.5 %): 52.4 MB of /job/a.py:3; freed before the allocation that made the peak (if "
+                      "that does not read it), the peak would be 62.9 MB", text)
+
     def test_steps(self):
         for last in (None, 300):
             database = self.load(memory_snapshot.training(0, leak=5000, steps=9), last=last)

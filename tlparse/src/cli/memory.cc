@@ -102,6 +102,24 @@ std::string SubjectOf(const MemoryRow& row, MemoryBy by) {
   return fmt::format("({})", row.reason.empty() ? "no Python line outside PyTorch" : row.reason);
 }
 
+// What would lower the peak, if it were freed earlier.
+void PrintFreed(const MemoryDevice& device, MemoryBy by) {
+  constexpr std::size_t kShownFreed = 3;
+  const MemoryFreed& freed = *device.freed;
+  if (freed.lower_peak_bytes >= device.alive_bytes) return;
+  std::string line = fmt::format("freed before the next allocation: {}",
+                                 PartOf(freed.size_bytes, device.alive_bytes));
+  for (std::size_t i = 0; i < std::min(kShownFreed, freed.rows.size()); ++i)
+    line += fmt::format("{} {} of {}", i == 0 ? ":" : ",", HumanBytes(freed.rows[i].size_bytes),
+                        SubjectOf(freed.rows[i], by));
+  if (freed.rows.size() > kShownFreed)
+    line += fmt::format(", and {} more (--json)", freed.rows.size() - kShownFreed);
+  PrintLine(line + fmt::format("; freed before the allocation that made the peak (if that does not "
+                               "read it), the peak would be {}",
+                               HumanBytes(freed.lower_peak_bytes)),
+            2);
+}
+
 // What was alive after the last steps, and what grew in each of them.
 void PrintSteps(const MemoryDevice& device, MemoryBy by) {
   constexpr std::size_t kShownSteps = 6, kShownGrowth = 3;
@@ -157,6 +175,7 @@ void PrintDevice(const MemoryDevice& device, const MemoryOptions& options) {
         2);
   }
   if (device.segments) PrintSegments(*device.segments);
+  if (device.freed) PrintFreed(device, options.by);
   if (!device.steps.empty()) PrintSteps(device, options.by);
 }
 

@@ -29,6 +29,18 @@ void WriteMemoryRow(JsonWriter& json, const MemoryRow& row) {
   json.EndObject();
 }
 
+void WriteFreed(JsonWriter& json, const std::optional<MemoryFreed>& freed) {
+  json.Key("freed");
+  if (!freed) {
+    json.Null();
+    return;
+  }
+  json.BeginObject().Key("size_bytes").Int(freed->size_bytes);
+  json.Key("lower_peak_bytes").Int(freed->lower_peak_bytes);
+  WriteShares(json, freed->rows, freed->rows.size(), WriteMemoryRow);
+  json.EndObject();
+}
+
 void WriteSteps(JsonWriter& json, const MemoryDevice& device) {
   json.Key("steps").BeginArray();
   for (const MemoryStep& step : device.steps) {
@@ -95,6 +107,7 @@ JsonWriter MemoryJson(const MemoryAnswer& answer, std::string_view by, std::stri
     WriteSegments(json, device.segments);
     WriteFailed(json, device.failed);
     WriteShares(json, device.rows, top, WriteMemoryRow);
+    WriteFreed(json, device.freed);
     WriteSteps(json, device);
     json.EndObject();
   }

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/human_bytes.h"
+#include "facts/memory/after_peak.h"
 #include "queries/facts/memory/memory.h"
 #include "queries/facts/memory/steps.h"
 
@@ -48,6 +49,8 @@ class MemoryFacts {
   using Groups = std::map<GroupKey, Group>;
   Group& GroupOf(Groups& groups, const SiteFacts& site, const BytesAlive& alive) const;
   Result<MemoryRow> Finished(Group& group, std::int64_t all_bytes);
+  Result<std::vector<MemoryRow>> RowsOf(Groups& groups, std::int64_t all_bytes);
+  Result<void> AddFreed(MemoryDevice& device);
   Result<void> AddSteps(MemoryDevice& device);
   Result<bool> SetMoment(MemoryDevice& device, const MemoryDeviceRow& row);
 
@@ -158,6 +161,19 @@ Result<MemoryRow> MemoryFacts::Finished(Group& group, std::int64_t all_bytes) {
   return std::move(group.row);
 }
 
+// Most bytes first.
+Result<std::vector<MemoryRow>> MemoryFacts::RowsOf(Groups& groups, std::int64_t all_bytes) {
+  std::vector<MemoryRow> rows;
+  for (auto& [key, group] : groups) {
+    ASSIGN_OR_RETURN(MemoryRow row, Finished(group, all_bytes));
+    rows.push_back(std::move(row));
+  }
+  std::stable_sort(rows.begin(), rows.end(), [](const MemoryRow& a, const MemoryRow& b) {
+    return a.size_bytes > b.size_bytes;
+  });
+  return rows;
+}
+
 Result<void> MemoryFacts::AddRows(MemoryDevice& device) {
   Groups groups;
   FOR_EACH_ROW(const HeldBySite& held,
@@ -171,13 +187,21 @@ Result<void> MemoryFacts::AddRows(MemoryDevice& device) {
     if (has_line || site.has_compile) device.named_bytes += held.size_bytes;
     GroupOf(groups, site, {held.size_bytes, held.allocations});
   }
-  for (auto& [key, group] : groups) {
-    ASSIGN_OR_RETURN(MemoryRow row, Finished(group, device.alive_bytes));
-    device.rows.push_back(std::move(row));
+  ASSIGN_OR_RETURN(device.rows, RowsOf(groups, device.alive_bytes));
+  return {};
+}
+
+Result<void> MemoryFacts::AddFreed(MemoryDevice& device) {
+  ASSIGN_OR_RETURN(
+      const FreedAfterPeak freed,
+      ReadFreedAfterPeak(database_, device.snapshot_id, device.ordinal, device.alive_bytes));
+  Groups groups;
+  for (const auto& [site_id, bytes] : freed.sites) {
+    ASSIGN_OR_RETURN(const SiteFacts site, FactsOf(site_id, false));
+    GroupOf(groups, site, bytes);
   }
-  std::stable_sort(
-      device.rows.begin(), device.rows.end(),
-      [](const MemoryRow& a, const MemoryRow& b) { return a.size_bytes > b.size_bytes; });
+  device.freed = MemoryFreed{{}, freed.size_bytes, freed.lower_peak_bytes};
+  ASSIGN_OR_RETURN(device.freed->rows, RowsOf(groups, device.alive_bytes));
   return {};
 }
 
@@ -261,6 +285,7 @@ Result<std::optional<MemoryDevice>> MemoryFacts::DeviceOf(const MemoryDeviceRow&
   ASSIGN_OR_RETURN(const bool has_moment, SetMoment(device, row));
   if (!has_moment) return std::optional<MemoryDevice>();
   RETURN_IF_ERROR(AddRows(device));
+  if (options_.at == MemoryAt::kPeak) RETURN_IF_ERROR(AddFreed(device));
   if (end_reserved) {
     ASSIGN_OR_RETURN(
         const FirstRow<SegmentsOfMemory> held,

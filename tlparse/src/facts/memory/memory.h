@@ -62,6 +62,13 @@ struct MemoryGrowth {
   std::vector<std::int64_t> site_ids;  // of its allocations
 };
 
+// With MemoryAt::kPeak: what was freed after the peak, before the next allocation.
+struct MemoryFreed {
+  std::vector<MemoryRow> rows;  // most bytes first; shares are of what was alive
+  std::int64_t size_bytes = 0;
+  std::int64_t lower_peak_bytes = 0;  // the peak if it had been freed before the peak's allocation
+};
+
 // One device of one file.
 struct MemoryDevice {
   std::int64_t snapshot_id = 0;
@@ -78,9 +85,10 @@ struct MemoryDevice {
   std::optional<MemorySegments> segments;
   std::optional<FailedAllocation> failed;  // the last one
   std::vector<MemoryRow> rows;             // most bytes first; they sum to alive_bytes
-  std::vector<MemoryStep> steps;           // whose end the recording holds
-  std::size_t growing_steps = 0;           // of them the last, in which `growth` is; 0: too few
-  std::vector<MemoryGrowth> growth;        // the largest first
+  std::optional<MemoryFreed> freed;
+  std::vector<MemoryStep> steps;     // whose end the recording holds
+  std::size_t growing_steps = 0;     // of them the last, in which `growth` is; 0: too few
+  std::vector<MemoryGrowth> growth;  // the largest first
 };
 
 struct MemoryAnswer {
