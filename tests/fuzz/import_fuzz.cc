@@ -2,17 +2,11 @@
 // nothing wrong with the database, no foreign key points nowhere, every line of the log is in a
 // record, in its payload or in import_log, ingesting the same bytes again changes nothing, and a
 // log that was ingested half-written and then whole has the rows of the whole one.
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
-#include <filesystem>
 #include <fstream>
 #include <map>
-#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -21,6 +15,7 @@
 #include "import/importer.h"
 #include "log/payload_index.h"
 #include "store/database.h"
+#include "tests/fuzz/fuzz_ingest.h"
 #include "tests/log/whole_reader.h"
 
 namespace {
@@ -29,39 +24,13 @@ using tlparse::Database;
 using tlparse::ErrorCode;
 using tlparse::ImportSummary;
 using tlparse::Result;
-
-void Require(bool is_true, std::string_view what) {
-  if (is_true) return;
-  std::fprintf(stderr, "broken: %.*s\n", static_cast<int>(what.size()), what.data());
-  std::abort();
-}
-
-template <typename T>
-T Value(Result<T> result) {
-  if (!result) Require(false, result.error().message);
-  return std::move(*result);
-}
-
-// A directory in memory where there is one, for the life of the process.
-const std::string& Folder() {
-  static const struct Directory {
-    Directory() {
-      const bool has_memory = ::access("/dev/shm", W_OK) == 0;
-      path = has_memory ? "/dev/shm" : std::filesystem::temp_directory_path().string();
-      path += "/tlparse-fuzz-XXXXXX";
-      Require(::mkdtemp(path.data()) != nullptr, "no temporary directory");
-    }
-    ~Directory() {
-      std::error_code ignored;
-      std::filesystem::remove_all(path, ignored);
-    }
-    std::string path;
-  } directory;
-  return directory.path;
-}
+using tlparse::fuzz::CheckIntegrity;
+using tlparse::fuzz::DatabasePath;
+using tlparse::fuzz::Folder;
+using tlparse::fuzz::Require;
+using tlparse::fuzz::Value;
 
 std::string LogPath() { return Folder() + "/dedicated_log_torch_trace_rank_3.log"; }
-std::string DatabasePath() { return Folder() + "/trace.db"; }
 
 void WriteLog(std::string_view bytes) {
   std::ofstream(LogPath(), std::ios::binary | std::ios::trunc)
@@ -107,11 +76,7 @@ std::int64_t CountKeptLines(Database& database) {
 }
 
 void CheckDatabase(Database& database, const Counts& expected) {
-  Require(Value(database.QueryText("PRAGMA integrity_check")) == "ok", "integrity_check");
-  const std::string orphan = Value(
-      database.QueryText("SELECT \"table\" || ' row ' || coalesce(rowid, '?') || ' → ' || parent "
-                         "FROM pragma_foreign_key_check"));
-  Require(orphan.empty(), "foreign key: " + orphan);
+  CheckIntegrity(database);
   Require(Value(database.QueryInt("SELECT count(*) FROM record")) == expected.records, "records");
   Require(Value(database.QueryInt("SELECT line_count FROM log_file")) == expected.lines,
           "line_count");
