@@ -41,6 +41,16 @@ template <class Get>
 Field(std::string_view, Get, std::string_view = {}, std::span<const std::string_view> = {})
     -> Field<Get>;
 
+// A field that is missing where its value is nothing.
+template <class Get>
+struct Missable {
+  std::string_view name;
+  Get get;
+  std::string_view description = {};
+};
+template <class Get>
+Missable(std::string_view, Get, std::string_view = {}) -> Missable<Get>;
+
 // The fields of a part, among those of its owner.
 template <class Get>
 struct Inlined {
@@ -66,6 +76,17 @@ struct OrNull {
 template <class Owner>
 OrNull(std::string Owner::*) -> OrNull<Owner>;
 
+// A number that is not positive is null: the line of a place without one.
+template <class Owner>
+struct Positive {
+  std::int64_t Owner::*member;
+  std::optional<std::int64_t> operator()(const Owner& owner) const {
+    return owner.*member > 0 ? std::optional(owner.*member) : std::nullopt;
+  }
+};
+template <class Owner>
+Positive(std::int64_t Owner::*) -> Positive<Owner>;
+
 namespace fields {
 
 template <class T>
@@ -82,6 +103,10 @@ template <class>
 struct IsInlined : std::false_type {};
 template <class Get>
 struct IsInlined<Inlined<Get>> : std::true_type {};
+template <class>
+struct IsMissable : std::false_type {};
+template <class Get>
+struct IsMissable<Missable<Get>> : std::true_type {};
 
 template <class Get, class Owner, class Context>
 decltype(auto) Read(const Get& get, const Owner& owner, const Context& context) {
@@ -103,6 +128,9 @@ void WriteMembers(JsonWriter& json, const T& value, const Context& context) {
   const auto write = [&]<class F>(const F& field) {
     if constexpr (IsInlined<F>::value) {
       WriteMembers(json, Read(field.get, value, context), context);
+    } else if constexpr (IsMissable<F>::value) {
+      const auto& read = Read(field.get, value, context);
+      if (read) Write(json.Key(field.name), *read, context);
     } else {
       json.Key(field.name);
       Write(json, Read(field.get, value, context), context);
@@ -164,7 +192,11 @@ void DescribeMembers(JsonWriter& json, Definitions& definitions) {
       DescribeMembers<ValueOf<T, decltype(field.get), Context>, Context, names_only>(json,
                                                                                      definitions);
     } else if constexpr (names_only) {
-      json.String(field.name);
+      if constexpr (!IsMissable<F>::value) json.String(field.name);
+    } else if constexpr (IsMissable<F>::value) {
+      using Value = typename ValueOf<T, decltype(field.get), Context>::value_type;
+      json.Key(field.name);
+      DescribeField<Value, Context>(json, definitions, field.description, {});
     } else {
       json.Key(field.name);
       DescribeField<ValueOf<T, decltype(field.get), Context>, Context>(
@@ -281,6 +313,8 @@ std::string SchemaOf(std::string_view title) {
   json.BeginObject().Key("$schema").String("https://json-schema.org/draft/2020-12/schema");
   json.Key("$comment").String("made from the fields of the answer: tlparse schema");
   json.Key("title").String(title);
+  if constexpr (requires { FieldsOf<T>::description; })
+    json.Key("description").String(FieldsOf<T>::description);
   fields::DescribeObject<T, Context>(json, definitions, false);
   if (!definitions.text.empty()) json.Key("definitions").Raw("{" + definitions.text + "}");
   json.EndObject();

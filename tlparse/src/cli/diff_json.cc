@@ -4,6 +4,7 @@
 #include "base/fields.h"
 #include "cli/cause_fields.h"
 #include "cli/diff_output.h"
+#include "cli/schemas.h"
 
 namespace tlparse {
 namespace {

@@ -1,8 +1,6 @@
 // The output of `tlparse diff`.
 #pragma once
 
-#include <string>
-
 #include "base/json_writer.h"
 #include "facts/diff/diff_runs.h"
 
@@ -10,6 +8,5 @@ namespace tlparse {
 
 void PrintDiff(const RunComparison& answer, bool all);
 JsonWriter DiffJson(const RunComparison& answer);
-std::string DiffSchema();
 
 }  // namespace tlparse

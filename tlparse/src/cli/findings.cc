@@ -10,8 +10,10 @@
 #include "cli/bounded_output.h"
 #include "cli/command.h"
 #include "cli/commands.h"
+#include "cli/finding_fields.h"
 #include "cli/finding_output.h"
 #include "cli/rank_output.h"
+#include "cli/schemas.h"
 #include "facts/job/participants.h"
 #include "facts/text/shorten.h"
 #include "report/finding_text.h"
@@ -82,6 +84,7 @@ struct AnsweredRun {
   std::string name;
   std::int64_t launch = 1;
   std::size_t launch_count = 1;
+  std::vector<Finding> findings;
 };
 
 Result<AnsweredRun> Identify(Database& database, const FindingsOptions& options) {
@@ -92,6 +95,7 @@ Result<AnsweredRun> Identify(Database& database, const FindingsOptions& options)
                    database.QueryText(fmt::format("SELECT name FROM run WHERE id = {}", id)));
   ASSIGN_OR_RETURN(const std::vector<Launch> launches, LoadLaunches(database, id));
   run.launch_count = std::max<std::size_t>(1, launches.size());
+  ASSIGN_OR_RETURN(run.findings, FindFindings(database, options));
   return run;
 }
 
@@ -139,17 +143,22 @@ void PrintMostUrgent(const std::vector<Finding>& findings, const std::string& he
     fmt::print("of the last {} only the title is shown (--all, --id)\n", shown - whole);
 }
 
-JsonWriter ToJson(const AnsweredRun& run, const std::vector<Finding>& findings,
-                  const LinesOfFindings* lines) {
-  JsonWriter json;
-  json.BeginObject().Key("run").String(run.name).Key("launch").Int(run.launch);
-  json.Key("launch_count").Int(static_cast<std::int64_t>(run.launch_count)).Key("findings");
-  WriteFindings(json, findings, lines);
-  json.EndObject();
-  return json;
-}
-
 }  // namespace
+
+template <>
+struct FieldsOf<AnsweredRun> {
+  using Of = AnsweredRun;
+  static constexpr std::string_view description =
+      "What is wrong with a run and why, most urgent first.";
+  static constexpr std::tuple list{
+      Field{"run", &Of::name},
+      Field{"launch", &Of::launch},
+      Field{"launch_count", &Of::launch_count},
+      Field{"findings", &Of::findings},
+  };
+};
+
+std::string FindingsSchema() { return SchemaOf<AnsweredRun>("tlparse findings --json"); }
 
 int RunFindings(std::span<const std::string> arguments) {
   Arguments app(
@@ -181,29 +190,26 @@ int RunFindings(std::span<const std::string> arguments) {
   if (const std::optional<Error> error = filter.Check()) return ReportError(*error);
   Result<Database> database = OpenAnswerDatabase(common.database);
   if (!database) return ReportError(database.error());
-  const Result<AnsweredRun> run = Identify(*database, options);
+  Result<AnsweredRun> run = Identify(*database, options);
   if (!run) return ReportError(run.error());
-  Result<std::vector<Finding>> findings = FindFindings(*database, options);
-  if (!findings) return ReportError(findings.error());
-  filter.Apply(*findings);
-  if (filter.id && findings->empty())
+  std::vector<Finding>& findings = run->findings;
+  filter.Apply(findings);
+  if (filter.id && findings.empty())
     return ReportError(
         {ErrorCode::kNotFound, fmt::format("--id: there is no finding '{}'", *filter.id)});
-  const Result<LinesOfFindings> found =
-      evidence ? FindLines(*database, *findings) : Result<LinesOfFindings>();
-  if (!found) return ReportError(found.error());
-  const LinesOfFindings* const lines = evidence ? &*found : nullptr;
+  const Result<void> lines = evidence ? AddLines(*database, findings) : Result<void>();
+  if (!lines) return ReportError(lines.error());
   const std::string heading =
-      FindingsHeading(run->name, run->launch, run->launch_count, findings->size());
+      FindingsHeading(run->name, run->launch, run->launch_count, findings.size());
   if (common.json) {
-    PrintJson(ToJson(*run, *findings, lines));
+    PrintJson(ToJson(*run));
   } else if (markdown) {
-    std::fputs(FindingsMarkdown(*findings, heading).c_str(), stdout);
+    std::fputs(FindingsMarkdown(findings, heading).c_str(), stdout);
   } else if (all || evidence) {
     PrintHeading(heading);
-    PrintFindings(*findings, lines);
+    PrintFindings(findings);
   } else {
-    PrintMostUrgent(*findings, heading);
+    PrintMostUrgent(findings, heading);
   }
   return kExitDone;
 }

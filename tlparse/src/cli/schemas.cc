@@ -8,7 +8,6 @@
 #include "cli/arguments.h"
 #include "cli/command.h"
 #include "cli/commands.h"
-#include "cli/diff_output.h"
 #include "cli/embedded_texts.h"
 
 namespace tlparse {
@@ -22,7 +21,7 @@ struct OfFields {
 };
 // Of answers whose fields are declared (base/fields.h). Their files in schemas/json/answers are
 // written by tests/e2e/test_documents.py --update; those of the others by hand.
-constexpr OfFields kOfFields[] = {{"diff", &DiffSchema}};
+constexpr OfFields kOfFields[] = {{"diff", &DiffSchema}, {"findings", &FindingsSchema}};
 
 }  // namespace
 

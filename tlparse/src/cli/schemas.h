@@ -12,4 +12,8 @@ std::vector<std::string_view> AnswersWithSchema();
 // Empty: there is no such answer.
 std::string AnswerSchema(std::string_view answer);
 
+// Of answers whose fields are declared (base/fields.h), each beside its fields.
+std::string DiffSchema();
+std::string FindingsSchema();
+
 }  // namespace tlparse

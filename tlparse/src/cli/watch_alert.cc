@@ -14,7 +14,7 @@
 
 #include "base/file_descriptor.h"
 #include "base/json_writer.h"
-#include "cli/finding_output.h"
+#include "cli/finding_fields.h"
 
 extern char** environ;
 
@@ -56,8 +56,7 @@ Result<WatchAlert> ParseAlert(const std::string& text) {
 }
 
 void RunForFinding(const std::string& command, const Finding& finding) {
-  JsonWriter json;
-  WriteFinding(json, finding);
+  const JsonWriter json = ToJson(finding);
   const FileDescriptor input = FindingFile(json.text());
   std::vector<std::string> own = {fmt::format("{}KIND={}", kPrefix, Name(finding.kind)),
                                   fmt::format("{}ID={}", kPrefix, finding.id),

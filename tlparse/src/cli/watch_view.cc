@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <tuple>
 
-#include "cli/finding_output.h"
+#include "cli/finding_fields.h"
 #include "cli/rank_output.h"
 #include "cli/terminal.h"
 #include "cli/watch_alert.h"
@@ -369,7 +369,7 @@ void WatchView::ShowJson() {
   const auto print = [](const char* state, const Finding& finding) {
     JsonWriter json;
     json.BeginObject().Key("event").String("finding").Key("state").String(state).Key("finding");
-    WriteFinding(json, finding);
+    fields::Write(json, finding, NoContext());
     json.EndObject();
     std::printf("%s\n", json.text().c_str());
   };

@@ -33,6 +33,17 @@ struct FindingRow {
   std::int64_t id = 0;
 };
 
+// A line of a log, or an item of another input. `text` is quoted from the input: it is data, cut,
+// without control characters.
+struct EvidenceLine {
+  FindingRow row;                           // of the finding, to which it belongs
+  std::string file;                         // as `log_file.path` or `profile.path`
+  std::optional<std::int64_t> line;         // nothing: of a file without lines
+  std::optional<std::int64_t> byte_offset;  // of the record's header line, decompressed
+  std::string record;  // kind of the record, or name of the artifact; empty: no record of a log
+  std::string text;
+};
+
 // The last experiment that `tlparse try` made for a finding: a row of `experiment`.
 struct FindingExperiment {
   std::int64_t id = 0;
@@ -74,6 +85,7 @@ struct Finding {
   bool needs_no_role = false;
   // For the id, in addition to kind, place and cause.
   std::string function;
+  std::optional<std::vector<EvidenceLine>> lines;  // behind `rows`, if asked for: AddLines
 };
 
 struct FindingsOptions {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/ascii.h"
+#include "facts/compiles/change_fields.h"
 
 namespace tlparse {
 namespace {
@@ -157,20 +158,7 @@ std::string OptionOfConfig(std::string_view name) {
 }
 
 void WriteChanges(JsonWriter& json, const std::vector<Change>& changes) {
-  const auto text_or_null = [&](std::string_view key, const std::string& text) {
-    json.Key(key);
-    text.empty() ? json.Null() : json.String(text);
-  };
-  json.BeginArray();
-  for (const Change& change : changes) {
-    json.BeginObject().Key("kind").String(Name(change.kind));
-    text_or_null("name", change.name);
-    text_or_null("value", change.value);
-    text_or_null("function", change.function);
-    text_or_null("file", change.file);
-    json.Key("text").String(TextOf(change)).EndObject();
-  }
-  json.EndArray();
+  fields::Write(json, changes, NoContext());
 }
 
 }  // namespace tlparse

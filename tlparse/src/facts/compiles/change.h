@@ -48,7 +48,7 @@ std::optional<Change> ChangeInHint(std::string_view hint);
 // "torch._inductor.config.max_fusion_size". Empty: it is none that a module of PyTorch has.
 std::string OptionOfConfig(std::string_view name);
 
-// An array of objects, of schemas/json/answers/findings.schema.json.
+// An array of objects (change_fields.h).
 void WriteChanges(JsonWriter& json, const std::vector<Change>& changes);
 
 }  // namespace tlparse
