@@ -9,7 +9,7 @@
 //   ToJson(phase), SchemaOf<Phase>("title")
 //
 // A field's value is what its member, or a function of the owner (and of the context that ToJson got), gives: bool, numbers, text, optional
-// values (null), vectors, structs with fields, enums that have a Name(). An enum whose last value is
+// values and pointers (null), vectors, structs with fields, enums that have a Name(). An enum whose last value is
 // declared (LastOf) lists its names in the schema.
 #pragma once
 
@@ -99,6 +99,10 @@ template <class T>
 struct IsOptional : std::false_type {};
 template <class T>
 struct IsOptional<std::optional<T>> : std::true_type {};
+template <class T>
+struct IsOptional<const T*> : std::true_type {};
+template <class T>  // of an optional value
+using Inner = std::remove_cvref_t<decltype(*std::declval<const T&>())>;
 template <class>
 struct IsInlined : std::false_type {};
 template <class Get>
@@ -194,7 +198,7 @@ void DescribeMembers(JsonWriter& json, Definitions& definitions) {
     } else if constexpr (names_only) {
       if constexpr (!IsMissable<F>::value) json.String(field.name);
     } else if constexpr (IsMissable<F>::value) {
-      using Value = typename ValueOf<T, decltype(field.get), Context>::value_type;
+      using Value = Inner<ValueOf<T, decltype(field.get), Context>>;
       json.Key(field.name);
       DescribeField<Value, Context>(json, definitions, field.description, {});
     } else {
@@ -269,7 +273,7 @@ template <class T, class Context>
 void DescribeType(JsonWriter& json, Definitions& definitions, bool is_nullable,
                   std::span<const std::string_view> words) {
   if constexpr (IsOptional<T>::value) {
-    DescribeType<typename T::value_type, Context>(json, definitions, true, words);
+    DescribeType<Inner<T>, Context>(json, definitions, true, words);
   } else if constexpr (std::is_same_v<T, bool>) {
     DescribeName(json, "boolean", is_nullable);
   } else if constexpr (std::is_enum_v<T>) {

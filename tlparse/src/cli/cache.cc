@@ -7,10 +7,11 @@
 #include <map>
 
 #include "cli/cache_economics.h"
+#include "cli/cause_fields.h"
 #include "cli/commands.h"
-#include "cli/finding_output.h"
 #include "cli/rank_answer.h"
 #include "cli/rank_output.h"
+#include "cli/schemas.h"
 #include "facts/contents/graph_difference.h"
 
 namespace tlparse {
@@ -223,119 +224,156 @@ void PrintCache(const CacheAnswer& answer, bool all) {
   PrintEconomics(answer);
 }
 
-void WriteFinding(JsonWriter& json, const CacheAnswer& answer, const CacheFinding& finding) {
-  std::vector<std::string> lookups, compiles;
-  for (const std::int32_t slot : finding.lookup_slots)
-    lookups.push_back(answer.lookups.Title(answer.job, slot));
-  for (const std::int32_t slot : finding.compile_slots)
-    compiles.push_back(CompileTitle(answer.job, slot));
-  json.BeginObject();
-  WriteCause(json, finding.cause);
-  json.Key("ranks");
-  WriteRanks(json, answer.job, finding.ranks);
-  json.Key("against");
-  WriteRanks(json, answer.job, finding.against);
-  json.Key("has_majority").Bool(finding.has_majority);
-  json.Key("state").String(finding.state).Key("against_state").String(finding.against_state);
-  json.Key("lookups");
-  WriteStrings(json, lookups);
-  json.Key("compiles");
-  WriteStrings(json, compiles);
-  json.Key("fallback").OptionalString(NonEmpty(finding.fallback));
-  json.Key("node")
-      .OptionalString(NonEmpty(finding.node))
-      .Key("against_node")
-      .OptionalString(NonEmpty(finding.against_node));
-  json.Key("source").OptionalString(NonEmpty(finding.source));
-  json.Key("may_be_damage").Bool(answer.MayBeDamage(finding)).EndObject();
-}
-
-void WriteLookup(JsonWriter& json, const CacheAnswer& answer, const CacheLookupAnswer& lookup) {
-  const LookupSlot& slot = answer.lookups.slots()[static_cast<std::size_t>(lookup.lookup_slot)];
-  json.BeginObject()
-      .Key("compile")
-      .String(CompileTitle(answer.job, slot.slot))
-      .Key("layer")
-      .String(answer.lookups.LayerName(slot.layer_id));
-  json.Key("direction")
-      .OptionalString(NonEmpty(std::string(Name(slot.direction))))
-      .Key("ordinal")
-      .Int(slot.ordinal);
-  json.Key("has_majority").Bool(lookup.has_majority).Key("classes").BeginArray();
-  for (const CacheClass& one : lookup.classes) {
-    json.BeginObject().Key("state").String(Name(one.state)).Key("ranks");
-    WriteRanks(json, answer.job, one.ranks);
-    json.Key("distinct_keys")
-        .Int(static_cast<std::int64_t>(one.distinct_keys))
-        .Key("key")
-        .OptionalString(NonEmpty(one.key));
-    json.Key("bypass_reason")
-        .OptionalString(NonEmpty(one.bypass_reason))
-        .Key("guard")
-        .OptionalString(NonEmpty(one.guard))
-        .Key("remote_error")
-        .OptionalString(NonEmpty(one.remote_error))
-        .EndObject();
-  }
-  json.EndArray().Key("without_lookup");
-  WriteRanks(json, answer.job, lookup.without_lookup);
-  json.Key("unfinished");
-  WriteRanks(json, answer.job, lookup.unfinished);
-  json.EndObject();
-}
-
 // Kinds of findings whose subject is a cache.
 constexpr FindingKind kOfCaches[] = {FindingKind::kColdCache, FindingKind::kCacheBypassed,
                                      FindingKind::kRemoteCacheError, FindingKind::kOneKeyTwoCodes};
 
-JsonWriter CacheToJson(const CacheAnswer& answer, const std::vector<Finding>& findings) {
-  JsonWriter json;
-  json.BeginObject();
-  WriteJob(json, answer.job);
-  json.Key("participants").Int(static_cast<std::int64_t>(answer.job.participants().size()));
-  json.Key("has_divergence").Bool(answer.HasDivergence()).Key("findings").BeginArray();
-  for (const CacheFinding& finding : answer.findings) WriteFinding(json, answer, finding);
-  json.EndArray().Key("same_key_codes").BeginArray();
-  for (const SameKeyCode& odd : answer.same_key_codes) {
-    json.BeginObject().Key("key").String(odd.key).Key("ranks");
-    WriteRanks(json, answer.job, odd.ranks);
-    json.Key("other_ranks");
-    WriteRanks(json, answer.job, odd.other_ranks);
-    json.Key("record_id").Int(odd.record_id).Key("other_record_id").Int(odd.other_record_id);
-    json.Key("diff").String(odd.diff).EndObject();
-  }
-  json.EndArray().Key("lookups").BeginArray();
-  for (const CacheLookupAnswer& lookup : answer.lookup_answers) WriteLookup(json, answer, lookup);
-  json.EndArray().Key("closest_keys").BeginArray();
-  for (const ClosestKey& closest : answer.closest_keys) {
-    const JobLookup& lookup = answer.lookups.lookups()[static_cast<std::size_t>(closest.lookup)];
-    json.BeginObject()
-        .Key("lookup")
-        .String(answer.lookups.Title(answer.job, lookup.lookup_slot))
-        .Key("state")
-        .String(Name(lookup.state));
-    json.Key("earlier").String(closest.earlier_title).Key("earlier_run");
-    json.OptionalString(NonEmpty(closest.earlier_run));
-    json.Key("difference_count")
-        .Int(static_cast<std::int64_t>(closest.difference_count))
-        .Key("causes")
-        .BeginArray();
-    for (const Cause& cause : closest.causes) {
-      json.BeginObject();
-      WriteCause(json, cause);
-      json.EndObject();
-    }
-    json.EndArray().EndObject();
-  }
-  json.EndArray().Key("economics").BeginArray();
-  for (const CacheEconomics& sums : answer.economics) WriteEconomics(json, sums);
-  json.EndArray().Key("engine_findings");
-  WriteFindings(json, findings);
-  json.EndObject();
-  return json;
+using InCache = WithFindings<CacheAnswer>;
+
+const LookupSlot& SlotOf(const CacheLookupAnswer& of, const InCache& in) {
+  return in.answer.lookups.slots()[static_cast<std::size_t>(of.lookup_slot)];
+}
+
+const JobLookup& LookupOf(const ClosestKey& of, const InCache& in) {
+  return in.answer.lookups.lookups()[static_cast<std::size_t>(of.lookup)];
+}
+
+std::vector<std::string> LookupTitles(const CacheFinding& of, const InCache& in) {
+  std::vector<std::string> titles;
+  for (const std::int32_t slot : of.lookup_slots)
+    titles.push_back(in.answer.lookups.Title(in.job, slot));
+  return titles;
+}
+
+std::vector<std::string> CompileTitles(const CacheFinding& of, const InCache& in) {
+  std::vector<std::string> titles;
+  for (const std::int32_t slot : of.compile_slots) titles.push_back(CompileTitle(in.job, slot));
+  return titles;
+}
+
+std::optional<Direction> DirectionOf(const CacheLookupAnswer& of, const InCache& in) {
+  const Direction direction = SlotOf(of, in).direction;
+  return direction == Direction::kUnknown ? std::nullopt : std::optional(direction);
 }
 
 }  // namespace
+
+template <>
+struct LastOf<CacheState> {
+  static constexpr CacheState value = CacheState::kRemoteError;
+};
+template <>
+struct LastOf<Direction> {  // kUnknown is null
+  static constexpr Direction value = Direction::kJoint;
+};
+
+template <>
+struct FieldsOf<CacheFinding> {
+  using Of = CacheFinding;
+  static constexpr std::tuple list{
+      Inlined{&Of::cause},
+      Field{"ranks", Participants{&Of::ranks}},
+      Field{"against", Participants{&Of::against}},
+      Field{"has_majority", &Of::has_majority},
+      Field{"state", &Of::state, "what the ranks got"},
+      Field{"against_state", &Of::against_state, "what the others got"},
+      Field{"lookups", &LookupTitles},
+      Field{"compiles", &CompileTitles},
+      Field{"fallback", OrNull{&Of::fallback}, "what was compared where the log has no components"},
+      Field{"node", OrNull{&Of::node}, "first node of the graph that differs"},
+      Field{"against_node", OrNull{&Of::against_node}},
+      Field{"source", OrNull{&Of::source}, "file:line in function: code"},
+      Field{"may_be_damage",
+            [](const Of& of, const InCache& in) { return in.answer.MayBeDamage(of); },
+            "damage of the logs may be why: no divergence"},
+  };
+};
+
+template <>
+struct FieldsOf<SameKeyCode> {
+  using Of = SameKeyCode;
+  static constexpr std::tuple list{
+      Field{"key", &Of::key},
+      Field{"ranks", Participants{&Of::ranks}},
+      Field{"other_ranks", Participants{&Of::other_ranks}},
+      Field{"record_id", &Of::record_id},
+      Field{"other_record_id", &Of::other_record_id},
+      Field{"diff", &Of::diff, "unified, of the normalised codes"},
+  };
+};
+
+template <>
+struct FieldsOf<CacheClass> {
+  using Of = CacheClass;
+  static constexpr std::tuple list{
+      Field{"state", &Of::state},
+      Field{"ranks", Participants{&Of::ranks}},
+      Field{"distinct_keys", &Of::distinct_keys},
+      Field{"key", OrNull{&Of::key}},
+      Field{"bypass_reason", OrNull{&Of::bypass_reason}},
+      Field{"guard", OrNull{&Of::guard}},
+      Field{"remote_error", OrNull{&Of::remote_error}},
+  };
+};
+
+template <>
+struct FieldsOf<CacheLookupAnswer> {
+  using Of = CacheLookupAnswer;
+  static constexpr std::tuple list{
+      Field{"compile", [](const Of& of,
+                          const InCache& in) { return CompileTitle(in.job, SlotOf(of, in).slot); }},
+      Field{"layer",
+            [](const Of& of, const InCache& in) {
+              return in.answer.lookups.LayerName(SlotOf(of, in).layer_id);
+            }},
+      Field{"direction", &DirectionOf},
+      Field{"ordinal", [](const Of& of, const InCache& in) { return SlotOf(of, in).ordinal; }},
+      Field{"has_majority", &Of::has_majority},
+      Field{"classes", &Of::classes, "the reference first"},
+      Field{"without_lookup", Participants{&Of::without_lookup},
+            "have this compile, finished, without the lookup"},
+      Field{"unfinished", Participants{&Of::unfinished},
+            "failed in this compile, or their log ends inside it: the lookup, whose record is "
+            "written after it, is not in the log"},
+  };
+};
+
+template <>
+struct FieldsOf<ClosestKey> {
+  using Of = ClosestKey;
+  static constexpr std::tuple list{
+      Field{"lookup",
+            [](const Of& of, const InCache& in) {
+              return in.answer.lookups.Title(in.job, LookupOf(of, in).lookup_slot);
+            }},
+      Field{"state", [](const Of& of, const InCache& in) { return LookupOf(of, in).state; }},
+      Field{"earlier", &Of::earlier_title},
+      Field{"earlier_run", OrNull{&Of::earlier_run}},
+      Field{"difference_count", &Of::difference_count},
+      Field{"causes", &Of::causes},
+  };
+};
+
+template <>
+struct FieldsOf<CacheAnswer> {
+  using Of = CacheAnswer;
+  static constexpr std::tuple list{
+      Inlined{&Of::job},
+      Field{"has_divergence", &Of::HasDivergence, "a finding that is no note, or same_key_codes"},
+      Field{"findings", &Of::findings, "divergences first, most telling first, then notes"},
+      Field{"same_key_codes", &Of::same_key_codes,
+            "one key, two generated codes: an error of the cache"},
+      Field{"lookups", &Of::lookup_answers},
+      Field{"closest_keys", &Of::closest_keys, "for lookups of one participant that did not hit"},
+      Field{"economics", &Of::economics},
+      Field{"engine_findings", &FindingsOf<Of>,
+            "of what tlparse findings lists: those of kind cold_cache, cache_bypassed, "
+            "remote_cache_error or one_key_two_codes, or with one of these among their evidence; "
+            "the member findings holds differences between keys instead"},
+  };
+};
+
+std::string CacheSchema() { return SchemaOf<CacheAnswer, InCache>("tlparse cache --json"); }
 
 int RunCache(std::span<const std::string> arguments) {
   Arguments app(
@@ -348,7 +386,7 @@ int RunCache(std::span<const std::string> arguments) {
           "there is one)");
   return RunSubjectAnswer(
       app, arguments, "every lookup and every component, also those that another cause explains",
-      options, kOfCaches, AnalyzeCache, CacheToJson, PrintCache);
+      options, kOfCaches, AnalyzeCache, PrintCache);
 }
 
 }  // namespace tlparse

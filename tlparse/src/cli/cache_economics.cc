@@ -69,41 +69,4 @@ void PrintEconomics(const CacheAnswer& answer) {
   }
 }
 
-void WriteEconomics(JsonWriter& json, const CacheEconomics& sums) {
-  json.BeginObject()
-      .Key("layer")
-      .String(sums.layer)
-      .Key("hits")
-      .Int(sums.hits)
-      .Key("misses")
-      .Int(sums.misses);
-  json.Key("guard_misses")
-      .Int(sums.guard_misses)
-      .Key("remote_errors")
-      .Int(sums.remote_errors)
-      .Key("bypasses")
-      .Int(sums.bypasses)
-      .Key("disabled")
-      .Int(sums.disabled);
-  json.Key("time_saved_ns")
-      .OptionalInt(sums.time_saved_ns)
-      .Key("time_taken_ns")
-      .OptionalInt(sums.time_taken_ns)
-      .Key("waited_ns")
-      .Int(sums.waited_ns)
-      .Key("waits_given_up")
-      .Int(sums.waits_given_up)
-      .Key("within")
-      .BeginArray();
-  for (const auto& [outer, within] : sums.within) {
-    json.BeginObject().Key("layer").String(outer).Key("time_saved_ns").Int(within.saved_ns);
-    json.Key("time_taken_ns").Int(within.taken_ns).EndObject();
-  }
-  json.EndArray().Key("bypass_reasons").BeginArray();
-  for (const CacheEconomics::Reason& reason : sums.bypass_reasons) {
-    json.BeginObject().Key("reason").String(reason.text).Key("count").Int(reason.count).EndObject();
-  }
-  json.EndArray().EndObject();
-}
-
 }  // namespace tlparse

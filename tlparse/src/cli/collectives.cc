@@ -7,9 +7,10 @@
 
 #include "cli/collectives_issued.h"
 #include "cli/commands.h"
-#include "cli/finding_output.h"
+#include "cli/issued_fields.h"
 #include "cli/rank_answer.h"
 #include "cli/rank_output.h"
+#include "cli/schemas.h"
 
 namespace tlparse {
 namespace {
@@ -139,71 +140,99 @@ void PrintCollectives(const CollectiveAnswer& answer, bool all) {
 constexpr FindingKind kOfCollectives[] = {FindingKind::kCollectiveDivergence,
                                           FindingKind::kCollectiveNotReached, FindingKind::kStuck};
 
-void WriteMismatch(JsonWriter& json, const CollectiveAnswer& answer,
-                   const CollectiveMismatch& mismatch) {
-  const auto place = [](std::int64_t ordinal) {
-    return ordinal < 0 ? std::nullopt : std::optional(ordinal);
-  };
-  json.BeginObject().Key("kind").String(Name(mismatch.kind));
-  json.Key("graph").String(answer.graphs.Title(answer.job, mismatch.graph_slot));
-  json.Key("ordinal").OptionalInt(place(mismatch.ordinal));
-  json.Key("against_ordinal").OptionalInt(place(mismatch.against_ordinal));
-  json.Key("item").OptionalString(NonEmpty(mismatch.item));
-  json.Key("against_item").OptionalString(NonEmpty(mismatch.against_item));
-  json.Key("instead").OptionalString(NonEmpty(mismatch.instead));
-  json.Key("against_instead").OptionalString(NonEmpty(mismatch.against_instead));
-  json.Key("reason").OptionalString(NonEmpty(mismatch.reason)).EndObject();
+using InCollectives = WithFindings<CollectiveAnswer>;
+
+// Null: it is not there.
+template <std::int64_t CollectiveMismatch::*member>
+std::optional<std::int64_t> OrdinalOf(const CollectiveMismatch& of) {
+  return of.*member < 0 ? std::nullopt : std::optional(of.*member);
 }
 
-void WriteCollectiveClass(JsonWriter& json, const CollectiveAnswer& answer,
-                          const CollectiveClass& one) {
-  json.BeginObject().Key("ranks");
-  WriteRanks(json, answer.job, one.ranks);
-  json.Key("collectives").Int(static_cast<std::int64_t>(one.collectives));
-  json.Key("waits").Int(static_cast<std::int64_t>(one.waits));
-  json.Key("mismatches").BeginArray();
-  for (const CollectiveMismatch& mismatch : one.mismatches) WriteMismatch(json, answer, mismatch);
-  json.EndArray().Key("left_out").Int(static_cast<std::int64_t>(one.left_out));
-  json.Key("notes");
-  WriteStrings(json, one.notes);
-  json.Key("is_divergent").Bool(answer.IsDivergent(one)).EndObject();
-}
-
-void WriteParity(JsonWriter& json, const CollectiveAnswer& answer, const CollectiveParity& parity) {
-  json.BeginObject().Key("graph").String(answer.graphs.Title(answer.job, parity.graph_slot));
-  json.Key("ranks");
-  WriteRanks(json, answer.job, parity.ranks);
-  json.Key("scheduled").Int(static_cast<std::int64_t>(parity.scheduled));
-  json.Key("generated").Int(static_cast<std::int64_t>(parity.generated));
-  json.Key("missing_waits").Int(static_cast<std::int64_t>(parity.missing_waits));
-  json.Key("differs").Bool(parity.differs);
-  json.Key("first_difference").OptionalString(NonEmpty(parity.first_difference)).EndObject();
-}
-
-JsonWriter CollectivesToJson(const CollectiveAnswer& answer, const std::vector<Finding>& findings) {
-  JsonWriter json;
-  json.BeginObject();
-  WriteJob(json, answer.job);
-  json.Key("participants").Int(static_cast<std::int64_t>(answer.job.participants().size()));
-  json.Key("has_divergence").Bool(answer.HasDivergence());
-  json.Key("has_majority").Bool(answer.has_majority);
-  json.Key("classes").BeginArray();
-  for (const CollectiveClass& one : answer.classes) WriteCollectiveClass(json, answer, one);
-  json.EndArray().Key("parity").BeginArray();
-  for (const CollectiveParity& parity : answer.parity) WriteParity(json, answer, parity);
-  json.EndArray().Key("from_code_only");
-  WriteRanks(json, answer.job, answer.from_code_only);
-  json.Key("issued");
-  WriteIssued(json, answer);
-  json.Key("not_compared");
-  WriteNotCompared(json, answer);
-  json.Key("findings");
-  WriteFindings(json, findings);
-  json.EndObject();
-  return json;
+const IssuedJob* IssuedOf(const CollectiveAnswer& of) {
+  return of.issued.empty() ? nullptr : &of.issued;
 }
 
 }  // namespace
+
+template <>
+struct LastOf<MismatchKind> {
+  static constexpr MismatchKind value = MismatchKind::kState;
+};
+
+template <>
+struct FieldsOf<CollectiveMismatch> {
+  using Of = CollectiveMismatch;
+  static constexpr std::tuple list{
+      Field{"kind", &Of::kind},
+      Field{"graph", kGraphTitle},
+      Field{"ordinal", &OrdinalOf<&Of::ordinal>, "0-based, in the graph; null: not there"},
+      Field{"against_ordinal", &OrdinalOf<&Of::against_ordinal>},
+      Field{"item", OrNull{&Of::item}},
+      Field{"against_item", OrNull{&Of::against_item}},
+      Field{"instead", OrNull{&Of::instead},
+            "for order: what this side has where the others have the collective"},
+      Field{"against_instead", OrNull{&Of::against_instead},
+            "for order: what the others have where this side has the collective"},
+      Field{"reason", OrNull{&Of::reason}},
+  };
+};
+
+template <>
+struct FieldsOf<CollectiveClass> {
+  using Of = CollectiveClass;
+  static constexpr std::tuple list{
+      Field{"ranks", Participants{&Of::ranks}},
+      Field{"collectives", &Of::collectives, "without waits"},
+      Field{"waits", &Of::waits},
+      Field{"mismatches", &Of::mismatches,
+            "against the reference; the first is the first divergence"},
+      Field{"left_out", &Of::left_out},
+      Field{"notes", &Of::notes},
+      Field{"is_divergent",
+            [](const Of& of, const InCollectives& in) { return in.answer.IsDivergent(of); },
+            "false for the first class, and where damage of the logs may be why it differs"},
+  };
+};
+
+template <>
+struct FieldsOf<CollectiveParity> {
+  using Of = CollectiveParity;
+  static constexpr std::tuple list{
+      Field{"graph", kGraphTitle},
+      Field{"ranks", Participants{&Of::ranks}},
+      Field{"scheduled", &Of::scheduled},
+      Field{"generated", &Of::generated},
+      Field{"missing_waits", &Of::missing_waits},
+      Field{"differs", &Of::differs},
+      Field{"first_difference", OrNull{&Of::first_difference}},
+  };
+};
+
+template <>
+struct FieldsOf<CollectiveAnswer> {
+  using Of = CollectiveAnswer;
+  static constexpr std::tuple list{
+      Inlined{&Of::job},
+      Field{"has_divergence", &Of::HasDivergence},
+      Field{"has_majority", &Of::has_majority},
+      Field{"classes", &Of::classes, "the reference first"},
+      Field{"parity", &Of::parity, "scheduler against generated code, where something is off"},
+      Field{"from_code_only", Participants{&Of::from_code_only}},
+      Field{"issued", &IssuedOf,
+            "what ranks really issued, as recorder dumps, profiles and libtrace tell; null: none "
+            "of them is in the run"},
+      Field{"not_compared",
+            [](const Of& of) -> const std::vector<NotCompared>& { return of.issued.not_compared; },
+            "collectives in profiles, dumps and libtrace's logs that are not in `issued`"},
+      Field{"findings", &FindingsOf<Of>,
+            "of what tlparse findings lists: those of kind collective_divergence, "
+            "collective_not_reached or stuck, or with one of these among their evidence"},
+  };
+};
+
+std::string CollectivesSchema() {
+  return SchemaOf<CollectiveAnswer, InCollectives>("tlparse collectives --json");
+}
 
 int RunCollectives(std::span<const std::string> arguments) {
   Arguments app(
@@ -213,7 +242,7 @@ int RunCollectives(std::span<const std::string> arguments) {
       "collectives");
   CollectiveOptions options;
   return RunSubjectAnswer(app, arguments, "every mismatch", options, kOfCollectives,
-                          AnalyzeCollectives, CollectivesToJson, PrintCollectives);
+                          AnalyzeCollectives, PrintCollectives);
 }
 
 }  // namespace tlparse

@@ -12,11 +12,8 @@
 #include "facts/collectives/issued_lines.h"
 
 namespace tlparse {
-namespace {
 
-using Indices = std::vector<std::size_t>;  // into IssuedJob::ranks
-
-std::string RanksOf(const IssuedJob& job, const Indices& indices) {
+std::string RanksOf(const IssuedJob& job, const std::vector<std::size_t>& indices) {
   std::vector<std::int64_t> ranks;
   std::string names;
   for (const std::size_t index : indices) {
@@ -31,6 +28,10 @@ std::string RanksOf(const IssuedJob& job, const Indices& indices) {
   if (!names.empty()) text += (text.empty() ? "" : ",") + names;
   return text;
 }
+
+namespace {
+
+using Indices = std::vector<std::size_t>;  // into IssuedJob::ranks
 
 // Where the ranks of a line are; "done" if all have ended it.
 std::string LineState(const IssuedJob& job, const IssuedLine& line) {
@@ -227,149 +228,6 @@ void PrintIssued(const CollectiveAnswer& answer, bool all) {
                              one.reason),
                  0, 2);
   }
-}
-
-namespace {
-
-void WriteIndices(JsonWriter& json, const IssuedJob& job, const Indices& indices) {
-  json.BeginObject()
-      .Key("count")
-      .Int(static_cast<std::int64_t>(indices.size()))
-      .Key("ranks")
-      .String(RanksOf(job, indices))
-      .EndObject();
-}
-
-void WriteLine(JsonWriter& json, const IssuedJob& job, const IssuedLine& line) {
-  json.BeginObject().Key("sequence_number").Int(line.sequence).Key("issued").BeginArray();
-  for (const auto& [title, ranks] : line.by_title) {
-    json.BeginObject().Key("item").String(title).Key("ranks");
-    WriteIndices(json, job, ranks);
-    json.EndObject();
-  }
-  json.EndArray().Key("done");
-  WriteIndices(json, job, line.done);
-  json.Key("timed_out");
-  WriteIndices(json, job, line.timed_out);
-  json.Key("ended");
-  WriteIndices(json, job, line.ended);
-  json.Key("waiting");
-  WriteIndices(json, job, line.waiting);
-  json.Key("not_started");
-  WriteIndices(json, job, line.not_started);
-  json.Key("enqueued");
-  WriteIndices(json, job, line.enqueued);
-  json.Key("end_unknown");
-  WriteIndices(json, job, line.issued);
-  json.Key("not_reached");
-  WriteIndices(json, job, line.missing);
-  json.Key("unknown");
-  WriteIndices(json, job, line.unknown);
-  json.Key("graph")
-      .OptionalString(NonEmpty(line.usual->label))
-      .Key("file")
-      .OptionalString(NonEmpty(line.usual->file));
-  json.Key("line").OptionalInt(line.usual->line == 0 ? std::nullopt
-                                                     : std::optional(line.usual->line));
-  json.Key("wait_us");
-  line.HasWait() ? json.Real(static_cast<double>(line.WaitNs()) / 1e3) : json.Null();
-  json.Key("is_timed_out").Bool(line.IsTimedOut());
-  // One that is missing may have come later.
-  json.Key("last_rank")
-      .OptionalString(line.missing.empty() && line.unknown.empty()
-                          ? NonEmpty(job.ranks[line.last_rank].name)
-                          : std::nullopt)
-      .EndObject();
-}
-
-void WriteProblem(JsonWriter& json, const IssuedJob& job, const CollectiveFinding& one) {
-  json.BeginObject()
-      .Key("kind")
-      .String(Name(one.kind))
-      .Key("severity")
-      .String(Name(one.severity))
-      .Key("title")
-      .String(one.title);
-  json.Key("detail").String(one.detail).Key("ranks");
-  WriteIndices(json, job, one.ranks);
-  json.Key("group").String(one.group).Key("sequence_number").Int(one.sequence);
-  json.Key("graph")
-      .OptionalString(NonEmpty(one.label))
-      .Key("function")
-      .OptionalString(NonEmpty(one.function));
-  json.Key("file")
-      .OptionalString(NonEmpty(one.file))
-      .Key("line")
-      .OptionalInt(one.line == 0 ? std::nullopt : std::optional(one.line));
-  json.Key("cause")
-      .OptionalString(NonEmpty(one.cause))
-      .Key("try")
-      .OptionalString(NonEmpty(one.advice));
-  json.Key("since_us").OptionalInt(one.since_us).EndObject();
-}
-
-void WriteGroup(JsonWriter& json, const IssuedJob& job, const IssuedGroup& group) {
-  json.BeginObject().Key("name").String(group.name);
-  json.Key("description").OptionalString(NonEmpty(group.description));
-  json.Key("ranks");
-  WriteIndices(json, job, group.ranks);
-  json.Key("unknown");
-  WriteIndices(json, job, group.unknown);
-  json.Key("collectives").BeginArray();
-  for (const IssuedLine& line : IssuedLines(job, group)) WriteLine(json, job, line);
-  json.EndArray().EndObject();
-}
-
-void WriteProgress(JsonWriter& json, const IssuedJob& job, const GraphProgress& one) {
-  json.BeginObject().Key("rank").String(job.ranks[one.rank].name);
-  json.Key("graph").String(one.label).Key("function").String(one.function);
-  json.Key("scheduled").Int(static_cast<std::int64_t>(one.scheduled));
-  json.Key("issued").Int(static_cast<std::int64_t>(one.issued));
-  json.Key("reached_in_last_call").Int(static_cast<std::int64_t>(one.reached));
-  json.Key("next").OptionalString(NonEmpty(one.next)).EndObject();
-}
-
-void WriteCutDump(JsonWriter& json, const CutDump& dump) {
-  json.BeginObject().Key("rank").OptionalString(NonEmpty(dump.rank));
-  json.Key("path").String(dump.path).Key("byte_offset").OptionalInt(dump.byte_offset);
-  json.Key("problem").String(dump.problem).EndObject();
-}
-
-}  // namespace
-
-void WriteNotCompared(JsonWriter& json, const CollectiveAnswer& answer) {
-  json.BeginArray();
-  for (const NotCompared& one : answer.issued.not_compared) {
-    json.BeginObject().Key("count").Int(one.count).Key("source").String(one.source);
-    json.Key("reason").String(one.reason).EndObject();
-  }
-  json.EndArray();
-}
-
-void WriteIssued(JsonWriter& json, const CollectiveAnswer& answer) {
-  const IssuedJob& job = answer.issued;
-  if (job.empty()) {
-    json.Null();
-    return;
-  }
-  json.BeginObject().Key("sources").String(job.Sources()).Key("groups").BeginArray();
-  for (const IssuedGroup& group : job.groups) WriteGroup(json, job, group);
-  json.EndArray();
-  WriteMessages(json, job);
-  json.Key("findings").BeginArray();
-  for (const CollectiveFinding& one : answer.problems) WriteProblem(json, job, one);
-  json.EndArray().Key("progress").BeginArray();
-  for (const GraphProgress& one : answer.progress) WriteProgress(json, job, one);
-  json.EndArray().Key("waits").BeginArray();
-  for (const RankWait& wait : WaitsByRank(job)) {
-    json.BeginObject().Key("rank").String(job.ranks[wait.rank].name);
-    json.Key("collectives").Int(wait.collectives);
-    json.Key("wait_us").Real(static_cast<double>(wait.wait_ns) / 1e3);
-    json.Key("last_in").Int(wait.last_in).EndObject();
-  }
-  json.EndArray().Key("cut_dumps").BeginArray();
-  for (const CutDump& dump : job.cut_dumps) WriteCutDump(json, dump);
-  json.EndArray().EndObject();
 }
 
 }  // namespace tlparse

@@ -1,7 +1,10 @@
 // The part of `tlparse collectives` about issued collectives.
 #pragma once
 
-#include "base/json_writer.h"
+#include <cstdint>
+#include <string>
+#include <vector>
+
 #include "facts/collectives/collectives.h"
 
 namespace tlparse {
@@ -9,9 +12,7 @@ namespace tlparse {
 // Prints nothing if no recorder dump, profile or log of the run has a collective. `all`:
 // every collective, not only the last and the divergent ones of each group.
 void PrintIssued(const CollectiveAnswer& answer, bool all);
-// An object, or null.
-void WriteIssued(JsonWriter& json, const CollectiveAnswer& answer);
-// A list.
-void WriteNotCompared(JsonWriter& json, const CollectiveAnswer& answer);
+// "0-3,6", of indices into IssuedJob::ranks.
+std::string RanksOf(const IssuedJob& job, const std::vector<std::size_t>& indices);
 
 }  // namespace tlparse

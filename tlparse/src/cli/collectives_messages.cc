@@ -9,15 +9,12 @@
 #include "cli/terminal.h"
 
 namespace tlparse {
-namespace {
 
 std::string RankOfGroup(const IssuedJob& job, const MessageGroup& group, std::int64_t rank) {
   const auto found = group.rank_of.find(rank);
   return found == group.rank_of.end() ? fmt::format("{} of the group", rank)
                                       : job.ranks[found->second].name;
 }
-
-}  // namespace
 
 void PrintMessages(const IssuedJob& job) {
   const std::vector<MessageLine> lines = MessageLines(job);
@@ -40,21 +37,6 @@ void PrintMessages(const IssuedJob& job) {
     }
     table.Print();
   }
-}
-
-void WriteMessages(JsonWriter& json, const IssuedJob& job) {
-  json.Key("messages").BeginArray();
-  for (const MessageLine& line : MessageLines(job)) {
-    json.BeginObject().Key("group").String(line.group->name);
-    json.Key("description").OptionalString(NonEmpty(line.group->description));
-    json.Key("from").String(RankOfGroup(job, *line.group, line.from));
-    json.Key("to").String(RankOfGroup(job, *line.group, line.to));
-    json.Key("sends").Int(static_cast<std::int64_t>(line.sent));
-    json.Key("receives").Int(static_cast<std::int64_t>(line.received));
-    json.Key("open_sends").Int(static_cast<std::int64_t>(line.open_sends));
-    json.Key("open_receives").Int(static_cast<std::int64_t>(line.open_receives)).EndObject();
-  }
-  json.EndArray();
 }
 
 }  // namespace tlparse

@@ -2,13 +2,14 @@
 // direction.
 #pragma once
 
-#include "base/json_writer.h"
+#include <cstdint>
+#include <string>
+
 #include "facts/collectives/issued.h"
 
 namespace tlparse {
 
 void PrintMessages(const IssuedJob& job);
-// The member "messages" of an object.
-void WriteMessages(JsonWriter& json, const IssuedJob& job);
+std::string RankOfGroup(const IssuedJob& job, const MessageGroup& group, std::int64_t rank);
 
 }  // namespace tlparse

@@ -7,9 +7,9 @@
 #include <algorithm>
 
 #include "cli/commands.h"
-#include "cli/finding_output.h"
 #include "cli/rank_answer.h"
 #include "cli/rank_output.h"
+#include "cli/schemas.h"
 
 namespace tlparse {
 namespace {
@@ -140,98 +140,107 @@ void PrintExecution(const ExecutionAnswer& answer, bool all) {
 // Kinds of findings whose subject is the order of execution.
 constexpr FindingKind kOfExecution[] = {FindingKind::kExecutionDivergence};
 
-void WriteClass(JsonWriter& json, const ExecutionAnswer& answer, const ExecutionClass& one) {
-  json.BeginObject().Key("ranks");
-  WriteRanks(json, answer.job, one.ranks);
-  json.Key("executions")
-      .Int(static_cast<std::int64_t>(one.executions))
-      .Key("unlabelled")
-      .Int(static_cast<std::int64_t>(one.unlabelled));
-  json.Key("differences").BeginArray();
-  for (const OrderDifference& difference : one.differences) {
-    json.BeginObject()
-        .Key("position")
-        .Int(difference.position)
-        .Key("against_position")
-        .Int(difference.against_position)
-        .Key("ran");
-    WriteStrings(json, difference.ran);
-    json.Key("against_ran");
-    WriteStrings(json, difference.against_ran);
-    json.Key("is_moved").Bool(difference.is_moved).EndObject();
-  }
-  json.EndArray().Key("left_out").Int(static_cast<std::int64_t>(one.left_out));
-  json.Key("is_order_of_threads").Bool(one.is_order_of_threads);
-  json.Key("is_divergent").Bool(answer.IsDivergent(one)).EndObject();
-}
-
-void WriteRuntimes(JsonWriter& json, const ExecutionAnswer& answer, const RuntimeSpread& spread) {
-  json.BeginObject()
-      .Key("graph")
-      .String(answer.graphs.Title(answer.job, spread.graph_slot))
-      .Key("lowest_ns")
-      .Real(spread.lowest_ns);
-  json.Key("lowest_ranks");
-  WriteRanks(json, answer.job, spread.lowest_ranks);
-  json.Key("highest_ns").Real(spread.highest_ns).Key("highest_ranks");
-  WriteRanks(json, answer.job, spread.highest_ranks);
-  json.Key("ops").BeginArray();
-  for (const RuntimeSpread::Op& op : spread.ops) {
-    json.BeginObject()
-        .Key("name")
-        .String(op.name)
-        .Key("lowest_ns")
-        .Real(op.lowest_ns)
-        .Key("highest_ns")
-        .Real(op.highest_ns)
-        .EndObject();
-  }
-  json.EndArray().EndObject();
-}
-
-void WriteTensors(JsonWriter& json, const ExecutionAnswer& answer,
-                  const TensorDivergence& divergence) {
-  json.BeginObject()
-      .Key("graph")
-      .String(answer.graphs.Title(answer.job, divergence.graph_slot))
-      .Key("ranks");
-  WriteRanks(json, answer.job, divergence.ranks);
-  json.Key("against");
-  WriteRanks(json, answer.job, divergence.against);
-  json.Key("has_majority").Bool(divergence.has_majority).Key("ops").BeginArray();
-  for (const TensorDivergence::Op& op : divergence.ops) {
-    json.BeginObject().Key("name").String(op.name).Key("outputs").OptionalString(NonEmpty(op.text));
-    json.Key("against_outputs").OptionalString(NonEmpty(op.against_text)).EndObject();
-  }
-  json.EndArray().Key("left_out").Int(static_cast<std::int64_t>(divergence.left_out)).EndObject();
-}
-
-JsonWriter ExecutionToJson(const ExecutionAnswer& answer, const std::vector<Finding>& findings) {
-  JsonWriter json;
-  json.BeginObject();
-  WriteJob(json, answer.job);
-  json.Key("participants").Int(static_cast<std::int64_t>(answer.job.participants().size()));
-  json.Key("has_divergence")
-      .Bool(answer.HasDivergence())
-      .Key("has_majority")
-      .Bool(answer.has_majority)
-      .Key("classes")
-      .BeginArray();
-  for (const ExecutionClass& one : answer.classes) WriteClass(json, answer, one);
-  json.EndArray().Key("without_order");
-  WriteRanks(json, answer.job, answer.without_order);
-  json.Key("not_written").OptionalString(NonEmpty(answer.not_written));
-  json.Key("runtimes").BeginArray();
-  for (const RuntimeSpread& spread : answer.runtimes) WriteRuntimes(json, answer, spread);
-  json.EndArray().Key("tensors").BeginArray();
-  for (const TensorDivergence& divergence : answer.tensors) WriteTensors(json, answer, divergence);
-  json.EndArray().Key("findings");
-  WriteFindings(json, findings);
-  json.EndObject();
-  return json;
-}
+using InExecution = WithFindings<ExecutionAnswer>;
 
 }  // namespace
+
+template <>
+struct FieldsOf<OrderDifference> {
+  using Of = OrderDifference;
+  static constexpr std::tuple list{
+      Field{"position", &Of::position}, Field{"against_position", &Of::against_position},
+      Field{"ran", &Of::ran},           Field{"against_ran", &Of::against_ran},
+      Field{"is_moved", &Of::is_moved},
+  };
+};
+
+template <>
+struct FieldsOf<ExecutionClass> {
+  using Of = ExecutionClass;
+  static constexpr std::tuple list{
+      Field{"ranks", Participants{&Of::ranks}},
+      Field{"executions", &Of::executions},
+      Field{"unlabelled", &Of::unlabelled},
+      Field{"differences", &Of::differences},
+      Field{"left_out", &Of::left_out},
+      Field{"is_order_of_threads", &Of::is_order_of_threads,
+            "the same graphs equally often as the reference, and processes whose events are of "
+            "several threads: no divergence"},
+      Field{"is_divergent",
+            [](const Of& of, const InExecution& in) { return in.answer.IsDivergent(of); },
+            "false for the first class, and where damage of the logs or the order of threads may "
+            "be why it differs"},
+  };
+};
+
+template <>
+struct FieldsOf<RuntimeSpread::Op> {
+  using Of = RuntimeSpread::Op;
+  static constexpr std::tuple list{
+      Field{"name", &Of::name},
+      Field{"lowest_ns", &Of::lowest_ns},
+      Field{"highest_ns", &Of::highest_ns},
+  };
+};
+
+template <>
+struct FieldsOf<RuntimeSpread> {
+  using Of = RuntimeSpread;
+  static constexpr std::tuple list{
+      Field{"graph", kGraphTitle},
+      Field{"lowest_ns", &Of::lowest_ns},
+      Field{"lowest_ranks", Participants{&Of::lowest_ranks}},
+      Field{"highest_ns", &Of::highest_ns},
+      Field{"highest_ranks", Participants{&Of::highest_ranks}},
+      Field{"ops", &Of::ops},
+  };
+};
+
+template <>
+struct FieldsOf<TensorDivergence::Op> {
+  using Of = TensorDivergence::Op;
+  static constexpr std::tuple list{
+      Field{"name", &Of::name},
+      Field{"outputs", OrNull{&Of::text}},
+      Field{"against_outputs", OrNull{&Of::against_text}},
+  };
+};
+
+template <>
+struct FieldsOf<TensorDivergence> {
+  using Of = TensorDivergence;
+  static constexpr std::tuple list{
+      Field{"graph", kGraphTitle},
+      Field{"ranks", Participants{&Of::ranks}},
+      Field{"against", Participants{&Of::against}},
+      Field{"has_majority", &Of::has_majority},
+      Field{"ops", &Of::ops},
+      Field{"left_out", &Of::left_out},
+  };
+};
+
+template <>
+struct FieldsOf<ExecutionAnswer> {
+  using Of = ExecutionAnswer;
+  static constexpr std::tuple list{
+      Inlined{&Of::job},
+      Field{"has_divergence", &Of::HasDivergence},
+      Field{"has_majority", &Of::has_majority},
+      Field{"classes", &Of::classes},
+      Field{"without_order", Participants{&Of::without_order}},
+      Field{"not_written", OrNull{&Of::not_written},
+            "with no order: the version of the log does not write it, and since when PyTorch does"},
+      Field{"runtimes", &Of::runtimes, "graphs whose estimated runtimes differ between ranks"},
+      Field{"tensors", &Of::tensors},
+      Field{"findings", &FindingsOf<Of>,
+            "of what tlparse findings lists: those of kind execution_divergence, or with one among "
+            "their evidence"},
+  };
+};
+
+std::string ExecutionSchema() {
+  return SchemaOf<ExecutionAnswer, InExecution>("tlparse execution --json");
+}
 
 int RunExecution(std::span<const std::string> arguments) {
   Arguments app(
@@ -240,7 +249,7 @@ int RunExecution(std::span<const std::string> arguments) {
       "execution");
   ExecutionOptions options;
   return RunSubjectAnswer(app, arguments, "every difference", options, kOfExecution,
-                          AnalyzeExecution, ExecutionToJson, PrintExecution);
+                          AnalyzeExecution, PrintExecution);
 }
 
 }  // namespace tlparse

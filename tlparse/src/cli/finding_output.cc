@@ -6,7 +6,6 @@
 #include <cstdio>
 
 #include "answers/evidence/evidence.h"
-#include "cli/finding_fields.h"
 #include "cli/rank_output.h"
 #include "cli/terminal.h"
 #include "facts/job/participants.h"
@@ -42,10 +41,6 @@ Result<void> AddLines(Database& database, std::vector<Finding>& findings) {
     RETURN_IF_ERROR(AddLines(database, finding.evidence));
   }
   return {};
-}
-
-void WriteFindings(JsonWriter& json, const std::vector<Finding>& findings) {
-  fields::Write(json, findings, NoContext());
 }
 
 void PrintFindings(const std::vector<Finding>& findings) {

@@ -4,16 +4,12 @@
 #include <string>
 #include <vector>
 
-#include "base/json_writer.h"
 #include "findings/findings.h"
 
 namespace tlparse {
 
 // The lines behind findings and behind their evidence.
 Result<void> AddLines(Database& database, std::vector<Finding>& findings);
-
-// An array of objects (finding_fields.h).
-void WriteFindings(JsonWriter& json, const std::vector<Finding>& findings);
 
 // Prints the findings: severity, title, then place, detail, suggestion, evidence, lines.
 void PrintFindings(const std::vector<Finding>& findings);

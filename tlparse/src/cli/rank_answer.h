@@ -11,6 +11,7 @@
 #include "cli/answer.h"
 #include "cli/bounded_output.h"
 #include "cli/command.h"
+#include "cli/rank_fields.h"
 #include "facts/job/read_transaction.h"
 #include "findings/findings.h"
 
@@ -52,12 +53,12 @@ inline bool Concerns(const Finding& finding, std::span<const FindingKind> kinds)
 
 // RunRankAnswer for an answer whose JSON also holds the findings that concern the kinds `subject`.
 // They are made before the answer, so that the memory of both is not needed at once.
-// `analyze(database, options)`, `to_json(answer, findings)`.
-template <typename Options, typename Analyze, typename ToJson, typename Print>
+// `analyze(database, options)`; the fields of its answer get WithFindings.
+template <typename Options, typename Analyze, typename Print>
 int RunSubjectAnswer(Arguments& app, std::span<const std::string> arguments,
                      const std::string& help_of_all, Options& options,
                      std::span<const FindingKind> subject, const Analyze& analyze,
-                     const ToJson& to_json, const Print& print) {
+                     const Print& print) {
   std::vector<Finding> findings;
   const auto analyze_all = [&](Database& database,
                                bool is_json) -> decltype(analyze(database, options)) {
@@ -73,7 +74,11 @@ int RunSubjectAnswer(Arguments& app, std::span<const std::string> arguments,
   };
   return RunRankAnswer(
       app, arguments, help_of_all, options.run, options.launch, analyze_all,
-      [&](const auto& answer) { return to_json(answer, findings); }, print);
+      [&](const auto& answer) {
+        return ToJson(answer, WithFindings<std::remove_cvref_t<decltype(answer)>>{
+                                  answer, answer.job, findings});
+      },
+      print);
 }
 
 }  // namespace tlparse

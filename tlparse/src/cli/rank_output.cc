@@ -38,20 +38,6 @@ std::string DamageText(const Job& job, const LogDamage& damage, const std::vecto
                      RanksText(job, who), who.size() == 1 ? "is" : "are");
 }
 
-void WriteJob(JsonWriter& json, const Job& job) {
-  json.Key("run").String(job.run_name()).Key("launch").Int(job.launch());
-  json.Key("launch_count").Int(job.launch_count());
-}
-
-void WriteRanks(JsonWriter& json, const Job& job, const std::vector<RankIndex>& ranks) {
-  json.BeginObject()
-      .Key("count")
-      .Int(static_cast<std::int64_t>(ranks.size()))
-      .Key("ranks")
-      .String(job.FormatRanks(ranks))
-      .EndObject();
-}
-
 std::optional<std::string> CutValue(const std::optional<std::string>& value) {
   if (!value || value->size() <= kMostValueBytes) return value;
   std::size_t end = kMostValueBytes;  // not within a character
@@ -62,10 +48,6 @@ std::optional<std::string> CutValue(const std::optional<std::string>& value) {
 bool HasCutValue(const ComponentDifference& difference) {
   return difference.a_value.value_or("").size() > kMostValueBytes ||
          difference.b_value.value_or("").size() > kMostValueBytes;
-}
-
-void WriteCause(JsonWriter& json, const Cause& cause) {
-  fields::WriteMembers(json, cause, NoContext());
 }
 
 void WriteStrings(JsonWriter& json, const std::vector<std::string>& strings) {

@@ -16,16 +16,10 @@ namespace tlparse {
 
 // "rank 3", "ranks 0-3,6", "log:a,log:b".
 std::string RanksText(const Job& job, const std::vector<RankIndex>& ranks);
-// {"count": 5, "ranks": "0-3,6"}
-// The members "run", "launch" (ordinal) and "launch_count".
-void WriteJob(JsonWriter& json, const Job& job);
-void WriteRanks(JsonWriter& json, const Job& job, const std::vector<RankIndex>& ranks);
 // Of those that differ and those they are compared with: "the log of rank 1 is damaged (tlparse
 // import-log)" if that may be why, else empty.
 std::string DamageText(const Job& job, const LogDamage& damage, const std::vector<RankIndex>& ranks,
                        const std::vector<RankIndex>& others);
-// Members of an object that is open (cause_fields.h).
-void WriteCause(JsonWriter& json, const Cause& cause);
 
 // ["a", "b"]
 void WriteStrings(JsonWriter& json, const std::vector<std::string>& strings);

@@ -8,8 +8,10 @@
 #include "cli/commands.h"
 #include "cli/finding_output.h"
 #include "cli/rank_answer.h"
+#include "cli/rank_fields.h"
 #include "cli/rank_output.h"
 #include "cli/role_output.h"
+#include "cli/schemas.h"
 #include "facts/job/job_tree.h"
 #include "facts/ranks/rank_votes.h"
 #include "findings/context.h"
@@ -144,97 +146,100 @@ Result<Answer> Analyze(Database& database, const RanksOptions& options) {
   return answer;
 }
 
-void WriteSlowest(JsonWriter& json, const RanksAnswer& answer) {
-  if (!answer.slowest) {
-    json.Null();
-    return;
-  }
-  const SlowestRank& slowest = *answer.slowest;
-  json.BeginObject()
-      .Key("rank")
-      .String(answer.job().participants()[static_cast<std::size_t>(slowest.rank)].name)
-      .Key("compile_s")
-      .Real(slowest.compile_s)
-      .Key("is_at_least")
-      .Bool(slowest.is_at_least);
-  json.Key("median_s")
-      .Real(slowest.median_s)
-      .Key("compile")
-      .OptionalString(NonEmpty(slowest.compile));
-  json.Key("compile_excess_s").Real(slowest.compile_excess_s);
-  json.Key("reason").OptionalString(NonEmpty(slowest.reason)).EndObject();
+using InRanks = WithFindings<RanksAnswer>;
+
+constexpr std::string_view kAreas[] = {"build",   "options",  "compiles",    "graphs",
+                                       "cache",   "code",     "collectives", "execution",
+                                       "tensors", "failures", "graph_breaks"};
+
+// Of a class whose time is known; `is_at_least`: whether the logs lack times.
+template <bool is_at_least>
+std::optional<double> TimeOf(const RankClass& of) {
+  return of.median_compile_s > 0 && of.is_at_least == is_at_least
+             ? std::optional(of.median_compile_s)
+             : std::nullopt;
 }
 
-// Logs that are not compared, notes and findings.
-void WriteRest(JsonWriter& json, const Answer& all) {
-  const RanksAnswer& answer = all.ranks;
-  const Job& job = answer.job();
-  json.Key("extra_logs");
-  WriteRanks(json, job, answer.extra_logs);
-  json.Key("without_compiles");
-  WriteRanks(json, job, answer.without_compiles);
-  json.Key("notes").BeginArray();
-  for (const std::string& note : answer.notes) json.String(note);
-  json.EndArray().Key("findings");
-  WriteFindings(json, all.findings);
-}
-
-JsonWriter RanksToJson(const Answer& all) {
-  const RanksAnswer& answer = all.ranks;
-  const Job& job = answer.job();
-  JsonWriter json;
-  json.BeginObject();
-  WriteJob(json, job);
-  WriteRoles(json, all.roles);
-  json.Key("participants").Int(static_cast<std::int64_t>(job.participants().size()));
-  json.Key("compiles").Int(static_cast<std::int64_t>(job.slots().size()));
-  json.Key("has_divergence")
-      .Bool(answer.HasDivergence())
-      .Key("has_majority")
-      .Bool(answer.has_majority)
-      .Key("classes")
-      .BeginArray();
-  for (const RankClass& one : answer.classes) {
-    json.BeginObject().Key("ranks");
-    WriteRanks(json, job, one.ranks);
-    const auto known = [&](bool is_at_least) {
-      return one.median_compile_s > 0 && one.is_at_least == is_at_least
-                 ? std::optional(one.median_compile_s)
-                 : std::nullopt;
-    };
-    json.Key("median_compile_s").OptionalReal(known(false));
-    json.Key("least_compile_s").OptionalReal(known(true));
-    json.Key("is_damaged")
-        .Bool(one.is_damaged)
-        .Key("is_cut")
-        .Bool(one.is_cut)
-        .Key("aspects")
-        .BeginArray();
-    for (const RankAspect& aspect : one.aspects)
-      json.BeginObject()
-          .Key("area")
-          .String(aspect.area)
-          .Key("text")
-          .String(aspect.text)
-          .EndObject();
-    json.EndArray().EndObject();
-  }
-  json.EndArray()
-      .Key("same_key_codes")
-      .Int(static_cast<std::int64_t>(answer.cache.same_key_codes.size()))
-      .Key("slowest");
-  WriteSlowest(json, answer);
-  json.Key("world_size").Int(answer.world_size).Key("missing_ranks").BeginObject().Key("count");
-  json.Int(static_cast<std::int64_t>(answer.missing_ranks.size()))
-      .Key("ranks")
-      .String(FormatRankRanges(answer.missing_ranks))
-      .EndObject();
-  WriteRest(json, all);
-  json.EndObject();
-  return json;
+RankList MissingRanks(const RanksAnswer& of) {
+  return {of.missing_ranks.size(), FormatRankRanges(of.missing_ranks)};
 }
 
 }  // namespace
+
+template <>
+struct FieldsOf<RankAspect> {
+  static constexpr std::tuple list{
+      Field{"area", &RankAspect::area, "", kAreas},
+      Field{"text", &RankAspect::text},
+  };
+};
+
+template <>
+struct FieldsOf<RankClass> {
+  using Of = RankClass;
+  static constexpr std::tuple list{
+      Field{"ranks", Participants{&Of::ranks}},
+      Field{"median_compile_s", &TimeOf<false>,
+            "of the ranks whose logs have the times of all compiles; null: none has"},
+      Field{"least_compile_s", &TimeOf<true>,
+            "where median_compile_s is null: of the times that the logs have"},
+      Field{"is_damaged", &Of::is_damaged,
+            "records of all its logs are lost or changed: what sets it apart may be due to that, "
+            "and is no divergence"},
+      Field{"is_cut", &Of::is_cut, "the last record of each of its logs is cut off or damaged"},
+      Field{"aspects", &Of::aspects},
+  };
+};
+
+template <>
+struct FieldsOf<SlowestRank> {
+  using Of = SlowestRank;
+  static constexpr std::tuple list{
+      Field{"rank",
+            [](const Of& of, const InRanks& in) -> const std::string& {
+              return in.job.participants()[static_cast<std::size_t>(of.rank)].name;
+            }},
+      Field{"compile_s", &Of::compile_s},
+      Field{"is_at_least", &Of::is_at_least, "its log lacks the time of a compile"},
+      Field{"median_s", &Of::median_s},
+      Field{"compile", OrNull{&Of::compile}},
+      Field{"compile_excess_s", &Of::compile_excess_s},
+      Field{"reason", OrNull{&Of::reason}},
+  };
+};
+
+template <>
+struct FieldsOf<RanksAnswer> {
+  using Of = RanksAnswer;
+  static constexpr std::tuple list{
+      Inlined{&Of::job},
+      Field{"compiles", [](const Of& of) { return of.job().slots().size(); }},
+      Field{"has_divergence", &Of::HasDivergence},
+      Field{"has_majority", &Of::has_majority},
+      Field{"classes", &Of::classes,
+            "the reference first; aspects say what sets a class apart from it"},
+      Field{"same_key_codes", [](const Of& of) { return of.cache.same_key_codes.size(); }},
+      Field{"slowest", &Of::slowest},
+      Field{"world_size", &Of::world_size,
+            "as given with --world-size, else the least number of ranks that the logs, recorder "
+            "dumps and profiles show"},
+      Field{"missing_ranks", &MissingRanks},
+      Field{"extra_logs", Participants{&Of::extra_logs}},
+      Field{"without_compiles", Participants{&Of::without_compiles}},
+      Field{"notes", &Of::notes},
+      Field{"findings", &FindingsOf<Of>},
+  };
+};
+
+template <>
+struct FieldsOf<Answer> {
+  static constexpr std::tuple list{
+      Inlined{&Answer::ranks},
+      Field{"roles", &Answer::roles, kRolesDescription},
+  };
+};
+
+std::string RanksSchema() { return SchemaOf<Answer, InRanks>("tlparse ranks --json"); }
 
 int RunRanks(std::span<const std::string> arguments) {
   Arguments app(
@@ -247,7 +252,10 @@ int RunRanks(std::span<const std::string> arguments) {
       .Positive();
   return RunRankAnswer(
       app, arguments, "every class, aspect and note", options.run, options.launch,
-      [&](Database& database, bool) { return Analyze(database, options); }, RanksToJson,
+      [&](Database& database, bool) { return Analyze(database, options); },
+      [](const Answer& all) {
+        return ToJson(all, InRanks{all.ranks, all.ranks.job(), all.findings});
+      },
       PrintRanks);
 }
 

@@ -21,7 +21,10 @@ struct OfFields {
 };
 // Of answers whose fields are declared (base/fields.h). Their files in schemas/json/answers are
 // written by tests/e2e/test_documents.py --update; those of the others by hand.
-constexpr OfFields kOfFields[] = {{"diff", &DiffSchema}, {"findings", &FindingsSchema}};
+constexpr OfFields kOfFields[] = {
+    {"cache", &CacheSchema},         {"collectives", &CollectivesSchema}, {"diff", &DiffSchema},
+    {"execution", &ExecutionSchema}, {"findings", &FindingsSchema},       {"ranks", &RanksSchema},
+};
 
 }  // namespace
 

@@ -13,7 +13,11 @@ std::vector<std::string_view> AnswersWithSchema();
 std::string AnswerSchema(std::string_view answer);
 
 // Of answers whose fields are declared (base/fields.h), each beside its fields.
+std::string CacheSchema();
+std::string CollectivesSchema();
 std::string DiffSchema();
+std::string ExecutionSchema();
 std::string FindingsSchema();
+std::string RanksSchema();
 
 }  // namespace tlparse
