@@ -9,7 +9,7 @@
 //   ToJson(phase), SchemaOf<Phase>("title")
 //
 // A field's value is what its member, or a function of the owner (and of the context that ToJson got), gives: bool, numbers, text, optional
-// values and pointers (null), vectors, structs with fields, enums that have a Name(). An enum whose last value is
+// values and pointers (null), vectors, maps by name (objects), structs with fields, enums that have a Name(). An enum whose last value is
 // declared (LastOf) lists its names in the schema.
 #pragma once
 
@@ -103,6 +103,13 @@ template <class T>
 struct IsOptional<const T*> : std::true_type {};
 template <class T>  // of an optional value
 using Inner = std::remove_cvref_t<decltype(*std::declval<const T&>())>;
+// A value for each name: an object.
+template <class T>
+concept IsByName = std::ranges::range<T> && !HasFields<std::ranges::range_value_t<T>> &&
+                   requires(const std::ranges::range_value_t<T>& one) {
+  { one.first } -> std::convertible_to<std::string_view>;
+  one.second;
+};
 template <class>
 struct IsInlined : std::false_type {};
 template <class Get>
@@ -160,6 +167,10 @@ void Write(JsonWriter& json, const T& value, const Context& context) {
   } else if constexpr (HasFields<T>) {
     json.BeginObject();
     WriteMembers(json, value, context);
+    json.EndObject();
+  } else if constexpr (IsByName<T>) {
+    json.BeginObject();
+    for (const auto& [name, one] : value) Write(json.Key(name), one, context);
     json.EndObject();
   } else {
     static_assert(std::ranges::range<T>, "declare its fields: template <> struct FieldsOf<T>");
@@ -290,6 +301,11 @@ void DescribeType(JsonWriter& json, Definitions& definitions, bool is_nullable,
     DescribeNamed<T, Context>(json, definitions, is_nullable);
   } else if constexpr (HasFields<T>) {
     DescribeObject<T, Context>(json, definitions, is_nullable);
+  } else if constexpr (IsByName<T>) {
+    DescribeName(json, "object", is_nullable);
+    json.Key("additionalProperties");
+    using Value = decltype(std::ranges::range_value_t<T>::second);
+    DescribeField<Value, Context>(json, definitions, {}, {});
   } else {
     DescribeName(json, "array", is_nullable);
     json.Key("items");

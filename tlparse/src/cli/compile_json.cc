@@ -1,149 +1,214 @@
+#include <optional>
+#include <vector>
+
+#include "base/fields.h"
 #include "cli/compile_output.h"
-#include "cli/rank_output.h"
+#include "cli/compile_status_fields.h"
+#include "cli/schemas.h"
 
 namespace tlparse {
 namespace {
 
-void WritePlace(JsonWriter& json, const CompilePlace& place) {
-  json.BeginObject().Key("file").OptionalString(NonEmpty(place.file)).Key("line");
-  json.OptionalInt(place.line > 0 ? std::optional(place.line) : std::nullopt);
-  json.Key("function").OptionalString(NonEmpty(place.function));
-  json.Key("code").OptionalString(NonEmpty(place.code)).EndObject();
+constexpr std::string_view kStatesOfLookups[] = {"hit",    "miss",     "guard_miss",
+                                                 "bypass", "disabled", "remote_error"};
+
+struct NextCompile {
+  std::string_view compile, function, status;
+  std::optional<std::int64_t> start_us;
+};
+
+std::optional<NextCompile> NextOf(const CompileAnswer& of) {
+  if (of.next_label.empty()) return std::nullopt;
+  return NextCompile{of.next_label, of.next_function, of.next_status, of.next_start_us};
 }
 
-void WriteLines(JsonWriter& json, const std::vector<TracedLine>& lines) {
-  json.BeginArray();
-  for (const TracedLine& one : lines) {
-    json.BeginObject().Key("file").String(one.file).Key("line").Int(one.line);
-    json.Key("code").OptionalString(NonEmpty(one.code)).EndObject();
-  }
-  json.EndArray();
-}
+struct BreakOfGraph {
+  const CompilePlace* place = nullptr;
+};
 
-void WriteOthers(JsonWriter& json, const std::vector<OfOtherRanks>& others) {
-  json.BeginArray();
-  for (const OfOtherRanks& one : others)
-    json.BeginObject().Key("ranks").String(one.ranks).Key("text").String(one.text).EndObject();
-  json.EndArray();
-}
-
-void WriteTraced(JsonWriter& json, const CompileAnswer& answer) {
-  json.Key("traced").BeginObject().Key("has_graph").Bool(answer.traced.has_graph).Key("lines");
-  WriteLines(json, answer.traced.lines);
-  json.EndObject().Key("other_lines").BeginArray();
-  for (const LinesOfOtherRanks& one : answer.other_lines) {
-    json.BeginObject().Key("ranks").String(one.ranks);
-    json.Key("has_graph").Bool(one.traced.has_graph).Key("only_here");
-    WriteLines(json, one.only_here);
-    json.Key("only_there");
-    WriteLines(json, one.only_there);
-    json.Key("lines");
-    WriteLines(json, one.traced.lines);
-    json.EndObject();
-  }
-  json.EndArray();
-}
-
-void WriteInputs(JsonWriter& json, const CompileAnswer& answer) {
-  json.Key("inputs").BeginArray();
-  for (const InputTensor& one : answer.inputs) {
-    json.BeginObject().Key("name").String(one.name).Key("dtype").String(one.dtype);
-    json.Key("size").String(one.size).Key("is_parameter").Bool(one.is_parameter).EndObject();
-  }
-  json.EndArray().Key("input_changes");
-  WriteOthers(json, answer.input_changes);
-  json.Key("failed_guards").BeginArray();
-  for (const FailedEntry& one : answer.failed_guards) {
-    json.BeginObject().Key("after").OptionalString(NonEmpty(one.label));
-    json.Key("guard").String(one.reason.text).EndObject();
-  }
-  json.EndArray();
-}
-
-void WriteTimesAndCaches(JsonWriter& json, const CompileAnswer& answer) {
-  json.Key("phases_us").BeginObject();
-  for (const auto& [phase, us] : answer.phases) json.Key(phase).Int(us);
-  json.EndObject().Key("least_other_s").OptionalReal(answer.least_other_s);
-  json.Key("most_other_s").OptionalReal(answer.most_other_s).Key("lookups").BeginArray();
-  for (const CompileLookup& one : answer.lookups) {
-    json.BeginObject().Key("layer").String(one.layer).Key("state").String(one.state);
-    json.Key("direction").OptionalString(NonEmpty(one.direction));
-    json.Key("key").OptionalString(NonEmpty(one.key));
-    json.Key("bypass_reason").OptionalString(NonEmpty(one.bypass_reason));
-    json.Key("guard").OptionalString(NonEmpty(one.guard));
-    json.Key("remote_error").OptionalString(NonEmpty(one.remote_error)).EndObject();
-  }
-  json.EndArray().Key("cache_causes");
-  WriteOthers(json, answer.cache_causes);
-  json.Key("missed_because");
-  WriteStrings(json, answer.missed_because);
-}
-
-void WriteOptions(JsonWriter& json, const CompileAnswer& answer) {
-  json.Key("torch_version").OptionalString(NonEmpty(answer.torch_version));
-  json.Key("python_version").OptionalString(NonEmpty(answer.python_version));
-  json.Key("option_changes");
-  WriteOthers(json, answer.option_changes);
-  json.Key("options_unknown_of").OptionalString(NonEmpty(answer.options_unknown_of));
-  json.Key("options").BeginObject();
-  for (const auto& [name, value] : answer.options) json.Key(name).String(value);
-  json.EndObject();
-}
-
-void WriteEnd(JsonWriter& json, const CompileAnswer& answer) {
-  json.Key("statuses");
-  WriteOthers(json, answer.statuses);
-  json.Key("without").OptionalString(NonEmpty(answer.without));
-  json.Key("graph_breaks").BeginArray();
-  for (const CompilePlace& one : answer.graph_breaks) {
-    json.BeginObject().Key("cause").String(one.code);
-    json.Key("file").OptionalString(NonEmpty(one.file)).Key("line");
-    json.OptionalInt(one.line > 0 ? std::optional(one.line) : std::nullopt).EndObject();
-  }
-  json.EndArray().Key("exceptions").BeginArray();
-  for (const CompileException& one : answer.exceptions) {
-    json.BeginObject().Key("is_restart").Bool(one.is_restart);
-    json.Key("type").OptionalString(NonEmpty(one.type));
-    json.Key("message").OptionalString(NonEmpty(one.message)).Key("place");
-    WritePlace(json, one.place);
-    json.EndObject();
-  }
-  json.EndArray().Key("next");
-  if (answer.next_label.empty()) {
-    json.Null();
-  } else {
-    json.BeginObject().Key("compile").String(answer.next_label);
-    json.Key("function").OptionalString(NonEmpty(answer.next_function));
-    json.Key("status").String(answer.next_status);
-    json.Key("start_us").OptionalInt(answer.next_start_us).EndObject();
-  }
-  json.Key("last_record_us").OptionalInt(answer.last_record_us);
+std::vector<BreakOfGraph> BreaksOf(const CompileAnswer& of) {
+  std::vector<BreakOfGraph> breaks;
+  for (const CompilePlace& place : of.graph_breaks) breaks.push_back({&place});
+  return breaks;
 }
 
 }  // namespace
 
-JsonWriter CompileJson(const CompileAnswer& answer) {
-  JsonWriter json;
-  json.BeginObject().Key("run").String(answer.run).Key("launch").Int(answer.launch);
-  json.Key("launch_count").Int(answer.launch_count).Key("compile").String(answer.label);
-  json.Key("rank").OptionalInt(answer.rank).Key("who").String(answer.who);
-  json.Key("role").OptionalString(NonEmpty(answer.role)).Key("status").String(Name(answer.status));
-  json.Key("function");
-  WritePlace(json, answer.function);
-  json.Key("start_us").OptionalInt(answer.start_us).Key("pid").Int(answer.pid);
-  json.Key("process_id").Int(answer.process_id).Key("compile_id").Int(answer.id);
-  json.Key("log").String(answer.log).Key("log_line");
-  json.OptionalInt(answer.log_line > 0 ? std::optional(answer.log_line) : std::nullopt);
-  json.Key("callers").BeginArray();
-  for (const CompilePlace& one : answer.callers) WritePlace(json, one);
-  json.EndArray();
-  WriteTraced(json, answer);
-  WriteInputs(json, answer);
-  WriteTimesAndCaches(json, answer);
-  WriteEnd(json, answer);
-  WriteOptions(json, answer);
-  json.EndObject();
-  return json;
-}
+template <>
+struct FieldsOf<CompilePlace> {
+  using Of = CompilePlace;
+  static constexpr std::string_view name = "place";
+  static constexpr std::tuple list{
+      Field{"file", OrNull{&Of::file}},
+      Field{"line", Positive{&Of::line}},
+      Field{"function", OrNull{&Of::function}},
+      Field{"code", OrNull{&Of::code}},
+  };
+};
+
+template <>
+struct FieldsOf<BreakOfGraph> {
+  using Of = BreakOfGraph;
+  static constexpr std::tuple list{
+      Field{"cause", [](const Of& of) -> const std::string& { return of.place->code; }},
+      Field{"file", [](const Of& of) { return OrNull{&CompilePlace::file}(*of.place); }},
+      Field{"line", [](const Of& of) { return Positive{&CompilePlace::line}(*of.place); }},
+  };
+};
+
+template <>
+struct FieldsOf<TracedLine> {
+  using Of = TracedLine;
+  static constexpr std::tuple list{
+      Field{"file", &Of::file},
+      Field{"line", &Of::line},
+      Field{"code", OrNull{&Of::code}},
+  };
+};
+
+template <>
+struct FieldsOf<TracedLines> {
+  using Of = TracedLines;
+  static constexpr std::tuple list{
+      Field{"has_graph", &Of::has_graph},
+      Field{"lines", &Of::lines},
+  };
+};
+
+template <>
+struct FieldsOf<LinesOfOtherRanks> {
+  using Of = LinesOfOtherRanks;
+  static constexpr std::tuple list{
+      Field{"ranks", &Of::ranks},
+      Inlined{&Of::traced},
+      Field{"only_here", &Of::only_here},
+      Field{"only_there", &Of::only_there},
+  };
+};
+
+template <>
+struct FieldsOf<OfOtherRanks> {
+  using Of = OfOtherRanks;
+  static constexpr std::tuple list{
+      Field{"ranks", &Of::ranks},
+      Field{"text", &Of::text},
+  };
+};
+
+template <>
+struct FieldsOf<InputTensor> {
+  using Of = InputTensor;
+  static constexpr std::tuple list{
+      Field{"name", &Of::name},
+      Field{"dtype", &Of::dtype},
+      Field{"size", &Of::size},
+      Field{"is_parameter", &Of::is_parameter},
+  };
+};
+
+template <>
+struct FieldsOf<FailedEntry> {
+  using Of = FailedEntry;
+  static constexpr std::tuple list{
+      Field{"after", OrNull{&Of::label}, "label of the earlier compile"},
+      Field{"guard", [](const Of& of) -> const std::string& { return of.reason.text; }},
+  };
+};
+
+template <>
+struct FieldsOf<CompileLookup> {
+  using Of = CompileLookup;
+  static constexpr std::tuple list{
+      Field{"layer", &Of::layer},
+      Field{"state", &Of::state, "", kStatesOfLookups},
+      Field{"direction", OrNull{&Of::direction}},
+      Field{"key", OrNull{&Of::key}},
+      Field{"bypass_reason", OrNull{&Of::bypass_reason}},
+      Field{"guard", OrNull{&Of::guard}, "that failed"},
+      Field{"remote_error", OrNull{&Of::remote_error}},
+  };
+};
+
+template <>
+struct FieldsOf<CompileException> {
+  using Of = CompileException;
+  static constexpr std::tuple list{
+      Field{"is_restart", &Of::is_restart, "the compile began again after it"},
+      Field{"type", OrNull{&Of::type}},
+      Field{"message", OrNull{&Of::message}, "whole"},
+      Field{"place", &Of::place},
+  };
+};
+
+template <>
+struct FieldsOf<NextCompile> {
+  using Of = NextCompile;
+  static constexpr std::tuple list{
+      Field{"compile", &Of::compile},
+      Field{"function",
+            [](const Of& of) {
+              return of.function.empty() ? std::nullopt : std::optional(of.function);
+            }},
+      Field{"status", &Of::status},
+      Field{"start_us", &Of::start_us},
+  };
+};
+
+template <>
+struct FieldsOf<CompileAnswer> {
+  using Of = CompileAnswer;
+  static constexpr std::string_view description =
+      "One compile on one rank. Others are the ranks of its role that have the same compile. Times "
+      "are microseconds since the epoch, UTC; null: unknown.";
+  static constexpr std::tuple list{
+      Field{"run", &Of::run},
+      Field{"launch", &Of::launch},
+      Field{"launch_count", &Of::launch_count},
+      Field{"compile", &Of::label, "its label; 1/0#2: of its second use after a reset"},
+      Field{"rank", &Of::rank},
+      Field{"who", &Of::who, "the rank, log or process in words"},
+      Field{"role", OrNull{&Of::role}, "null: ranks have one role, or none is known"},
+      Field{"status", &Of::status},
+      Field{"function", &Of::function},
+      Field{"start_us", &Of::start_us},
+      Field{"pid", &Of::pid},
+      Field{"process_id", &Of::process_id},
+      Field{"compile_id", &Of::id},
+      Field{"log", &Of::log},
+      Field{"log_line", Positive{&Of::log_line}, "of its first record"},
+      Field{"callers", &Of::callers, "frames of the user's, innermost first"},
+      Field{"traced", &Of::traced,
+            "lines of the user's that nodes of its graph and guards come from; without a graph "
+            "those at which it made symbols"},
+      Field{"other_lines", &Of::other_lines, "others that traced other lines"},
+      Field{"inputs", &Of::inputs},
+      Field{"input_changes", &Of::input_changes,
+            "from the inputs of others to these; at most 16 others are compared"},
+      Field{"failed_guards", &Of::failed_guards, "why it was compiled again"},
+      Field{"phases_us", &Of::phases},
+      Field{"least_other_s", &Of::least_other_s, "whole time of the others that finished it"},
+      Field{"most_other_s", &Of::most_other_s},
+      Field{"lookups", &Of::lookups},
+      Field{"cache_causes", &Of::cache_causes, "why lookups ended otherwise than those of others"},
+      Field{"missed_because", &Of::missed_because,
+            "the earlier keys with the fewest differences, and what differs"},
+      Field{"statuses", &Of::statuses, "status of the others"},
+      Field{"without", OrNull{&Of::without}, "ranks of the role that do not have the compile"},
+      Field{"graph_breaks", &BreaksOf},
+      Field{"exceptions", &Of::exceptions},
+      Field{"next", &NextOf, "the compile that the process began next; null: none"},
+      Field{"last_record_us", &Of::last_record_us, "of the process"},
+      Field{"torch_version", OrNull{&Of::torch_version}},
+      Field{"python_version", OrNull{&Of::python_version}},
+      Field{"option_changes", &Of::option_changes, "from the options of others to these"},
+      Field{"options_unknown_of", OrNull{&Of::options_unknown_of},
+            "others whose metrics of this compile have no options"},
+      Field{"options", &Of::options,
+            "as the metrics of the compile have them; empty: not in the log"},
+  };
+};
+
+JsonWriter CompileJson(const CompileAnswer& answer) { return ToJson(answer); }
+std::string CompileSchema() { return SchemaOf<CompileAnswer>("tlparse compile --json"); }
 
 }  // namespace tlparse

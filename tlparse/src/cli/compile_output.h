@@ -9,7 +9,7 @@ namespace tlparse {
 // In at most kMostCompileText characters at the usual width: long sections are cut, and say so.
 inline constexpr std::size_t kMostCompileText = 2500;
 void PrintCompile(const CompileAnswer& answer);
-// schemas/json/answers/compile.schema.json; without texts cut.
+// Without texts cut.
 JsonWriter CompileJson(const CompileAnswer& answer);
 
 }  // namespace tlparse

@@ -1,6 +1,9 @@
+#include <algorithm>
+#include <span>
+
+#include "base/fields.h"
 #include "cli/cost_output.h"
-#include "cli/rank_output.h"
-#include "cli/shares.h"
+#include "cli/schemas.h"
 
 namespace tlparse {
 
@@ -22,77 +25,164 @@ TimeName NameOf(CostTime time) {
 
 namespace {
 
-void WriteProfile(JsonWriter& json, const CostProfile& profile) {
-  json.BeginObject().Key("path").String(profile.path);
-  json.Key("rank").OptionalInt(profile.rank).Key("launch").OptionalInt(profile.launch);
-  json.Key("steps").Int(profile.steps);
-  json.Key("start_us").Real(static_cast<double>(profile.start_ns) / 1e3);
-  json.Key("window_us").Real(profile.window_us).Key("compiled_us").Real(profile.compiled_us);
-  json.Key("unmarked_us").Real(profile.unmarked_us);
-  json.Key("outside_us").Real(profile.outside_us);
-  json.Key("compile_us").OptionalReal(profile.compile_us);
-  json.Key("kernel_us").OptionalReal(profile.kernel_us);
-  const auto if_devices = [&](double us) {
-    return profile.devices.empty() ? std::nullopt : std::optional(us);
-  };
-  json.Key("joined_kernel_us").Real(profile.joined_kernel_us);
-  json.Key("device_in_calls_us").OptionalReal(if_devices(profile.device_in_calls_us));
-  json.Key("device_outside_us").OptionalReal(if_devices(profile.device_outside_us));
-  json.Key("device_unknown_us").OptionalReal(if_devices(profile.device_unknown_us));
-  json.Key("device_replay_us").OptionalReal(if_devices(profile.device_replay_us));
-  json.Key("wait_us").Real(profile.wait_us).Key("collective_us").Real(profile.collective_us);
-  json.Key("problems").BeginArray();
-  for (const std::string& problem : profile.problems) json.String(problem);
-  json.EndArray().Key("devices").BeginArray();
-  for (const CostProfile::Device& device : profile.devices) {
-    json.BeginObject().Key("device").Int(device.device).Key("kernels").Int(device.kernels);
-    json.Key("has_own_steps").Bool(device.has_own_steps).Key("window_us").Real(device.window_us);
-    json.Key("busy_us").Real(device.busy_us).Key("idle_us").Real(device.idle_us).EndObject();
-  }
-  json.EndArray().EndObject();
+struct InCost {
+  std::string_view by;
+  std::size_t top = 0;
+};
+
+constexpr std::string_view kWordsOfBy[] = {"line", "kernel", "node", "graph", "op", "module"};
+constexpr std::string_view kTimes[] = {"kernels", "graph_calls_on_cpu", "ops_on_cpu",
+                                       "ops_on_device", "modules_on_cpu"};
+
+template <double CostProfile::*member>
+std::optional<double> IfDevices(const CostProfile& of) {
+  return of.devices.empty() ? std::nullopt : std::optional(of.*member);
 }
 
-void WriteRow(JsonWriter& json, const CostRow& row) {
-  const auto text = [&](std::string_view key, const std::string& value) {
-    json.Key(key).OptionalString(NonEmpty(value));
-  };
-  json.BeginObject();
-  text("name", row.name);
-  text("label", row.label);
-  text("region", row.region);
-  json.Key("generation").OptionalInt(row.generation).Key("rank").OptionalInt(row.rank);
-  json.Key("launch").OptionalInt(row.launch);
-  text("key", row.key);
-  text("direction", row.direction);
-  text("file", row.file);
-  json.Key("line").OptionalInt(row.line);
-  text("function", row.function);
-  json.Key("kernel_id").OptionalInt(row.kernel_id).Key("graph_id").OptionalInt(row.graph_id);
-  json.Key("debug_handle").OptionalInt(row.debug_handle);
-  text("lines", row.lines);
-  text("grid", row.grid);
-  json.Key("calls").Int(row.calls).Key("inclusive_us").Real(row.inclusive_us);
-  json.Key("share_us").Real(row.share_us).Key("share").Real(row.share);
-  json.Key("device_us").OptionalReal(row.device_us).Key("cpu_us").OptionalReal(row.cpu_us);
-  json.Key("compile_us").OptionalReal(row.compile_us);
-  json.Key("estimated_us").OptionalReal(row.estimated_us);
-  text("join_note", row.join_note);
-  json.EndObject();
+std::span<const CostRow> TopRows(const CostAnswer& of, const InCost& in) {
+  return std::span(of.rows).first(std::min(in.top, of.rows.size()));
 }
 
 }  // namespace
 
+template <>
+struct FieldsOf<CostProfile::Device> {
+  using Of = CostProfile::Device;
+  static constexpr std::tuple list{
+      Field{"device", &Of::device},
+      Field{"kernels", &Of::kernels, "that ran in the device's window, wholly or in part"},
+      Field{"has_own_steps", &Of::has_own_steps,
+            "the file marks the steps on the device: its window is theirs, else that of the "
+            "profile"},
+      Field{"window_us", &Of::window_us},
+      Field{"busy_us", &Of::busy_us, "some kernel or copy ran"},
+      Field{"idle_us", &Of::idle_us, "none did"},
+  };
+};
+
+template <>
+struct FieldsOf<CostProfile> {
+  using Of = CostProfile;
+  static constexpr std::tuple list{
+      Field{"path", &Of::path},
+      Field{"rank", &Of::rank},
+      Field{"launch", &Of::launch,
+            "ordinal of the launch of its process; null: no log of the process"},
+      Field{"steps", &Of::steps, "0: the profile marks none"},
+      Field{"start_us", [](const Of& of) { return static_cast<double>(of.start_ns) / 1e3; },
+            "since the epoch, UTC"},
+      Field{"window_us", &Of::window_us},
+      Field{"compiled_us", &Of::compiled_us, "a call of a compiled graph was open on the CPU"},
+      Field{"unmarked_us", &Of::unmarked_us,
+            "none was, but a kernel of Inductor ran or was enqueued: the code of an AOTInductor "
+            "package, whose calls no profile shows, or of calls that the file lost"},
+      Field{"outside_us", &Of::outside_us,
+            "neither; where unmarked_us is above 0, some of it may be compiled code too"},
+      Field{"compile_us", &Of::compile_us,
+            "a compile of the process was under way, as its log tells; null: no log of the "
+            "process"},
+      Field{"kernel_us", &Of::kernel_us,
+            "sum of the kernel runs that the window enqueued; null: none"},
+      Field{"joined_kernel_us", &Of::joined_kernel_us,
+            "of those that belong to a kernel of a log or package"},
+      Field{"device_in_calls_us", &IfDevices<&Of::device_in_calls_us>,
+            "kernels on devices that calls of compiled graphs enqueued; null: none ran on a "
+            "device"},
+      Field{"device_outside_us", &IfDevices<&Of::device_outside_us>,
+            "those that something else enqueued"},
+      Field{"device_unknown_us", &IfDevices<&Of::device_unknown_us>,
+            "those whose launch is not in the file, and kernels of Inductor without a graph call "
+            "in it: a call of a compiled graph may have enqueued them"},
+      Field{"device_replay_us", &IfDevices<&Of::device_replay_us>,
+            "those of replays of CUDA graphs outside of such calls"},
+      Field{"wait_us", &Of::wait_us,
+            "waits for collectives (wait_tensor) on the CPU, which are no kernels"},
+      Field{"collective_us", &Of::collective_us,
+            "of the kernels on devices those of collectives, which wait for other ranks too"},
+      Field{"problems", &Of::problems, "what of the file is not counted: it is cut or damaged"},
+      Field{"devices", &Of::devices},
+  };
+};
+
+template <>
+struct FieldsOf<CostRow> {
+  using Of = CostRow;
+  static constexpr std::tuple list{
+      Field{"name", OrNull{&Of::name},
+            "kernel, node, op; of a graph its function; of a line its code; of a module its path "
+            "(Model_0/Encoder_0), null: kernels that were enqueued while no module was open"},
+      Field{"label", OrNull{&Of::label},
+            "compile id of the log; of kernels and graphs without a log that of their region; of "
+            "lines only where the line is not known"},
+      Field{"region", OrNull{&Of::region},
+            "kernels, graphs: compile id in the name of the profile's region (Torch-Compiled "
+            "Region: 0/0) in which they were enqueued or ran; of a backward that of its forward; "
+            "null: the profile has none"},
+      Field{"generation", &Of::generation,
+            "of the compile id: how often torch._dynamo.reset() came before"},
+      Field{"rank", &Of::rank, "kernels, nodes, graphs"},
+      Field{"launch", &Of::launch, "kernels, nodes, graphs: ordinal"},
+      Field{"key", OrNull{&Of::key},
+            "cache key of a graph, of kernels that of the graph whose call enqueued them, by the "
+            "log or the profile (## Call CompiledFxGraph KEY ##)"},
+      Field{"direction", OrNull{&Of::direction}},
+      Field{"file", OrNull{&Of::file},
+            "of a line; of a Triton kernel that of its source, if the profile names it "
+            "(kernel_file)"},
+      Field{"line", &Of::line},
+      Field{"function", OrNull{&Of::function}},
+      Field{"kernel_id", &Of::kernel_id},
+      Field{"graph_id", &Of::graph_id},
+      Field{"debug_handle", &Of::debug_handle},
+      Field{"lines", OrNull{&Of::lines}, "of a kernel: file:line, …"},
+      Field{"grid", OrNull{&Of::grid}},
+      Field{"calls", &Of::calls},
+      Field{"inclusive_us", &Of::inclusive_us,
+            "all of the kernels' time, to each line and node; ops and modules with those inside"},
+      Field{"share_us", &Of::share_us,
+            "the time that `time` names, divided among the rows: adds up over them"},
+      Field{"share", &Of::share, "of the sum of share_us, 0 to 1"},
+      Field{"device_us", &Of::device_us,
+            "graphs and ops: device kernels that they enqueued; modules: kernels, without those "
+            "of the modules inside"},
+      Field{"cpu_us", &Of::cpu_us, "ops and modules: on the CPU, without those inside"},
+      Field{"compile_us", &Of::compile_us,
+            "of all graphs of the compile's forward, or of its backward where the log measured "
+            "that (a backward that it did not has null), in the row of the costliest of them; "
+            "null in the others"},
+      Field{"estimated_us", &Of::estimated_us, "kernels: of one run, as the compiler expected"},
+      Field{"join_note", OrNull{&Of::join_note},
+            "why a row belongs to no kernel or graph of the log, or a backward has no compile "
+            "time"},
+  };
+};
+
+template <>
+struct FieldsOf<CostAnswer> {
+  using Of = CostAnswer;
+  static constexpr std::tuple list{
+      Field{"by", [](const Of&, const InCost& in) { return in.by; }, "", kWordsOfBy},
+      Field{"time", [](const Of& of) { return NameOf(of.time).name; },
+            "What share_us is a time of, and what rows are sorted by. kernels: runs of kernels "
+            "(lines, kernels, nodes; modules where devices ran any). graph_calls_on_cpu: calls of "
+            "graphs, as the CPU waited for them. ops_on_cpu: ops, each without the ops inside it; "
+            "no kernel ran on a device. ops_on_device: device kernels, each counted for the "
+            "innermost op that enqueued it; kernels that no op enqueued have a row for each "
+            "reason (join_note), without a name, whose calls are their number. modules_on_cpu: "
+            "modules, each without the modules inside it; no device ran a kernel.",
+            kTimes},
+      Field{"profiles", &Of::profiles,
+            "What is counted: of each profile its steps, or all of it if it marks none."},
+      Field{"rows", &TopRows,
+            "By share_us, highest first; members that a question does not have are null."},
+      Field{"row_count", [](const Of& of) { return of.rows.size(); }, "rows without --top"},
+      Field{"notes", &Of::notes},
+  };
+};
+
 JsonWriter CostJson(const CostAnswer& answer, std::string_view by, std::size_t top) {
-  JsonWriter json;
-  json.BeginObject().Key("by").String(by).Key("time").String(NameOf(answer.time).name);
-  json.Key("profiles").BeginArray();
-  for (const CostProfile& profile : answer.profiles) WriteProfile(json, profile);
-  json.EndArray();
-  WriteShares(json, answer.rows, top, WriteRow);
-  json.Key("notes").BeginArray();
-  for (const std::string& note : answer.notes) json.String(note);
-  json.EndArray().EndObject();
-  return json;
+  return ToJson(answer, InCost{by, top});
 }
+std::string CostSchema() { return SchemaOf<CostAnswer, InCost>("tlparse cost --json"); }
 
 }  // namespace tlparse

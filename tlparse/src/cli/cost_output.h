@@ -19,7 +19,7 @@ TimeName NameOf(CostTime time);
 // The lines on kernels and devices of one profile.
 void PrintKernels(const CostProfile& profile);
 
-// schemas/json/answers/cost.schema.json; `by`: as the flag names it. The first `top` rows.
+// `by`: as the flag names it. The first `top` rows.
 JsonWriter CostJson(const CostAnswer& answer, std::string_view by, std::size_t top);
 
 }  // namespace tlparse

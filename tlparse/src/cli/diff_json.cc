@@ -3,6 +3,7 @@
 
 #include "base/fields.h"
 #include "cli/cause_fields.h"
+#include "cli/compile_status_fields.h"
 #include "cli/diff_output.h"
 #include "cli/schemas.h"
 
@@ -58,11 +59,6 @@ std::optional<bool> AreEqualByLogs(const RunComparison& of) {
 }
 
 }  // namespace
-
-template <>
-struct LastOf<CompileStatus> {
-  static constexpr CompileStatus value = CompileStatus::kUnfinished;
-};
 
 template <>
 struct FieldsOf<PhaseChange> {

@@ -15,15 +15,4 @@ void PrintRoles(const std::vector<TreeRole>& roles) {
     PrintWrapped(fmt::format("and {} more roles (--json)", roles.size() - kMostRoles), 0, 2);
 }
 
-void WriteRoles(JsonWriter& json, const std::vector<TreeRole>& roles) {
-  json.Key("roles").BeginArray();
-  for (const TreeRole& role : roles) {
-    json.BeginObject().Key("name").String(role.name).Key("evidence").String(role.evidence);
-    json.Key("is_sure").Bool(role.is_sure).Key("count");
-    json.Int(static_cast<std::int64_t>(role.ranks.size())).Key("ranks");
-    json.String(FormatRankRanges(role.ranks)).EndObject();
-  }
-  json.EndArray();
-}
-
 }  // namespace tlparse

@@ -1,16 +1,13 @@
-// The roles of a launch, as text and JSON.
+// The roles of a launch, as text; in JSON: rank_fields.h.
 #pragma once
 
 #include <vector>
 
-#include "base/json_writer.h"
 #include "facts/job/job_tree.h"
 
 namespace tlparse {
 
 // A line for each role, the first of many; nothing without roles.
 void PrintRoles(const std::vector<TreeRole>& roles);
-// The member "roles" of an object that is open.
-void WriteRoles(JsonWriter& json, const std::vector<TreeRole>& roles);
 
 }  // namespace tlparse

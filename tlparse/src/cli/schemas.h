@@ -15,9 +15,12 @@ std::string AnswerSchema(std::string_view answer);
 // Of answers whose fields are declared (base/fields.h), each beside its fields.
 std::string CacheSchema();
 std::string CollectivesSchema();
+std::string CompileSchema();
+std::string CostSchema();
 std::string DiffSchema();
 std::string ExecutionSchema();
 std::string FindingsSchema();
 std::string RanksSchema();
+std::string StatusSchema();
 
 }  // namespace tlparse

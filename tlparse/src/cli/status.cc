@@ -11,8 +11,10 @@
 #include "cli/answer.h"
 #include "cli/command.h"
 #include "cli/commands.h"
+#include "cli/rank_fields.h"
 #include "cli/rank_output.h"
 #include "cli/role_output.h"
+#include "cli/schemas.h"
 #include "facts/job/job_tree.h"
 #include "facts/job/participants.h"
 
@@ -229,55 +231,31 @@ void Print(const Shown& shown) {
         0, 2);
 }
 
-void WriteNode(JsonWriter& json, const JobTree& tree, std::int64_t process_id) {
+const TreeNode& NodeOf(const ProcessStatus& of, const Shown& in) {
   static const TreeNode kNone;
-  const TreeNode* const found = tree.Find(process_id);
-  const TreeNode& node = found == nullptr ? kNone : *found;
-  const TreeRole* const role = tree.RoleOf(process_id);
-  json.Key("role").OptionalString(role == nullptr ? std::nullopt : NonEmpty(role->name));
-  json.Key("parent_process_id").OptionalInt(node.parent_process_id);
-  json.Key("child_kind").OptionalString(NonEmpty(node.child_kind));
-  json.Key("child_evidence").OptionalString(NonEmpty(node.child_evidence)).Key("end");
-  if (!node.end) {
-    json.Null();
-    return;
-  }
-  json.BeginObject().Key("kind").String(node.end->kind).Key("last_us");
-  json.OptionalInt(node.end->last_us).Key("exit_code").OptionalInt(node.end->exit_code);
-  json.Key("signal").OptionalInt(node.end->signal);
-  json.Key("ended_by_process_id").OptionalInt(node.end->ended_by_process_id);
-  json.Key("evidence").String(node.end->evidence).EndObject();
+  const TreeNode* const found = in.tree.Find(of.process_id);
+  return found == nullptr ? kNone : *found;
 }
 
-JsonWriter ToJson(const Shown& shown) {
-  const StatusAnswer& answer = shown.status;
-  const auto text = [](const std::string& value) { return NonEmpty(value); };
-  JsonWriter json;
-  json.BeginObject().Key("run").String(answer.run).Key("launch").Int(answer.launch);
-  json.Key("launch_count").Int(answer.launch_count);
-  WriteRoles(json, shown.tree.roles);
-  json.Key("rows").BeginArray();
-  for (const ProcessStatus& row : answer.rows) {
-    json.BeginObject().Key("launch").Int(row.launch);
-    json.Key("rank").OptionalInt(row.rank).Key("pid").Int(row.pid);
-    json.Key("state").String(Name(row.state)).Key("compile").OptionalString(text(row.compile));
-    json.Key("function").OptionalString(text(row.function));
-    json.Key("is_backward").Bool(row.is_backward);
-    json.Key("phase").OptionalString(text(row.phase)).Key("since_us").OptionalInt(row.since_us);
-    json.Key("first_record_us").OptionalInt(row.first_record_us);
-    json.Key("last_record_us").OptionalInt(row.last_record_us);
-    json.Key("compiles_done").Int(row.compiles_done).Key("process_id").Int(row.process_id);
-    json.Key("readable_bytes").OptionalInt(row.readable_bytes);
-    json.Key("log").String(row.log_path);
-    WriteNode(json, shown.tree, row.process_id);
-    json.EndObject();
+// A member of the node of a process; null: an empty text.
+template <auto member>
+auto OfNode(const ProcessStatus& of, const Shown& in) {
+  if constexpr (std::is_same_v<decltype(member), std::string TreeNode::*>) {
+    return OrNull{member}(NodeOf(of, in));
+  } else {
+    return NodeOf(of, in).*member;
   }
-  json.EndArray().Key("logs_without_records").BeginArray();
-  for (const StatusAnswer::EmptyLog& log : answer.empty_logs)
-    json.BeginObject().Key("rank").OptionalInt(log.rank).Key("log").String(log.path).EndObject();
-  json.EndArray().EndObject();
-  return json;
 }
+
+std::optional<std::string_view> RoleOf(const ProcessStatus& of, const Shown& in) {
+  const TreeRole* const role = in.tree.RoleOf(of.process_id);
+  return role == nullptr ? std::nullopt : OrNull{&TreeRole::name}(*role);
+}
+
+constexpr std::string_view kChildKinds[] = {"loader_worker", "compile_worker", "pool_worker",
+                                            "forked"};
+constexpr std::string_view kEnds[] = {"running", "exit", "signal", "failure", "ended_with_another",
+                                      "silent"};
 
 Result<Shown> LoadShown(Database& database, const StatusOptions& options) {
   Shown shown;
@@ -288,6 +266,90 @@ Result<Shown> LoadShown(Database& database, const StatusOptions& options) {
 }
 
 }  // namespace
+
+template <>
+struct LastOf<RankState> {
+  static constexpr RankState value = RankState::kFailed;
+};
+
+template <>
+struct FieldsOf<TreeEnd> {
+  using Of = TreeEnd;
+  static constexpr std::tuple list{
+      Field{"kind", &Of::kind, "", kEnds},
+      Field{"last_us", &Of::last_us, "when it ended, where run.json says so, else its last record"},
+      Field{"exit_code", &Of::exit_code},
+      Field{"signal", &Of::signal},
+      Field{"ended_by_process_id", &Of::ended_by_process_id,
+            "the process that failed or stopped before it"},
+      Field{"evidence", &Of::evidence},
+  };
+};
+
+template <>
+struct FieldsOf<ProcessStatus> {
+  using Of = ProcessStatus;
+  static constexpr std::tuple list{
+      Field{"launch", &Of::launch},
+      Field{"rank", &Of::rank},
+      Field{"pid", &Of::pid},
+      Field{"state", &Of::state},
+      Field{"compile", OrNull{&Of::compile}, "label of the last compile"},
+      Field{"function", OrNull{&Of::function}},
+      Field{"is_backward", &Of::is_backward,
+            "compiling: the log ends inside the backward of that compile"},
+      Field{"phase", OrNull{&Of::phase}, "the innermost event that is open"},
+      Field{"since_us", &Of::since_us},
+      Field{"first_record_us", &Of::first_record_us},
+      Field{"last_record_us", &Of::last_record_us},
+      Field{"compiles_done", &Of::compiles_done},
+      Field{"process_id", &Of::process_id},
+      Field{"readable_bytes", &Of::readable_bytes,
+            "the compressed log is cut or damaged, and can be read up to this byte of its text: "
+            "the row is of the last record before, and what came after is not known; null: it was "
+            "read whole"},
+      Field{"log", &Of::log_path},
+      Field{"role", &RoleOf,
+            "name of its role; null: a child, a log without rank, a further log of a rank"},
+      Field{"parent_process_id", &OfNode<&TreeNode::parent_process_id>,
+            "of a child: the process of the rank that started it"},
+      Field{"child_kind", &OfNode<&TreeNode::child_kind>, "", kChildKinds},
+      Field{"child_evidence", &OfNode<&TreeNode::child_evidence>, "what shows that it is a child"},
+      Field{"end", &OfNode<&TreeNode::end>,
+            "how the process ended, as far as known; null: the job is still watched"},
+  };
+};
+
+template <>
+struct FieldsOf<StatusAnswer::EmptyLog> {
+  using Of = StatusAnswer::EmptyLog;
+  static constexpr std::tuple list{
+      Field{"rank", &Of::rank, "of the file's name"},
+      Field{"log", &Of::path},
+  };
+};
+
+template <>
+struct FieldsOf<StatusAnswer> {
+  using Of = StatusAnswer;
+  static constexpr std::string_view description =
+      "Where each process of one launch stands at the end of its log. Times are microseconds since "
+      "the epoch, UTC; null: unknown.";
+  static constexpr std::tuple list{
+      Field{"run", &Of::run},
+      Field{"launch", &Of::launch},
+      Field{"launch_count", &Of::launch_count},
+      Field{
+          "roles",
+          [](const Of&, const Shown& in) -> const std::vector<TreeRole>& { return in.tree.roles; },
+          kRolesDescription},
+      Field{"rows", &Of::rows},
+      Field{"logs_without_records", &Of::empty_logs,
+            "logs of the launch that hold no record, so that nothing is known of their process"},
+  };
+};
+
+std::string StatusSchema() { return SchemaOf<StatusAnswer, Shown>("tlparse status --json"); }
 
 int RunStatus(std::span<const std::string> arguments) {
   Arguments app(
@@ -309,7 +371,7 @@ int RunStatus(std::span<const std::string> arguments) {
   const Result<Shown> answer = LoadShown(*database, options);
   if (!answer) return ReportError(answer.error());
   if (common.json) {
-    PrintJson(ToJson(*answer));
+    PrintJson(ToJson(answer->status, *answer));
   } else {
     Print(*answer);
   }
