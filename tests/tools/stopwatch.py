@@ -55,7 +55,7 @@ HIDDEN = ("g++", "gcc", "cc", "c++", "clang", "clang++")
 def inside(folder, command):
     hide = "; ".join(f"[ ! -e {folder}/usr/bin/{name} ] || mount --bind /dev/null $(readlink -f {folder}/usr/bin/{name})" for name in HIDDEN)
     script = f"{hide}; exec chroot {folder} env -i PATH=/srv/stopwatch/v/bin:/usr/bin:/bin HOME=/root LC_ALL=C.UTF-8 OMP_NUM_THREADS=1 sh -c '{command}'"
-    return subprocess.Popen(["unshare", "--mount", "--net", "sh", "-c", script], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    return subprocess.Popen(["unshare", "--mount", "--net", "sh", "-c", "ip link set lo up; " + script], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
 
 def follow(process, began, words, show):
