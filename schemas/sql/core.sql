@@ -290,11 +290,12 @@ CREATE TABLE import_log_row (
   message TEXT NOT NULL,
   text ANY,                -- the bytes concerned, where no record keeps them; TEXT if valid UTF-8 without NUL, else a BLOB
   line_count INTEGER NOT NULL,
-  profile_id INTEGER REFERENCES profile(id) -- a file other than a log: profile, recorder dump
+  profile_id INTEGER REFERENCES profile(id), -- a file other than a log: profile, recorder dump
+  path TEXT                -- of a file or directory that was left out, which has neither a log_file nor a profile
 ) STRICT;
 
 -- What was dropped, odd or damaged: one row for each place, with the advice of its code.
 CREATE VIEW import_log AS
   SELECT i.id, i.run_id, i.log_file_id, i.record_id, i.line, i.byte_offset, c.severity, c.code, i.message, c.advice,
-    i.text, i.line_count, i.profile_id
+    i.text, i.line_count, i.profile_id, i.path
   FROM import_log_row i JOIN import_code c ON c.id = i.code_id;

@@ -4,13 +4,14 @@ import contextlib
 import glob
 import json
 import os
+import random as random_module
 import sqlite3
 import subprocess
 import sys
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from answers import LOGS, AnswerTest, ask, record, run  # noqa: E402
+from answers import LOGS, AnswerTest, ask, first_log, record, run  # noqa: E402
 
 
 def read(path):
@@ -197,7 +198,9 @@ class Damaged(AnswerTest):
             of_rank = dict((rank, values) for rank, *values in connection.execute("SELECT rank, compile_us, known_compile_us FROM rank_summary"))
         self.assertEqual(of_rank[1], [None, rest])
         self.assertEqual(of_rank[0][0], of_rank[0][1])
-        checked = ask("check", database, "--max-compile-seconds", "1000")["rules"][0]
+        checked, inputs = ask("check", database, "--max-compile-seconds", "1000", code=2)["rules"]
+        self.assertTrue(checked["is_ok"])
+        self.assertIn("missing_metrics", inputs["rows"][0])
         self.assertRegex(checked["actual"], r"^at least [0-9.]+ \(rank [0-9]\); 1 compile without a time in the log$")
         alone = self.ingest(*glob.glob(os.path.join(self.scratch, "damaged_*", "*_rank_1_*")), name="alone")
         checked = ask("check", alone, "--max-compile-seconds", "0.01", code=1)["rules"][0]
@@ -237,7 +240,55 @@ class Damaged(AnswerTest):
             self.assertFalse(text.startswith("collectives:"), text)
 
 
+    def test_noise_in_the_middle_of_a_log_is_damage(self):
+        """Plain lines that a program printed there are none, whatever their letters."""
+        random = random_module.Random(5)
+        for number in range(4):
+            def noise(data):
+                begin, end = line_of(data, b'"inductor_output_code"')[0], line_of(data, b'{"compilation_metrics": ')[0]
+                return data[:begin] + random.randbytes(end - begin - 1).replace(b"\n\t", b"\n.") + b"\n" + data[end:]
+            with self.subTest(number):
+                database = self.damage(noise)
+                self.assertIn("binary_noise", self.logged(database))
+                errors, = [one for one in ask("findings", database)["findings"] if one["kind"] == "import_errors"]
+                self.assertRegex(errors["title"], r"^The input is damaged in \d+ places? \(\d+ lines\) of .*binary_noise ×")
+                self.assertIn("their number is not known", errors["detail"])
+                self.check_nothing_else_is_found(database)
+                inputs, = [one for one in ask("check", database, "--no-divergence", code=2)["rules"] if not one["is_ok"]]
+                self.assertEqual(inputs["name"], "inputs")
+        lines = ("step 3: loss 0.5\n\x1b[32mgreen\x1b[0m\r 50%|###  |\r100%|#####|\n\tindented\nпривет, größe\n".encode()
+                 + "привет, мир".encode("cp1251") + b"\n" + "größe".encode("latin-1") + b"\n")
+        database = self.damage(lambda data: data.replace(b"\nV", b"\n" + lines + b"V", 40))
+        self.assertEqual(self.logged(database), [])
+        self.assertNotIn("import_errors", [one["kind"] for one in ask("findings", database)["findings"]])
+        ask("check", database, "--no-divergence")
+
+
 class EmptyLogs(AnswerTest):
+    def test_logs_of_nothing_beside_a_good_one_are_said(self):
+        """Their names have no rank."""
+        random = random_module.Random(5)
+        whole = read(first_log("simple"))
+        folder = os.path.join(self.scratch, "logs")
+        os.mkdir(folder)
+        good = os.path.join(folder, "good.log")
+        with open(good, "wb") as file:
+            file.write(whole)
+        self.assertEqual(len(ask("check", self.ingest(folder, name="good"), "--no-divergence")["rules"]), 1)
+        for name, data, why in (("noise", random.randbytes(20000), r"no record begins in its \d+ lines"), ("empty", b"", "the log is empty")):
+            path = os.path.join(folder, "dedicated_log_torch_trace_abcdefgh.log")
+            with open(path, "wb") as file:
+                file.write(data)
+            for inputs in ([folder], [good, path]):
+                with self.subTest(name, inputs=inputs):
+                    database = self.ingest(*inputs, name=f"{name}_{len(inputs)}")
+                    found, = [one for one in ask("findings", database)["findings"] if one["kind"] == "import_errors"]
+                    self.assertRegex(found["title"], f"^{path} holds no record: {why}$")
+                    for limit in (["--no-divergence"], ["--max-recompiles", "1000"]):
+                        rule, = [one for one in ask("check", database, *limit, code=2)["rules"] if not one["is_ok"]]
+                        self.assertEqual((rule["name"], rule["actual"]), ("inputs", "1 file is not"))
+                        self.assertIn(path, " ".join(rule["rows"]))
+
     def test_a_log_without_records_is_said(self):
         folder = os.path.join(self.scratch, "logs")
         os.mkdir(folder)

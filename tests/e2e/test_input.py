@@ -85,7 +85,7 @@ class Input(harness.EndToEnd):
         self.check(database, *logs)
         self.assertEqual(harness.rows(
             database, "SELECT count(*) FROM log_file WHERE record_count > 0"), [[6]])
-        skipped = harness.rows(database, "SELECT severity, message || coalesce(text, '') "
+        skipped = harness.rows(database, "SELECT severity, coalesce(path, '') || message || coalesce(text, '') "
                                "FROM import_log WHERE severity = 'info'")
         for name in ("README.md", "core.bz2"):
             self.assertTrue(any(name in text for _, text in skipped), f"no word about {name}")

@@ -137,7 +137,7 @@ class Reading(harness.EndToEnd):
         self.write("job/p.json", json.dumps(self.small()).encode())
         self.ingest(self.path("job"))
         self.assertEqual(self.rows("SELECT count(*) FROM profile"), [[1]])
-        skipped = self.rows("SELECT message FROM import_log WHERE code = 'skipped_file'")
+        skipped = self.rows("SELECT path FROM import_log WHERE code = 'skipped_file'")
         self.assertEqual(len(skipped), 1)
         self.assertIn("chrome.json", skipped[0][0])
 
@@ -294,9 +294,9 @@ class Reading(harness.EndToEnd):
         self.assertEqual(2, done.stderr.count("nothing of it could be read"), done.stderr)
         self.assertEqual([["error", "steps.pt.trace.json.zst: its zstd data is cut or damaged: nothing of it could be read"],
                           ["error", "x: its zstd data is cut or damaged: nothing of it could be read"]],
-                         self.rows("SELECT severity, substr(message, instr(message, 'job/') + 4) FROM import_log WHERE code = 'damaged_input' ORDER BY 2"))
+                         self.rows("SELECT severity, substr(path, instr(path, 'job/') + 4) || ': ' || message FROM import_log WHERE code = 'damaged_input' ORDER BY 2"))
         self.assertEqual([["empty.json: it is empty"]],
-                         self.rows("SELECT substr(message, instr(message, 'job/') + 4) FROM import_log WHERE code = 'skipped_file'"))
+                         self.rows("SELECT substr(path, instr(path, 'job/') + 4) || ': ' || message FROM import_log WHERE code = 'skipped_file'"))
         os.unlink(self.path("job", "p.json"))
         done = self.tlparse(self.path("job"), "--db", "y.db", "--db-only", expect=2)
         self.assertRegex(done.stderr, r"nothing in '\S+job' can be read: \S+: its zstd data is cut or damaged: nothing of it could be read; copy it again")
@@ -381,7 +381,7 @@ class Reading(harness.EndToEnd):
         for _ in range(3):
             self.tlparse("job", "--db", "x.db", "--db-only", "--run", "r")
             self.assertEqual([["empty"], ["other"]],
-                             self.rows("SELECT substr(message, 5, 5) FROM import_log WHERE code = 'skipped_file' ORDER BY 1"))
+                             self.rows("SELECT substr(path, 5, 5) FROM import_log WHERE code = 'skipped_file' ORDER BY 1"))
 
     def test_a_report_of_a_profile_alone(self):
         self.tlparse(self.write("p.json", json.dumps(self.small()).encode()), "-o", "out")

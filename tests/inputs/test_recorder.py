@@ -179,7 +179,7 @@ class Damage(RecorderTest):
         for name, data in (("other.json", b'{"a": 1}'), ("list.json", b"[]"), ("empty.json", b""), ("other_rank_1", pickle.dumps({"a": 1}, 2)), ("words", b"\x80")):
             with open(os.path.join(folder, name), "wb") as file:
                 file.write(data)
-        names = {os.path.basename(message.split(": ")[0]) for message, in self.rows(self.ingest(folder), "SELECT message FROM import_log WHERE code IN ("
+        names = {os.path.basename(path) for path, in self.rows(self.ingest(folder), "SELECT coalesce(i.path, f.path) FROM import_log i LEFT JOIN log_file f ON f.id = i.log_file_id WHERE code IN ("
                                                                                     "'skipped_file', 'log_without_records')")}
         self.assertEqual({"other.json", "list.json", "empty.json", "other_rank_1", "words"}, names)
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Inputs that may not be opened, and files whose names say what they are."""
 
+import json
 import os
 import shutil
 import subprocess
@@ -43,6 +44,25 @@ class Unread(profiles.InputTest):
         kinds = {finding["kind"]: finding for finding in self.answer("findings", self.database)["findings"]}
         self.assertNotIn("missing_rank", kinds)
         self.assertEqual(("The log of rank 2 cannot be opened: Permission denied", [2]), tuple(kinds["import_errors"][key] for key in ("title", "ranks")))
+        self.check_it_is_said(os.path.join(folder, log), "Permission denied")
+
+    def check_it_is_said(self, path, reason):
+        """Of rank 2."""
+        row, = [one for one in self.answer("import-log", self.database)["rows"] if one["severity"] == "error"]
+        self.assertEqual((path, "unread_input", f"it cannot be read: {reason}"), (row["path"], row["code"], row["message"]))
+        self.assertNotIn("compressed", row["advice"])
+        self.assertEqual([{"rank": 2, "path": path, "reason": reason}], self.answer("status", self.database)["inputs_not_read"])
+        self.assertRegex(self.tlparse("status", self.database).stdout, r"(?m)^2 +not read")
+        checked = json.loads(self.tlparse("check", self.database, "--no-divergence", "--json", expect=2).stdout)
+        self.assertEqual([("no-divergence", True), ("inputs", False)], [(rule["name"], rule["is_ok"]) for rule in checked["rules"]])
+
+    def test_a_directory_in_place_of_a_log(self):
+        folder = self.job()
+        log, = [name for name in os.listdir(folder) if "rank_2" in name]
+        os.remove(os.path.join(folder, log))
+        os.mkdir(os.path.join(folder, log))
+        self.assertIn(f"{log}: it cannot be read: it is a directory", self.refused(folder))
+        self.check_it_is_said(os.path.join(folder, log), "it is a directory")
 
     def test_a_file_and_a_folder_without_a_name_of_a_log(self):
         folder = self.job()
@@ -51,7 +71,7 @@ class Unread(profiles.InputTest):
         for name in ("sub", "c.log"):
             self.close(os.path.join(folder, name))
         said = self.refused(folder)
-        for name in ("sub: cannot be read: Permission denied", "c.log: it cannot be read: Permission denied"):
+        for name in ("sub: it cannot be read: Permission denied", "c.log: it cannot be read: Permission denied"):
             self.assertIn(name, said)
         titles = [finding["title"] for finding in self.answer("findings", self.database)["findings"] if finding["kind"] == "import_errors"]
         self.assertEqual([f"{folder}/{name} cannot be opened: Permission denied" for name in ("c.log", "sub")], sorted(titles))

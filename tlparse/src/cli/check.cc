@@ -74,7 +74,9 @@ Result<void> WriteJunit(const CheckAnswer& answer, const std::string& path) {
 std::string CheckMarkdown(const CheckAnswer& answer) {
   std::string text = fmt::format("**{}: {}**\n\n| check | limit | actual | |\n|---|---|---|---|\n",
                                  MarkdownText(answer.run),
-                                 answer.IsOk() ? "within its budget" : "not within its budget");
+                                 answer.IsOk()         ? "within its budget"
+                                 : answer.CannotTell() ? "unknown: not all of the input was read"
+                                                       : "not within its budget");
   std::string rows;
   for (const CheckRule& rule : answer.rules) {
     text +=
@@ -213,7 +215,9 @@ void PrintAs(const CheckAnswer& answer, bool is_json, bool is_markdown) {
 
 int RunCheckCommand(std::span<const std::string> arguments) {
   Arguments app(
-      "Checks budgets for CI: exits with 1 and names the violations if the run exceeds them. "
+      "Checks budgets for CI: exits with 1 and names the violations if the run exceeds them, with "
+      "2 "
+      "if it does not, but not all of the input could be read. "
       "Counts are those of the worst rank.",
       "check");
   AnswerArguments common;
@@ -240,6 +244,9 @@ int RunCheckCommand(std::span<const std::string> arguments) {
   if (const std::optional<int> code = app.Parse(arguments)) return *code;
   Result<Database> database = OpenAnswerDatabase(common.database);
   if (!database) return ReportError(database.error());
+  if (!HasLimit(budget) && !against)
+    return ReportError({ErrorCode::kUsage,
+                        "check needs a budget, e.g. --no-failures; see 'tlparse check --help'"});
   if (known) {
     Result<std::vector<std::string>> ids = ReadKnown(*known);
     if (!ids) return ReportError(ids.error());
@@ -258,15 +265,13 @@ int RunCheckCommand(std::span<const std::string> arguments) {
     if (!rules) return ReportError(rules.error());
     answer->rules.insert(answer->rules.end(), rules->begin(), rules->end());
   }
-  if (answer->rules.empty())
-    return ReportError({ErrorCode::kUsage,
-                        "check needs a budget, e.g. --no-failures; see 'tlparse check --help'"});
   if (junit) {
     if (Result<void> written = WriteJunit(*answer, *junit); !written)
       return ReportError(written.error());
   }
   PrintAs(*answer, common.json, is_markdown);
-  return answer->IsOk() ? kExitDone : kExitNo;
+  // A budget is not kept by what could not be read.
+  return answer->IsOk() ? kExitDone : answer->CannotTell() ? kExitUsage : kExitNo;
 }
 
 }  // namespace tlparse

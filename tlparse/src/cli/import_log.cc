@@ -15,7 +15,7 @@ namespace tlparse {
 namespace {
 
 constexpr char kImportLogQuery[] =
-    "SELECT i.id, r.name AS run, coalesce(f.path, o.path) AS path, i.line, "
+    "SELECT i.id, r.name AS run, coalesce(f.path, o.path, i.path) AS path, i.line, "
     "i.byte_offset, i.severity, i.code, i.message, i.advice, i.line_count, i.record_id, i.text "
     "FROM import_log i JOIN run r ON r.id = i.run_id "
     "LEFT JOIN log_file f ON f.id = i.log_file_id LEFT JOIN profile o ON o.id = i.profile_id "

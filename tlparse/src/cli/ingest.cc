@@ -65,7 +65,7 @@ Result<FoundInputs> InputsOf(const IngestOptions& options) {
   if (options.only == "profiles") found.logs.clear();
   if (found.logs.empty() && found.runtime.empty()) {
     const auto damaged = std::find_if(found.skipped.begin(), found.skipped.end(),
-                                      [](const SkippedFile& file) { return file.is_damaged; });
+                                      [](const SkippedFile& file) { return file.IsUnknown(); });
     if (damaged != found.skipped.end())
       return Fail(
           ErrorCode::kDamagedInput,
@@ -234,8 +234,9 @@ Result<void> TellDamage(Database& database, const ImportSummary& summary) {
     all = row.all_count;
     // A message about compressed data names the file, and says itself what was read.
     const bool names_file = !row.path || row.message.starts_with(std::string(*row.path) + ": ");
-    const std::string what =
-        names_file ? std::string() : fmt::format("not all of {} was read: ", *row.path);
+    const std::string what = names_file        ? std::string()
+                             : row.is_left_out ? fmt::format("{}: ", *row.path)
+                                               : fmt::format("not all of {} was read: ", *row.path);
     std::fprintf(stderr, "tlparse: %s%s\n", Printable(what).c_str(),
                  Printable(row.message).c_str());
   }

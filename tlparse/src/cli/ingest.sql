@@ -1,8 +1,8 @@
 -- Files beside the logs that were not read whole.
 -- query InputReadInPart(run_id INTEGER)
-SELECT p.path /*TEXT?*/, i.message /*TEXT*/, count(*) OVER () AS all_count /*INTEGER*/
+SELECT coalesce(p.path, i.path) AS path /*TEXT?*/, p.id IS NULL AS is_left_out /*BOOLEAN*/, i.message /*TEXT*/, count(*) OVER () AS all_count /*INTEGER*/
 FROM import_log i LEFT JOIN profile p ON p.id = i.profile_id
 WHERE i.run_id = :run_id AND i.severity = 'error'
-  AND (p.id IS NOT NULL OR (i.log_file_id IS NULL AND i.code = 'damaged_input'))
+  AND (p.id IS NOT NULL OR (i.path IS NOT NULL))
 GROUP BY coalesce(p.id, -i.id) HAVING i.id = max(i.id)
 ORDER BY p.id IS NULL, p.id, i.id LIMIT 3;

@@ -17,6 +17,7 @@
 #include "cli/schemas.h"
 #include "facts/job/job_tree.h"
 #include "facts/job/participants.h"
+#include "facts/ranks/unread_inputs.h"
 
 namespace tlparse {
 namespace {
@@ -36,6 +37,7 @@ std::string StateText(RankState state) {
 struct Shown {
   StatusAnswer status;
   JobTree tree;
+  std::vector<UnreadInput> unread;  // of the run
 };
 
 // Processes that are shown in one line: alike but for their numbers and times.
@@ -220,8 +222,15 @@ void Print(const Shown& shown) {
   for (const StatusAnswer::EmptyLog& log : answer.empty_logs)
     table.Add(
         {log.rank ? std::to_string(*log.rank) : "", "", "no record", "", "", "", "", "", "", ""});
+  for (const UnreadInput& input : shown.unread) {
+    if (input.is_log)
+      table.Add({input.rank ? std::to_string(*input.rank) : "", "", "not read", "", "", "", "", "",
+                 "", ""});
+  }
   table.Print();
   PrintEnds(shown);
+  for (const UnreadInput& input : shown.unread)
+    PrintWrapped(fmt::format("not read: {}: {}", input.path, input.reason), 0, 2);
   const bool has_unread = std::any_of(answer.rows.begin(), answer.rows.end(),
                                       [](const ProcessStatus& row) { return row.readable_bytes; });
   if (has_unread)
@@ -261,6 +270,7 @@ Result<Shown> LoadShown(Database& database, const StatusOptions& options) {
   Shown shown;
   ASSIGN_OR_RETURN(const std::int64_t run_id, FindRun(database, options.run));
   ASSIGN_OR_RETURN(shown.status, AnalyzeStatus(database, options));
+  ASSIGN_OR_RETURN(shown.unread, UnreadInputs(database, run_id));
   ASSIGN_OR_RETURN(shown.tree, LoadJobTree(database, run_id, shown.status.launch));
   return shown;
 }
@@ -330,6 +340,16 @@ struct FieldsOf<StatusAnswer::EmptyLog> {
 };
 
 template <>
+struct FieldsOf<UnreadInput> {
+  using Of = UnreadInput;
+  static constexpr std::tuple list{
+      Field{"rank", &Of::rank, "of a log or recorder dump, by its name"},
+      Field{"path", &Of::path},
+      Field{"reason", &Of::reason},
+  };
+};
+
+template <>
 struct FieldsOf<StatusAnswer> {
   using Of = StatusAnswer;
   static constexpr std::string_view description =
@@ -346,6 +366,9 @@ struct FieldsOf<StatusAnswer> {
       Field{"rows", &Of::rows},
       Field{"logs_without_records", &Of::empty_logs,
             "logs of the launch that hold no record, so that nothing is known of their process"},
+      Field{"inputs_not_read",
+            [](const Of&, const Shown& in) -> const std::vector<UnreadInput>& { return in.unread; },
+            "files and directories of the run that could not be opened: what they hold is unknown"},
   };
 };
 

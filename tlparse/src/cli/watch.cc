@@ -302,7 +302,7 @@ Result<void> Watch::Complete() {
   std::erase_if(found.logs, [&](const FoundLog& log) {
     if (follower_->Holds(log)) return true;
     if (access(log.path.c_str(), R_OK) == 0) return false;
-    found.skipped.push_back({log.path, fmt::format("it cannot be read: {}", std::strerror(errno))});
+    found.skipped.push_back(SkippedFile::Unread(log.path, std::strerror(errno)));
     return true;
   });
   if (page_) page_->BeginEnd();

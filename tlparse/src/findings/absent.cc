@@ -27,8 +27,12 @@ void AddEmptyLogs(FindingContext& context) {
                               (ranks.size() == 1 ? "rank " : "ranks ") + list,
                               ranks.size() == 1 ? "holds" : "hold");
   finding.cause = "no record";
-  finding.detail = "What the process did is not in the log; it is not compared with the others.";
-  finding.suggestion = "look at what that process printed, and whether the file was copied whole";
+  const bool is_one = ranks.size() == 1;
+  finding.detail =
+      fmt::format("What {} did is not known, and {} not compared with the others.",
+                  is_one ? "its process" : "their processes", is_one ? "it is" : "they are");
+  finding.suggestion = fmt::format("look at what {} printed, and whether the file was copied whole",
+                                   is_one ? "that process" : "those processes");
   finding.query = fmt::format(
       "SELECT id, path, size_bytes, line_count "
       "FROM log_file WHERE run_id = {} AND record_count = 0",

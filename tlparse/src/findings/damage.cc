@@ -3,20 +3,21 @@
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <set>
 
+#include "facts/job/log_damage.h"
 #include "facts/ranks/unread_inputs.h"
 #include "findings/context.h"
+#include "log/find_logs.h"
 
 namespace tlparse {
 namespace {
 
-// Rows of import_log that mean a record or more was lost or changed.
-constexpr std::string_view kLostOrChanged =
-    "(severity = 'error' OR code IN ('unhashed_payload', 'bad_payload_hash', 'rank_conflict', "
-    "'damaged_header', 'stray_record', 'missing_metrics'))";
+// Records were lost or changed, or they contradict one another.
+const std::string kDamage = fmt::format("({} OR code = 'rank_conflict')", kLostOrChanged);
 
 std::string TimeText(std::int64_t us) {
   return fmt::format("{:%H:%M:%S}.{:03} UTC", fmt::gmtime(static_cast<std::time_t>(us / 1'000'000)),
@@ -104,11 +105,46 @@ Result<void> AddUnopened(FindingContext& context) {
         "nor counted as missing.",
         input.path);
     finding.suggestion = "give this user the right to read it, and ingest again";
-    finding.query = fmt::format(
-        "SELECT * FROM import_log WHERE run_id = {} AND code = 'damaged_input' "
-        "AND log_file_id IS NULL AND profile_id IS NULL",
-        context.job.run_id());
+    finding.query =
+        fmt::format("SELECT * FROM import_log WHERE run_id = {} AND code = 'unread_input'",
+                    context.job.run_id());
   }
+  return {};
+}
+
+// Logs without a record whose names have no rank: those of ranks are missing ranks.
+Result<void> AddWithoutRecords(FindingContext& context) {
+  std::vector<std::string> paths;
+  std::string why;  // of the first
+  FOR_EACH_ROW(const LogWithoutRecords& row,
+               Query<LogWithoutRecords>(context.database, {.run_id = context.job.run_id()})) {
+    if (context.HasRanks() && RankFromFileName(row.path)) continue;
+    if (paths.empty()) why = row.message;
+    paths.emplace_back(row.path);
+  }
+  if (paths.empty()) return {};
+  Finding& finding = context.Add(FindingKind::kImportErrors, FindingSeverity::kWarning);
+  const bool is_one = paths.size() == 1;
+  constexpr std::size_t kMost = 3;
+  const std::string names = fmt::format(
+      "{}",
+      fmt::join(paths.begin(),
+                paths.begin() + static_cast<std::ptrdiff_t>(std::min(paths.size(), kMost)), ", "));
+  finding.title =
+      is_one ? fmt::format("{} holds no record: {}", names, why)
+             : fmt::format(
+                   "{} logs hold no record: {}{}", paths.size(), names,
+                   paths.size() > kMost ? fmt::format(" and {} more", paths.size() - kMost) : "");
+  finding.cause = "no record";
+  finding.detail =
+      fmt::format("What {} did is not known, and {} not compared with others.",
+                  is_one ? "its process" : "their processes", is_one ? "it is" : "they are");
+  finding.suggestion = fmt::format("look at what {} printed, and whether the file was copied whole",
+                                   is_one ? "that process" : "those processes");
+  finding.query = fmt::format(
+      "SELECT id, path, size_bytes, line_count "
+      "FROM log_file WHERE run_id = {} AND record_count = 0",
+      context.job.run_id());
   return {};
 }
 
@@ -123,16 +159,16 @@ struct ImportErrors {
   std::set<std::string> files;
 };
 
-// Without the end of the logs that AddUnread reports.
+// Without the end of the logs that AddUnread reports, and without those that hold no record.
 Result<ImportErrors> CountErrors(FindingContext& context) {
   const std::string where = fmt::format(
-      "i.run_id = {} AND {} AND NOT (i.log_file_id IS NULL AND i.profile_id IS NULL "
-      "AND i.code = 'damaged_input' AND i.message LIKE '%cannot be read: %') "
+      "i.run_id = {} AND {} AND i.code <> 'unread_input' AND NOT EXISTS "
+      "(SELECT 1 FROM log_file e WHERE e.id = i.log_file_id AND e.record_count = 0) "
       "AND NOT (i.log_file_id IS NOT NULL "
       "AND i.code IN ('damaged_input', 'payload_truncated') AND i.log_file_id IN ("
       "SELECT p.log_file_id FROM import_log d JOIN process p ON p.log_file_id = d.log_file_id "
       "WHERE d.code = 'damaged_input' AND d.run_id = {}))",
-      context.job.run_id(), kLostOrChanged, context.job.run_id());
+      context.job.run_id(), kDamage, context.job.run_id());
   ImportErrors errors;
   FOR_EACH_ROW(const ProblemsByCode& row,
                Query<ProblemsByCode>(context.database, {.where = where})) {
@@ -165,6 +201,7 @@ Result<void> FindImportErrors(FindingContext& context) {
   }
   AddUnread(context, unread);
   RETURN_IF_ERROR(AddUnopened(context));
+  RETURN_IF_ERROR(AddWithoutRecords(context));
   ASSIGN_OR_RETURN(const ImportErrors errors, CountErrors(context));
   if (errors.total == 0) return {};
   Finding& finding = context.Add(FindingKind::kImportErrors, FindingSeverity::kWarning);
@@ -193,7 +230,7 @@ Result<void> FindImportErrors(FindingContext& context) {
       fmt::format("{}'tlparse import-log' lists where",
                   errors.has_copied ? "compare with the original, or copy it again; " : "");
   finding.query = fmt::format("SELECT * FROM import_log WHERE run_id = {} AND {}",
-                              context.job.run_id(), kLostOrChanged);
+                              context.job.run_id(), kDamage);
   return {};
 }
 

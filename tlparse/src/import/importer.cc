@@ -214,9 +214,8 @@ class Load {
   // A condition: rows of files that were left out.
   std::string SkippedRows() const {
     return fmt::format(
-        "run_id = {} AND log_file_id IS NULL AND profile_id IS NULL AND code_id IN ({}, {})",
-        summary_.run_id, static_cast<int>(ImportCode::kSkippedFile),
-        static_cast<int>(ImportCode::kDamagedInput));
+        "run_id = {} AND log_file_id IS NULL AND profile_id IS NULL AND path IS NOT NULL",
+        summary_.run_id);
   }
   Result<void> RemoveSkippedRows() {
     return database_.Execute("DELETE FROM import_log_row WHERE " + SkippedRows());
@@ -225,7 +224,7 @@ class Load {
   Result<void> RemoveRepeatedSkippedRows() {
     return database_.Execute(
         fmt::format("DELETE FROM import_log_row WHERE {0} AND id NOT IN (SELECT min(id) "
-                    "FROM import_log_row WHERE {0} GROUP BY message)",
+                    "FROM import_log_row WHERE {0} GROUP BY path, message)",
                     SkippedRows()));
   }
 

@@ -144,9 +144,7 @@ void TypingStep::LogRemovedFile(std::int64_t bytes_read, std::string_view when, 
 }
 
 void TypingStep::LogSkippedFile(const SkippedFile& file, RowBatch& rows) {
-  import_log_.Add(rows, std::nullopt, {},
-                  file.is_damaged ? ImportCode::kDamagedInput : ImportCode::kSkippedFile,
-                  fmt::format("{}: {}", file.path, file.reason));
+  import_log_.Add(rows, std::nullopt, {.path = file.path}, file.code, file.reason);
 }
 
 void TypingStep::TypeRecord(const LogRecord& record) {

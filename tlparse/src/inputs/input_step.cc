@@ -175,8 +175,8 @@ Result<bool> RuntimeStep::Read(const RuntimeInput& input, Load& load,
     return true;
   }
   RowBatch rows(tables_);
-  load.import_log.Add(rows, std::nullopt, {}, ImportCode::kSkippedFile,
-                      fmt::format("{}: {}", input.path, profile.facts().kind));
+  load.import_log.Add(rows, std::nullopt, {.path = input.path}, ImportCode::kSkippedFile,
+                      profile.facts().kind);
   RETURN_IF_ERROR(load.writer.Insert(rows));
   return false;
 }

@@ -78,6 +78,15 @@ bool HasForeignBytes(std::string_view text) {
          !IsTextSafe(text);
 }
 
+bool IsNoise(std::string_view text) {
+  constexpr std::string_view kPrinted = "\a\b\t\n\v\f\r\x1b";
+  constexpr std::size_t kLeast = 32;  // of random bytes 26 in 256 are other control characters
+  const auto count = std::count_if(text.begin(), text.end(), [&](char c) {
+    return (c >= 0 && c < 0x20 && kPrinted.find(c) == kPrinted.npos) || c == 0x7f;
+  });
+  return count > 0 && static_cast<std::size_t>(count) * kLeast >= text.size();
+}
+
 bool DiffersInOneCharacter(std::string_view a, std::string_view b) {
   if (a.size() != b.size()) return false;
   std::size_t count = 0;

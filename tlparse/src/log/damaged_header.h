@@ -1,4 +1,5 @@
-// Header lines of which a byte was changed, so that ParseGlogPrefix finds no prefix in them.
+// Damage in the text between records: header lines of which a byte was changed, so that
+// ParseGlogPrefix finds no prefix in them, and noise.
 #pragma once
 
 #include <string_view>
@@ -20,6 +21,11 @@ bool IsStartOfHeader(std::string_view line);
 // Whether `text` of a header holds bytes that no writer of the format puts there: control
 // characters, or bytes that are not UTF-8.
 bool HasForeignBytes(std::string_view text);
+
+// Whether the text between records holds so many control characters that it is no output of a
+// program: noise, or the zeros of a file that was not written to its end. Letters of another
+// encoding, tabs, colours and progress bars are none.
+bool IsNoise(std::string_view text);
 
 // Whether the names differ in one character and nothing else. A digit does not count: names may be
 // numbered.

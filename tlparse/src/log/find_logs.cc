@@ -25,6 +25,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr std::string_view kUnreadMark = ": cannot be read: ";
 constexpr std::size_t kProbeBytes = 64 << 10;
 
 bool IsSuffixCharacter(char c) { return IsDigit(c) || (c >= 'a' && c <= 'z') || c == '_'; }
@@ -87,18 +88,19 @@ SkippedFile ReasonToSkip(const std::string& path) {
   if (!input) {
     file.reason = input.error().message.substr(path.size() + 2);  // "path: reason"
     file.is_other_file = false;
-    file.is_damaged = true;
+    file.code = ImportCode::kUnreadInput;
     return file;
   }
   std::string bytes(kProbeBytes, '\0');
   std::size_t size = 0;
   while (size < bytes.size()) {
     const Result<std::size_t> count = (*input)->Read(bytes.data() + size, bytes.size() - size);
-    file.is_damaged = size == 0 && !count && count.error().code == ErrorCode::kDamagedInput;
+    if (size == 0 && !count && count.error().code == ErrorCode::kDamagedInput)
+      file.code = ImportCode::kDamagedInput;
     if (!count || *count == 0) break;  // what is readable of damaged data is enough
     size += *count;
   }
-  if (file.is_damaged)
+  if (file.IsUnknown())
     file.reason = fmt::format("its {} data is cut or damaged: nothing of it could be read",
                               (*input)->compression());
   else if (size == 0)
@@ -144,7 +146,7 @@ class Search {
     struct stat status {};
     if (::stat(directory.c_str(), &status) != 0) {
       return Fail(ErrorCode::kIo,
-                  directory + ": cannot be read: " + std::generic_category().message(errno));
+                  directory + std::string(kUnreadMark) + std::generic_category().message(errno));
     }
     seen_.emplace(status.st_dev, status.st_ino);
     std::error_code error;
@@ -154,7 +156,7 @@ class Search {
       entries.push_back(entry->path().string());
     }
     if (error) {
-      return Fail(ErrorCode::kIo, directory + ": cannot be read: " + error.message());
+      return Fail(ErrorCode::kIo, directory + std::string(kUnreadMark) + error.message());
     }
     std::sort(entries.begin(), entries.end(), std::greater<>());
     std::move(entries.begin(), entries.end(), std::back_inserter(pending_));
@@ -164,21 +166,24 @@ class Search {
   void Look(const std::string& path) {
     struct stat status {};
     if (::stat(path.c_str(), &status) != 0) {
-      return SkipUnread(path, "it cannot be read: " + std::generic_category().message(errno));
+      return SkipUnread(path, std::generic_category().message(errno));
     }
     if (!seen_.emplace(status.st_dev, status.st_ino).second) {
       return Skip(path, "it was already found under another name");
     }
     if (S_ISDIR(status.st_mode)) {
       if (IsOutputOfTlparse(path)) return Skip(path, "it is an output directory of tlparse");
+      // A container makes a directory of a file that it does not find.
+      if (IsTraceFileName(path)) SkipUnread(path, "it is a directory");
       const Result<void> entered = Enter(path);
-      if (!entered) SkipUnread(path, entered.error().message.substr(path.size() + 2));
+      if (!entered)
+        SkipUnread(path, entered.error().message.substr(path.size() + kUnreadMark.size()));
       return;
     }
     // Opening a pipe would wait for a writer.
     if (!S_ISREG(status.st_mode)) return Skip(path, "it is not a regular file");
     if (::access(path.c_str(), R_OK) != 0)
-      return SkipUnread(path, "it cannot be read: " + std::generic_category().message(errno));
+      return SkipUnread(path, std::generic_category().message(errno));
     if (!IsTraceFileName(path)) {
       SkippedFile file = ReasonToSkip(path);
       if (!file.reason.empty()) {
@@ -192,8 +197,8 @@ class Search {
   void Skip(const std::string& path, std::string reason) {
     found_.skipped.push_back({path, std::move(reason), false});
   }
-  void SkipUnread(const std::string& path, std::string reason) {
-    found_.skipped.push_back({path, std::move(reason), false, true});
+  void SkipUnread(const std::string& path, const std::string& why) {
+    found_.skipped.push_back(SkippedFile::Unread(path, why));
   }
 
   FoundLogs& found_;

@@ -6,9 +6,11 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
+#include "log/import_code.h"
 
 namespace tlparse {
 
@@ -26,9 +28,13 @@ struct SkippedFile {
   std::string reason;  // a short sentence without the path, for people
   // A regular file that was read and is no structured trace; it may be something else.
   bool is_other_file = false;
-  // Nothing of it could be read (compressed data that is damaged; a file or directory that may not be
+  // kDamagedInput (compressed data of which nothing could be read), kUnreadInput (it could not be
   // opened): what it holds is unknown.
-  bool is_damaged = false;
+  ImportCode code = ImportCode::kSkippedFile;
+  static SkippedFile Unread(std::string path, const std::string& why) {
+    return {std::move(path), "it cannot be read: " + why, false, ImportCode::kUnreadInput};
+  }
+  bool IsUnknown() const { return code != ImportCode::kSkippedFile; }
 };
 
 struct FoundLogs {

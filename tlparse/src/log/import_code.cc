@@ -25,8 +25,7 @@ constexpr ImportCodeInfo kInfos[] = {
      "The log ends inside this payload: the disk was full, or the file was copied while the job "
      "ran. Copy it again."},
     {C::kDamagedInput, kE, "damaged_input",
-     "The compressed file is cut or damaged; what could be decoded was read. Copy it again. Or the "
-     "file or directory may not be read: give this user the right to read it."},
+     "The compressed file is cut or damaged; what could be decoded was read. Copy it again."},
     {C::kLineTooLong, kE, "line_too_long",
      "A record is longer than 768 MiB: it was cut there, and what follows is kept as text of "
      "import_log."},
@@ -168,6 +167,13 @@ constexpr ImportCodeInfo kInfos[] = {
      "The snapshot's events do not hold all segments that the allocator took and gave back "
      "(_record_memory_history can leave out actions: skip_actions): what it held at the peak "
      "is unknown. Blocks and their bytes do not depend on it."},
+    {C::kBinaryNoise, kE, "binary_noise",
+     "Bytes that no program prints stand between the records: the file was damaged on its disk or "
+     "on the way. The records that stood there are lost, and their number is not known. The bytes "
+     "are kept here."},
+    {C::kUnreadInput, kE, "unread_input",
+     "The file or directory could not be opened, so what it holds is unknown. Give this user the "
+     "right to read it, and ingest again."},
 };
 static_assert(sizeof kInfos / sizeof kInfos[0] + 1 == static_cast<std::size_t>(C::kCount));
 

@@ -72,6 +72,8 @@ enum class ImportCode : std::uint8_t {
   kStrayRecord,
   kMissingMetrics,
   kUnrecordedSegments,
+  kBinaryNoise,
+  kUnreadInput,
   kCount
 };
 
@@ -90,6 +92,7 @@ struct ImportPlace {
   std::optional<std::int64_t> line = {};
   std::optional<std::int64_t> byte_offset = {};
   std::optional<std::int64_t> profile_id = {};  // of a file that is no log
+  std::string_view path = {};                   // of a file that was left out
 };
 
 }  // namespace tlparse

@@ -25,6 +25,27 @@ std::int64_t CountLines(std::string_view text) {
          (!text.empty() && text.back() != '\n' ? 1 : 0);
 }
 
+std::string_view MessageOf(ImportCode code) {
+  return code == ImportCode::kPayloadWithoutRecord ? "payload lines without a record"
+         : code == ImportCode::kBinaryNoise        ? "bytes that are no text"
+                                                   : "lines that are not part of the trace";
+}
+
+// Whether the text of `next` follows that of `previous` and is of the same kind. Noise has line
+// feeds too: a short piece beside it is its own.
+bool IsSameStretch(const ImportProblem& previous, const ImportProblem& next) {
+  constexpr std::size_t kShort = 64;
+  if (previous.text.data() == nullptr ||
+      previous.text.data() + previous.text.size() != next.text.data() ||
+      previous.text.size() + next.text.size() > kMaxForeignBytes)
+    return false;
+  const auto is_short_of = [](const ImportProblem& one, const ImportProblem& noise) {
+    return one.code == ImportCode::kForeignLine && one.text.size() <= kShort &&
+           noise.code == ImportCode::kBinaryNoise;
+  };
+  return previous.code == next.code || is_short_of(previous, next) || is_short_of(next, previous);
+}
+
 struct DigestHasher {
   std::size_t operator()(const Md5Digest& digest) const {
     std::size_t value;
@@ -179,25 +200,23 @@ void WindowVerifier::AddForeign(Window& window, std::string_view stanza, std::in
       open_record_ && AddTorn(window, *open_record_, stanza.substr(line_end + 1))) {
     text = stanza.substr(0, line_end + 1);
   }
-  const ImportCode code = is_orphan ? ImportCode::kPayloadWithoutRecord : ImportCode::kForeignLine;
-  const std::int64_t line_count = CountLines(text);
-  if (!window.problems.empty()) {
+  ImportProblem problem{.code = is_orphan       ? ImportCode::kPayloadWithoutRecord
+                                : IsNoise(text) ? ImportCode::kBinaryNoise
+                                                : ImportCode::kForeignLine,
+                        .line = line,
+                        .byte_offset = offset,
+                        .text = text,
+                        .line_count = CountLines(text)};
+  if (!window.problems.empty() && IsSameStretch(window.problems.back(), problem)) {
     ImportProblem& previous = window.problems.back();
-    const char* previous_end = previous.text.data() + previous.text.size();
-    if (previous.code == code && previous.text.data() != nullptr && previous_end == text.data() &&
-        previous.text.size() + text.size() <= kMaxForeignBytes) {
-      previous.text = {previous.text.data(), previous.text.size() + text.size()};
-      previous.line_count += line_count;
-      return;
-    }
+    if (problem.code == ImportCode::kBinaryNoise) previous.code = problem.code;
+    previous.message = MessageOf(previous.code);
+    previous.text = {previous.text.data(), previous.text.size() + text.size()};
+    previous.line_count += problem.line_count;
+    return;
   }
-  window.problems.push_back({.code = code,
-                             .line = line,
-                             .byte_offset = offset,
-                             .message = is_orphan ? "payload lines without a record"
-                                                  : "lines that are not part of the trace",
-                             .text = text,
-                             .line_count = line_count});
+  problem.message = MessageOf(problem.code);
+  window.problems.push_back(std::move(problem));
 }
 
 // A record without a possible time gets that of its neighbour.

@@ -14,6 +14,8 @@ void ImportLog::Add(RowBatch& rows, std::optional<std::int64_t> log_file_id,
                     std::string_view text, std::int64_t line_count) {
   std::optional<StaticAny> kept;
   if (!text.empty()) kept = StaticAny{rows.arena().Copy(text), IsTextSafe(text)};
+  std::optional<std::string> path;
+  if (!place.path.empty()) path = SanitizeUtf8(place.path);
   std::string sanitized;
   if (!IsTextSafe(message)) message = sanitized = SanitizeUtf8(message);
   rows.Add(ImportLogRow{.id = next_id_++,
@@ -26,7 +28,8 @@ void ImportLog::Add(RowBatch& rows, std::optional<std::int64_t> log_file_id,
                         .message = message,
                         .text = kept,
                         .line_count = line_count,
-                        .profile_id = place.profile_id});
+                        .profile_id = place.profile_id,
+                        .path = path});
 }
 
 }  // namespace tlparse

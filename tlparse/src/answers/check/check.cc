@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <functional>
 #include <map>
+#include <utility>
 
+#include "facts/job/log_damage.h"
 #include "facts/job/read_transaction.h"
 #include "facts/ranks/ranks.h"
 #include "facts/text/shorten.h"
@@ -174,6 +176,27 @@ CheckRule CompileSecondsRule(const Job& job, double limit) {
                   std::move(actual), rows);
 }
 
+constexpr char kInputsRule[] = "inputs";
+
+// What the other rules say they say of what was read. Nothing: all inputs were read whole.
+Result<std::optional<CheckRule>> InputsRule(Database& database, const Job& job) {
+  const std::string where = fmt::format("({} OR code = 'log_without_records')", kLostOrChanged);
+  std::vector<std::string> rows;
+  std::string last_path;
+  std::size_t files = 0;
+  FOR_EACH_ROW(const InputNotRead& row,
+               Query<InputNotRead>(
+                   database, {.run_id = job.run_id(), .launch = job.launch(), .where = where})) {
+    if (std::exchange(last_path, row.path) != row.path) ++files;
+    rows.push_back(fmt::format("{}: {}: {}{}", row.path, row.code, row.message,
+                               row.count > 1 ? fmt::format(" (×{})", row.count) : ""));
+  }
+  if (rows.empty()) return std::optional<CheckRule>();
+  return std::optional(MakeRule(kInputsRule, false, "read whole",
+                                fmt::format("{} file{} not", files, files == 1 ? " is" : "s are"),
+                                rows));
+}
+
 bool FailsNoFailures(const Finding& finding) {
   // With fullgraph=True a compile at the limit fails; else the function runs on, eagerly.
   if (finding.kind == FindingKind::kRecompileLimit)
@@ -242,6 +265,12 @@ bool CheckAnswer::IsOk() const {
   return std::all_of(rules.begin(), rules.end(), [](const CheckRule& rule) { return rule.is_ok; });
 }
 
+bool CheckAnswer::CannotTell() const {
+  return !IsOk() && std::all_of(rules.begin(), rules.end(), [](const CheckRule& rule) {
+    return rule.is_ok || rule.name == kInputsRule;
+  });
+}
+
 Result<CheckAnswer> RunCheck(Database& database, const CheckBudget& budget) {
   ASSIGN_OR_RETURN(const ReadTransaction transaction, ReadTransaction::Begin(database));
   CheckAnswer answer;
@@ -267,6 +296,8 @@ Result<CheckAnswer> RunCheck(Database& database, const CheckBudget& budget) {
     answer.rules.push_back(CompileSecondsRule(job, *budget.max_compile_seconds));
   if (budget.no_failures || budget.no_divergence)
     RETURN_IF_ERROR(AddFindingRules(database, budget, answer));
+  ASSIGN_OR_RETURN(std::optional<CheckRule> inputs, InputsRule(database, job));
+  if (inputs) answer.rules.push_back(std::move(*inputs));
   return answer;
 }
 

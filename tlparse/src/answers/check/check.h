@@ -44,8 +44,11 @@ struct CheckAnswer {
   std::string run;
   std::vector<CheckRule> rules;
   bool IsOk() const;
+  // Whether no limit is exceeded by what was read, but an input was not read, or not whole.
+  bool CannotTell() const;
 };
-// One rule per limit that is set. kNotFound: no such run.
+// One rule per limit that is set, and one that is broken if an input was not read, or not whole: what
+// the others count is that of the rest. kNotFound: no such run.
 Result<CheckAnswer> RunCheck(Database& database, const CheckBudget& budget);
 
 // Counts of the participant with the highest counts.

@@ -9,16 +9,13 @@
 namespace tlparse {
 
 Result<std::vector<UnreadInput>> UnreadInputs(Database& database, std::int64_t run_id) {
-  constexpr std::string_view kMark = "cannot be read: ";
+  constexpr std::string_view kMark = "cannot be read: ";  // "it cannot be read: Permission denied"
   std::vector<UnreadInput> inputs;
   FOR_EACH_ROW(const UnreadInputRow& row, Query<UnreadInputRow>(database, {.run_id = run_id})) {
-    const std::string_view message = row.message;
-    const std::size_t mark = message.rfind(kMark);
-    if (mark == message.npos) continue;
     UnreadInput input;
-    input.reason = message.substr(mark + kMark.size());
-    const std::string_view before = message.substr(0, mark);  // "<path>: it " or "<path>: "
-    input.path = before.substr(0, before.rfind(": "));
+    input.path = row.path;
+    const std::size_t mark = row.message.find(kMark);
+    input.reason = row.message.substr(mark == row.message.npos ? 0 : mark + kMark.size());
     input.is_log = IsTraceFileName(input.path);
     input.is_dump = !input.is_log && IsDumpName(input.path);
     if (input.is_log) {

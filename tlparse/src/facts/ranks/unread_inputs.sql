@@ -1,4 +1,3 @@
--- Files and directories that may not be opened: "<path>: it cannot be read: Permission denied".
+-- Files and directories that could not be opened.
 -- query UnreadInputRow(run_id INTEGER)
-SELECT message FROM import_log WHERE run_id = :run_id AND code = 'damaged_input'
-  AND log_file_id IS NULL AND profile_id IS NULL AND message LIKE '%: %cannot be read: %' ORDER BY id;
+SELECT path, message FROM import_log WHERE run_id = :run_id AND code = 'unread_input' ORDER BY id;
