@@ -53,6 +53,8 @@ class TorchLogsText(profiles.InputTest):
             said = self.tlparse(command, database).stdout
             self.assertIn("not looked for: no structured trace is among the input", said)
             self.assertEqual(said.strip(), self.answer(command, database)["not_looked_for"])
+        self.assertIn("0 findings\nnot looked for: no structured trace is among the input", self.tlparse("findings", database).stdout)
+        self.assertIn("no structured trace", self.answer("findings", database)["not_looked_for"])
         self.assertIn("TORCH_LOGS=recompiles", self.tlparse("recompiles", database).stdout)
         database = self.ingest(profiles.harness.bundled("simple"), name="log.db")
         self.assertEqual("no recompiles\n", self.tlparse("recompiles", database).stdout)

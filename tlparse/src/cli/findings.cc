@@ -12,6 +12,7 @@
 #include "cli/commands.h"
 #include "cli/finding_fields.h"
 #include "cli/finding_output.h"
+#include "cli/not_looked_for.h"
 #include "cli/rank_output.h"
 #include "cli/schemas.h"
 #include "facts/job/participants.h"
@@ -85,6 +86,7 @@ struct AnsweredRun {
   std::int64_t launch = 1;
   std::size_t launch_count = 1;
   std::vector<Finding> findings;
+  std::string not_looked_for;  // empty: logs were looked through
 };
 
 Result<AnsweredRun> Identify(Database& database, const FindingsOptions& options) {
@@ -96,6 +98,8 @@ Result<AnsweredRun> Identify(Database& database, const FindingsOptions& options)
   ASSIGN_OR_RETURN(const std::vector<Launch> launches, LoadLaunches(database, id));
   run.launch_count = std::max<std::size_t>(1, launches.size());
   ASSIGN_OR_RETURN(run.findings, FindFindings(database, options));
+  ASSIGN_OR_RETURN(run.not_looked_for,
+                   NotLookedFor(database, id, "recompiles and graph breaks are from its text"));
   return run;
 }
 
@@ -155,6 +159,8 @@ struct FieldsOf<AnsweredRun> {
       Field{"launch", &Of::launch},
       Field{"launch_count", &Of::launch_count},
       Field{"findings", &Of::findings},
+      Missable{"not_looked_for", OrNull{&Of::not_looked_for},
+               "what the inputs cannot show, so that no finding does not mean that all is well"},
   };
 };
 
@@ -211,6 +217,8 @@ int RunFindings(std::span<const std::string> arguments) {
   } else {
     PrintMostUrgent(findings, heading);
   }
+  if (!common.json && !markdown && !run->not_looked_for.empty())
+    PrintWrapped(run->not_looked_for, 0, 2);
   return kExitDone;
 }
 

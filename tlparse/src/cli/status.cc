@@ -219,14 +219,13 @@ void Print(const Shown& shown) {
                {"behind", Table::Align::kRight},
                {"done", Table::Align::kRight, 3}});
   AddGroups(table, shown, Tree(shown), 0, latest);
-  for (const StatusAnswer::EmptyLog& log : answer.empty_logs)
+  const auto add = [&](const std::optional<std::int64_t>& rank, std::string_view state) {
     table.Add(
-        {log.rank ? std::to_string(*log.rank) : "", "", "no record", "", "", "", "", "", "", ""});
-  for (const UnreadInput& input : shown.unread) {
-    if (input.is_log)
-      table.Add({input.rank ? std::to_string(*input.rank) : "", "", "not read", "", "", "", "", "",
-                 "", ""});
-  }
+        {rank ? std::to_string(*rank) : "", "", std::string(state), "", "", "", "", "", "", ""});
+  };
+  for (const StatusAnswer::EmptyLog& log : answer.empty_logs) add(log.rank, "no record");
+  for (const UnreadInput& input : shown.unread)
+    if (input.is_log) add(input.rank, "not read");
   table.Print();
   PrintEnds(shown);
   for (const UnreadInput& input : shown.unread)
@@ -393,11 +392,7 @@ int RunStatus(std::span<const std::string> arguments) {
   if (!database) return ReportError(database.error());
   const Result<Shown> answer = LoadShown(*database, options);
   if (!answer) return ReportError(answer.error());
-  if (common.json) {
-    PrintJson(ToJson(answer->status, *answer));
-  } else {
-    Print(*answer);
-  }
+  common.json ? PrintJson(ToJson(answer->status, *answer)) : Print(*answer);
   return kExitDone;
 }
 

@@ -102,9 +102,9 @@ void AddCopies(FindingContext& context) {
                               FileName(one.original));
   if (!is_one) finding.title += fmt::format(", and {} more", copies.size() - 1);
   finding.cause = "copies of logs";
-  finding.detail = fmt::format(
-      "{} no process of {} own, and not compared.{}", is_one ? "It stands for" : "They stand for",
-      is_one ? "its" : "their", are_whole ? "" : " The longer one is taken.");
+  finding.detail = fmt::format("{} for no other process and {} not compared.{}",
+                               is_one ? "It stands" : "They stand", is_one ? "is" : "are",
+                               are_whole ? "" : " The longer one is taken.");
   for (const CopiedLog& copy : copies) {
     if (copy.rank) finding.ranks.push_back(*copy.rank);
   }

@@ -47,6 +47,24 @@ std::string Asked(const CompileOptions& options) {
   return "this launch";
 }
 
+// Of a rank or process without a compile: whether the launch has it at all.
+Result<FoundCompile> WhyNone(Database& database, const ChosenLaunch& launch,
+                             const CompileOptions& options) {
+  std::string names;
+  int count = 0;
+  FOR_EACH_ROW(const ProcessOfLaunch& row,
+               Query<ProcessOfLaunch>(database, {.run_id = launch.run_id,
+                                                 .launch = launch.ordinal,
+                                                 .rank = options.rank,
+                                                 .pid = options.pid})) {
+    if (row.is_asked)
+      return Fail(ErrorCode::kNotFound, fmt::format("{} has no compile", Asked(options)));
+    names += ++count > 8 ? ", …" : (count > 1 ? ", " : "") + std::string(row.name);
+  }
+  return Fail(ErrorCode::kNotFound, fmt::format("no log of {} in launch {}: it has {}",
+                                                Asked(options), launch.ordinal, names));
+}
+
 Result<FoundCompile> WhyNotFound(Database& database, const ChosenLaunch& launch,
                                  const CompileOptions& options) {
   std::string labels;
@@ -57,8 +75,7 @@ Result<FoundCompile> WhyNotFound(Database& database, const ChosenLaunch& launch,
                                                                            .pid = options.pid})) {
     labels += ++count > 12 ? ", …" : (count > 1 ? ", " : "") + std::string(row.label);
   }
-  if (labels.empty())
-    return Fail(ErrorCode::kNotFound, fmt::format("{} has no compile", Asked(options)));
+  if (labels.empty()) return WhyNone(database, launch, options);
   return Fail(ErrorCode::kNotFound, fmt::format("{} has no compile '{}'; it has {}", Asked(options),
                                                 options.label, labels));
 }
