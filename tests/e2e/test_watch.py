@@ -188,8 +188,8 @@ class Watch(watching.Watching):
         self.end(process)
         self.assertEqual(harness.rows(self.path("w.db"), "SELECT record_count FROM log_file WHERE path LIKE ?", "%" + lost),
                          [[self.records(third[:whole])]])
-        skipped = harness.rows(self.path("w.db"), "SELECT severity, code, message FROM import_log WHERE message LIKE ?", f"%{lost}%")
-        self.assertEqual(skipped, [["error", "damaged_input", f"logs/{lost}: it cannot be read: Permission denied"]])
+        skipped = harness.rows(self.path("w.db"), "SELECT severity, code, path, message FROM import_log WHERE path LIKE ?", f"%{lost}%")
+        self.assertEqual(skipped, [["error", "unread_input", f"logs/{lost}", "it cannot be read: Permission denied"]])
 
     def test_one_writer(self):
         """While a log is followed, no other tlparse writes into the database; it says why."""
