@@ -44,8 +44,13 @@ TEST_CASE("roles: ranks that compile the same are replicas, an odd one among the
         "replicas: 0 1 2");
   CHECK(Text({Member(0, kBlock, {1}), Member(1, kBlock, {2})}) == "replicas: 0 1");
   // Rank 0 also evaluates.
-  CHECK(Text({Member(0, kBlockAndLoss, {1, 2}), Member(1, kBlock, {1}), Member(2, kBlock, {1})}) ==
-        "replicas: 0 1 2");
+  const std::vector<RoleMember> evaluates = {Member(0, kBlockAndLoss, {1, 2}),
+                                             Member(1, kBlock, {1}), Member(2, kBlock, {1})};
+  CHECK(Text(evaluates) == "replicas: 0 1 2");
+  CHECK(FindRoles(evaluates, {}).front().evidence ==
+        "each compiles a function that another one compiles too");
+  CHECK(FindRoles({evaluates[1], evaluates[2]}, {}).front().evidence ==
+        "they compile the same functions");
 }
 
 TEST_CASE("roles: parts of a model are no replicas, whether they are known or not") {

@@ -194,6 +194,25 @@ class Hang(Running):
             self.assertIn(f'File "{program}", line 3 in wait', file.read())
         self.assertEqual(len(self.run_file()["hangs"]), 1)
 
+    def test_threads_that_watch_do_not_hide_a_hang(self):
+        """As those of PyTorch and its backends do: five processes use 1 % of a CPU each."""
+        program = self.script("watched.py", """\
+            import os, threading, time
+            for _ in range(4):
+                if os.fork() == 0:
+                    break
+            def watch():
+                while True:
+                    time.sleep(0.1)
+                    until = time.thread_time() + 0.001
+                    while time.thread_time() < until:
+                        pass
+            threading.Thread(target=watch, daemon=True).start()
+            threading.Event().wait()
+            """)
+        _, errors = self.run_command("--on-hang", "kill", "--hang-after", "6", "--", PYTHON, program, expect=128 + signal.SIGTERM)
+        self.assertIn("no process of the command has used the CPU for", errors)
+
     def test_who_cannot_give_stacks_is_left_alone(self):
         _, errors = self.run_command("--hang-after", "2", "--", "sh", "-c", "sleep 7; exit 5", expect=5)
         self.assertIn("not taken: 2 processes without a Python stack", errors)

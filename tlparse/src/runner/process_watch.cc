@@ -24,6 +24,8 @@ constexpr std::chrono::milliseconds kLeastSearch(100), kMostSearch(1000);
 constexpr int kTimesSearch = 100;
 constexpr std::chrono::milliseconds kLongestPoll(100);
 constexpr std::chrono::seconds kIdleStep(2);
+// Of one CPU, and once: what a process may use that is idle.
+constexpr double kIdleUse = 0.02, kIdleBurstS = 0.05;
 constexpr std::chrono::milliseconds kLastEnds(500);
 constexpr std::int64_t kSettledUs = 3'000'000;
 
@@ -294,19 +296,23 @@ ProcessWatch::Entry* ProcessWatch::FindIdentified(const ProcessIdentity& identit
   return &ended_.back();
 }
 
+// Threads that watch (of PyTorch, of backends) use a little in each process of a job that hangs, and
+// now and then more: what counts is the use of one process since all have been idle.
 void ProcessWatch::MeasureIdle() {
   const auto now = SteadyClock::now();
-  const double passed_s = std::chrono::duration<double>(now - measured_).count();
-  std::int64_t used = 0;
+  const double idle_s = std::chrono::duration<double>(now - busy_).count();
+  const double most = (kIdleUse * idle_s + kIdleBurstS) * static_cast<double>(sysconf(_SC_CLK_TCK));
+  bool is_busy = false;
   for (auto& [pid, entry] : living_) {
     const std::optional<ProcStat> stat = ReadProcStat(pid);
     if (!stat) continue;
-    used += stat->cpu_ticks - entry.cpu_ticks;
     entry.cpu_ticks = stat->cpu_ticks;
+    is_busy = is_busy || static_cast<double>(entry.cpu_ticks - entry.idle_cpu_ticks) > most;
   }
   measured_ = now;
-  if (static_cast<double>(used) > 0.01 * passed_s * static_cast<double>(sysconf(_SC_CLK_TCK)))
-    busy_ = now;
+  if (!is_busy) return;
+  busy_ = now;
+  for (auto& [pid, entry] : living_) entry.idle_cpu_ticks = entry.cpu_ticks;
 }
 
 void ProcessWatch::NoteEnd(Entry& entry) {

@@ -59,7 +59,7 @@ class ProcessWatch {
   pid_t StartBeside(const std::function<pid_t()>& start);
   // Its status of waitpid when it has ended. Call it once for each.
   int WaitBeside(pid_t pid);
-  // How long no living process has used the CPU to speak of (1 % of one) or has begun or ended.
+  // How long no living process has used the CPU to speak of (2 % of one) or has begun or ended.
   std::chrono::seconds IdleTime() const;
 
  private:
@@ -68,6 +68,7 @@ class ProcessWatch {
     FileDescriptor handle;  // a pidfd
     std::int64_t started_ticks = 0;
     std::int64_t cpu_ticks = 0;
+    std::int64_t idle_cpu_ticks = 0;  // when all were busy last
     std::optional<std::string> rank_text;
     bool is_known = false;   // it has said who it is
     bool is_member = false;  // …and its rank in its process group

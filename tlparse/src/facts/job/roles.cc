@@ -134,8 +134,12 @@ bool RoleFinder::AreGroups(const std::vector<Members>& classes) const {
 // Ranks that compiled the same functions: stages and shards differ in graphs.
 std::optional<std::vector<Role>> RoleFinder::SplitByGraphs(const Members& part,
                                                            bool is_whole) const {
+  const bool are_equal =
+      ClassesBy(part, [](const RoleMember& one) { return one.functions; }).size() == 1;
   std::vector<Role> one_role = {
-      RoleOf(part, is_whole ? "replicas" : FirstFunction(part), "they compile the same functions")};
+      RoleOf(part, is_whole ? "replicas" : FirstFunction(part),
+             are_equal ? "they compile the same functions"
+                       : "each compiles a function that another one compiles too")};
   Members known = part;
   std::erase_if(known, [](const RoleMember* one) { return one->ends_early; });
   if (known.size() < 2) return one_role;
