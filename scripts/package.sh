@@ -38,10 +38,35 @@ build_library() {
     ninja -C "$work/$name" -j "$jobs" install >>"$work/$name.log" 2>&1 || { tail -n 20 "$work/$name.log" >&2; exit 1; }
 }
 
+# Debian's static libcrypto and libssl are a quarter of the file. This one has what TLS to a ClickHouse or Redis of today needs, and looks for
+# certificates where Debian's does.
+build_openssl() {
+  features="no-shared no-tests no-legacy no-engine no-dso no-module no-cms no-ct no-ts no-ocsp no-srp no-psk no-dtls no-sctp no-comp no-cmp
+    no-sm2 no-sm3 no-sm4 no-gost no-camellia no-aria no-seed no-idea no-bf no-cast no-des no-rc2 no-rc4 no-rmd160 no-md4 no-mdc2 no-whirlpool
+    no-blake2 no-dsa no-ec2m no-siphash no-scrypt no-ssl3 no-tls1 no-tls1_1 no-ssl-trace no-ui-console no-rfc3779 no-nextprotoneg"
+  # shellcheck disable=SC2086
+  (cd "$(echo "$work/sources/openssl"-*/)" && ./Configure linux-x86_64 $features --prefix="$work/prefix" --libdir=lib --openssldir=/usr/lib/ssl \
+    -Os -ffunction-sections -fdata-sections "-ffile-prefix-map=$work=." && make -j "$jobs" build_libs && make install_dev) >"$work/openssl.log" 2>&1 ||
+    { tail -n 20 "$work/openssl.log" >&2; exit 1; }
+}
+
+# The same for SQLite; its single source is made by tclsh.
+build_sqlite() {
+  (cd "$(echo "$work/sources/sqlite3"-*/)" && ./configure --disable-tcl --disable-readline && make sqlite3.c &&
+    cc $flags -Os -DNDEBUG -DSQLITE_THREADSAFE=1 -DSQLITE_ENABLE_FTS5 -DSQLITE_ENABLE_MATH_FUNCTIONS -DSQLITE_ENABLE_COLUMN_METADATA \
+      -DSQLITE_MAX_VARIABLE_NUMBER=250000 -DSQLITE_OMIT_LOAD_EXTENSION -c sqlite3.c -o sqlite3.o &&
+    ar rcsD "$work/prefix/lib/libsqlite3.a" sqlite3.o && cp sqlite3.h sqlite3ext.h "$work/prefix/include/") >"$work/sqlite.log" 2>&1 ||
+    { tail -n 20 "$work/sqlite.log" >&2; exit 1; }
+}
+
 build_libraries() {
   [ -e "$work/prefix/done" ] && return
-  say "building libraries that Debian has as shared ones only"
-  fetch_sources simdjson libzip cpp-httplib fmtlib spdlog
+  say "building OpenSSL without what is not used, and libraries that Debian has as shared ones only"
+  command -v tclsh >/dev/null || { say "tclsh is not there (package tcl)"; exit 1; }
+  fetch_sources openssl sqlite3 simdjson libzip cpp-httplib fmtlib spdlog
+  mkdir -p "$work/prefix/lib" "$work/prefix/include"
+  build_openssl
+  build_sqlite
   build_library simdjson -DSIMDJSON_DEVELOPER_MODE=OFF
   build_library fmtlib -DFMT_TEST=OFF -DFMT_DOC=OFF
   build_library spdlog -DSPDLOG_FMT_EXTERNAL=ON -DSPDLOG_BUILD_EXAMPLE=OFF -DSPDLOG_BUILD_TESTS=OFF
@@ -65,9 +90,9 @@ build_static() {
   build_libraries
   echo 'set(CMAKE_FIND_LIBRARY_SUFFIXES .a)' >"$work/static.cmake"  # project() sets it too
   PKG_CONFIG_PATH="$work/prefix/lib/pkgconfig" cmake -S "$root" -B "$work/tlparse" -G Ninja -DCMAKE_BUILD_TYPE=Release \
-    -DCMAKE_CXX_FLAGS_RELEASE="-DNDEBUG" "-DCMAKE_CXX_FLAGS=$flags" -DCMAKE_EXE_LINKER_FLAGS="-static -Wl,--gc-sections -Wl,--build-id=none" \
-    -DCMAKE_PROJECT_INCLUDE="$work/static.cmake" -DOPENSSL_USE_STATIC_LIBS=ON -DCMAKE_PREFIX_PATH="$work/prefix" -DCMAKE_UNITY_BUILD=ON \
-    -DCMAKE_UNITY_BUILD_BATCH_SIZE=24 -DTRACEKIT_BUILD_VIEWER=ON -DTRACEKIT_BUILD_LIBTRACE=OFF -DTRACEKIT_WITH_TORCH=OFF >"$work/configure.log" ||
+    -DCMAKE_CXX_FLAGS_RELEASE="-DNDEBUG" "-DCMAKE_CXX_FLAGS=$flags" -DCMAKE_EXE_LINKER_FLAGS="-static -fuse-ld=gold -Wl,--icf=all -Wl,--gc-sections -Wl,--build-id=none" \
+    -DCMAKE_PROJECT_INCLUDE="$work/static.cmake" -DOPENSSL_USE_STATIC_LIBS=ON -DOPENSSL_ROOT_DIR="$work/prefix" -DCMAKE_PREFIX_PATH="$work/prefix" -DCMAKE_UNITY_BUILD=ON \
+    -DCMAKE_UNITY_BUILD_BATCH_SIZE=24 -DTRACEKIT_BUILD_VIEWER=ON -DTRACEKIT_SMALL=ON -DTRACEKIT_BUILD_LIBTRACE=OFF -DTRACEKIT_WITH_TORCH=OFF >"$work/configure.log" ||
     { cat "$work/configure.log" >&2; exit 1; }
   ninja -C "$work/tlparse" -j "$jobs" tlparse >"$work/build.log" || { tail -n 30 "$work/build.log" >&2; exit 1; }
   file=$out/tlparse-$version-linux-x86_64
