@@ -89,7 +89,7 @@ def main():
         install = f"python3 -m venv --system-site-packages /srv/stopwatch/v && pip install -q --no-index --no-deps /srv/stopwatch/{os.path.basename(wheel)}"
         follow(inside(folder, install), began, (), True)
         print(f"{time.monotonic() - began:6.1f} s  installed: tlparse run -- {started}")
-        options = "--on-hang kill " if name == "hangs" else ""
+        options = "--on-hang kill --hang-after 30 " if name == "hangs" else ""
         found = follow(inside(folder, f"cd /srv/stopwatch/{os.path.basename(work)} && tlparse run {options}-- {started}"), began, words, True)
         print(f"first sentence about it: {found:.1f} s" if found else "no such sentence")
         if not found:
