@@ -32,6 +32,21 @@ class CostDevices(costs.CostTest):
         self.assertEqual(harness.rows(self.path("x.db"), "SELECT device_us FROM graph_call"), [[70.0], [70.0]])
         self.assertEqual(harness.rows(self.path("x.db"), "SELECT enqueued_us, start_us FROM kernel_run"), [[313.0, 350.0], [413.0, 450.0]])
 
+    def test_collectives_are_counted_once_and_their_kernels_known_by_their_op(self):
+        trace = self.gpu_trace()
+        def event(category, name, ts, dur, **args):
+            trace["traceEvents"].append({"ph": "X", "cat": category, "name": name, "pid": 1, "tid": 1, "ts": ts, "dur": dur, "args": args})
+        event("cpu_op", "_c10d_functional::all_reduce_", 310, 10)
+        event("cpu_op", "c10d::allreduce_", 312, 6)
+        event("cpu_op", "_c10d_functional::all_reduce", 320, 5)  # traced with tensors that hold nothing
+        event("cpu_op", "symm_mem::multimem_all_reduce_", 330, 8, **{"External id": 77})
+        event("cuda_runtime", "cudaLaunchKernel", 332, 2, correlation=92, **{"External id": 77})
+        event("kernel", "multimem_kernel", 350, 9, correlation=92, device=0, stream=7, **{"External id": 77})
+        self.write("p.json", json.dumps(trace).encode())
+        self.tlparse(self.path("p.json"), "--db", "x.db", "--db-only")
+        self.assertEqual(harness.rows(self.path("x.db"), "SELECT op FROM collective_run ORDER BY start_us"), [["c10d::allreduce_"], ["symm_mem::multimem_all_reduce_"]])
+        self.assertEqual(self.ask("--by", "kernel")["profiles"][0]["collective_us"], 9)
+
     def test_steps_that_a_profile_does_not_hold_are_named(self):
         trace = self.gpu_trace()
         self.write("p.json", json.dumps(trace).encode())

@@ -351,13 +351,13 @@ Result<void> AddStraggler(FindingContext& context) {
                             found->long_count == 1 ? std::string("one")
                                                    : fmt::format("these {}", found->long_count)),
       seconds(found->span_ns), are_all ? "the" : "their", found->call->Title());
+  if (!found->activity.empty())
+    problem.detail +=
+        fmt::format(" Of the {}, {} was {} in {}, by its profile.", seconds(found->lost_ns), rank,
+                    seconds(found->activity_ns), found->activity);
   if (found->compiled_ns > 0)
     problem.detail += fmt::format(" Not counted are {} in which {} compiled meanwhile.",
                                   seconds(found->compiled_ns), rank);
-  if (!found->activity.empty())
-    problem.detail +=
-        fmt::format(" {} of the time in which they waited {} was in {}, by its profile.",
-                    seconds(found->activity_ns), rank, found->activity);
   problem.ranks = {found->rank};
   SetPlace(problem, *found->group, *found->call);
   problem.cause = "last at collectives";

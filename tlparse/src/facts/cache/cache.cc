@@ -167,7 +167,7 @@ Result<void> ClassFinder::DescribeGraph(const JobLookup& a, const JobLookup& b,
   if (!difference.differs) return {};
   finding.node = difference.b_node;
   finding.against_node = difference.a_node;
-  finding.source = difference.b_source.empty() ? difference.a_source : difference.b_source;
+  finding.source = difference.Source();
   finding.has_other_nodes = difference.only_in_a + difference.only_in_b > 0;
   return {};
 }

@@ -12,10 +12,18 @@
 namespace tlparse {
 namespace {
 
+struct RankArrival {
+  std::size_t rank = 0;
+  std::int64_t ns = 0;
+};
+
 struct Lag {
   const IssuedCollective* call = nullptr;
-  std::int64_t ns = 0;
-  std::int64_t compiled_ns = 0;  // of it, taken out
+  std::int64_t whole_ns = 0;  // after the last of the others
+  std::int64_t ns = 0;        // of it, what counts
+  std::int64_t since_ns = 0;  // when all ranks had come to the collective before; 0: unknown
+  std::vector<RankArrival> others = {};  // when the others came to this one
+  std::int64_t compiled_ns = 0;          // of the whole, taken out
 };
 
 // The collectives of a group that several ranks issued.
@@ -25,6 +33,7 @@ struct Arrivals {
   std::map<std::size_t, std::size_t> impossible;  // by rank: others had ended before it came
   std::size_t count = 0;
   std::int64_t first_ns = INT64_MAX, last_ns = 0;
+  std::int64_t together_ns = 0;  // when all ranks had come to the last one that all wait in
 };
 
 struct RankCall {
@@ -44,6 +53,7 @@ bool AreWaitedFor(const RankCalls& calls) {
 }
 
 void Take(RankCalls calls, Arrivals& arrivals) {
+  const std::int64_t together_ns = std::exchange(arrivals.together_ns, 0);
   const bool is_one_call = std::all_of(calls.begin(), calls.end(), [&](const RankCall& one) {
     return one.call->start_ns > 0 && calls.front().call->MayBeCallOf(*one.call);
   });
@@ -57,8 +67,12 @@ void Take(RankCalls calls, Arrivals& arrivals) {
   ++arrivals.count;
   arrivals.first_ns = std::min(arrivals.first_ns, calls.front().call->start_ns);
   arrivals.last_ns = std::max(arrivals.last_ns, last->start_ns);
-  arrivals.lags[rank].push_back(
-      {.call = last, .ns = last->start_ns - calls[calls.size() - 2].call->start_ns});
+  const std::int64_t lag_ns = last->start_ns - calls[calls.size() - 2].call->start_ns;
+  Lag& lag = arrivals.lags[rank].emplace_back(
+      Lag{.call = last, .whole_ns = lag_ns, .ns = lag_ns, .since_ns = together_ns});
+  for (auto one = calls.begin(); one != calls.end() - 1; ++one)
+    lag.others.push_back({one->rank, one->call->start_ns});
+  if (NeedsAllRanks(last->plain_op)) arrivals.together_ns = last->start_ns;
   arrivals.possible[rank] += std::any_of(
       calls.begin(), calls.end() - 1,
       [last = last](const RankCall& one) { return one.call->end_ns >= last->start_ns; });
@@ -82,7 +96,10 @@ Arrivals ArrivalsOf(const IssuedGroup& group) {
   }
   Arrivals arrivals;
   for (auto& [sequence, calls] : by_sequence) {
-    if (calls.size() == group.ranks.size()) Take(std::move(calls), arrivals);
+    if (calls.size() == group.ranks.size())
+      Take(std::move(calls), arrivals);
+    else
+      arrivals.together_ns = 0;
   }
   return arrivals;
 }
@@ -122,6 +139,11 @@ void TakeOutClock(std::vector<Lag>& lags) {
   for (Lag& one : lags) one.ns -= least_ns;
 }
 
+struct FoundStraggler {
+  Straggler straggler;
+  std::vector<Lag> lags;
+};
+
 struct CompileTime {
   std::int64_t rank = 0, start_ns = 0, end_ns = 0;
 };
@@ -151,17 +173,35 @@ std::int64_t CompiledNs(const std::vector<CompileTime>& compiles, std::int64_t t
   return any_ns;
 }
 
-// Without what the rank compiled meanwhile: other findings tell of compiles.
-void TakeOutCompiles(const std::vector<CompileTime>& compiles, std::int64_t rank,
-                     std::vector<Lag>& lags) {
+std::int64_t CompiledIn(const std::vector<CompileTime>& compiles, std::optional<std::int64_t> rank,
+                        std::int64_t from_ns, std::int64_t to_ns) {
+  std::int64_t sum_ns = 0;
+  for (const CompileTime& one : compiles) {
+    if (one.rank == rank)
+      sum_ns +=
+          std::max<std::int64_t>(0, std::min(one.end_ns, to_ns) - std::max(one.start_ns, from_ns));
+  }
+  return sum_ns;
+}
+
+// Without what the rank compiled: other findings tell of compiles. Where the ranks were together
+// before, a delay is what the rank did longer than each of the others beside compiling: while it was
+// slow, they may have compiled what it compiled later.
+void TakeOutCompiles(const std::vector<CompileTime>& compiles, const IssuedJob& job,
+                     std::size_t rank, std::vector<Lag>& lags) {
   for (Lag& lag : lags) {
-    const std::int64_t to_ns = lag.call->start_ns, from_ns = to_ns - lag.ns;
-    for (const CompileTime& one : compiles) {
-      if (one.rank == rank)
-        lag.compiled_ns += std::max<std::int64_t>(
-            0, std::min(one.end_ns, to_ns) - std::max(one.start_ns, from_ns));
+    const std::int64_t to_ns = lag.call->start_ns;
+    std::int64_t compiled_ns = CompiledIn(compiles, job.ranks[rank].rank, to_ns - lag.ns, to_ns);
+    if (lag.since_ns > 0) {
+      const auto beside = [&](std::size_t one, std::int64_t ns) {
+        return ns - lag.since_ns - CompiledIn(compiles, job.ranks[one].rank, lag.since_ns, ns);
+      };
+      std::int64_t others_ns = 0;
+      for (const RankArrival& other : lag.others)
+        others_ns = std::max(others_ns, beside(other.rank, other.ns));
+      compiled_ns = std::min(compiled_ns, lag.ns - (beside(rank, to_ns) - others_ns));
     }
-    lag.compiled_ns = std::min(lag.compiled_ns, lag.ns);
+    lag.compiled_ns = std::clamp<std::int64_t>(compiled_ns, 0, lag.ns);
     lag.ns -= lag.compiled_ns;
   }
 }
@@ -196,18 +236,17 @@ void SetLongDelays(const std::vector<Lag>& lags, Straggler& straggler) {
   straggler.median_ns = middle.ns;
 }
 
-Result<std::optional<Straggler>> StragglerOf(Database& database, const IssuedJob& job,
-                                             const IssuedGroup& group) {
+Result<std::optional<FoundStraggler>> StragglerOf(Database& database, const IssuedJob& job,
+                                                  const IssuedGroup& group) {
   constexpr std::size_t kLeastCount = 2;
   constexpr std::int64_t kShareOfTime = 10, kShareOfSteadyTime = 5, kLeastShareOfTime = 50,
                          kTimesOthers = 3;
   Arrivals arrivals = ArrivalsOf(group);
-  if (arrivals.count == 0) return std::optional<Straggler>();
+  if (arrivals.count == 0) return std::optional<FoundStraggler>();
   ASSIGN_OR_RETURN(const std::vector<CompileTime> compiles,
                    CompilesIn(database, job, arrivals.first_ns, arrivals.last_ns));
   for (auto& [one, lags] : arrivals.lags) {
-    if (const std::optional<std::int64_t>& rank = job.ranks[one].rank)
-      TakeOutCompiles(compiles, *rank, lags);
+    if (job.ranks[one].rank) TakeOutCompiles(compiles, job, one, lags);
     if (lags.size() == arrivals.count && arrivals.possible.at(one) == 0) TakeOutClock(lags);
   }
   std::size_t rank = 0;
@@ -222,16 +261,16 @@ Result<std::optional<Straggler>> StragglerOf(Database& database, const IssuedJob
     most_ns = own_ns;
     rank = one;
   }
-  if (most_ns == 0 || most_ns < kTimesOthers * next_ns) return std::optional<Straggler>();
+  if (most_ns == 0 || most_ns < kTimesOthers * next_ns) return std::optional<FoundStraggler>();
   const std::int64_t span_ns = arrivals.last_ns - arrivals.first_ns;
   const std::int64_t compiled_ns = CompiledNs(compiles, arrivals.last_ns);
   const bool is_long = kShareOfTime * most_ns >= span_ns;
   const bool is_long_beside_compiles = kLeastShareOfTime * most_ns >= span_ns &&
                                        kShareOfSteadyTime * most_ns >= span_ns - compiled_ns;
-  if (!is_long && !is_long_beside_compiles) return std::optional<Straggler>();
+  if (!is_long && !is_long_beside_compiles) return std::optional<FoundStraggler>();
   std::vector<Lag> lags = arrivals.lags.at(rank);
   if (lags.size() < kLeastCount || 2 * arrivals.impossible.at(rank) > lags.size())
-    return std::optional<Straggler>();
+    return std::optional<FoundStraggler>();
   Straggler straggler{.rank = rank,
                       .group = &group,
                       .last_count = lags.size(),
@@ -240,29 +279,51 @@ Result<std::optional<Straggler>> StragglerOf(Database& database, const IssuedJob
                       .span_ns = span_ns};
   for (const Lag& one : lags) straggler.compiled_ns += one.compiled_ns;
   std::sort(lags.begin(), lags.end(), [](const Lag& a, const Lag& b) { return a.ns > b.ns; });
-  if (!is_long && !AreSteady(lags)) return std::optional<Straggler>();
+  if (!is_long && !AreSteady(lags)) return std::optional<FoundStraggler>();
   SetLongDelays(lags, straggler);
   straggler.is_at_least = lags.size() == arrivals.count && arrivals.possible.at(rank) == 0;
   for (const std::size_t one : group.ranks) {
     if (one != rank) straggler.waiting.push_back(one);
   }
-  return std::optional(std::move(straggler));
+  return std::optional(FoundStraggler{std::move(straggler), std::move(lags)});
 }
 
-// What the annotations of its profile say of the times in which the others waited.
-Result<void> SetActivity(Database& database, const IssuedJob& job, Straggler& straggler) {
-  const std::optional<std::int64_t>& rank = job.ranks[straggler.rank].rank;
-  if (!rank) return {};
-  const Arrivals arrivals = ArrivalsOf(*straggler.group);
+using TimesByName = std::map<std::string, std::int64_t>;
+
+Result<TimesByName> AnnotatedTimes(PreparedQuery<AnnotationInTime>& annotations,
+                                   const IssuedJob& job, std::size_t rank, std::int64_t from_ns,
+                                   std::int64_t to_ns) {
+  TimesByName times_ns;
+  const std::optional<std::int64_t>& number = job.ranks[rank].rank;
+  if (!number || from_ns >= to_ns) return times_ns;
+  FOR_EACH_ROW(
+      const AnnotationInTime& row,
+      annotations.Run({.run_id = job.run_id, .rank = *number, .from_ns = from_ns, .to_ns = to_ns}))
+    times_ns[std::string(row.name)] += row.shared_ns;
+  return times_ns;
+}
+
+// What the annotations of its profile say of the times in which the others waited; where compiles
+// are in between, of all it did since the ranks were together, beyond what the others did of it.
+Result<void> SetActivity(Database& database, const IssuedJob& job, FoundStraggler& found) {
+  auto& [straggler, lags] = found;
   ASSIGN_OR_RETURN(auto annotations, PreparedQuery<AnnotationInTime>::Make(database));
-  std::map<std::string, std::int64_t> times_ns;
-  for (const Lag& lag : arrivals.lags.at(straggler.rank)) {
-    FOR_EACH_ROW(const AnnotationInTime& row,
-                 annotations.Run({.run_id = job.run_id,
-                                  .rank = *rank,
-                                  .from_ns = lag.call->start_ns - lag.ns,
-                                  .to_ns = lag.call->start_ns}))
-      times_ns[std::string(row.name)] += row.shared_ns;
+  TimesByName times_ns;
+  for (const Lag& lag : lags) {
+    const std::int64_t to_ns = lag.call->start_ns;
+    const bool has_compiles = lag.compiled_ns > 0 && lag.since_ns > 0;
+    ASSIGN_OR_RETURN(TimesByName own_ns,
+                     AnnotatedTimes(annotations, job, straggler.rank,
+                                    has_compiles ? lag.since_ns : to_ns - lag.whole_ns, to_ns));
+    TimesByName others_ns;
+    for (const RankArrival& other : lag.others) {
+      if (!has_compiles) break;
+      ASSIGN_OR_RETURN(const TimesByName of_other,
+                       AnnotatedTimes(annotations, job, other.rank, lag.since_ns, other.ns));
+      for (const auto& [name, ns] : of_other) others_ns[name] = std::max(others_ns[name], ns);
+    }
+    for (const auto& [name, ns] : own_ns)
+      times_ns[name] += std::max<std::int64_t>(0, ns - others_ns[name]);
   }
   for (const auto& [name, ns] : times_ns) {
     if (2 * ns < straggler.lost_ns || ns <= straggler.activity_ns) continue;
@@ -275,15 +336,18 @@ Result<void> SetActivity(Database& database, const IssuedJob& job, Straggler& st
 }  // namespace
 
 Result<std::optional<Straggler>> FindStraggler(Database& database, const IssuedJob& job) {
-  std::optional<Straggler> worst;
+  std::optional<FoundStraggler> worst;
   for (const IssuedGroup& group : job.groups) {
-    ASSIGN_OR_RETURN(std::optional<Straggler> one, StragglerOf(database, job, group));
-    if (one && (!worst || one->lost_ns > worst->lost_ns)) worst = std::move(one);
+    ASSIGN_OR_RETURN(std::optional<FoundStraggler> one, StragglerOf(database, job, group));
+    if (one && (!worst || one->straggler.lost_ns > worst->straggler.lost_ns))
+      worst = std::move(one);
   }
+  if (!worst) return std::optional<Straggler>();
+  RETURN_IF_ERROR(SetActivity(database, job, *worst));
   constexpr std::size_t kEnoughCount = 3;  // without a profile that says what the rank did
-  if (worst) RETURN_IF_ERROR(SetActivity(database, job, *worst));
-  if (worst && worst->last_count < kEnoughCount && worst->activity.empty()) worst.reset();
-  return worst;
+  if (worst->straggler.last_count < kEnoughCount && worst->straggler.activity.empty())
+    return std::optional<Straggler>();
+  return std::optional(std::move(worst->straggler));
 }
 
 }  // namespace tlparse

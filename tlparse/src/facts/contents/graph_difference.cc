@@ -108,6 +108,24 @@ const ComparedNode* FirstComputing(const std::vector<ComparedNode>& nodes, std::
   return at < nodes.size() ? &nodes[at] : nullptr;
 }
 
+// Whether one graph computes what the other one does not, from the step of the first difference to
+// the next node of both: nothing there stands in its place, and it did not only move.
+bool IsExtra(const std::vector<ComparedNode>& a, const std::vector<ComparedNode>& b,
+             std::vector<EditStep>::const_iterator step,
+             std::vector<EditStep>::const_iterator end) {
+  const EditStep::Kind kind = step->kind;
+  const std::string& operation =
+      kind == EditStep::Kind::kDelete ? a[step->a].operation : b[step->b].operation;
+  for (; step != end && step->kind != EditStep::Kind::kKeep; ++step) {
+    if (step->kind != kind) return false;
+  }
+  const auto count = [&](const std::vector<ComparedNode>& nodes) {
+    return std::count_if(nodes.begin(), nodes.end(),
+                         [&](const ComparedNode& node) { return node.operation == operation; });
+  };
+  return count(a) != count(b);
+}
+
 // The nodes of the first difference. What is taken in another order is taken for something: nodes
 // that compute say more.
 void SetNodes(const std::vector<ComparedNode>& a, const std::vector<ComparedNode>& b,
@@ -125,9 +143,12 @@ void SetNodes(const std::vector<ComparedNode>& a, const std::vector<ComparedNode
            : place < nodes.size() ? &nodes[place]
                                   : nullptr;
   };
-  if (const ComparedNode* node = at(a, step->a))
+  const bool is_extra = is_computed && IsExtra(a, b, step, steps.end());
+  if (const ComparedNode* node = at(a, step->a);
+      node && !(is_extra && step->kind == EditStep::Kind::kInsert))
     result.a_node = Title(*node), result.a_source = node->source;
-  if (const ComparedNode* node = at(b, step->b))
+  if (const ComparedNode* node = at(b, step->b);
+      node && !(is_extra && step->kind == EditStep::Kind::kDelete))
     result.b_node = Title(*node), result.b_source = node->source;
 }
 
@@ -255,9 +276,9 @@ Result<GraphDifference> CompareGraphs(Database& a_database, std::int64_t a_conte
 
 std::string NodeChange(const std::string& a_node, const std::string& b_node) {
   constexpr std::size_t kMostShown = 160;
-  constexpr std::string_view kEnd = "(the graph ends)";
-  return ChangeText(a_node.empty() ? kEnd : std::string_view(a_node),
-                    b_node.empty() ? kEnd : std::string_view(b_node), kMostShown);
+  constexpr std::string_view kNoNode = "(no node)";
+  return ChangeText(a_node.empty() ? kNoNode : std::string_view(a_node),
+                    b_node.empty() ? kNoNode : std::string_view(b_node), kMostShown);
 }
 
 Result<bool> DifferInComments(Database& a_database, std::int64_t a_content_id, Database& b_database,

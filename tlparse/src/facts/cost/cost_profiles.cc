@@ -200,8 +200,7 @@ Result<void> FillKernelTimes(Database& database, CostProfile& profile) {
       "AND NOT is_in_call AND is_unknown IS NOT 1 AND is_replay IS NOT 1) AS outside, "
       "total(us) FILTER (WHERE device IS NOT NULL AND is_unknown) AS unknown, "
       "total(us) FILTER (WHERE device IS NOT NULL AND is_replay) AS replay, "
-      "total(us) FILTER (WHERE device IS NOT NULL AND (t.text LIKE 'nccl%' "
-      "OR t.text LIKE 'rccl%')) AS collective FROM cost JOIN text_row t ON t.id = name_id";
+      "total(us) FILTER (WHERE device IS NOT NULL AND is_collective) AS collective FROM cost";
   FOR_EACH_ROW(const AnyRow& row, AnyRows::Of(database, sql)) {
     profile.kernel_us = row.OptionalReal("us");
     profile.joined_kernel_us = row.Real("joined");

@@ -8,15 +8,21 @@ namespace tlparse {
 namespace {
 
 // Work of a device counts where it was queued. What waits for a collective on the CPU is no kernel.
+// A kernel is of a collective by its name, or by the op that launched it (of symm_mem).
 constexpr char kKernelSql[] =
     ", unknown AS MATERIALIZED (SELECT id FROM text_row WHERE text IN ('{}', '{}', '{}')), "
     "replay AS MATERIALIZED (SELECT id FROM text_row WHERE text = '{}'), "
     "wait AS MATERIALIZED (SELECT id FROM text_row WHERE text LIKE '%wait_tensor%'), "
+    "collective AS MATERIALIZED (SELECT id FROM text_row WHERE text LIKE 'nccl%' "
+    "OR text LIKE 'rccl%' UNION SELECT c.op_id FROM win w "
+    "JOIN collective_run_row c ON c.profile_id = w.profile_id WHERE c.op_id IS NOT NULL), "
     "cost AS MATERIALIZED (SELECT w.rank, w.launch, l.kernel_id, s.graph_id, "
     "s.compile_id, r.name_id, r.device, count(*) AS calls, sum(r.duration_ns / 1e3) AS us, "
     "min(r.grid_id) AS grid_id, min(r.block_id) AS block_id, min(l.note_id) AS note_id, "
     "min(e.name_id) AS region_id, min(CASE WHEN y.kind = 0 THEN y.name_id END) AS key_id, "
-    "min(o.file_id) AS file_id, l.slice_id IS NOT NULL AS is_in_call, l.slice_id IS NULL "
+    "min(o.file_id) AS file_id, r.name_id IN (SELECT id FROM collective) "
+    "OR o.name_id IN (SELECT id FROM collective) AS is_collective, "
+    "l.slice_id IS NOT NULL AS is_in_call, l.slice_id IS NULL "
     "AND l.note_id IN (SELECT id FROM unknown) AS is_unknown, l.slice_id IS NULL "
     "AND l.note_id IN (SELECT id FROM replay) AS is_replay "
     "FROM win w JOIN kernel_run_row r ON r.profile_id = w.profile_id "
@@ -29,7 +35,8 @@ constexpr char kKernelSql[] =
     "AND coalesce(l.enqueued_ns, r.start_ns) < w.end_ns "
     "AND (r.device IS NOT NULL OR r.name_id NOT IN (SELECT id FROM wait)) "
     "GROUP BY w.rank, w.launch, l.kernel_id, s.graph_id, "
-    "r.device, is_in_call, is_unknown, is_replay, CASE WHEN l.kernel_id IS NULL THEN r.name_id "
+    "r.device, is_in_call, is_unknown, is_replay, is_collective, CASE WHEN l.kernel_id IS NULL "
+    "THEN r.name_id "
     "END, "
     "CASE WHEN l.kernel_id IS NULL THEN l.note_id END, "
     "CASE WHEN l.kernel_id IS NULL THEN e.name_id END, CASE WHEN l.kernel_id IS NULL "

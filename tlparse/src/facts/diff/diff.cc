@@ -232,7 +232,7 @@ Result<void> Differ::CompareDynamoGraphs(const CompileFacts& a, const CompileFac
     return {};
   }
   change.graph_difference = NodeChange(difference.a_node, difference.b_node);
-  if (!difference.b_source.empty()) change.graph_difference += " at " + difference.b_source;
+  if (!difference.Source().empty()) change.graph_difference += " at " + difference.Source();
   return {};
 }
 

@@ -280,7 +280,7 @@ Result<std::vector<RankAspect>> RankFacts::Compare(Database& database, RankIndex
               ? fmt::format("{}: the Dynamo graph differs: {}", title,
                             NodeChange(difference.a_node, difference.b_node))
               : title + ": the graphs are equal but for the lines of the user's code in them";
-      if (difference.differs && !difference.b_source.empty()) text += " at " + difference.b_source;
+      if (difference.differs && !difference.Source().empty()) text += " at " + difference.Source();
       aspects.push_back({"graphs", std::move(text), {slot}, std::nullopt, false, is_state});
       if (difference.is_of_groups) aspects.back().cause = CauseKind::kProcessGroup;
       aspects.back().is_of_lines = !difference.differs;
@@ -289,8 +289,7 @@ Result<std::vector<RankAspect>> RankFacts::Compare(Database& database, RankIndex
       // A node that is computed has " = ": this one is an input.
       aspects.back().is_of_sizes =
           aspects.back().is_of_numbers && difference.a_node.find(" = ") == std::string::npos;
-      SetPlace(aspects.back(),
-               difference.b_source.empty() ? difference.a_source : difference.b_source);
+      SetPlace(aspects.back(), difference.Source());
     }
   }
   const std::vector<Event>& old_events = events_[static_cast<std::size_t>(reference)];

@@ -32,12 +32,13 @@ class KinetoFile {
     std::int64_t id = 0;
     std::string pid, tid, name;
   };
-  // A collective without a group or number; it counts if the file has none with them.
+  // A collective without a group or number. One of c10d counts if the file has none with them.
   struct CollectiveOp {
     std::int64_t start_ns, end_ns;
     std::optional<std::int64_t> thread_id;
     TextId op_id;
     std::string shapes, dtype;
+    bool is_symmetric;
   };
 
   // The device kernel of a collective.

@@ -55,19 +55,18 @@ bool IsKernelCategory(const KinetoEvent& event) {
 
 // Of symm_mem the ops that all ranks of a group must call.
 bool IsSymmetricCollective(std::string_view name) {
-  if (!name.starts_with("symm_mem::")) return false;
-  for (const std::string_view word :
-       {"all_reduce", "all_gather", "reduce_scatter", "all_to_all", "broadcast", "barrier"}) {
-    if (name.find(word) != name.npos) return true;
-  }
-  return false;
+  constexpr std::string_view kWords[] = {"all_reduce", "all_gather", "reduce_scatter",
+                                         "all_to_all", "broadcast",  "barrier"};
+  return name.starts_with("symm_mem::") && std::ranges::any_of(kWords, [&](std::string_view word) {
+           return name.find(word) != name.npos;
+         });
 }
 
+// A functional collective (_c10d_functional) calls one of c10d's, or is traced with tensors that hold
+// nothing: torch/csrc/distributed/c10d/Functional.cpp.
 bool IsCollectiveOp(std::string_view name) {
-  if (IsSymmetricCollective(name)) return true;
-  if (name.starts_with("c10d::")) return name != "c10d::monitored_barrier_";
-  return (name.starts_with("_c10d_functional::") || name.starts_with("c10d_functional::")) &&
-         name.find("wait_tensor") == name.npos;
+  return IsSymmetricCollective(name) ||
+         (name.starts_with("c10d::") && name != "c10d::monitored_barrier_");
 }
 
 }  // namespace
@@ -236,7 +235,8 @@ void KinetoFile::TakeCollective(const KinetoEvent& event) {
     if (collective_ops_.size() >= kMostCollectives)
       return Count(left_out_, "collectives without a group");
     collective_ops_.push_back({start_ns, end_ns, ThreadId(event), context_.Text(event.name),
-                               std::string(event.shapes), std::string(event.dtype)});
+                               std::string(event.shapes), std::string(event.dtype),
+                               IsSymmetricCollective(event.name)});
     return;
   }
   if (event.collective == "wait" || event.collective == "init") return;
@@ -360,8 +360,8 @@ Result<void> KinetoFile::AddThreadRows() {
 }
 
 Result<void> KinetoFile::AddCollectiveOps() {
-  if (has_named_collectives_) return {};
   for (const CollectiveOp& op : collective_ops_) {
+    if (has_named_collectives_ && !op.is_symmetric) continue;
     RETURN_IF_ERROR(context_.Flush());
     rows().Add(CollectiveRunRow{
         .id = context_.NextId<CollectiveRunRow>(),
