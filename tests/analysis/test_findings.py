@@ -70,6 +70,8 @@ PLANTED = {
     "fixtures/runs/worker_raises": ("missing_rank", [0], r"^No log from rank 0; rank 1's log ends inside the backward of 0/0 forward, in compile_file$"),
     "fixtures/runs/segv_after_forward": ("stopped_first", [1], r"ends after the forward of 4/0 forward; ranks 0,2,3 went on to its backward"),
     "fixtures/runs/slow_loader": ("straggler", [1], r"Rank 0 waits for rank 1: it came last to 5 of 5 collectives .* at least 0\.44 s after the others"),
+    "fixtures/runs/hook_raises_one_dump": ("stopped_first", [1], r"ends after the forward of 0/0 forward; rank 0 went on to its backward"),
+    "fixtures/runs/mesh_peer_of_failed": ("compile_failed", [3], r"No space left on device"),
     "fixtures/runs/slow_loader_compiles": ("straggler", [1], r"Rank 0 waits for rank 1: it came last to 3 of 3 collectives .* at least 0\.56 s after the others"),
 }
 # What is reported besides: another plant, or a rank whose log is not bundled.

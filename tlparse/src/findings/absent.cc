@@ -185,7 +185,8 @@ void SayEarlyDump(const FindingContext& context, const std::vector<RankIndex>& w
                     context.WhoInside(without), without.size() == 1 ? "a member" : "members");
 }
 
-// Ranks with a log but without a recorder dump: a note if fewer than half have one.
+// Ranks with a log but without a recorder dump: a note if fewer than half have one, or where the job
+// is known to have failed otherwise.
 Result<void> AddMissingDumps(FindingContext& context) {
   if (!context.HasRanks() || context.live != nullptr || context.launches.size() > 1) return {};
   std::set<std::int64_t> dumped;
@@ -201,9 +202,13 @@ Result<void> AddMissingDumps(FindingContext& context) {
       (dumped.contains(*one.rank) ? with : without).push_back(rank);
   }
   if (without.empty() || with.empty()) return {};
-  Finding& finding = context.Add(FindingKind::kMissingRank, with.size() >= without.size()
-                                                                ? FindingSeverity::kWarning
-                                                                : FindingSeverity::kNote);
+  const bool has_failed =
+      std::any_of(context.findings.begin(), context.findings.end(),
+                  [](const Finding& one) { return one.severity == FindingSeverity::kError; });
+  Finding& finding =
+      context.Add(FindingKind::kMissingRank, with.size() >= without.size() && !has_failed
+                                                 ? FindingSeverity::kWarning
+                                                 : FindingSeverity::kNote);
   context.SetRanks(finding, without);
   finding.title = fmt::format("No recorder dump from {}; {} {} one", context.WhoInside(without),
                               context.WhoInside(with), with.size() == 1 ? "has" : "have");

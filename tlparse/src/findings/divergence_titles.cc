@@ -196,6 +196,7 @@ std::optional<Difference> DivergenceFinder::Describe(const RankClass& one,
                                    : aspect.text.substr(because + kRecompiled.size());
     const bool is_note =
         answer_.damage.AnyIsIncomplete(Lacking(one, aspect)) || AreFewRecompiles(one, aspect) ||
+        EndedAfterFailure(one, aspect) ||
         (IsOfOwnFunction(one, aspect) &&
          (!(aspect.is_on_others && aspect.has_majority) || WentOnWithout(one, aspect)));
     return make(aspect.is_on_others ? FindingKind::kMissingCompile : FindingKind::kExtraCompile,

@@ -148,6 +148,22 @@ bool DivergenceFinder::WentOnWithout(const RankClass& one, const RankAspect& asp
   });
 }
 
+// Whether those that lack these compiles compiled nothing behind them, and their logs end after the
+// last compile of yet another rank failed: what ended that one may have ended these, or they waited
+// for it.
+bool DivergenceFinder::EndedAfterFailure(const RankClass& one, const RankAspect& aspect) const {
+  const std::vector<RankIndex>& lacking = Lacking(one, aspect);
+  std::int64_t failed_us = INT64_MAX;
+  for (const RankIndex other : context_.Others(lacking)) {
+    if (context_.StatusOf(other).state == RankState::kFailed)
+      failed_us = std::min(failed_us, context_.StatusOf(other).last_record_us.value_or(INT64_MAX));
+  }
+  return NextOf(job_, aspect.slots.front(), lacking) < 0 &&
+         std::all_of(lacking.begin(), lacking.end(), [&](RankIndex rank) {
+           return context_.StatusOf(rank).last_record_us.value_or(0) >= failed_us;
+         });
+}
+
 // "Rank 0 compiled objective as 1/0, the others compiled generate"
 std::string DivergenceFinder::TitleOfOther(const RankClass& one, const RankAspect& aspect) const {
   const std::size_t end = aspect.reason.find('\n');
