@@ -18,7 +18,6 @@ Only the standard library is needed. Objects have the names of the answers' JSON
 import base64
 import builtins
 import contextlib
-import gzip
 import html
 import json
 import os
@@ -125,15 +124,15 @@ class Timeline:
     """A file in the trace-event format, for ui.perfetto.dev (Open trace file) and chrome://tracing."""
 
     def __init__(self, path):
-        self.path = path
+        self.path = path  # compressed
 
     def __repr__(self):
         return f"tracekit.Timeline({self.path!r})"
 
     def _repr_html_(self):
         with builtins.open(self.path, "rb") as file:
-            packed = base64.b64encode(gzip.compress(file.read())).decode()
-        return (f'<a download="trace.json.gz" href="data:application/gzip;base64,{packed}">trace.json.gz</a> of {html.escape(self.path)}, '
+            packed = base64.b64encode(file.read()).decode()
+        return (f'<a download="timeline.json.gz" href="data:application/gzip;base64,{packed}">timeline.json.gz</a>, '
                 'for <a href="https://ui.perfetto.dev" target="_blank" rel="noopener">Perfetto</a> (Open trace file)')
 
 
@@ -176,12 +175,14 @@ class Job:
             names = [column[0] for column in cursor.description or ()]
             return Rows(Row(dict(zip(names, values))) for values in cursor)
 
-    def timeline(self):
-        """The timeline of the report that the database is of (chromium_events.json): a notebook shows a link to it."""
-        path = os.path.join(os.path.dirname(self.database), "chromium_events.json")
-        if not os.path.exists(path):
-            raise Error(f"{self.database} has no report beside it: open the output directory of `tlparse LOGS -o DIRECTORY`")
-        return Timeline(path)
+    def timeline(self, *arguments):
+        """The run as a file for Perfetto, which is removed with the object; a notebook shows a link to it. Arguments as of `tlparse timeline`."""
+        folder = tempfile.mkdtemp(prefix="tracekit_")
+        timeline = Timeline(os.path.join(folder, "timeline.json.gz"))
+        weakref.finalize(timeline, shutil.rmtree, folder, True)
+        run = ["--run", self.run] if self.run else []
+        _run("timeline", self.database, "-o", timeline.path, *run, *arguments)
+        return timeline
 
     def __repr__(self):
         return f"tracekit.Job({self.database!r})"

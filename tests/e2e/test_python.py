@@ -57,12 +57,14 @@ class Answers(harness.EndToEnd):
         self.assertEqual(job.compile("0/0").compile, "0/0")
         with self.assertRaisesRegex(AttributeError, "no answer 'nothing'"):
             job.nothing()
-        link = job.timeline()._repr_html_()
-        packed = base64.b64decode(link.split("base64,")[1].split('"')[0])
-        with open(self.path("out", "chromium_events.json"), "rb") as file:
+        timeline = job.timeline("--rank", "2")
+        packed = base64.b64decode(timeline._repr_html_().split("base64,")[1].split('"')[0])
+        self.tlparse("timeline", "out", "-o", "rank2.json", "--rank", "2")
+        with open(self.path("rank2.json"), "rb") as file:
             self.assertEqual(gzip.decompress(packed), file.read())
-        with self.assertRaisesRegex(tracekit.Error, "no report beside it"):
-            tracekit.open(self.logs()).timeline()
+        path = timeline.path
+        del timeline
+        self.assertFalse(os.path.exists(path))
 
     def test_record_asks_for_a_trace(self):
         program = "import os, tracekit\nwith tracekit.record('traces') as recording:\n    print(os.environ['TORCH_TRACE'], os.path.isdir(recording.directory))"

@@ -3,8 +3,8 @@
 
 #include <limits>
 
+#include "base/gzip_body.h"
 #include "fleet/clickhouse_client.h"
-#include "fleet/gzip_body.h"
 #include "fleet/row_binary.h"
 #include "fleet/server_tables.h"
 #include "fleet/sql_quote.h"

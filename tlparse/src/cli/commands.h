@@ -9,6 +9,7 @@ namespace tlparse {
 int RunSql(std::span<const std::string> arguments);
 int RunCost(std::span<const std::string> arguments);
 int RunMemory(std::span<const std::string> arguments);
+int RunTimeline(std::span<const std::string> arguments);
 int RunHistory(std::span<const std::string> arguments);
 int RunExecution(std::span<const std::string> arguments);
 int RunCollectives(std::span<const std::string> arguments);

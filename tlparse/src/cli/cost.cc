@@ -13,6 +13,7 @@
 #include "cli/cost_output.h"
 #include "cli/rank_output.h"
 #include "cli/shares.h"
+#include "cli/steps.h"
 #include "facts/job/participants.h"
 #include "facts/text/shorten.h"
 
@@ -26,24 +27,6 @@ constexpr std::pair<std::string_view, CostBy> kQuestions[] = {
 
 std::string OptionalUs(const std::optional<double>& us) {
   return us ? HumanMicroseconds(*us) : std::string();
-}
-
-// "3-5" or "4".
-bool ParseSteps(const std::string& text, CostOptions& options) {
-  const std::size_t dash = text.find('-');
-  const auto number = [](std::string_view digits, std::optional<std::int64_t>& value) {
-    std::int64_t parsed = 0;
-    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), parsed);
-    if (digits.empty() || error != std::errc() || end != digits.data() + digits.size() ||
-        parsed < 0)
-      return false;
-    value = parsed;
-    return true;
-  };
-  const std::string_view first = std::string_view(text).substr(0, dash);
-  const std::string_view last = dash == text.npos ? first : std::string_view(text).substr(dash + 1);
-  return number(first, options.first_step) && number(last, options.last_step) &&
-         *options.first_step <= *options.last_step;
 }
 
 // What the paths have in common up to a '/' is left out.
@@ -306,11 +289,7 @@ int RunCost(std::span<const std::string> arguments) {
   app.Add("--run", run, "the run of this name (default: the latest)");
   if (const std::optional<int> code = app.Parse(arguments)) return *code;
   options.by = ValueOf(kQuestions, by);
-  if (steps && !ParseSteps(*steps, options)) {
-    std::fprintf(stderr, "tlparse: --steps takes a step or a range like 3-5, not '%s'\n",
-                 Printable(*steps).c_str());
-    return kExitUsage;
-  }
+  if (steps && !ParseSteps(*steps, options.first_step, options.last_step)) return kExitUsage;
   Result<Database> database = OpenAnswerDatabase(common.database);
   if (!database) return ReportError(database.error());
   const Result<std::int64_t> run_id = FindRun(*database, run.value_or(""));

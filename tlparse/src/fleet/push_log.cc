@@ -6,7 +6,7 @@
 #include <map>
 #include <set>
 
-#include "fleet/gzip_body.h"
+#include "base/gzip_body.h"
 #include "fleet/sql_quote.h"
 
 namespace tlparse {

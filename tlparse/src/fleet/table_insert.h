@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "base/gzip_body.h"
 #include "base/result.h"
 #include "fleet/clickhouse_client.h"
-#include "fleet/gzip_body.h"
 #include "fleet/row_binary.h"
 
 namespace tlparse {

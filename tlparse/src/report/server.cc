@@ -17,8 +17,8 @@
 #include "report/consoles.h"
 #include "report/live_state.h"
 #include "report/own_host.h"
+#include "report/timeline/timeline.h"
 #include "report/viewer/data.h"
-#include "report/viewer/events.h"
 #include "report/viewer/export.h"
 #include "report/viewer/search.h"
 
@@ -202,8 +202,8 @@ class ViewerServer::Impl {
       Send(response, page_.html, "text/html; charset=utf-8");
     } else if (request.path == "/api/search") {
       Search(request, response);
-    } else if (request.path == "/api/chromium_events.json") {
-      Events(request, response);
+    } else if (request.path == "/api/timeline.json") {
+      Timeline(request, response);
     } else if (constexpr std::string_view kChunk = "/api/chunk/";
                request.path.rfind(kChunk, 0) == 0) {
       Chunk(request, std::string_view(request.path).substr(kChunk.size()), response);
@@ -295,23 +295,27 @@ class ViewerServer::Impl {
     return json.Take();
   }
 
-  void Events(const httplib::Request& request, httplib::Response& response) {
+  void Timeline(const httplib::Request& request, httplib::Response& response) {
     if (IsReleased()) return Refuse(response, 503, kCompleting);
-    auto opened = EventStream::Open(path_, NumberOf(request, "run").value_or(latest_run_));
+    auto opened = Database::Open(path_, Database::Mode::kReadOnly);
     if (!opened) return Refuse(response, StatusOf(opened.error().code), opened.error().message);
-    std::shared_ptr<EventStream> stream = std::move(*opened);
-    response.set_header("Content-Disposition", "attachment; filename=\"chromium_events.json\"");
+    const auto database = std::make_shared<Database>(std::move(*opened));
+    TimelineOptions options;
+    options.run_id = NumberOf(request, "run").value_or(latest_run_);
+    response.set_header("Content-Disposition", "attachment; filename=\"timeline.json\"");
     // A download, of a type that httplib does not compress.
     constexpr const char* kBytes = "application/octet-stream";
-    response.set_chunked_content_provider(kBytes, [stream](std::size_t, httplib::DataSink& sink) {
-      auto piece = stream->Next();
-      if (!piece) return false;  // the connection is cut: half a file must not look whole
-      if (piece->empty()) {
-        sink.done();
-        return true;
-      }
-      return sink.write(piece->data(), piece->size());
-    });
+    response.set_chunked_content_provider(
+        kBytes, [database, options](std::size_t, httplib::DataSink& sink) {
+          const auto written =
+              WriteTimeline(*database, options, [&](std::string_view piece) -> Result<void> {
+                if (sink.write(piece.data(), piece.size())) return {};
+                return Fail(ErrorCode::kIo, "the connection is closed");
+              });
+          // Without an end the connection is cut: half a file must not look whole.
+          if (written) sink.done();
+          return written.has_value();
+        });
   }
 
   void Search(const httplib::Request& request, httplib::Response& response) {

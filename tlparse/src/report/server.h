@@ -2,7 +2,7 @@
 //
 //   GET  /                          the page
 //   GET  /api/chunk/<name>[?run=N]  one chunk of data, as in a static page (report/viewer/data.h)
-//   GET  /api/chromium_events.json  the events of all ranks, for Perfetto
+//   GET  /api/timeline.json[?run=N] the run for Perfetto (report/timeline/timeline.h)
 //   POST /api/sql                   {"sql": "SELECT …"};
 //                                   answer: schemas/json/viewer/sql_answer.schema.json
 //

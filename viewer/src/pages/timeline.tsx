@@ -337,7 +337,11 @@ export function TimelinePage({ model, route }: { model: Model; route: Route }) {
         </label>
         {profiles.length > 0 && <button onClick={() => mover.show(withMargin(spanOf(profiles)))}>Fit {profiles.length === 1 ? 'profile' : 'profiles'}</button>}
         <ProcessChoice model={model} only={only} onlyProfile={onlyProfile} onChoose={() => setScroll(0)} />
-        <a href={isServed ? 'api/chromium_events.json' : 'chromium_events.json'} download="chromium_events.json" title="Chromium trace of all ranks: open it in Perfetto">
+        <a
+          href={isServed ? 'api/timeline.json' : 'chromium_events.json'}
+          download={isServed ? 'timeline.json' : 'chromium_events.json'}
+          title={isServed ? 'The run on one clock: open it in Perfetto' : 'Chromium trace of all ranks: open it in Perfetto'}
+        >
           Download for Perfetto
         </a>
         <span class="quiet">

@@ -61,8 +61,8 @@ Result<void> AddWithPid(std::string_view event, std::int64_t rank, simdjson::dom
 // adds what belongs to no participant to the file of a single one.
 Result<void> WriteEvents(Database& database, const Directory& directory,
                          const Participant& participant, bool with_profile, FileWriter& out,
-                         EntryFile* all,
-                         const std::function<Result<void>(const AddEvent&)>& add_rest = {}) {
+                         EntryFile* all, TimelineTracks* all_tracks,
+                         const std::function<Result<void>(TimelineTracks&)>& add_rest = {}) {
   ASSIGN_OR_RETURN(RecordScan scan,
                    RecordScan::Open(database, participant, "p.content",
                                     "CROSS JOIN payload_row p ON p.id = r.payload_id",
@@ -86,20 +86,22 @@ Result<void> WriteEvents(Database& database, const Directory& directory,
     RETURN_IF_ERROR(participant.rank ? AddWithPid(event, *participant.rank, parser, *all)
                                      : all->Add(event));
   }
-  const AddEvent add = [&](std::string_view slice) {
-    out.Append(is_first ? "\n" : ",\n");
-    out.Append(slice);
-    is_first = false;
-    return Result<void>();
-  };
+  TimelineTracks tracks(
+      [&](std::string_view slice) {
+        out.Append(is_first ? "\n" : ",\n");
+        out.Append(slice);
+        is_first = false;
+        return Result<void>();
+      },
+      0);
   for (const ParticipantProcess& process : participant.processes) {
     if (!with_profile) break;
-    RETURN_IF_ERROR(AddProfileEvents(database, process.id, process.pid, add));
+    RETURN_IF_ERROR(AddProfileEvents(database, process.id, process.pid, tracks));
     if (all == nullptr) continue;
     RETURN_IF_ERROR(AddProfileEvents(database, process.id, participant.rank.value_or(process.pid),
-                                     [&](std::string_view slice) { return all->Add(slice); }));
+                                     *all_tracks));
   }
-  if (add_rest) RETURN_IF_ERROR(add_rest(add));
+  if (add_rest) RETURN_IF_ERROR(add_rest(tracks));
   out.Append(is_first ? "]" : "\n]");
   return out.Close();
 }
@@ -110,24 +112,24 @@ Result<void> WriteChromiumEvents(Database& database, const Directory& root, std:
                                  const std::vector<Participant>& participants, bool all,
                                  bool with_profile) {
   EntryFile all_events(root, "chromium_events.json");
+  TimelineTracks tracks([&](std::string_view slice) { return all_events.Add(slice); }, 0);
   FileWriter out;
   for (const Participant& participant : participants) {
     if (participant.directory.empty()) {
-      RETURN_IF_ERROR(WriteEvents(
-          database, root, participant, with_profile, out, nullptr, [&](const AddEvent& add) {
-            return with_profile ? AddEventsWithoutLog(database, run_id, false, add)
-                                : Result<void>();
-          }));
+      RETURN_IF_ERROR(WriteEvents(database, root, participant, with_profile, out, nullptr, nullptr,
+                                  [&](TimelineTracks& own) {
+                                    return with_profile
+                                               ? AddEventsWithoutLog(database, run_id, false, own)
+                                               : Result<void>();
+                                  }));
       continue;
     }
     ASSIGN_OR_RETURN(const Directory directory, MakeDirectory(root, participant));
     RETURN_IF_ERROR(WriteEvents(database, directory, participant, with_profile, out,
-                                all ? &all_events : nullptr));
+                                all ? &all_events : nullptr, &tracks));
   }
   if (with_profile && all)
-    RETURN_IF_ERROR(
-        AddEventsWithoutLog(database, run_id, !participants.empty(),
-                            [&](std::string_view slice) { return all_events.Add(slice); }));
+    RETURN_IF_ERROR(AddEventsWithoutLog(database, run_id, !participants.empty(), tracks));
   return all_events.Close();
 }
 

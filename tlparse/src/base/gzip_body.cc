@@ -1,4 +1,4 @@
-#include "fleet/gzip_body.h"
+#include "base/gzip_body.h"
 
 #include <zlib.h>
 

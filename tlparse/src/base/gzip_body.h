@@ -1,11 +1,13 @@
-// A request's body as gzip, compressed while it grows. The server refuses a body that is cut off,
-// because its gzip stream is incomplete; of a plain body it would insert the part that arrived.
+// A gzip stream that is compressed while it grows. As a request's body: the server refuses one that
+// is cut off, because its gzip stream is incomplete; of a plain body it would insert the part that
+// arrived.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/result.h"
 
@@ -19,8 +21,10 @@ class GzipBody {
   GzipBody& operator=(const GzipBody&) = delete;
 
   void Append(std::string_view plain);
-  // What was appended since the last Take, as a complete gzip stream.
+  // The end of a gzip stream: all of it, or what TakePart left of it. The next Append begins another.
   std::string Take();
+  // What is compressed so far of a stream that goes on.
+  std::string TakePart() { return std::exchange(out_, {}); }
   std::uint64_t plain_bytes() const { return plain_bytes_; }
   // Compressed size so far, without a small part that is still buffered.
   std::size_t size() const { return out_.size(); }
