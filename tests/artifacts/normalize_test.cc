@@ -130,6 +130,12 @@ TEST_CASE("Code loses AOT id, cache paths and provenance handles", "[normalize]"
   CHECK(Code("torch/csrc/c10/core /xx/cab /ab/cabc") == "torch/csrc/c10/core /xx/cab /ab/cabc");
   CHECK(Code("a\n    # [Provenance debug handles] k:3\n    k(x)\n") == "a\n    k(x)\n");
   CHECK(Code("// [Provenance debug handles] k:3") == "");
+  CHECK(Code("_p = None  # device(type='cpu') torch.float32 (512,) (1,) 7f169ec22990\n_q = None  # "
+             "device("
+             "type='cpu') torch.float32 () () 5581f6e0\n") ==
+        "_p = None  # device(type='cpu') torch.float32 (512,) (1,) <addr>\n_q = None  # device("
+        "type='cpu') torch.float32 () () <addr>\n");
+  CHECK(Code("x = f(a) 7f169ec22990\n") == "x = f(a) 7f169ec22990\n");
   CHECK(Code("param(1) streams(2) am") == "param(1) streams(2) am");
 }
 

@@ -8,6 +8,7 @@ namespace tlparse {
 
 int RunSql(std::span<const std::string> arguments);
 int RunCost(std::span<const std::string> arguments);
+int RunAutotune(std::span<const std::string> arguments);
 int RunMemory(std::span<const std::string> arguments);
 int RunTimeline(std::span<const std::string> arguments);
 int RunHistory(std::span<const std::string> arguments);

@@ -22,10 +22,15 @@ struct OfFields {
 // Of answers whose fields are declared (base/fields.h). Their files in schemas/json/answers are
 // written by tests/e2e/test_documents.py --update; those of the others by hand.
 constexpr OfFields kOfFields[] = {
-    {"cache", &CacheSchema},       {"collectives", &CollectivesSchema},
-    {"compile", &CompileSchema},   {"cost", &CostSchema},
-    {"diff", &DiffSchema},         {"execution", &ExecutionSchema},
-    {"findings", &FindingsSchema}, {"ranks", &RanksSchema},
+    {"autotune", &AutotuneSchema},
+    {"cache", &CacheSchema},
+    {"collectives", &CollectivesSchema},
+    {"compile", &CompileSchema},
+    {"cost", &CostSchema},
+    {"diff", &DiffSchema},
+    {"execution", &ExecutionSchema},
+    {"findings", &FindingsSchema},
+    {"ranks", &RanksSchema},
     {"status", &StatusSchema},
 };
 

@@ -13,6 +13,7 @@ std::vector<std::string_view> AnswersWithSchema();
 std::string AnswerSchema(std::string_view answer);
 
 // Of answers whose fields are declared (base/fields.h), each beside its fields.
+std::string AutotuneSchema();
 std::string CacheSchema();
 std::string CollectivesSchema();
 std::string CompileSchema();

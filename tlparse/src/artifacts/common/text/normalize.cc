@@ -257,6 +257,23 @@ std::size_t RewriteRunnable(std::string_view text, std::size_t at, TextRewriter&
   return at + 1;
 }
 
+constexpr BytePair kConstant{')', ' '};
+// "_frozen_param1 = None  # device(type='cpu') torch.float32 (512,) (1,) 7f169ec22990": the constant's id()
+// (GraphLowering.allocate_non_dup_const_name, torch/_inductor/graph.py).
+std::size_t RewriteConstant(std::string_view text, std::size_t at, TextRewriter& rewriter) {
+  constexpr std::size_t kFewestDigits = 8, kLongestLine = 1024;
+  std::size_t end = at + 2;
+  while (end < text.size() && end - at <= 18 && IsLowerHex(text[end])) ++end;
+  if (end - at - 2 < kFewestDigits || (end < text.size() && text[end] != '\n')) return at + 1;
+  const std::size_t window = at > kLongestLine ? at - kLongestLine : 0;
+  const std::size_t newline = text.substr(window, at - window).rfind('\n');
+  const std::size_t line = newline == std::string_view::npos ? window : window + newline;
+  if (text.substr(line, at - line).find(" = None  # device(") == std::string_view::npos)
+    return at + 1;
+  rewriter.Replace(at + 2, end, "<addr>");
+  return end;
+}
+
 // Rewrites the text at each of `pairs`: addresses and paths of caches here, the others by
 // other(position, devices), which returns where to continue.
 template <std::size_t N, typename Other>
@@ -301,12 +318,14 @@ std::string_view NormalizeCode(std::string_view text, std::string& buffer) {
   if (const std::size_t at = text.substr(0, 256).find(kAotId); at != std::string_view::npos) {
     rewriter.Replace(at + kAotId.size(), DigitsEnd(text, at + kAotId.size()), "");
   }
-  constexpr std::array kPairs = {kAddress, kCacheFile, kProvenance,  kCuda,     kXpu,
-                                 kIndex,   kStream,    kDeviceGuard, kSetDevice};
+  constexpr std::array kPairs = {kAddress, kCacheFile, kProvenance,  kCuda,      kXpu,
+                                 kIndex,   kStream,    kDeviceGuard, kSetDevice, kConstant};
   return RewritePairs(text, kPairs, rewriter, [&](std::size_t at, DeviceOrdinals& devices) {
     switch (text[at]) {
       case '[':
         return RewriteProvenance(text, at, rewriter);
+      case ')':
+        return RewriteConstant(text, at, rewriter);
       case 'u':
       case 'x':
         return RewriteDevice(text, at, devices, rewriter);

@@ -23,8 +23,8 @@ namespace tlparse {
 std::string_view NormalizeGraph(std::string_view text, std::string& buffer);
 
 // Generated code (torch/_inductor/codegen/wrapper.py). Also: the number in "# AOT ID", lines of
-// provenance handles, cache paths (…/ab/cab….py), stream numbers, and the benchmark at the end
-// (get_args, benchmark_compiled_module).
+// provenance handles, cache paths (…/ab/cab….py), stream numbers, ids of constants, and the benchmark
+// at the end (get_args, benchmark_compiled_module).
 std::string_view NormalizeCode(std::string_view text, std::string& buffer);
 
 // A guard tree or one expression of it (torch/csrc/dynamo/guards.cpp). Also: decimal object ids as
