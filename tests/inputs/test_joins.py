@@ -317,5 +317,44 @@ class TritonKernelsByPath(harness.EndToEnd):
                 self.assertEqual(sorted(row[0] for row in self.joined(log, path) if row[3] == "K9" and row[0] == row[1]), expected)
 
 
+class Counts(profiles.InputTest):
+    """What is kept, what is left out, and joins that users write."""
+
+    @staticmethod
+    def trace(*events):
+        return json.dumps({"schemaVersion": 1, "baseTimeNanoseconds": 1790857026000000000, "traceEvents": events}).encode()
+
+    def test_what_is_left_out_has_its_time(self):
+        names = ("cudaLaunchKernel", "cudaGetDevice", "cudaStreamSynchronize", "cudaGetDevice")
+        op = {"ph": "X", "cat": "cpu_op", "name": "aten::add", "pid": 1, "tid": 1, "ts": 0, "dur": 2}
+        calls = [{"ph": "X", "cat": "cuda_runtime", "name": name, "pid": 1, "tid": 1, "ts": 10 * at, "dur": 1.5 + at, "args": {"correlation": at}}
+                 for at, name in enumerate(names)]
+        database = self.ingest(self.write("p.json", self.trace(op, *calls)))
+        self.assertEqual(self.rows(database, "SELECT message FROM import_log WHERE code = 'profile_events_left_out' AND message LIKE '%cuda_runtime%'"),
+                         [["3 events: cuda_runtime, 10.500 us in all"]])
+        self.assertEqual(self.rows(database, "SELECT duration_ns FROM device_launch_row WHERE correlation = 0"), [[1500]])
+
+    def test_a_compiled_function_is_one_event(self):
+        events = [{"ph": "X", "cat": "cpu_op", "name": name, "pid": 1, "tid": 1, "ts": ts, "dur": dur, "args": {"External id": ts}}
+                  for name, ts, dur in (("outer", 0, 100), ("CompiledFunction", 10, 80), ("## Call CompiledFxGraph abc ##", 20, 50), ("aten::mm", 30, 15),
+                                        ("aten::add", 72, 5))]
+        database = self.ingest(self.write("p.json", self.trace(*events)))
+        self.assertEqual(self.rows(database, "SELECT event_count, kept_count FROM profile"), [[5, 5]])
+        # The graph call is no op, and its time is not the function's.
+        self.assertEqual(self.rows(database, "SELECT name, self_us FROM op_run ORDER BY start_ns"),
+                         [["outer", 20], ["CompiledFunction", 25], ["aten::mm", 15], ["aten::add", 5]])
+        self.assertEqual(self.rows(database, "SELECT s.kind, t.text FROM compiled_slice_row s JOIN op_run_row o ON o.id = s.op_run_id JOIN text_row t ON t.id = o.name_id"),
+                         [[2, "CompiledFunction"]])
+
+    def test_joins_of_launches_ops_and_work_have_an_index(self):
+        database = self.ingest(self.write("p.json", self.trace()))
+        for key, one, other in (("correlation", "device_launch_row", "kernel_run_row"), ("correlation", "device_launch_row", "device_copy_row"),
+                                ("external_id", "op_run_row", "kernel_run_row"), ("external_id", "op_run_row", "device_copy_row")):
+            for first, second in ((one, other), (other, one)):
+                for join in ("JOIN", "LEFT JOIN", "CROSS JOIN"):
+                    plan = self.rows(database, f"EXPLAIN QUERY PLAN SELECT * FROM {first} a {join} {second} b ON b.profile_id = a.profile_id AND b.{key} = a.{key}")
+                    self.assertRegex(plan[-1][3], rf"INDEX \S+ \(profile_id=\? AND {key}=\?\)", f"{first} {join} {second}")
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -143,7 +143,7 @@ class Modules(harness.EndToEnd):
         self.assertIn("Net_0/Block_0/Linear_0", text)
         # Only the frames of modules are kept.
         self.assertEqual(self.rows("SELECT count(*) FROM python_frame"), [[8]])
-        self.assertEqual(self.rows("SELECT message FROM import_log WHERE code = 'profile_events_left_out'"), [["2 events: python_function"]])
+        self.assertEqual(self.rows("SELECT message FROM import_log WHERE code = 'profile_events_left_out'"), [["2 events: python_function, 600.000 us in all"]])
         self.assertEqual(self.rows("SELECT path, calls, cpu_us FROM module_cost WHERE path LIKE '%Linear%' ORDER BY 1"),
                          [["Net_0/Block_0/Linear_0", 2, 200], ["Net_0/Linear_1", 2, 100]])
         self.assertEqual(self.rows("SELECT abs(sum(kernel_us) - (SELECT sum(duration_us) FROM kernel_run)) < 1e-6, sum(kernels) FROM module_cost"), [[1, 14]])

@@ -318,7 +318,7 @@ class Reading(harness.EndToEnd):
         trace = self.small()
         trace["traceEvents"] += [dict(trace["traceEvents"][0], cat="quantum_op")] * 3
         self.ingest(self.write("p.json", json.dumps(trace).encode()))
-        self.assertEqual(self.rows("SELECT message FROM import_log WHERE code = 'unknown_profile_event'"), [["3 events of category 'quantum_op'"]])
+        self.assertEqual(self.rows("SELECT message FROM import_log WHERE code = 'unknown_profile_event'"), [["3 events of category 'quantum_op', 7.500 us in all"]])
 
     def test_an_event_that_is_too_large(self):
         trace = self.small()
@@ -355,7 +355,7 @@ class Reading(harness.EndToEnd):
         self.ingest(path)
         self.assertEqual(self.rows("SELECT file, line FROM python_frame"), [[cached, 12]])
         self.assertEqual(self.rows("SELECT message FROM import_log WHERE code = 'profile_events_left_out'"),
-                         [["3 events: python_function"]])
+                         [["3 events: python_function, 3.000 us in all"]])
         os.unlink(self.path("x.db"))
         self.ingest(path, "--keep-python-frames")
         self.assertEqual(self.rows("SELECT count(*), count(file) FROM python_frame"), [[4, 2]])

@@ -21,8 +21,7 @@ import profiles  # noqa: E402
 import trace_events  # noqa: E402
 from profiles import harness  # noqa: E402
 
-# Of the database: what a slice is called, where it is, when. Kernels that the join found among ops and frames are these; so are functions of
-# autograd.
+# Of the database: what a slice is called, where it is, when. Kernels that the join found among ops and frames are these.
 OWN = "(SELECT id FROM profile WHERE overlaps_id IS NULL)"
 TABLES = {
     "op_run_row": ("t.text", "x.thread_id", "NULL", "NULL", "1"),
@@ -32,8 +31,9 @@ TABLES = {
     "kernel_run_row": ("t.text", "x.thread_id", "x.device", "x.stream", "op_run_id IS NULL AND frame_id IS NULL"),
     "device_copy_row": ("t.text", "NULL", "coalesce(x.device, -1)", "x.stream", "1"),
     "compiled_slice_row": ("CASE WHEN x.kind IN (0, 5) THEN '## Call CompiledFxGraph ' || coalesce(t.text, 'None') || ' ##' "
-                           "WHEN x.kind = 1 THEN 'Torch-Compiled Region: ' || coalesce(t.text, '') ELSE coalesce(t.text, 'graph call') END",
-                           "x.thread_id", "x.device", "x.stream", "x.kind NOT IN (2, 3)"),
+                           "WHEN x.kind = 1 THEN 'Torch-Compiled Region: ' || coalesce(t.text, '') WHEN x.kind = 2 THEN 'CompiledFunction' "
+                           "WHEN x.kind = 3 THEN 'CompiledFunctionBackward' ELSE coalesce(t.text, 'graph call') END",
+                           "x.thread_id", "x.device", "x.stream", "x.op_run_id IS NULL"),
 }
 
 

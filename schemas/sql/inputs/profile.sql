@@ -91,7 +91,8 @@ CREATE TABLE compiled_slice_row (
   duration_ns INTEGER NOT NULL,
   sequence_number INTEGER,        -- of autograd; a backward has that of its forward
   external_id INTEGER,            -- the profiler's id of the slice; device work carries the id of the slice that enqueued it
-  record_id INTEGER REFERENCES record_row(id) -- kind libtrace: its record
+  record_id INTEGER REFERENCES record_row(id), -- kind libtrace: its record
+  op_run_id INTEGER REFERENCES op_run_row(id) -- function, backward: the op that is the same slice; NULL: none
 ) STRICT;
 
 -- One run of one kernel: on a device, or a CPU kernel of Inductor. Of nsys exports that trace CUDA graphs as a whole also one run of a
@@ -227,7 +228,7 @@ CREATE TABLE kernel_run_link_row (
 CREATE TABLE op_run_link_row (
   op_run_id INTEGER PRIMARY KEY REFERENCES op_run_row(id),
   slice_id INTEGER REFERENCES compiled_slice_row(id), -- the graph call it ran in
-  self_ns INTEGER NOT NULL,       -- its time less that of the ops directly inside it
+  self_ns INTEGER NOT NULL,       -- its time less that of the ops and graph calls directly inside it
   device_ns INTEGER,              -- sum of the device kernels that it enqueued itself; NULL: none
   compile_id INTEGER REFERENCES compile(id), -- a phase of this compile
   join_key TEXT                   -- K7

@@ -136,6 +136,7 @@ struct Joiner::Open {
   std::int64_t end = 0;
   std::int32_t call = kNone, child = kNone, op = kNone, slice = kNone;
   std::int64_t op_end = 0;
+  bool is_taken = false;  // what is inside a graph call was taken off the op's time with the call
 };
 
 Result<void> Joiner::Nest() {
@@ -166,7 +167,11 @@ Result<void> Joiner::Nest() {
       RETURN_IF_ERROR(NestRun(item, open, now));
     } else {
       now.slice = static_cast<std::int32_t>(item.index);
-      if (slices_[item.index].is_call) now.call = now.slice, now.child = kNone;
+      if (slices_[item.index].is_call) {
+        now.call = now.slice, now.child = kNone;
+        TakeFromOp(item, now);
+        now.is_taken = true;
+      }
     }
     open.push_back(now);
   }
@@ -179,8 +184,7 @@ Result<void> Joiner::Nest() {
 Result<void> Joiner::NestRun(const Item& item, const std::vector<Open>& open, Open& now) {
   const auto index = static_cast<std::int32_t>(item.index);
   struct Run& run = runs_[item.index];
-  if (now.op != kNone)
-    runs_[static_cast<std::size_t>(now.op)].self_ns -= std::min(item.end, now.op_end) - item.start;
+  TakeFromOp(item, now);
   // An op with the same times as the slice of a call is that call, not a child of it.
   const bool is_slice = run.is_op && !open.empty() && now.call != kNone &&
                         slices_[static_cast<std::size_t>(now.call)].start == item.start &&
@@ -195,7 +199,14 @@ Result<void> Joiner::NestRun(const Item& item, const std::vector<Open>& open, Op
   run.child = now.child;
   now.op = index;
   now.op_end = item.end;
+  now.is_taken = false;
   return {};
+}
+
+// The time of an op is its own, without that of the ops and graph calls directly inside it.
+void Joiner::TakeFromOp(const Item& item, const Open& now) {
+  if (now.op != kNone && !now.is_taken)
+    runs_[static_cast<std::size_t>(now.op)].self_ns -= std::min(item.end, now.op_end) - item.start;
 }
 
 Result<void> Joiner::WriteCollectives() {

@@ -206,6 +206,7 @@ class Joiner {
   Result<void> Nest();
   struct Open;
   Result<void> NestRun(const Item& item, const std::vector<Open>& open, Open& now);
+  void TakeFromOp(const Item& item, const Open& now);
   Result<void> MatchKernels();
   Result<void> MatchKernelsOf(const Slice& slice, std::span<const Child> children);
   Result<void> JoinDeviceKernels();

@@ -54,7 +54,7 @@ class KinetoFile {
   void TakeMember(const EventScanner::Item& item);
   void TakeSlice(const KinetoEvent& event, const EventScanner::Item& item);
   void TakeCpuSlice(const KinetoEvent& event, bool is_annotation);
-  void TakeOp(const KinetoEvent& event);
+  std::int64_t TakeOp(const KinetoEvent& event);  // its id
   void TakeDeviceSlice(const KinetoEvent& event, bool is_kernel);
   void TakeDeviceAnnotation(const KinetoEvent& event);
   void TakeLaunch(const KinetoEvent& event);
@@ -63,21 +63,28 @@ class KinetoFile {
   void TakeMemory(const KinetoEvent& event);
   void TakeCollective(const KinetoEvent& event);
   void TakeCollectiveKernel(const KinetoEvent& event, std::optional<std::int64_t> device);
-  void AddCompiledSlice(const KinetoEvent& event, CompiledSliceKind kind, std::string_view name);
+  void AddCompiledSlice(const KinetoEvent& event, CompiledSliceKind kind, std::string_view name,
+                        std::optional<std::int64_t> op_run_id = {});
   void AddAnnotation(const KinetoEvent& event, std::optional<std::int64_t> device,
                      std::optional<std::int64_t> stream);
   // A Python frame that is not kept, recognised in its text without parsing it.
   bool IsUnkeptFrame(std::string_view event) const;
   // The profile measured from its first slice to the end of its last, kept or not.
   void Measured(std::int64_t start_ns, std::int64_t duration_ns);
-  void MeasuredUnkept(std::string_view event);
+  std::optional<std::int64_t> MeasuredUnkept(std::string_view event);  // its duration
   // `text` and `byte_offset`: of the event.
   void BadEvent(std::int64_t byte_offset, std::string_view text, std::string_view problem);
   void BadEvent(const EventScanner::Item& item, std::string_view problem) {
     BadEvent(item.byte_offset, item.value, problem);
   }
   void Kept() { ++context_.facts().kept_count; }
-  void Count(std::map<std::string, std::int64_t>& counts, std::string_view what);
+  struct NotKept {
+    std::int64_t count = 0, duration_ns = 0;
+  };
+  using NotKeptEvents = std::map<std::string, NotKept>;
+  void Count(NotKeptEvents& events, std::string_view what,
+             std::optional<std::int64_t> duration_ns = {});
+  void ReportNotKept(const NotKeptEvents& events, ImportCode code);
   std::optional<std::int64_t> ThreadId(const KinetoEvent& event);
   Thread* FindThread(std::string_view pid, std::string_view tid);
   Result<void> AddThreadRows();
@@ -112,8 +119,7 @@ class KinetoFile {
   DurationSum durations_;
   bool is_in_damage_ = false;  // the latest event was bad
   bool is_event_text_ = true;  // the latest event could be parsed
-  std::map<std::string, std::int64_t> left_out_;
-  std::map<std::string, std::int64_t> unknown_;
+  NotKeptEvents left_out_, unknown_;
   std::unordered_map<std::string, Thread> threads_;
   Thread* latest_thread_ = nullptr;
   std::vector<CollectiveOp> collective_ops_;

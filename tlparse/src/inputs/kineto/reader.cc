@@ -113,12 +113,15 @@ Result<void> KinetoFile::TakeDamage(const EventScanner::Item& item, EventScanner
   return {};
 }
 
-void KinetoFile::Count(std::map<std::string, std::int64_t>& counts, std::string_view what) {
+void KinetoFile::Count(NotKeptEvents& events, std::string_view what,
+                       std::optional<std::int64_t> duration_ns) {
   constexpr std::size_t kMostNames = 100;
   constexpr std::size_t kLongestName = 60;
   std::string name(what.substr(0, kLongestName));
-  if (counts.size() >= kMostNames && !counts.contains(name)) name = "others";
-  ++counts[name];
+  if (events.size() >= kMostNames && !events.contains(name)) name = "others";
+  NotKept& not_kept = events[name];
+  ++not_kept.count;
+  not_kept.duration_ns += duration_ns.value_or(0);
 }
 
 void KinetoFile::BadEvent(std::int64_t byte_offset, std::string_view text,
@@ -163,7 +166,7 @@ void KinetoFile::Measured(std::int64_t start_ns, std::int64_t duration_ns) {
   if (!facts.end_ns || end_ns > *facts.end_ns) facts.end_ns = end_ns;
 }
 
-void KinetoFile::MeasuredUnkept(std::string_view event) {
+std::optional<std::int64_t> KinetoFile::MeasuredUnkept(std::string_view event) {
   const auto number = [&](std::string_view key) -> std::optional<std::int64_t> {
     std::size_t at = event.find(key);
     if (at == event.npos) return std::nullopt;
@@ -173,8 +176,9 @@ void KinetoFile::MeasuredUnkept(std::string_view event) {
                                                  : ParseMicroseconds(event.substr(at, end - at));
   };
   const std::optional<std::int64_t> start_ns = number("\"ts\":"), duration_ns = number("\"dur\":");
-  if (start_ns && IsTimeInRange(*start_ns, duration_ns.value_or(0)))
-    Measured(*start_ns, duration_ns.value_or(0));
+  if (!start_ns || !IsTimeInRange(*start_ns, duration_ns.value_or(0))) return {};
+  Measured(*start_ns, duration_ns.value_or(0));
+  return duration_ns && durations_.Add(*duration_ns) ? duration_ns : std::nullopt;
 }
 
 void KinetoFile::TakeEvent(const EventScanner::Item& item) {
@@ -185,8 +189,8 @@ void KinetoFile::TakeEvent(const EventScanner::Item& item) {
   ++context_.facts().event_count;
   has_events_ = true;
   if (IsUnkeptFrame(item.value)) {
-    MeasuredUnkept(item.value);
-    return Count(left_out_, "python_function");
+    const std::optional<std::int64_t> duration_ns = MeasuredUnkept(item.value);
+    return Count(left_out_, "python_function", duration_ns);
   }
   if (Result<void> parsed = parser_.Parse(item.value, event_); !parsed) {
     is_event_text_ = false;
@@ -282,12 +286,21 @@ void KinetoFile::Report() {
                     without_duration_ == 1 ? std::string("1 slice has")
                                            : fmt::format("{} slices have", without_duration_)));
   }
-  for (const auto& [what, count] : unknown_) {
-    context_.Log(ImportCode::kUnknownProfileEvent,
-                 fmt::format("{} events of category '{}'", count, what), {});
-  }
-  for (const auto& [what, count] : left_out_) {
-    context_.Log(ImportCode::kProfileEventsLeftOut, fmt::format("{} events: {}", count, what), {});
+  ReportNotKept(unknown_, ImportCode::kUnknownProfileEvent);
+  ReportNotKept(left_out_, ImportCode::kProfileEventsLeftOut);
+}
+
+// With their time, so that a total of what was kept is not taken for one of all.
+void KinetoFile::ReportNotKept(const NotKeptEvents& events, ImportCode code) {
+  for (const auto& [what, not_kept] : events) {
+    std::string text =
+        fmt::format("{} events", not_kept.count) + (code == ImportCode::kUnknownProfileEvent
+                                                        ? fmt::format(" of category '{}'", what)
+                                                        : fmt::format(": {}", what));
+    if (not_kept.duration_ns > 0)
+      text += fmt::format(", {}.{:03} us in all", not_kept.duration_ns / 1000,
+                          not_kept.duration_ns % 1000);
+    context_.Log(code, text, {});
   }
 }
 

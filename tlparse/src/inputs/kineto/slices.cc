@@ -41,8 +41,7 @@ bool Queues(std::string_view name) {
   return false;
 }
 
-// Of one file, in memory.
-constexpr std::size_t kMostCollectives = 100'000;
+constexpr std::size_t kMostCollectives = 100'000;  // of one file, in memory
 
 // Device work: of CUDA, ROCm and XPU; of MTIA and Gaudi; of Ascend's NPU, whose events have a task
 // type instead of a category.
@@ -97,18 +96,15 @@ void KinetoFile::TakeSlice(const KinetoEvent& event, const EventScanner::Item& i
     return TakeDeviceSlice(event, false);
   }
   if (category == "gpu_user_annotation") return TakeDeviceAnnotation(event);
-  if (EqualsIgnoringCase(category, "cuda_runtime") || category == "cuda_driver" ||
-      EqualsIgnoringCase(category, "runtime") || category == "xpu_runtime" ||
-      category == "privateuse1_runtime") {
+  if (category.ends_with("_runtime") || category.ends_with("_driver") ||
+      EqualsIgnoringCase(category, "cuda_runtime") || EqualsIgnoringCase(category, "runtime"))
     return TakeLaunch(event);
-  }
   if (category == "python_function") return TakeFrame(event);
-  if (category.ends_with("_runtime") || category.ends_with("_driver")) return TakeLaunch(event);
   if (category == "overhead" || category == "cuda_sync" || category == "Trace" ||
       category == "python" || category == "gpu_sync") {
-    return Count(left_out_, category);
+    return Count(left_out_, category, event.duration_ns);
   }
-  Count(unknown_, category.empty() ? "(none)" : category);
+  Count(unknown_, category.empty() ? "(none)" : category, event.duration_ns);
   // Work of another accelerator: it counts, under its own name.
   if (event.device || event.stream) {
     has_profile_events_ = true;
@@ -141,7 +137,7 @@ KinetoFile::Thread* KinetoFile::FindThread(std::string_view pid, std::string_vie
 }
 
 void KinetoFile::AddCompiledSlice(const KinetoEvent& event, CompiledSliceKind kind,
-                                  std::string_view name) {
+                                  std::string_view name, std::optional<std::int64_t> op_run_id) {
   const bool is_device = kind == kDevice;
   rows().Add(CompiledSliceRow{
       .id = context_.NextId<CompiledSliceRow>(),
@@ -154,8 +150,9 @@ void KinetoFile::AddCompiledSlice(const KinetoEvent& event, CompiledSliceKind ki
       .start_ns = Start(event),
       .duration_ns = event.duration_ns.value_or(0),
       .sequence_number = event.sequence_number,
-      .external_id = event.external_id});
-  Kept();
+      .external_id = event.external_id,
+      .op_run_id = op_run_id});
+  if (!op_run_id) Kept();
 }
 
 void KinetoFile::AddAnnotation(const KinetoEvent& event, std::optional<std::int64_t> device,
@@ -182,8 +179,6 @@ void KinetoFile::TakeCpuSlice(const KinetoEvent& event, bool is_annotation) {
   if (const auto label = Between(name, inductor::kRegion, ""))
     return AddCompiledSlice(event, kRegion, *label);
   if (is_annotation) return AddAnnotation(event, std::nullopt, std::nullopt);
-  if (name == inductor::kFunction) AddCompiledSlice(event, kFunction, {});
-  if (name == inductor::kBackward) AddCompiledSlice(event, kBackward, {});
   if (IsWrapperCall(name)) return AddCompiledSlice(event, kWrapper, name);
   if (CpuKernelName(name)) {
     rows().Add(KernelRunRow{.id = context_.NextId<KernelRunRow>(),
@@ -195,11 +190,14 @@ void KinetoFile::TakeCpuSlice(const KinetoEvent& event, bool is_annotation) {
                             .external_id = event.external_id});
     return Kept();
   }
-  TakeOp(event);
+  const std::int64_t op_run_id = TakeOp(event);
+  if (name == inductor::kFunction) AddCompiledSlice(event, kFunction, {}, op_run_id);
+  if (name == inductor::kBackward) AddCompiledSlice(event, kBackward, {}, op_run_id);
 }
 
-void KinetoFile::TakeOp(const KinetoEvent& event) {
-  rows().Add(OpRunRow{.id = context_.NextId<OpRunRow>(),
+std::int64_t KinetoFile::TakeOp(const KinetoEvent& event) {
+  const std::int64_t id = context_.NextId<OpRunRow>();
+  rows().Add(OpRunRow{.id = id,
                       .profile_id = context_.profile_id(),
                       .name_id = context_.Text(event.name),
                       .thread_id = ThreadId(event),
@@ -212,6 +210,7 @@ void KinetoFile::TakeOp(const KinetoEvent& event) {
   Kept();
   if (event.name == "record_param_comms" ? !event.collective.empty() : IsCollectiveOp(event.name))
     TakeCollective(event);
+  return id;
 }
 
 // The slice of the CPU ends when the call returns, the collective when its kernel does.
@@ -233,7 +232,7 @@ void KinetoFile::TakeCollective(const KinetoEvent& event) {
   const std::int64_t end_ns = start_ns + event.duration_ns.value_or(0);
   if (event.collective.empty()) {
     if (collective_ops_.size() >= kMostCollectives)
-      return Count(left_out_, "collectives without a group");
+      return Count(left_out_, "collectives without a group", event.duration_ns);
     collective_ops_.push_back({start_ns, end_ns, ThreadId(event), context_.Text(event.name),
                                std::string(event.shapes), std::string(event.dtype),
                                IsSymmetricCollective(event.name)});
@@ -307,7 +306,8 @@ void KinetoFile::TakeDeviceAnnotation(const KinetoEvent& event) {
 }
 
 void KinetoFile::TakeLaunch(const KinetoEvent& event) {
-  if (!event.correlation || !Queues(event.name)) return Count(left_out_, event.category);
+  if (!event.correlation || !Queues(event.name))
+    return Count(left_out_, event.category, event.duration_ns);
   rows().Add(DeviceLaunchRow{.id = context_.NextId<DeviceLaunchRow>(),
                              .profile_id = context_.profile_id(),
                              .name_id = context_.Text(event.name),
@@ -328,7 +328,7 @@ void KinetoFile::TakeFrame(const KinetoEvent& event) {
   }
   if (!context_.options().keep_python_frames && !IsCachePath(file) &&
       !event.name.starts_with(kModuleFrame))
-    return Count(left_out_, "python_function");
+    return Count(left_out_, "python_function", event.duration_ns);
   rows().Add(PythonFrameRow{.id = context_.NextId<PythonFrameRow>(),
                             .profile_id = context_.profile_id(),
                             .name_id = context_.Text(event.name),

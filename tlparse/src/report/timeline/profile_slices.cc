@@ -16,11 +16,6 @@
 namespace tlparse {
 namespace {
 
-// Beside it, op_run has the slice.
-bool IsOpToo(CompiledSliceKind kind) {
-  return kind == CompiledSliceKind::kFunction || kind == CompiledSliceKind::kBackward;
-}
-
 // As the profile named it.
 std::string NameOfSlice(CompiledSliceKind kind, std::string_view text) {
   switch (kind) {
@@ -30,6 +25,10 @@ std::string NameOfSlice(CompiledSliceKind kind, std::string_view text) {
                          inductor::kGraphCallEnd);
     case CompiledSliceKind::kRegion:
       return fmt::format("{}{}", inductor::kRegion, text);
+    case CompiledSliceKind::kFunction:
+      return std::string(inductor::kFunction);
+    case CompiledSliceKind::kBackward:
+      return std::string(inductor::kBackward);
     default:
       return text.empty() ? std::string("graph call") : std::string(text);
   }
@@ -181,7 +180,6 @@ class ProfileWriter {
 
   Result<void> Add(const TimelineSlice& slice, std::int64_t profile_id, const TimelinePart& part,
                    std::int64_t shift_ns) {
-    if (slice.kind && IsOpToo(*slice.kind)) return {};
     ASSIGN_OR_RETURN(TimelineTrack* const track, threads_.Of(slice));
     RETURN_IF_ERROR(SetArgs(slice));
     ASSIGN_OR_RETURN(std::string_view name, texts_.Text(slice.name_id));

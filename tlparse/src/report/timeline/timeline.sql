@@ -37,7 +37,7 @@ WITH slice(category, kind, id, thread_id, device, stream, start_ns, duration_ns,
   UNION ALL SELECT k.name, s.kind, s.id, s.thread_id, s.device, s.stream, s.start_ns, s.duration_ns, s.name_id, l.compile_id, l.graph_id,
     s.external_id, NULL, s.sequence_number, NULL, NULL, NULL, NULL, NULL, NULL, NULL
   FROM compiled_slice_row s JOIN compiled_slice_kind k ON k.id = s.kind LEFT JOIN compiled_slice_link_row l ON l.slice_id = s.id
-  WHERE s.profile_id = :profile_id
+  WHERE s.profile_id = :profile_id AND s.op_run_id IS NULL
   UNION ALL SELECT 'cpu_op', NULL, o.id, o.thread_id, NULL, NULL, o.start_ns, o.duration_ns, o.name_id, coalesce(l.compile_id, s.compile_id),
     s.graph_id, o.external_id, NULL, o.sequence_number, o.shapes_id, o.file_id, NULL, NULL, NULL, NULL, NULL
   FROM op_run_row o LEFT JOIN op_run_link_row l ON l.op_run_id = o.id LEFT JOIN compiled_slice_link_row s ON s.slice_id = l.slice_id
