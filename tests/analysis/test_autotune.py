@@ -1,6 +1,10 @@
 """What the compiler tuned, and CUDA graphs: recordings of fixtures/tuning."""
 
+import glob
+import hashlib
 import os
+import re
+import subprocess
 import sys
 import unittest
 
@@ -12,6 +16,19 @@ TUNING = os.path.join(ROOT, "fixtures", "tuning")
 
 def recording(name):
     return os.path.join(TUNING, name)
+
+
+def changed(name, folder, factor=1, replace=(b"\0", b"")):
+    """Copies of a recording in which everything takes longer by this factor, or one text is another."""
+    for path in glob.glob(os.path.join(recording(name), "*.zst")):
+        text = subprocess.run(["zstdcat", path], capture_output=True, check=True).stdout.replace(*replace)
+        first = min(float(ts) for ts in re.findall(rb'"ts": ([\d.]+)', text))
+        text = re.sub(rb'"ts": ([\d.]+)', lambda ts: b'"ts": %.1f' % (first + factor * (float(ts[1]) - first)), text)
+        text = re.sub(rb'"duration_us": (\d+)', lambda us: b'"duration_us": %d' % (factor * int(us[1])), text)
+        text = re.sub(rb'("has_payload": ")\w+(.*\n)((?:\t.*\n)+)', lambda one: one[1] + hashlib.md5(
+            one[3][1:-1].replace(b"\n\t", b"\n")).hexdigest().encode() + one[2] + one[3], text)
+        with open(os.path.join(folder, os.path.basename(path)[:-4]), "wb") as file:
+            file.write(text)
 
 
 class Autotune(AnswerTest):
@@ -37,14 +54,14 @@ class Autotune(AnswerTest):
         first, second, at_run_time = answer["kernels"]
         self.assertEqual([("triton_mm_0", 0.104, 1, 0.104), ("addmm", 0.131, 2, 0.15)],
                          [(one["best"], one["best_ms"], one["triton_place"], one["triton_ms"]) for one in first["on_ranks"]])
-        self.assertEqual(["triton_mm_0", "addmm"], [one["best"] for one in second["on_ranks"]])
+        self.assertEqual(["addmm", "cpp_CppMicroGemmRef_1"], [one["best"] for one in second["on_ranks"]])
         self.assertIn("BLOCK_M=64", first["on_ranks"][0]["best_description"])
         self.assertEqual(("triton_poi_fused_relu_0", True, "0/0 inner"), (at_run_time["kernel"], at_run_time["is_at_run_time"], at_run_time["compile"]))
         self.assertIsNone(at_run_time["on_ranks"][0]["best"])
 
     def test_choices_that_failed(self):
         database = self.ingest(recording("choices"))
-        memory, time = ask("autotune", database)["failed"]
+        memory, _, time = ask("autotune", database)["failed"]
         self.assertEqual(("OutOfResources", True, "addmm", "0,1"), (memory["exception"], memory["is_out_of_memory"], memory["kernel"], memory["ranks"]["ranks"]))
         self.assertEqual((None, False, "Precompilation timed out after 3600s"), (time["exception"], time["is_out_of_memory"], time["message"]))
         self.assertIn("failed in addmm of 0/0 inner on ranks 0,1: ACC_TYPE='tl.float32'", run("autotune", database))
@@ -58,6 +75,47 @@ class Autotune(AnswerTest):
         """The generated code names the ids of constants: they differ in each process."""
         kinds = [finding["kind"] for finding in ask("findings", self.ingest(recording("cpu")))["findings"]]
         self.assertEqual(["cache_bypassed"], kinds)
+
+
+class Findings(AnswerTest):
+    def findings(self, *inputs):
+        database = self.ingest(*inputs)
+        return [finding for finding in ask("findings", database)["findings"] if finding["kind"] == "autotuning"], database
+
+    def test_ranks_chose_differently(self):
+        (differently, memory), database = self.findings(recording("choices"))
+        self.assertEqual(("warning", [1], ["0/0"]), (differently["severity"], differently["ranks"], differently["compiles"]))
+        self.assertEqual("Tuning chose addmm (131 µs) on rank 1 and triton_mm_0 (104 µs) on rank 0 for addmm of 0/0 inner (16x128, 16x64, 64x128)",
+                         differently["title"])
+        self.assertIn("takes 1.26 times as long each time it runs. Ranks chose differently for 1 more kernel.", differently["detail"])
+        self.assertEqual(4, differently["row_count"])
+        # The code differs for that reason, and a key that does not hold it is no defect of the cache.
+        self.assertEqual(["code_divergence", "one_key_two_codes"], sorted(one["kind"] for one in differently["evidence"]))
+        self.assertEqual(["autotuning", "cache_bypassed", "autotuning"], [one["kind"] for one in ask("findings", database)["findings"]])
+        self.assertEqual(("note", [], 2), (memory["severity"], memory["ranks"], memory["rank_count"]))
+        self.assertEqual("2 of 7 choices for addmm of 0/0 inner (16x128, 16x64, 64x128) need more shared memory or registers than the device has",
+                         memory["title"])
+        self.assertEqual(4, memory["row_count"])
+
+    def test_within_noise(self):
+        """The kernel whose times differ most takes as long on both ranks."""
+        folder = os.path.join(self.scratch, "noise")
+        os.mkdir(folder)
+        changed("choices", folder, replace=(b'\\"best_time\\": 0.131', b'\\"best_time\\": 0.105'))
+        differently, = [one for one in self.findings(folder)[0] if one["title"].startswith("Tuning chose")]
+        self.assertEqual("note", differently["severity"])
+        self.assertIn("Both are equally fast, within the noise of the measurement.", differently["detail"])
+
+    def test_time_that_tuning_takes(self):
+        self.assertEqual([], self.findings(recording("cpu"))[0])
+        slow = os.path.join(self.scratch, "slow")
+        os.mkdir(slow)
+        changed("cpu", slow, factor=20)
+        (cost,), _ = self.findings(slow)
+        self.assertEqual(("note", [], 2, ["0/0"]), (cost["severity"], cost["ranks"], cost["rank_count"], cost["compiles"]))
+        self.assertEqual("Tuning took 55 s of 108 s of compiles on rank 1", cost["title"])
+        self.assertIn("That is 51 %, for 2 kernels.", cost["detail"])
+        self.assertEqual(2, cost["row_count"])
 
 
 if __name__ == "__main__":

@@ -118,6 +118,8 @@ Result<void> AddColdCaches(FindingContext& context);
 // Of the compiles of these slots; nothing: the log lacks the time of one of them.
 std::optional<double> CompileSeconds(const FindingContext& context, RankIndex rank,
                                      const std::vector<std::int32_t>& slots);
+Result<void> FindOtherChoices(FindingContext& context);  // of autotuning, after FindCacheCauses
+Result<void> FindTuningCosts(FindingContext& context);
 Result<void> FindRecompiles(FindingContext& context);
 Result<void> FindGraphBreaks(FindingContext& context);
 Result<void> FindInTorchLogs(FindingContext& context);  // of processes without a log

@@ -28,6 +28,8 @@ constexpr FamilyOfJob kFamilies[] = {
     {&FindIssuedCollectives},
     {&SayBranches},  // adds to those before
     {&FindCacheCauses, true},
+    {&FindOtherChoices, true},  // takes in those on code
+    {&FindTuningCosts},
     {&FindRecompiles},
     {&FindGraphBreaks},
     {&FindInTorchLogs},

@@ -48,12 +48,15 @@ void AddSameKeys(FindingContext& context) {
     finding.kind = FindingKind::kOneKeyTwoCodes;
     context.SetRanks(finding, ranks);
     std::vector<std::int64_t> ids;
-    std::set<std::string> targets;
+    std::set<std::string> targets, labels;
     for (const SameKeyCode* one : codes) {
       ids.push_back(one->record_id);
       ids.push_back(one->other_record_id);
       targets.insert(one->target);
+      if (const JobCompile* compile = context.job.FindCompile(one->compile_id))
+        labels.insert(context.job.string(compile->label_id));
     }
+    finding.compiles.assign(labels.begin(), labels.end());
     // For another processor: where no rank took an entry, each ran the code for its own.
     const std::string target = targets.size() == 1 ? *targets.begin() : std::string();
     finding.severity = target.empty() || HasHit(context, codes) ? FindingSeverity::kError

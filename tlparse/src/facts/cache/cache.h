@@ -62,8 +62,9 @@ struct SameKeyCode {
   std::vector<RankIndex> ranks;  // with the first code
   std::vector<RankIndex> other_ranks;
   std::int64_t record_id = 0, other_record_id = 0;
-  std::string target;  // TargetChange; empty: none, or not examined
-  std::string diff;    // unified, of the normalised codes; empty beyond the first hundred findings
+  std::int64_t compile_id = 0;  // of the first code
+  std::string target;           // TargetChange; empty: none, or not examined
+  std::string diff;  // unified, of the normalised codes; empty beyond the first hundred findings
 };
 
 // For a lookup that missed: the earlier key with the fewest differences. For one whose key was

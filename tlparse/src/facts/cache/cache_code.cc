@@ -38,7 +38,7 @@ bool HasSymbol(std::string_view text) {
 }
 
 struct CodeUse {
-  std::int64_t record_id = 0;
+  std::int64_t record_id = 0, compile_id = 0;
   std::vector<RankIndex> ranks;
 };
 // Cache keys with several codes: their codes by content id.
@@ -98,7 +98,10 @@ Result<std::vector<SameKeyCode>> FindSameKeyCodes(Database& database, const Job&
     const RankIndex participant = job.ParticipantOfProcess(row.process_id);
     if (participant < 0) continue;
     CodeUse& use = keys[std::string(row.key)][row.content_id];
-    if (use.record_id == 0) use.record_id = row.record_id;
+    if (use.record_id == 0) {
+      use.record_id = row.record_id;
+      use.compile_id = row.compile_id;
+    }
     if (use.ranks.empty() || use.ranks.back() != participant) use.ranks.push_back(participant);
   }
   std::vector<SameKeyCode> result;
@@ -124,6 +127,7 @@ Result<std::vector<SameKeyCode>> FindSameKeyCodes(Database& database, const Job&
       finding.other_ranks = code->second.ranks;
       finding.record_id = reference->second.record_id;
       finding.other_record_id = code->second.record_id;
+      finding.compile_id = reference->second.compile_id;
       if (result.size() < kMostDiffs) {
         ASSIGN_OR_RETURN(const std::string text, NormalCode(database, code->second.record_id));
         if (AreEqualButForNames(reference_text, text)) continue;

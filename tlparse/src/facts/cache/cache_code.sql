@@ -11,10 +11,10 @@ FROM cache_key_row k;
 
 -- Uses of the keys that have several codes.
 -- query CodeOfKey(in_compiles SQL)
-WITH code AS (SELECT g.cache_key AS key, o.content_id, o.record_id, c.process_id
+WITH code AS (SELECT g.cache_key AS key, o.content_id, o.record_id, c.process_id, c.id AS compile_id
   FROM graph g JOIN output_code_row o ON o.record_id = g.code_record_id
     JOIN compile c ON c.id = g.compile_id
   WHERE g.cache_key IS NOT NULL AND o.content_id IS NOT NULL AND {in_compiles}),
 odd AS (SELECT key FROM code GROUP BY key HAVING min(content_id) <> max(content_id))
-SELECT key /*TEXT*/, content_id /*INTEGER*/, record_id, process_id
+SELECT key /*TEXT*/, content_id /*INTEGER*/, record_id, process_id, compile_id /*INTEGER*/
 FROM code WHERE key IN odd ORDER BY record_id;

@@ -33,6 +33,7 @@ TunedChoice ChoiceOf(const TunedKernelOfJob& row, RankIndex rank) {
   choice.precompile_s = row.precompile_us.value_or(0) / 1e6;
   choice.benchmark_s = row.duration_us / 1e6;
   choice.record_id = row.record_id;
+  choice.precompile_record_id = row.precompile_record_id;
   return choice;
 }
 

@@ -24,6 +24,7 @@ struct TunedChoice {
   std::optional<double> triton_ms;
   double precompile_s = 0, benchmark_s = 0;
   std::int64_t record_id = 0;
+  std::optional<std::int64_t> precompile_record_id;
 
   // The same on all ranks where they chose the same: names end in a number that a process counts up.
   std::string Key() const;
