@@ -226,6 +226,20 @@ class Memory(harness.EndToEnd):
         peak = self.peak_bytes("watch", "logs", "--once", "--db", "w.db")
         self.assertLessEqual(peak / MB, 256)
 
+    def test_a_timeline_takes_no_memory_for_what_it_sorts(self):
+        peaks = []
+        for count in (6_000, 60_000):
+            with open(self.path("p.json"), "w", encoding="ascii") as file:
+                file.write('{"schemaVersion": 1, "baseTimeNanoseconds": 1790857026000000000, "traceEvents": [')
+                for at in range(count):
+                    for category, name, start, args in (("cpu_op", "aten::mm", 0, f'"External id": {at}'), ("cuda_runtime", "cudaLaunchKernel", 1, f'"correlation": {at}'),
+                                                        ("kernel", "gemm", 5, f'"correlation": {at}, "External id": {at}, "device": 0, "stream": 7')):
+                        file.write(f'{{"ph": "X", "cat": "{category}", "name": "{name}", "pid": 7, "tid": 7, "ts": {10 * at + start}, "dur": 4, "args": {{{args}}}}}, ')
+                file.write('{"ph": "i", "name": "end", "pid": 7, "tid": 7, "ts": 1, "s": "t"}]}')
+            self.tlparse("p.json", "--db", f"{count}.db", "--db-only")
+            peaks.append(self.peak_bytes("timeline", f"{count}.db", "-o", f"{count}.json"))
+        self.assertLess(peaks[1], peaks[0] + 4 * MB)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -249,6 +249,21 @@ class Made(Timeline):
         self.assertEqual([], trace.faults)
         self.assertEqual({"b.json (pid 8)", "a.json (pid 7), times + 19675.93 days"}, set(trace.process_names.values()))
 
+    def test_a_profile_without_a_pid_has_a_number_above_0(self):
+        self.write("p.json", profile(*slices_of("main", 7, ("op", 0, 9))))
+        self.tlparse("p.json", "-o", "tree", "--with-profile")
+        with open(self.path("tree/chromium_events.json"), encoding="utf-8") as file:
+            self.assertTrue(all(event["pid"] > 0 for event in json.load(file)))
+        self.assertEqual(["p.json"], [*self.timeline("tree").process_names.values()])
+
+    def test_a_timeline_is_no_profile(self):
+        self.write("job/p.json", profile(*slices_of(7, 7, ("op", 0, 9))))
+        self.tlparse("job", "--db", "one.db", "--db-only")
+        self.timeline("one.db", name="job/timeline.json")
+        self.tlparse("job", "--db", "again.db", "--db-only")
+        self.assertEqual([["p.json"]], [[os.path.basename(path)] for path, in harness.rows(self.path("again.db"), "SELECT path FROM profile")])
+        self.assertIn("a timeline that tlparse wrote", harness.rows(self.path("again.db"), "SELECT message FROM import_log WHERE code = 'skipped_file'")[0][0])
+
     def test_nothing_is_an_object_with_an_empty_list(self):
         self.write("log/dedicated_log_torch_trace_abcdefgh.log", b'V1121 08:30:01.124000 4242 a.py:12] {"x": {}}\n')
         self.tlparse("log", "--db", "none.db", "--db-only")

@@ -110,6 +110,7 @@ class KinetoFile {
   std::optional<std::int64_t> base_ns_;
   bool has_rows_without_base_ = false;
   bool has_schema_version_ = false;
+  bool is_own_timeline_ = false;  // `tlparse timeline` wrote it: what it holds is in other files
   bool is_cut_ = false;
   bool has_profile_events_ = false;  // cpu_op or kernel
   bool has_named_collectives_ = false;

@@ -31,6 +31,9 @@ Result<bool> KinetoFile::Read() {
     ASSIGN_OR_RETURN(const EventScanner::Item item, scanner.Next());
     if (item.kind == EventScanner::Item::Kind::kEnd) break;
     RETURN_IF_ERROR(Take(item, scanner));
+    if (!is_own_timeline_) continue;
+    facts.kind = "a timeline that tlparse wrote";
+    return false;
   }
   // A profile that is cut may end before its events begin.
   const bool has_version = has_schema_version_ && (scanner.has_list() || is_cut_);
@@ -213,7 +216,9 @@ void KinetoFile::TakeEvent(const EventScanner::Item& item) {
 
 void KinetoFile::TakeMember(const EventScanner::Item& item) {
   ProfileFacts& facts = context_.facts();
-  if (item.key == "schemaVersion") {
+  if (item.key == "tlparse_timeline") {
+    is_own_timeline_ = true;
+  } else if (item.key == "schemaVersion") {
     has_schema_version_ = true;
     facts.format_version = std::string(item.value.substr(0, 20));
   } else if (item.key == "baseTimeNanoseconds") {

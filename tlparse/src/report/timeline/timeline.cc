@@ -53,6 +53,8 @@ class TimelineRun {
       : database_(database), options_(options) {}
 
   Result<TimelineSummary> Write(const std::function<Result<void>(std::string_view)>& write) {
+    // What is sorted is as large as the profile.
+    RETURN_IF_ERROR(database_.Execute("PRAGMA temp_store = FILE"));
     ASSIGN_OR_RETURN(const ReadTransaction transaction, ReadTransaction::Begin(database_));
     RETURN_IF_ERROR(Choose());
     std::string piece = fmt::format(

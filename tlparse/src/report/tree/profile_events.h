@@ -15,7 +15,8 @@ Result<void> AddProfileEvents(Database& database, std::int64_t process_id, std::
                               TimelineTracks& tracks);
 
 // The same of the profiles of a run that measured no process of a log. Their pid is the rank that
-// the file names if `by_rank`, else the pid that it names, else a number below those of processes.
+// the file names if `by_rank`, else the pid that it names, else a number above those of
+// processes.
 Result<void> AddEventsWithoutLog(Database& database, std::int64_t run_id, bool by_rank,
                                  TimelineTracks& tracks);
 
