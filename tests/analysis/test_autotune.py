@@ -118,5 +118,26 @@ class Findings(AnswerTest):
         self.assertEqual(2, cost["row_count"])
 
 
+class CudaGraphs(AnswerTest):
+    def test_recordings(self):
+        database = self.ingest(recording("graphs"))
+        graphs = ask("compile", database, "0/0")["cuda_graphs"]
+        self.assertEqual([(False, 2), (True, 1)], [(one["is_backward"], one["count"]) for one in graphs["recordings"]])
+        self.assertEqual([0.042981, 0.0219515], [round(one["seconds"], 7) for one in graphs["recordings"]])
+        self.assertEqual([], graphs["skips"])
+        self.assertIn("CUDA graphs: 2 of the forward recorded in 43.0 ms; 1 of the backward", run("compile", database, "0/0"))
+        self.assertEqual([], ask("findings", database)["findings"])
+
+    def test_why_none_was_recorded(self):
+        database = self.ingest(recording("skip"))
+        skip, = ask("compile", database, "0/0")["cuda_graphs"]["skips"]
+        self.assertEqual(("cpu device (primals_1)", 8), (skip["reason"], skip["line"]))
+        finding, = ask("findings", database)["findings"]
+        self.assertEqual(("cuda_graph_skipped", "note", ["0/0"]), (finding["kind"], finding["severity"], finding["compiles"]))
+        self.assertEqual("No CUDA graph for 0/0 step because of skip.py:8: cpu device (primals_1)", finding["title"])
+        self.assertIn("move it to the GPU", finding["try"])
+        self.assertEqual(1, finding["row_count"])
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -57,6 +57,35 @@ struct FieldsOf<BreakOfGraph> {
 };
 
 template <>
+struct FieldsOf<CudaGraphRecordings> {
+  using Of = CudaGraphRecordings;
+  static constexpr std::tuple list{
+      Field{"is_backward", &Of::is_backward},
+      Field{"count", &Of::count},
+      Field{"seconds", &Of::seconds},
+  };
+};
+
+template <>
+struct FieldsOf<CudaGraphSkip> {
+  using Of = CudaGraphSkip;
+  static constexpr std::tuple list{
+      Field{"reason", &Of::reason},
+      Field{"file", OrNull{&Of::file}},
+      Field{"line", Positive{&Of::line}},
+  };
+};
+
+template <>
+struct FieldsOf<CudaGraphs> {
+  using Of = CudaGraphs;
+  static constexpr std::tuple list{
+      Field{"recordings", &Of::recordings, "when the compiled code ran, for each size of inputs"},
+      Field{"skips", &Of::skips, "why none was recorded"},
+  };
+};
+
+template <>
 struct FieldsOf<TracedLine> {
   using Of = TracedLine;
   static constexpr std::tuple list{
@@ -195,6 +224,7 @@ struct FieldsOf<CompileAnswer> {
       Field{"statuses", &Of::statuses, "status of the others"},
       Field{"without", OrNull{&Of::without}, "ranks of the role that do not have the compile"},
       Field{"graph_breaks", &BreaksOf},
+      Field{"cuda_graphs", &Of::cuda_graphs},
       Field{"exceptions", &Of::exceptions},
       Field{"next", &NextOf, "the compile that the process began next; null: none"},
       Field{"last_record_us", &Of::last_record_us, "of the process"},

@@ -218,6 +218,16 @@ void AddEnd(const CompileAnswer& answer, std::vector<Section>& sections) {
   }
 }
 
+void AddCudaGraphs(const CompileAnswer& answer, std::vector<Section>& sections) {
+  std::string text;
+  for (const CudaGraphRecordings& one : answer.cuda_graphs.recordings)
+    Append(text, fmt::format("{} of the {} recorded in {}", one.count,
+                             one.is_backward ? "backward" : "forward", HumanDuration(one.seconds)));
+  for (const CudaGraphSkip& one : answer.cuda_graphs.skips)
+    Append(text, "none recorded: " + one.reason);
+  if (!text.empty()) sections.push_back({"CUDA graphs", std::move(text)});
+}
+
 void AddNext(const CompileAnswer& answer, std::vector<Section>& sections) {
   std::string text;
   if (!answer.next_label.empty()) {
@@ -285,6 +295,7 @@ void PrintCompile(const CompileAnswer& answer) {
   AddCaches(answer, sections);
   AddOptions(answer, sections);
   AddEnd(answer, sections);
+  AddCudaGraphs(answer, sections);
   AddNext(answer, sections);
   const std::string heading = Shorten(Heading(answer), 200);
   FitSections(sections, kMostCompileText - heading.size() - 10);

@@ -122,6 +122,7 @@ Result<void> FindOtherChoices(FindingContext& context);  // of autotuning, after
 Result<void> FindTuningCosts(FindingContext& context);
 Result<void> FindRecompiles(FindingContext& context);
 Result<void> FindGraphBreaks(FindingContext& context);
+Result<void> FindSkippedCudaGraphs(FindingContext& context);
 Result<void> FindInTorchLogs(FindingContext& context);  // of processes without a log
 Result<void> FindSlowRanks(FindingContext& context);
 Result<void> FindAbsentRanks(FindingContext& context);

@@ -32,6 +32,7 @@ constexpr FamilyOfJob kFamilies[] = {
     {&FindTuningCosts},
     {&FindRecompiles},
     {&FindGraphBreaks},
+    {&FindSkippedCudaGraphs},
     {&FindInTorchLogs},
     {&FindSlowRanks, true},
     {&FindAbsentRanks},

@@ -171,6 +171,7 @@ Result<void> LoadEnd(Database& database, const FoundCompile& found, CompileAnswe
     answer.graph_breaks.push_back(
         {std::string(row.user_file), {}, std::string(row.cause), row.user_line.value_or(0)});
   }
+  ASSIGN_OR_RETURN(answer.cuda_graphs, LoadCudaGraphs(database, answer.id));
   FOR_EACH_ROW(const NextCompile& row,
                Query<NextCompile>(database, {.process_id = answer.process_id,
                                              .after_record_id = found.first_record_id})) {

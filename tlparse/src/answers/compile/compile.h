@@ -11,6 +11,7 @@
 #include "artifacts/common/compile_status.h"
 #include "base/result.h"
 #include "facts/compiles/compile_facts.h"
+#include "facts/compiles/cuda_graphs.h"
 #include "facts/compiles/recompile_reasons.h"
 #include "facts/contents/compile_inputs.h"
 #include "store/database.h"
@@ -90,6 +91,7 @@ struct CompileAnswer {
   std::string torch_version, python_version;
   std::vector<CompileException> exceptions;
   std::vector<CompilePlace> graph_breaks;  // `code`: the cause
+  CudaGraphs cuda_graphs;
   // What the process began next; label empty: nothing.
   std::string next_label, next_function, next_status;
   std::optional<std::int64_t> next_start_us, last_record_us;

@@ -1,0 +1,37 @@
+// CUDA graphs of compiles: those that were recorded, and why none was.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "store/database.h"
+
+namespace tlparse {
+
+// Of one direction of a compile.
+struct CudaGraphRecordings {
+  bool is_backward = false;
+  std::int64_t count = 0;
+  double seconds = 0;
+};
+
+// Why a compile runs without a CUDA graph (cudagraph_skip_reason of its metrics).
+struct CudaGraphSkip {
+  std::string reason;  // "cpu device (primals_1)"
+  std::string file;    // of the user's, innermost; empty: not in the message
+  std::int64_t line = 0;
+  std::string advice;      // empty: nothing is known
+  bool is_chosen = false;  // the program asks for none
+};
+CudaGraphSkip ReadCudaGraphSkip(std::string_view text);
+
+struct CudaGraphs {
+  std::vector<CudaGraphRecordings> recordings;
+  std::vector<CudaGraphSkip> skips;
+};
+Result<CudaGraphs> LoadCudaGraphs(Database& database, std::int64_t compile_id);
+
+}  // namespace tlparse
