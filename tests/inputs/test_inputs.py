@@ -267,12 +267,12 @@ class Nsys(InputTest):
         connection = sqlite3.connect(path)
         for table, columns in (("CUPTI_ACTIVITY_KIND_SYNCHRONIZATION", "start, end"), ("CUPTI_ACTIVITY_KIND_NEW_THING", "x, y"), ("CUPTI_ACTIVITY_KIND_EMPTY", "x, y")):
             connection.execute(f"CREATE TABLE {table} ({columns})")
-        connection.execute("INSERT INTO CUPTI_ACTIVITY_KIND_SYNCHRONIZATION VALUES (1, 2), (3, 4)")
+        connection.execute("INSERT INTO CUPTI_ACTIVITY_KIND_SYNCHRONIZATION VALUES (1, 2), (3, 4), (9, 8), (1, 'x')")
         connection.execute("INSERT INTO CUPTI_ACTIVITY_KIND_NEW_THING VALUES (1, 2)")
         connection.commit()
         connection.close()
-        self.assertEqual([["profile_events_left_out", "1 row left out of CUPTI_ACTIVITY_KIND_RUNTIME: calls that queued nothing that is in the file"],
-                          ["profile_events_left_out", "2 rows left out of CUPTI_ACTIVITY_KIND_SYNCHRONIZATION: waits of the CPU or of a stream for others"],
+        self.assertEqual([["profile_events_left_out", "1 row left out of CUPTI_ACTIVITY_KIND_RUNTIME: calls that queued nothing that is in the file, 0.100 us in all"],
+                          ["profile_events_left_out", "4 rows left out of CUPTI_ACTIVITY_KIND_SYNCHRONIZATION: waits of the CPU or of a stream for others, 0.002 us in all"],
                           ["unknown_profile_event", "1 row left out of CUPTI_ACTIVITY_KIND_NEW_THING: a table that is not read"]],
                          self.rows(self.ingest(path), "SELECT code, message FROM import_log WHERE message LIKE '%CUPTI%' ORDER BY code, message"))
 

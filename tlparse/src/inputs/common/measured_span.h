@@ -2,7 +2,10 @@
 // durations of a file, exceeds 64 bits.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <cstdint>
+#include <string>
 
 namespace tlparse {
 
@@ -11,6 +14,13 @@ inline bool IsTimeInRange(std::int64_t start_ns, std::int64_t duration_ns) {
   constexpr std::int64_t kLatest = std::int64_t{1} << 61;
   constexpr std::int64_t kLongest = std::int64_t{1} << 48;
   return start_ns <= kLatest && start_ns >= -kLatest && duration_ns >= 0 && duration_ns <= kLongest;
+}
+
+// Behind the number of events that were left out: ", 12.500 us in all", so that a total of what was
+// kept is not taken for one of all. Empty for no time.
+inline std::string TimeInAll(std::int64_t duration_ns) {
+  if (duration_ns <= 0) return {};
+  return fmt::format(", {}.{:03} us in all", duration_ns / 1000, duration_ns % 1000);
 }
 
 // The durations of one file.

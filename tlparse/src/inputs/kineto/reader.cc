@@ -295,17 +295,12 @@ void KinetoFile::Report() {
   ReportNotKept(left_out_, ImportCode::kProfileEventsLeftOut);
 }
 
-// With their time, so that a total of what was kept is not taken for one of all.
 void KinetoFile::ReportNotKept(const NotKeptEvents& events, ImportCode code) {
+  const bool is_unknown = code == ImportCode::kUnknownProfileEvent;
   for (const auto& [what, not_kept] : events) {
-    std::string text =
-        fmt::format("{} events", not_kept.count) + (code == ImportCode::kUnknownProfileEvent
-                                                        ? fmt::format(" of category '{}'", what)
-                                                        : fmt::format(": {}", what));
-    if (not_kept.duration_ns > 0)
-      text += fmt::format(", {}.{:03} us in all", not_kept.duration_ns / 1000,
-                          not_kept.duration_ns % 1000);
-    context_.Log(code, text, {});
+    const std::string name = is_unknown ? fmt::format(" of category '{}'", what) : ": " + what;
+    context_.Log(
+        code, fmt::format("{} events{}{}", not_kept.count, name, TimeInAll(not_kept.duration_ns)));
   }
 }
 

@@ -144,6 +144,7 @@ Result<void> NsysReader::ReadLaunches(NsysExport& file, RuntimeContext& context)
         ++launches_;
         const std::optional<Span> span = SpanOf(row, table, context);
         if (!span) return {};
+        launches_ns_ += span->duration_ns;
         RowBatch& rows = context.rows();
         DeviceLaunchRow launch{
             .id = context.NextId(rows.TableOf<DeviceLaunchRow>()),

@@ -165,22 +165,29 @@ Result<void> NsysReader::ReportUnread(NsysExport& file, RuntimeContext& context)
           return c == '_' || (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z');
         }))
       continue;
-    std::int64_t count = 0;
-    RETURN_IF_ERROR(file.Query(fmt::format("SELECT count(*) FROM {}", table),
-                               [&](sqlite3_stmt* row) -> Result<void> {
-                                 count = IntAt(row, 0).value_or(0);
-                                 return {};
-                               }));
-    if (is_launches) count -= launches_;
+    std::int64_t count = 0, duration_ns = 0;
+    RETURN_IF_ERROR(file.Query(
+        fmt::format(
+            "SELECT count(*), CAST(total(iif(typeof({0}) = 'integer' AND typeof({1}) = 'integer' "
+            "AND {1} >= {0} AND {1} - {0} <= 1 << 48, {1} - {0}, 0)) AS INTEGER) "
+            "FROM {2} k",
+            file.Column(table, "start", "k"), file.Column(table, "end", "k"), table),
+        [&](sqlite3_stmt* row) -> Result<void> {
+          count = IntAt(row, 0).value_or(0);
+          duration_ns = IntAt(row, 1).value_or(0);
+          return {};
+        }));
+    if (is_launches) count -= launches_, duration_ns -= launches_ns_;
     if (count <= 0) continue;
     context.facts().event_count += count;
     const bool is_known = is_launches || kind == "SYNCHRONIZATION";
     context.Log(
         is_known ? ImportCode::kProfileEventsLeftOut : ImportCode::kUnknownProfileEvent,
-        fmt::format("{} of {}: {}", Rows(count), table,
+        fmt::format("{} of {}: {}{}", Rows(count), table,
                     is_launches                 ? "calls that queued nothing that is in the file"
                     : kind == "SYNCHRONIZATION" ? "waits of the CPU or of a stream for others"
-                                                : "a table that is not read"));
+                                                : "a table that is not read",
+                    TimeInAll(duration_ns)));
   }
   return {};
 }
@@ -290,7 +297,7 @@ void NsysReader::StartPart() {
 Result<bool> NsysReader::Read(RuntimeContext& context) {
   ProfileFacts& facts = context.facts();
   facts.kind = "nsys";
-  epoch_ns_ = launches_ = 0;
+  epoch_ns_ = launches_ = launches_ns_ = 0;
   StartPart();
   const bool is_plain = IsWholeDatabase(context.input().path);
   SpillingBytes unpacked(DirectoryOf(context.database()));

@@ -69,7 +69,7 @@ class NsysReader final : public RuntimeReader {
   DurationSum durations_;
   std::map<std::string, std::int64_t> without_time_, bad_times_;  // rows, by table
   std::int64_t other_ranges_ = 0;
-  std::int64_t launches_ = 0;
+  std::int64_t launches_ = 0, launches_ns_ = 0;
   std::map<std::int64_t, std::int64_t> threads_;  // by globalTid
   std::map<std::int64_t, std::int64_t> pids_;     // of device work, by their order
 };
