@@ -76,7 +76,7 @@ def measured(versions):
         lookups = [pair for program in programs.values() for pair in program["caches"].values()]
         profile = programs.get("profiled", {}).get("profile")
         dumps = [program["dumps"] for program in programs.values()]
-        right = sum(program["finding"]["equal"] for program in programs.values())
+        findings = [program["finding"] for program in programs.values() if program["finding"]]
         return [version, *(f"{total(row, what):,}" for what in ("records", "artifacts", "metrics", "timed_events")),
                 len(row["seen"]["component of a cache key"]), sum(len(program["unknown"]) for program in programs.values()),
                 sum(len(program["problems"]) for name, program in programs.items() if name not in ENDED_BY_FORCE),
@@ -85,7 +85,7 @@ def measured(versions):
                 f"{equal_or_both(profile['calls'], profile['calls_counted'])}; {percent(profile['joined_ns'], profile['calls_ns'])}"
                 if profile else "not recorded",
                 f"{sum(one['files'] for one in dumps)}; {sum(one['in_graphs'] for one in dumps)} of {sum(one['calls'] for one in dumps)}",
-                f"{right} of {len(programs)}"]
+                f"{sum(one['equal'] for one in findings)} of {len(findings)}"]
     return table(["PyTorch", "records", "artifacts", "metrics", "timed events", "names of components", "unknown names", "damage, warnings",
                   "compiles", "cache lookups", "graph calls; their time joined", "dumps; calls joined with a graph", "findings right"],
                  [one(*item) for item in versions.items()])
@@ -99,6 +99,9 @@ def programs(versions):
         for version, row in versions.items():
             if name in row["programs"]:
                 finding = row["programs"][name]["finding"]
+                if finding is None:
+                    said.setdefault(("–", "cannot run with it"), []).append(version)
+                    continue
                 text = re.sub(r"\d+\.\d+ m?s", "… s", finding["first"].split(":")[0] + ("" if finding["equal"] else " ✗ " + finding["first"][:160]))
                 said.setdefault((finding["key"], text), []).append(version)
         lines += [[name, key, text, spans(found, versions)] for (key, text), found in said.items()]
@@ -112,7 +115,7 @@ def exceptions(versions):
         said = {}
         for version, row in versions.items():
             for name, program in row["programs"].items():
-                for text in program[member]:
+                for text in dict.fromkeys(program[member]):
                     said.setdefault((name, text), []).append(version)
         lines += [[name, what, f"`{text}`", spans(found, versions)] for (name, text), found in said.items()]
     return table(["program", "", "", "PyTorch"], sorted(lines)) if lines else "Nothing of either."

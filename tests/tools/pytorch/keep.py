@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Keeps a small part of what record.py recorded as a fixture, and unpacks it.
 
-usage: keep.py FOLDER ARCHIVE.tar.zst      as many of PROGRAMS, in their order, as fit into LIMIT_BYTES
+usage: keep.py FOLDER ARCHIVE.tar.zst [PROGRAM…]      these, then as many of PROGRAMS, in their order, as fit into LIMIT_BYTES
 
 One archive for all programs of a version, as their logs share most of their text.
 """
@@ -41,10 +41,10 @@ def unpack(archive, folder):
 
 
 def main():
-    if len(sys.argv) != 3:
+    if len(sys.argv) < 3:
         sys.exit(__doc__)
     kept, data = [], b""
-    for name in PROGRAMS:
+    for name in dict.fromkeys([*sys.argv[3:], *PROGRAMS]):
         if os.path.isdir(os.path.join(sys.argv[1], name)):
             more = pack(sys.argv[1], [*kept, name])
             if len(more) <= LIMIT_BYTES:

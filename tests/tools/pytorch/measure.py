@@ -124,18 +124,30 @@ COUNTS = {
 }
 
 
+# Of a program that cannot run with a version, which lacks all that it is about: it left nothing.
+NOTHING = {**dict.fromkeys([*COUNTS, "processes", "compiles", "compiles_counted"], 0), "caches": {}, "problems": [], "finding": None,
+           "unknown": [], "unplanned": [], "outcomes": {}, "profile": None,
+           "dumps": {"files": 0, "written": 0, "entries": 0, "calls": 0, "in_graphs": 0}}
+
+
+def lacking(truth):
+    return sorted({feature for one in truth.values() for feature in one["lacks"]})
+
+
 def measure_program(folder, name, scratch):
     path = os.path.join(scratch, name)
+    truth = truths(folder)
+    if not os.listdir(os.path.join(folder, "in")) and lacking(truth) and not any(one["outcomes"] for one in truth.values()):
+        return {**NOTHING, "lacks": lacking(truth)}, {}
     ask(os.path.join(folder, "in"), "-o", path, "--db-only")
     database = sqlite3.connect(f"file:{path}/trace.db?mode=ro", uri=True)
     database.text_factory = lambda data: data.decode("utf-8", "replace")
-    truth = truths(folder)
     row = {what: database.execute(sql).fetchone()[0] for what, sql in COUNTS.items()}
     found, counted = compiles(database, truth)
     row.update(processes=len(truth), compiles=found, compiles_counted=counted, caches=lookups(database, truth),
                problems=problems(database), finding=finding(path, name),
                unknown=[[one["kind"], one["name"], one["count"]] for one in ask("import-log", path, "--unknown", "--json")["unknown"]],
-               lacks=sorted({feature for one in truth.values() for feature in one["lacks"]}),
+               lacks=lacking(truth),
                unplanned=sorted(f"{label}: {end['raised']}" for one in truth.values() for label, end in one["outcomes"].items()
                                 if (end["raised"] is not None) != end["fails"]))
     row["outcomes"] = {label: end["raised"] for one in truth.values() for label, end in one["outcomes"].items()}

@@ -345,6 +345,11 @@ void StopFinder::Report() {
   finding.severity = FindingSeverity::kError;
   if (chain_.is_first_known) {
     Describe(finding, chain_.first, chain_.is_everyone);
+    if (!chain_.waiting.empty())
+      finding.detail += fmt::format(
+          " {} waited after {} last record, by the dump{}: inside a collective that had not ended.",
+          context_.Who(chain_.waiting), chain_.waiting.size() == 1 ? "its" : "their",
+          chain_.waiting.size() == 1 ? "" : "s");
     AddPlaces(finding, chain_.later);
   } else {
     DescribeAll(finding);

@@ -221,8 +221,10 @@ inline constexpr std::int64_t kShortestTimeUs = 50'000;
 // finding for each set of ranks, the longest delay first.
 struct LateArrival {
   CollectiveFinding finding;
-  bool is_first = false;      // nothing is known that the rank issued before
-  bool has_compiled = false;  // its log has records of compiles in that time
+  bool is_first = false;  // nothing is known that the rank issued before
+  // Its log has records of compiles in that time; and, where it has their durations, the rank compiled for
+  // half of the delay or more beyond what the others did.
+  bool has_compiled = false;
 };
 Result<std::vector<LateArrival>> FindLateArrivals(Database& database, const IssuedJob& job);
 

@@ -8,6 +8,7 @@
 #include <set>
 #include <utility>
 
+#include "facts/collectives/compile_times.h"
 #include "facts/collectives/issued_group.h"
 #include "facts/collectives/issued_lines.h"
 
@@ -161,6 +162,22 @@ Result<std::string> LogNote(Database& database, std::int64_t process_id, std::in
          std::string(labels == 1 ? " " : "s ") + text;
 }
 
+// Whether compiles may be why: a rank that slept while the others compiled, and compiled then what they
+// did, came late by its sleep.
+Result<bool> MayCompilesExplain(Database& database, const IssuedJob& job, const Delay& delay,
+                                std::int64_t from_ns) {
+  const std::int64_t to_ns = delay.first.call->start_ns;
+  ASSIGN_OR_RETURN(const std::vector<CompileSpan> compiles,
+                   CompilesIn(database, job, from_ns, to_ns));
+  const std::int64_t own_ns =
+      CompiledIn(compiles, job.ranks[delay.first.rank].rank, from_ns, to_ns);
+  if (own_ns == 0) return true;  // the log has no durations
+  std::int64_t others_ns = 0;
+  for (const std::size_t other : delay.early)
+    others_ns = std::max(others_ns, CompiledIn(compiles, job.ranks[other].rank, from_ns, to_ns));
+  return 2 * (own_ns - others_ns) >= delay.delay_ns;
+}
+
 Result<LateArrival> Describe(Database& database, const IssuedJob& job, const Delay& delay) {
   const IssuedCollective& call = *delay.first.call;
   const std::string late = RanksText(job, delay.late), early = RanksText(job, delay.early);
@@ -198,6 +215,11 @@ Result<LateArrival> Describe(Database& database, const IssuedJob& job, const Del
   if (const std::optional<std::int64_t> process = job.ranks[delay.first.rank].process_id) {
     ASSIGN_OR_RETURN(const std::string note, LogNote(database, *process, from_us,
                                                      call.start_ns / 1000, arrival.has_compiled));
+    if (arrival.has_compiled) {
+      ASSIGN_OR_RETURN(
+          arrival.has_compiled,
+          MayCompilesExplain(database, job, delay, before == nullptr ? 0 : before->start_ns));
+    }
     if (!note.empty())
       finding.detail +=
           fmt::format("{}{}", before == nullptr ? ". Of " + one_late + ": " : "; ", note);

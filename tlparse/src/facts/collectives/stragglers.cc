@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "facts/collectives/compile_times.h"
 #include "facts/collectives/issued_group.h"
 #include "facts/collectives/issued_lines.h"
 #include "queries/facts/collectives/stragglers.h"
@@ -144,26 +145,11 @@ struct FoundStraggler {
   std::vector<Lag> lags;
 };
 
-struct CompileTime {
-  std::int64_t rank = 0, start_ns = 0, end_ns = 0;
-};
-
-// The compiles in a time, of forwards and backwards, as far as they lie in it.
-Result<std::vector<CompileTime>> CompilesIn(Database& database, const IssuedJob& job,
-                                            std::int64_t from_ns, std::int64_t to_ns) {
-  std::vector<CompileTime> compiles;
-  FOR_EACH_ROW(const CompileInTime& row, Query<CompileInTime>(database, {.run_id = job.run_id,
-                                                                         .from_us = from_ns / 1000,
-                                                                         .to_us = to_ns / 1000}))
-    compiles.push_back({row.rank, row.start_us * 1000, row.end_us * 1000});
-  return compiles;
-}
-
 // How long some rank compiled before `to_ns`, at least: in collectives all wait for it.
-std::int64_t CompiledNs(const std::vector<CompileTime>& compiles, std::int64_t to_ns) {
+std::int64_t CompiledNs(const std::vector<CompileSpan>& compiles, std::int64_t to_ns) {
   std::int64_t any_ns = 0, end_ns = 0;
   std::map<std::int64_t, std::int64_t> of_rank;
-  for (const CompileTime& one : compiles) {
+  for (const CompileSpan& one : compiles) {
     const std::int64_t own_end_ns = std::min(one.end_ns, to_ns);
     any_ns += std::max<std::int64_t>(0, own_end_ns - std::max(end_ns, one.start_ns));
     end_ns = std::max(end_ns, own_end_ns);
@@ -173,21 +159,10 @@ std::int64_t CompiledNs(const std::vector<CompileTime>& compiles, std::int64_t t
   return any_ns;
 }
 
-std::int64_t CompiledIn(const std::vector<CompileTime>& compiles, std::optional<std::int64_t> rank,
-                        std::int64_t from_ns, std::int64_t to_ns) {
-  std::int64_t sum_ns = 0;
-  for (const CompileTime& one : compiles) {
-    if (one.rank == rank)
-      sum_ns +=
-          std::max<std::int64_t>(0, std::min(one.end_ns, to_ns) - std::max(one.start_ns, from_ns));
-  }
-  return sum_ns;
-}
-
 // Without what the rank compiled: other findings tell of compiles. Where the ranks were together
 // before, a delay is what the rank did longer than each of the others beside compiling: while it was
 // slow, they may have compiled what it compiled later.
-void TakeOutCompiles(const std::vector<CompileTime>& compiles, const IssuedJob& job,
+void TakeOutCompiles(const std::vector<CompileSpan>& compiles, const IssuedJob& job,
                      std::size_t rank, std::vector<Lag>& lags) {
   for (Lag& lag : lags) {
     const std::int64_t to_ns = lag.call->start_ns;
@@ -243,7 +218,7 @@ Result<std::optional<FoundStraggler>> StragglerOf(Database& database, const Issu
                          kTimesOthers = 3;
   Arrivals arrivals = ArrivalsOf(group);
   if (arrivals.count == 0) return std::optional<FoundStraggler>();
-  ASSIGN_OR_RETURN(const std::vector<CompileTime> compiles,
+  ASSIGN_OR_RETURN(const std::vector<CompileSpan> compiles,
                    CompilesIn(database, job, arrivals.first_ns, arrivals.last_ns));
   for (auto& [one, lags] : arrivals.lags) {
     if (job.ranks[one].rank) TakeOutCompiles(compiles, job, one, lags);

@@ -96,6 +96,23 @@ std::vector<RankIndex> EndingWith(const JobStatus& job, const std::vector<Stop>&
   return are_most || has_later ? outside : std::vector<RankIndex>();
 }
 
+// Takes the ranks out that lived on after their logs' last records: inside a collective, by a dump.
+Result<std::vector<RankIndex>> TakeWaiting(const JobStatus& job, std::vector<RankIndex>& outside) {
+  std::map<std::int64_t, std::int64_t> waits_since_us;  // by process
+  FOR_EACH_ROW(const WaitingProcess& row,
+               Query<WaitingProcess>(job.database, {.run_id = job.job.run_id()}))
+    waits_since_us.emplace(row.process_id, row.since_us);
+  const auto first_waiting =
+      std::stable_partition(outside.begin(), outside.end(), [&](RankIndex rank) {
+        const ProcessStatus& status = job.StatusOf(rank);
+        const auto wait = waits_since_us.find(status.process_id);
+        return wait == waits_since_us.end() || wait->second < status.last_record_us;
+      });
+  const std::vector<RankIndex> waiting(first_waiting, outside.end());
+  outside.erase(first_waiting, outside.end());
+  return waiting;
+}
+
 }  // namespace
 
 Result<EndChain> FindEndChain(const JobStatus& job) {
@@ -116,6 +133,9 @@ Result<EndChain> FindEndChain(const JobStatus& job) {
   // Where all end inside a compile, only a silence shows who was first.
   chain.is_first_known = !chain.is_everyone;
   if (job.HasRanks() && !chain.is_everyone) chain.outside = EndingWith(job, stops);
+  if (!chain.outside.empty()) {
+    ASSIGN_OR_RETURN(chain.waiting, TakeWaiting(job, chain.outside));
+  }
   if (chain.is_everyone || !chain.outside.empty()) {
     ASSIGN_OR_RETURN(chain.is_first_known, WasSilentBeforeOthers(job, first));
   }

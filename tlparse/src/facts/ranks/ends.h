@@ -30,6 +30,8 @@ struct EndChain {
   bool is_first_known = false;
   // Ranks whose logs end at the same time as these, outside compiles: they may have been first.
   std::vector<RankIndex> outside;
+  // Of those the ranks that a recorder dump shows inside a collective that had not ended: they waited.
+  std::vector<RankIndex> waiting;
   std::vector<FailedEnd> failures;  // in order of time
   // The failure after which the others stopped: index into `failures`, -1: none. A launcher ends the
   // other ranks after a failure. A log may be silent for long before that, as inside a C++ compiler;

@@ -1,0 +1,26 @@
+// When ranks compiled, held against the times of their collectives.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "base/result.h"
+#include "facts/collectives/issued.h"
+#include "store/database.h"
+
+namespace tlparse {
+
+struct CompileSpan {
+  std::int64_t rank = 0, start_ns = 0, end_ns = 0;
+};
+
+// The compiles in a time, of forwards and backwards, as far as they lie in it.
+Result<std::vector<CompileSpan>> CompilesIn(Database& database, const IssuedJob& job,
+                                            std::int64_t from_ns, std::int64_t to_ns);
+
+// How long a rank compiled in a time.
+std::int64_t CompiledIn(const std::vector<CompileSpan>& compiles, std::optional<std::int64_t> rank,
+                        std::int64_t from_ns, std::int64_t to_ns);
+
+}  // namespace tlparse
