@@ -9,7 +9,7 @@ import sys
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from answers import LOGS, AnswerTest, ask, trace_lines  # noqa: E402
+from answers import LOGS, ROOT, AnswerTest, ask, trace_lines  # noqa: E402
 
 
 def after_time(clock):
@@ -21,6 +21,32 @@ def event(name, phase, frame=0):
     """The first record of this event."""
     return lambda found: (found.kind == "chromium_event" and found.envelope.get("frame_id") == frame
                           and f'"name": "{name}"'.encode() in (found.payload or b"") and f'"ph": "{phase}"'.encode() in found.payload)
+
+
+WAIT = os.path.join(ROOT, "fixtures", "tuning", "wait")
+
+
+class Waiting(AnswerTest):
+    """Ranks 0 and 2 wait in a collective of the compiler for rank 1, which hangs in Inductor: its last record is the latest."""
+
+    def test_the_rank_that_did_not_come(self):
+        database = self.ingest(WAIT)
+        finding = ask("findings", database, "--kind", "stopped_first")["findings"][0]
+        self.assertEqual(([1], ["0/0"]), (finding["ranks"], finding["compiles"]))
+        self.assertEqual("Rank 1's log ends inside 0/0 warm_up, in pass.post_grad_passes.post_grad_custom_post_pass; ranks 0,2 finished that compile",
+                         finding["title"])
+        waiting, = finding["evidence"]
+        self.assertEqual(("Ranks 0,2 wait in compiler_collective of 1/0 step for rank 1", [1]), (waiting["title"], waiting["ranks"]))
+        ends = [row["end"] for row in ask("status", database)["rows"]]
+        self.assertEqual(["ended_with_another", "silent", "ended_with_another"], [end["kind"] for end in ends])
+        self.assertEqual("its log ends inside 1/0 step, in compiler_collective; it waited there for rank 1", ends[0]["evidence"])
+
+    def test_the_one_that_did_not_come_has_no_log(self):
+        """Those that have one came to the same collective: none of them was first."""
+        database = self.ingest(*(glob.glob(os.path.join(WAIT, f"*rank_{rank}_*"))[0] for rank in (0, 2)))
+        finding, = ask("findings", database)["findings"]
+        self.assertEqual("No log from rank 1; the logs of ranks 0,2 end inside 1/0 step, in compiler_collective", finding["title"])
+        self.assertEqual(["The logs of ranks 0,2 end inside 1/0 step, in compiler_collective"], [one["title"] for one in finding["evidence"]])
 
 
 class Ends(AnswerTest):

@@ -49,6 +49,7 @@ class StopFinder {
   void Report();
   void Describe(Finding& finding, const std::vector<Stop>& group, bool is_first);
   void DescribeInside(Finding& finding, const std::vector<Stop>& group, bool is_first);
+  void DescribeWaiting(Finding& finding, const std::vector<Stop>& group);
   void DescribeBehind(Finding& finding, const std::vector<Stop>& group);
   void DescribeAll(Finding& finding);
   void AddOutside(Finding& finding);
@@ -162,7 +163,9 @@ void StopFinder::SetPlace(Finding& finding, const std::vector<Stop>& group) cons
 
 void StopFinder::Describe(Finding& finding, const std::vector<Stop>& group, bool is_first) {
   SetPlace(finding, group);
-  if (group.front().is_inside) {
+  if (!group.front().awaited.empty()) {
+    DescribeWaiting(finding, group);
+  } else if (group.front().is_inside) {
     DescribeInside(finding, group, is_first);
   } else {
     DescribeBehind(finding, group);
@@ -218,6 +221,23 @@ void StopFinder::DescribeInside(Finding& finding, const std::vector<Stop>& group
       group.size() == 1
           ? "The log does not show whether the process died there, was ended, or hung. "
           : "The logs do not show whether the processes died there, were ended, or hung. ";
+}
+
+// Ranks that wait for others: the cause lies there.
+void StopFinder::DescribeWaiting(Finding& finding, const std::vector<Stop>& group) {
+  const std::vector<RankIndex> who = Ranks(group);
+  const std::vector<RankIndex>& awaited = group.front().awaited;
+  finding.cause = fmt::format("{} waits for other ranks", kCompilerCollective);
+  finding.title =
+      fmt::format("{} wait{} in {} of {} for {}", context_.Who(who), who.size() == 1 ? "s" : "",
+                  kCompilerCollective, context_.Title(*context_.LastCompile(group.front().rank)),
+                  context_.WhoInside(awaited));
+  finding.detail =
+      fmt::format("All ranks come to it before any of them compiles on, and {} did not. ",
+                  context_.WhoInside(awaited));
+  finding.ranks.clear();
+  finding.logs.clear();
+  context_.SetRanks(finding, awaited);
 }
 
 void StopFinder::DescribeBehind(Finding& finding, const std::vector<Stop>& group) {

@@ -17,7 +17,7 @@ bool IsRank(const Job& job, RankIndex one) {
   return participant.rank && !participant.is_extra_log;
 }
 
-void FindInside(const JobStatus& context, std::vector<Stop>& stops) {
+Result<void> FindInside(const JobStatus& context, std::vector<Stop>& stops) {
   for (const RankIndex rank : context.All()) {
     const ProcessStatus& status = context.StatusOf(rank);
     const JobCompile* compile = context.LastCompile(rank);
@@ -29,7 +29,10 @@ void FindInside(const JobStatus& context, std::vector<Stop>& stops) {
                      .is_backward = status.is_backward,
                      .last_us = status.last_record_us.value_or(INT64_MAX),
                      .phase = status.phase});
+    if (status.phase != kCompilerCollective) continue;
+    ASSIGN_OR_RETURN(stops.back().awaited, AwaitedRanks(context, rank));
   }
+  return {};
 }
 
 // Whether the function had been compiled before: what it was given decides whether it is again.
@@ -182,7 +185,7 @@ int StepOf(const Stop& stop) {
 
 Result<std::vector<Stop>> FindStops(const JobStatus& context) {
   std::vector<Stop> stops;
-  FindInside(context, stops);
+  RETURN_IF_ERROR(FindInside(context, stops));
   if (context.HasRanks()) {
     const bool has_other_end = std::any_of(
         stops.begin(), stops.end(), [&](const Stop& one) { return IsRank(context.job, one.rank); });
@@ -194,6 +197,24 @@ Result<std::vector<Stop>> FindStops(const JobStatus& context) {
            std::tuple(b.position, StepOf(b), b.last_us, b.rank);
   });
   return stops;
+}
+
+Result<std::vector<RankIndex>> AwaitedRanks(const JobStatus& context, RankIndex rank) {
+  std::vector<std::int64_t> begun(context.job.participants().size());
+  FOR_EACH_ROW(
+      const EventsOfProcess& row,
+      Query<EventsOfProcess>(context.database, {.name = kCompilerCollective,
+                                                .in_logs = context.job.InLogs("e.record_id")})) {
+    const RankIndex participant = context.job.ParticipantOfProcess(row.process_id);
+    if (participant >= 0) begun[static_cast<std::size_t>(participant)] += row.events;
+  }
+  std::vector<RankIndex> awaited;
+  for (const RankIndex other : context.Others({rank})) {
+    if (IsRank(context.job, other) && !context.damage.AreDamaged({other}) &&
+        begun[static_cast<std::size_t>(other)] < begun[static_cast<std::size_t>(rank)])
+      awaited.push_back(other);
+  }
+  return awaited;
 }
 
 std::int64_t LatestRecord(const JobStatus& context) {

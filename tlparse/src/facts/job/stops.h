@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -22,7 +23,17 @@ struct Stop {
   bool is_next_backward = false;  // its backward
   bool needs_all = false;         // that compile holds collectives
   std::string phase = {};         // the innermost event that is open; empty: unknown
+  // Inside a collective of the compiler: the ranks that did not come to it.
+  std::vector<RankIndex> awaited = {};
 };
+
+// The event in which a rank that traced a function waits until all ranks have (config
+// enable_compiler_collectives; OutputGraph.run_compiler_collective, torch/_dynamo/output_graph.py).
+inline constexpr std::string_view kCompilerCollective = "compiler_collective";
+
+// Of a rank whose log ends inside that event: those that began fewer of them. Each rank takes part in
+// each of them, so the n-th of one rank is the n-th of all. Logs that are damaged do not show it.
+Result<std::vector<RankIndex>> AwaitedRanks(const JobStatus& context, RankIndex rank);
 
 // Ordered by how far the logs go: by compile, inside the forward, behind it, inside the backward,
 // then by time of the last record.

@@ -14,6 +14,11 @@ FROM (SELECT r.local_us AS us,
   WHERE c.id = :compile_id AND e.name_id =
     (SELECT name_id FROM chromium_event_row WHERE record_id = :event_record_id));
 
+-- query EventsOfProcess(name TEXT, in_logs SQL)
+SELECT r.process_id, count(*) AS events /*INTEGER*/
+FROM chromium_event_row e JOIN record_row r ON r.id = e.record_id
+WHERE e.name_id = (SELECT id FROM text_row WHERE text = :name) AND {in_logs} GROUP BY r.process_id;
+
 -- Lookups of a compile that hit.
 -- query HitsOfCompile(compile_id INTEGER)
 SELECT count(*) AS hits /*INTEGER*/ FROM cache_event

@@ -118,26 +118,41 @@ Result<std::vector<RankIndex>> TakeWaiting(const JobStatus& job, std::vector<Ran
 Result<EndChain> FindEndChain(const JobStatus& job) {
   EndChain chain;
   ASSIGN_OR_RETURN(chain.failures, FailedEnds(job));
-  ASSIGN_OR_RETURN(const std::vector<Stop> stops, FindStops(job));
+  ASSIGN_OR_RETURN(std::vector<Stop> stops, FindStops(job));
   if (stops.empty()) {
     if (job.HasRanks() && !chain.failures.empty()) chain.failure = 0;
     return chain;
+  }
+  // A rank that waits for others stopped because of them, however early its last record is.
+  const auto waits = std::stable_partition(stops.begin(), stops.end(),
+                                           [](const Stop& one) { return one.awaited.empty(); });
+  if (waits != stops.begin()) {
+    chain.later.assign(waits, stops.end());
+    stops.erase(waits, stops.end());
   }
   const std::vector<RankIndex> all = job.All();
   const auto unread = static_cast<std::size_t>(std::count_if(
       all.begin(), all.end(), [&](RankIndex rank) { return job.ReadableBytes(rank); }));
   const Stop& first = stops.front();
+  const bool has_waiting = !chain.later.empty() || !first.awaited.empty();
   chain.is_everyone =
-      stops.size() > 1 && stops.size() + unread == all.size() &&
+      !has_waiting && stops.size() > 1 && stops.size() + unread == all.size() &&
       std::all_of(stops.begin(), stops.end(), [](const Stop& stop) { return stop.is_inside; });
   // Where all end inside a compile, only a silence shows who was first.
   chain.is_first_known = !chain.is_everyone;
-  if (job.HasRanks() && !chain.is_everyone) chain.outside = EndingWith(job, stops);
+  if (job.HasRanks() && !chain.is_everyone && !has_waiting) chain.outside = EndingWith(job, stops);
   if (!chain.outside.empty()) {
     ASSIGN_OR_RETURN(chain.waiting, TakeWaiting(job, chain.outside));
   }
   if (chain.is_everyone || !chain.outside.empty()) {
     ASSIGN_OR_RETURN(chain.is_first_known, WasSilentBeforeOthers(job, first));
+  }
+  // All that are known came to one collective: whoever did not has no log.
+  if (stops.size() > 1 && std::all_of(stops.begin(), stops.end(), [](const Stop& one) {
+        return one.phase == kCompilerCollective && one.awaited.empty();
+      })) {
+    chain.is_first_known = false;
+    chain.outside.clear();
   }
   if (chain.is_first_known) chain.outside.clear();
   for (const Stop& stop : stops) {
@@ -214,6 +229,11 @@ void EndFinder::AddStops(const std::vector<Stop>& stops, bool are_first) {
     ProcessEnd& end = EndOf(stop.rank);
     end.kind = EndKind::kEndedWithAnother;
     end.ended_by_process_id = job_.StatusOf(cause).process_id;
+    if (!has_failure && !stop.awaited.empty()) {
+      end.ended_by_process_id = job_.StatusOf(stop.awaited.front()).process_id;
+      end.evidence += "; it waited there for " + job_.job.NameRanks(stop.awaited);
+      continue;
+    }
     end.evidence += fmt::format("; {} {} before", NameInSentence(job_, cause),
                                 has_failure ? "had failed" : "had stopped");
   }
