@@ -62,8 +62,12 @@ class PytorchVersions(harness.EndToEnd):
         self.assertIn("PyTorch writes the order in which graphs run since 2.9; the log does not say its version", answer["not_written"])
         self.assertIn("since 2.9", self.tlparse("execution", "old").stdout)
         self.assertIn("since 2.7", self.tlparse("provenance", "old", "--kernel", "none").stdout)
+        lookups = "PyTorch writes the lookups of AOTAutograd's cache since 2.7; the log does not say its version"
+        self.assertIn(lookups, json.loads(self.tlparse("cache", "old", "--json").stdout)["not_written"])
+        self.assertIn("note: PyTorch writes the lookups", self.tlparse("cache", "old").stdout)
         self.tlparse(harness.bundled("simple"), "-o", "new", "--db-only")
-        self.assertIsNone(json.loads(self.tlparse("execution", "new", "--json").stdout)["not_written"])
+        for command in ("execution", "cache"):
+            self.assertIsNone(json.loads(self.tlparse(command, "new", "--json").stdout)["not_written"])
         self.assertEqual(self.tlparse("provenance", "new", "--kernel", "none").stdout, "no kernel matches\n")
 
     def test_a_recording_is_small(self):

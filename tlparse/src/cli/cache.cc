@@ -222,6 +222,7 @@ void PrintCache(const CacheAnswer& answer, bool all) {
   PrintLookups(answer, all);
   PrintClosest(answer);
   PrintEconomics(answer);
+  if (!answer.not_written.empty()) PrintWrapped("note: " + answer.not_written, 0, 2);
 }
 
 // Kinds of findings whose subject is a cache.
@@ -366,6 +367,8 @@ struct FieldsOf<CacheAnswer> {
       Field{"lookups", &Of::lookup_answers},
       Field{"closest_keys", &Of::closest_keys, "for lookups of one participant that did not hit"},
       Field{"economics", &Of::economics},
+      Field{"not_written", OrNull{&Of::not_written},
+            "no lookup is of AOTAutograd's cache: since when PyTorch writes these"},
       Field{"engine_findings", &FindingsOf<Of>,
             "of what tlparse findings lists: those of kind cold_cache, cache_bypassed, "
             "remote_cache_error or one_key_two_codes, or with one of these among their evidence; "

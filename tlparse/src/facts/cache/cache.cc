@@ -14,6 +14,7 @@
 #include "facts/contents/input_difference.h"
 #include "facts/job/majority.h"
 #include "facts/job/read_transaction.h"
+#include "facts/job/written_since.h"
 #include "facts/text/shorten.h"
 
 namespace tlparse {
@@ -342,6 +343,13 @@ Result<CacheAnswer> AnalyzeCache(Database& database, const CacheOptions& options
   ASSIGN_OR_RETURN(answer.economics, SumEconomics(database, answer.lookups));
   if (options.with_code_check) {
     ASSIGN_OR_RETURN(answer.same_key_codes, FindSameKeyCodes(database, answer.job));
+  }
+  const bool has_aotautograd =
+      std::any_of(answer.economics.begin(), answer.economics.end(),
+                  [](const CacheEconomics& one) { return one.layer == "aotautograd"; });
+  if (!answer.economics.empty() && !has_aotautograd) {
+    ASSIGN_OR_RETURN(answer.not_written, WhyNotWritten(database, answer.job.run_id(),
+                                                       VersionedInput::kAotAutogradLookups));
   }
   if (!options.with_closest_keys) return answer;
   RankIndex participant = answer.job.HasSeveral() ? -1 : 0;

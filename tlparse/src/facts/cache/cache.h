@@ -108,6 +108,8 @@ struct CacheAnswer {
   std::vector<SameKeyCode> same_key_codes;
   std::vector<ClosestKey> closest_keys;
   std::vector<CacheEconomics> economics;
+  // Without a lookup of AOTAutograd's cache: what WhyNotWritten says of it.
+  std::string not_written;
 
   // Whether damage of logs may explain it: it is no divergence then.
   bool MayBeDamage(const CacheFinding& finding) const;

@@ -8,7 +8,7 @@
 #include <set>
 #include <utility>
 
-#include "facts/collectives/compile_times.h"
+#include "facts/collectives/compile_spans.h"
 #include "facts/collectives/issued_group.h"
 #include "facts/collectives/issued_lines.h"
 

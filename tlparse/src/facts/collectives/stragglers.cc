@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "facts/collectives/compile_times.h"
+#include "facts/collectives/compile_spans.h"
 #include "facts/collectives/issued_group.h"
 #include "facts/collectives/issued_lines.h"
 #include "queries/facts/collectives/stragglers.h"

@@ -23,6 +23,8 @@ Since SinceWhen(VersionedInput input) {
       return {"which graph nodes a kernel was made of (with provenance tracking)", 2, 7};
     case VersionedInput::kGraphOrder:
       return {"the order in which graphs run", 2, 9};
+    case VersionedInput::kAotAutogradLookups:
+      return {"the lookups of AOTAutograd's cache", 2, 7};
   }
   return {};
 }

@@ -14,6 +14,7 @@ namespace tlparse {
 enum class VersionedInput : std::uint8_t {
   kKernelNodes,  // which graph nodes a kernel was made of
   kGraphOrder,   // the order in which graphs run
+  kAotAutogradLookups,
 };
 
 // "the log is of PyTorch 2.7.1; PyTorch writes the order in which graphs run since 2.9". Where logs

@@ -1,8 +1,8 @@
-#include "facts/collectives/compile_times.h"
+#include "facts/collectives/compile_spans.h"
 
 #include <algorithm>
 
-#include "queries/facts/collectives/compile_times.h"
+#include "queries/facts/collectives/compile_spans.h"
 
 namespace tlparse {
 
