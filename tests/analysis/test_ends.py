@@ -49,6 +49,14 @@ class Waiting(AnswerTest):
         self.assertEqual(["The logs of ranks 0,2 end inside 1/0 step, in compiler_collective"], [one["title"] for one in finding["evidence"]])
 
 
+    def test_a_rank_that_does_not_call_compiled_code_again(self):
+        """Outside of compiles: ranks 0 and 2 wait in a guard collective."""
+        finding, = ask("findings", self.ingest(os.path.join(os.path.dirname(WAIT), "guard")))["findings"]
+        self.assertEqual(("collective_not_reached", "warning", [1]), (finding["kind"], finding["severity"], finding["ranks"]))
+        self.assertEqual("Ranks 0,2 wait in guard_collective for rank 1", finding["title"])
+        self.assertEqual(2, finding["row_count"])
+
+
 class Ends(AnswerTest):
     def cut(self, scenario, ends, drop=(), change=None):
         """The job with logs cut before the first record that `ends[rank]` (or `ends`, of all) accepts, without those of `drop`."""

@@ -134,6 +134,7 @@ Result<void> FindFailedAllocations(FindingContext& context);  // of snapshots of
 Result<void> FindMemoryGrowth(FindingContext& context);       // step by step
 // Of several launches of a run: whether the last that had begun at that time is the context's.
 bool IsOfLaunch(const FindingContext& context, std::optional<std::int64_t> time_us);
+Result<void> FindGuardWaits(FindingContext& context);  // after those that name failures and ends
 Result<void> FindLaunchNotes(FindingContext& context);
 Result<void> FindExits(FindingContext& context);  // after those that name failures
 Result<void> FindImportErrors(FindingContext& context);

@@ -38,6 +38,7 @@ constexpr FamilyOfJob kFamilies[] = {
     {&FindAbsentRanks},
     {&FindLateRanks, true},
     {&FindLateAtCollectives},
+    {&FindGuardWaits},
     {&FindFailedAllocations},
     {&FindMemoryGrowth},
     {&FindLaunchNotes},

@@ -30,7 +30,7 @@ Result<void> FindInside(const JobStatus& context, std::vector<Stop>& stops) {
                      .last_us = status.last_record_us.value_or(INT64_MAX),
                      .phase = status.phase});
     if (status.phase != kCompilerCollective) continue;
-    ASSIGN_OR_RETURN(stops.back().awaited, AwaitedRanks(context, rank));
+    ASSIGN_OR_RETURN(stops.back().awaited, AwaitedRanks(context, rank, kCompilerCollective));
   }
   return {};
 }
@@ -199,12 +199,13 @@ Result<std::vector<Stop>> FindStops(const JobStatus& context) {
   return stops;
 }
 
-Result<std::vector<RankIndex>> AwaitedRanks(const JobStatus& context, RankIndex rank) {
+Result<std::vector<RankIndex>> AwaitedRanks(const JobStatus& context, RankIndex rank,
+                                            std::string_view event) {
   std::vector<std::int64_t> begun(context.job.participants().size());
   FOR_EACH_ROW(
       const EventsOfProcess& row,
-      Query<EventsOfProcess>(context.database, {.name = kCompilerCollective,
-                                                .in_logs = context.job.InLogs("e.record_id")})) {
+      Query<EventsOfProcess>(context.database,
+                             {.name = event, .in_logs = context.job.InLogs("e.record_id")})) {
     const RankIndex participant = context.job.ParticipantOfProcess(row.process_id);
     if (participant >= 0) begun[static_cast<std::size_t>(participant)] += row.events;
   }

@@ -31,9 +31,11 @@ struct Stop {
 // enable_compiler_collectives; OutputGraph.run_compiler_collective, torch/_dynamo/output_graph.py).
 inline constexpr std::string_view kCompilerCollective = "compiler_collective";
 
-// Of a rank whose log ends inside that event: those that began fewer of them. Each rank takes part in
-// each of them, so the n-th of one rank is the n-th of all. Logs that are damaged do not show it.
-Result<std::vector<RankIndex>> AwaitedRanks(const JobStatus& context, RankIndex rank);
+// Of a rank whose log ends inside an event in which all ranks wait for each other: those that began
+// fewer of them. Each rank takes part in each of them, so the n-th of one rank is the n-th of all. Logs
+// that are damaged do not show it.
+Result<std::vector<RankIndex>> AwaitedRanks(const JobStatus& context, RankIndex rank,
+                                            std::string_view event);
 
 // Ordered by how far the logs go: by compile, inside the forward, behind it, inside the backward,
 // then by time of the last record.
