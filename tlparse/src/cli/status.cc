@@ -161,6 +161,21 @@ void AddGroups(Table& table, const Shown& shown, const std::vector<Alike>& group
                "", "", "", ""});
 }
 
+// What is said of one process, of several.
+std::string OfSeveral(std::string text) {
+  constexpr std::pair<std::string_view, std::string_view> kWords[] = {
+      {"its log ends", "their logs end"},
+      {"its log is damaged", "their logs are damaged"},
+      {"it ended with", "they ended with"},
+      {" ended it ", " ended them "},
+      {"it lived on", "they lived on"}};
+  for (const auto& [one, several] : kWords) {
+    const std::size_t at = text.find(one);
+    if (at != std::string::npos) text.replace(at, one.size(), several);
+  }
+  return text;
+}
+
 // How the processes ended: those alike in one line, children left out unless it is known of them.
 void PrintEnds(const Shown& shown) {
   std::unordered_map<std::int64_t, std::string> names;
@@ -186,13 +201,18 @@ void PrintEnds(const Shown& shown) {
   constexpr std::size_t kMostEnds = 12;
   for (std::size_t i = 0; i < order.size() && i < kMostEnds; ++i) {
     const std::vector<const ProcessStatus*>& rows = by_text[order[i]];
-    const std::string ranks = RanksOfRows(rows);
-    PrintWrapped(
-        fmt::format("end of {}: {}",
-                    ranks.empty() ? names.at(rows.front()->process_id)
-                                  : fmt::format("rank{} {}", rows.size() == 1 ? "" : "s", ranks),
-                    ShortenMiddle(order[i], 300)),
-        0, 2);
+    const bool is_one = rows.size() == 1;
+    std::string who = RanksOfRows(rows);
+    if (!who.empty()) {
+      who = fmt::format("rank{} {}", is_one ? "" : "s", who);
+    } else {
+      for (const ProcessStatus* const row : rows)
+        who += fmt::format("{}{}", who.empty() ? (is_one ? "process " : "processes ") : ", ",
+                           row->pid);
+    }
+    PrintWrapped(fmt::format("end of {}: {}", ShortenMiddle(who, 100),
+                             ShortenMiddle(is_one ? order[i] : OfSeveral(order[i]), 300)),
+                 0, 2);
   }
   if (order.size() > kMostEnds)
     PrintWrapped(fmt::format("and {} more ends (--json)", order.size() - kMostEnds), 0, 2);

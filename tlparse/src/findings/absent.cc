@@ -185,8 +185,8 @@ void SayEarlyDump(const FindingContext& context, const std::vector<RankIndex>& w
                     context.WhoInside(without), without.size() == 1 ? "a member" : "members");
 }
 
-// Ranks with a log but without a recorder dump: a note if fewer than half have one, or where the job
-// is known to have failed otherwise.
+// Ranks with a log but without a recorder dump: a note if fewer than half have one, or where other
+// ranks are known to have failed.
 Result<void> AddMissingDumps(FindingContext& context) {
   if (!context.HasRanks() || context.live != nullptr || context.launches.size() > 1) return {};
   std::set<std::int64_t> dumped;
@@ -203,8 +203,14 @@ Result<void> AddMissingDumps(FindingContext& context) {
   }
   if (without.empty() || with.empty()) return {};
   const bool has_failed =
-      std::any_of(context.findings.begin(), context.findings.end(),
-                  [](const Finding& one) { return one.severity == FindingSeverity::kError; });
+      std::any_of(context.findings.begin(), context.findings.end(), [&](const Finding& one) {
+        return one.severity == FindingSeverity::kError && !one.ranks.empty() &&
+               std::none_of(without.begin(), without.end(), [&](RankIndex rank) {
+                 return std::binary_search(
+                     one.ranks.begin(), one.ranks.end(),
+                     *context.job.participants()[static_cast<std::size_t>(rank)].rank);
+               });
+      });
   Finding& finding =
       context.Add(FindingKind::kMissingRank, with.size() >= without.size() && !has_failed
                                                  ? FindingSeverity::kWarning

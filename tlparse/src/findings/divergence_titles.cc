@@ -375,15 +375,19 @@ std::optional<Difference> DivergenceFinder::DescribeLookup(const RankClass& one,
                            aspect.area == "cache" ? "Cache keys" : "Graphs", where));
       difference.finding.ranks.clear();
       difference.finding.rank_count = job_.participants().size();
+      difference.is_of_hashes = true;
       return difference;
     }
     default: {
       const std::string other = fmt::format("looked up other cache keys in {}: ", where);
       const std::string both = fmt::format("looked up different cache keys in {}: ", where);
-      return make(FindingKind::kCodeDivergence,
-                  *aspect.cause == CauseKind::kUnstable ? FindingSeverity::kNote
-                                                        : FindingSeverity::kWarning,
-                  Pair(one, aspect, other, other, both, aspect.text));
+      const bool is_of_hashes = *aspect.cause == CauseKind::kUnstable;
+      Difference difference =
+          make(FindingKind::kCodeDivergence,
+               is_of_hashes ? FindingSeverity::kNote : FindingSeverity::kWarning,
+               Pair(one, aspect, other, other, both, is_of_hashes ? reason : aspect.text));
+      difference.is_of_hashes = is_of_hashes;
+      return difference;
     }
   }
 }

@@ -303,7 +303,7 @@ std::vector<RankIndex> DivergenceFinder::WithoutOutcome(const RankClass& one,
 void DivergenceFinder::Examine(const RankClass& one) {
   Finding* const end = EndOf(one.ranks);
   Finding* const reference_end = end != nullptr ? end : EndOf(Reference());
-  std::vector<Difference> own, symptoms;
+  std::vector<Difference> own, symptoms, of_hashes;
   for (const RankAspect& aspect : one.aspects) {
     // The finding on its end reports what a failed or unfinished compile lacks.
     const bool is_symptom =
@@ -316,7 +316,10 @@ void DivergenceFinder::Examine(const RankClass& one) {
     std::optional<Difference> difference = Describe(one, aspect);
     if (!difference) continue;
     if (is_symptom) difference->finding.severity = FindingSeverity::kNote;
-    (is_symptom ? symptoms : own).push_back(std::move(*difference));
+    (is_symptom                 ? symptoms
+     : difference->is_of_hashes ? of_hashes
+                                : own)
+        .push_back(std::move(*difference));
   }
   if (end != nullptr) AddEvidence(symptoms, *end);
   // What a rank was given comes first; then the compile in which the ranks first differ.
@@ -327,8 +330,10 @@ void DivergenceFinder::Examine(const RankClass& one) {
   };
   std::stable_sort(own.begin(), own.end(),
                    [&](const Difference& a, const Difference& b) { return order(a) < order(b); });
-  if (!own.empty() && !context_.AreDamaged(one.ranks) && !context_.AreDamaged(Reference()))
-    Report(one, std::move(own));
+  if (context_.AreDamaged(one.ranks) || context_.AreDamaged(Reference())) return;
+  for (std::vector<Difference>* const differences : {&own, &of_hashes}) {
+    if (!differences->empty()) Report(one, std::move(*differences));
+  }
 }
 
 // `own`: what sets a class apart, the cause first.

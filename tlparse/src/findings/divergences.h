@@ -17,6 +17,7 @@ struct Difference {
   int priority = 0;
   std::int32_t position = -1;      // of the first compile where it shows; -1: in none
   bool is_odd_known = false;       // else both sides are named
+  bool is_of_hashes = false;       // of names of groups, or of no text: explains nothing else
   std::vector<RankIndex> unknown;  // whose logs end before it
 };
 

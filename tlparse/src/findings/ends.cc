@@ -6,8 +6,10 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <tuple>
 
+#include "facts/job/exits.h"
 #include "findings/context.h"
 
 namespace tlparse {
@@ -31,6 +33,7 @@ class StopFinder {
 
   Result<void> Run() {
     ASSIGN_OR_RETURN(chain_, FindEndChain(states_));
+    ASSIGN_OR_RETURN(exits_, LoadExits(context_.database, job_.run_id()));
     stops_ = chain_.first;
     stops_.insert(stops_.end(), chain_.later.begin(), chain_.later.end());
     if (stops_.empty()) return {};
@@ -64,13 +67,35 @@ class StopFinder {
   }
   std::string LastRecords(const std::vector<Stop>& group) const;
   std::vector<RankIndex> Finished(const Stop& stop, const std::vector<RankIndex>& who) const;
+  std::string HowEnded(const std::vector<Stop>& group) const;
 
   FindingContext& context_;
   const Job& job_;
   JobStatus states_;
   EndChain chain_;
   std::vector<Stop> stops_;  // of the chain
+  std::vector<ProcessExit> exits_;
 };
+
+// What run.json knows of the ends of all of these; where it does not, that the logs do not show it.
+std::string StopFinder::HowEnded(const std::vector<Stop>& group) const {
+  std::set<std::string> how;
+  for (const Stop& stop : group) {
+    const auto exit = std::find_if(exits_.begin(), exits_.end(), [&](const ProcessExit& one) {
+      return one.process_id == context_.StatusOf(stop.rank).process_id;
+    });
+    if (exit != exits_.end() && exit->signal) how.insert(SignalName(*exit->signal));
+    if (exit != exits_.end() && exit->exit_code)
+      how.insert(fmt::format("exit code {}", *exit->exit_code));
+    if (exit == exits_.end() || (!exit->signal && !exit->exit_code)) how.insert("");
+  }
+  const bool is_one = group.size() == 1;
+  if (how.size() == 1 && !how.begin()->empty())
+    return fmt::format("By run.json {} ended there with {}. ",
+                       is_one ? "the process" : "the processes", *how.begin());
+  return is_one ? "The log does not show whether the process died there, was ended, or hung. "
+                : "The logs do not show whether the processes died there, were ended, or hung. ";
+}
 
 std::vector<RankIndex> Ranks(const std::vector<Stop>& group) {
   std::vector<RankIndex> who;
@@ -217,10 +242,7 @@ void StopFinder::DescribeInside(Finding& finding, const std::vector<Stop>& group
               "on. ";
     return;
   }
-  finding.detail =
-      group.size() == 1
-          ? "The log does not show whether the process died there, was ended, or hung. "
-          : "The logs do not show whether the processes died there, were ended, or hung. ";
+  finding.detail = HowEnded(group);
 }
 
 // Ranks that wait for others: the cause lies there.
@@ -251,6 +273,7 @@ void StopFinder::DescribeBehind(Finding& finding, const std::vector<Stop>& group
     if (index < 0) continue;
     const JobCompile& compile = job_.compiles()[static_cast<std::size_t>(index)];
     const ProcessStatus& status = context_.StatusOf(other);
+    if (context_.FunctionOf(compile) != next.function) continue;
     if (!first.is_next_backward || compile.backward_duration_us > 0 ||
         (status.compile_id == compile.id && status.is_backward)) {
       went_on.push_back(other);
@@ -292,9 +315,7 @@ void StopFinder::DescribeAll(Finding& finding) {
       if (finding.compiles.empty() || finding.compiles.back() != label)
         finding.compiles.push_back(label);
     }
-    finding.detail =
-        "The logs do not show whether the processes died there, were ended, or hung. " +
-        LastRecords(stops_);
+    finding.detail = HowEnded(stops_) + LastRecords(stops_);
   }
   if (!chain_.outside.empty()) AddOutside(finding);
   finding.detail += " Which rank was the first to stop is not in the logs.";

@@ -14,9 +14,10 @@ namespace {
 // The first that failed; nothing: none, or it was asked to end.
 const ProcessExit* FirstFailed(const FindingContext& context,
                                const std::vector<ProcessExit>& exits) {
+  // A process may end before any other writes a record.
   std::optional<std::int64_t> since_us;
   for (const Launch& launch : context.launches) {
-    if (launch.ordinal == context.job.launch()) since_us = launch.start_us;
+    if (launch.ordinal == context.job.launch() && launch.ordinal > 1) since_us = launch.start_us;
   }
   const bool has_ranks = std::any_of(exits.begin(), exits.end(),
                                      [](const ProcessExit& one) { return one.rank.has_value(); });

@@ -61,7 +61,8 @@ void Replace(Finding& other, Finding own) {
 
 }  // namespace
 
-void AddRecompiles(FindingContext& context, Finding own, bool has_several) {
+void AddRecompiles(FindingContext& context, Finding own, RecompileExtent extent) {
+  const bool has_several = extent != RecompileExtent::kOne;
   const auto is_same = [&](const Finding& other) {
     return IsDivergence(other, has_several) && IsOfSame(other, own);
   };
@@ -94,10 +95,13 @@ void AddRecompiles(FindingContext& context, Finding own, bool has_several) {
     other.evidence.erase(found);
     // Another option or graph explains recompiles; what the function was given first, or another
     // compile, does not, nor does anything explain that the limit was reached.
-    const bool is_first = own.kind == FindingKind::kRecompileLimit
-                              ? IsDivergence(other, true)
-                              : IsCompile(other) || (other.kind == FindingKind::kInputDivergence &&
-                                                     other.function == own.function);
+    const bool is_first =
+        own.kind == FindingKind::kRecompileLimit
+            ? IsDivergence(other, true)
+            : IsCompile(other) || (other.function == own.function &&
+                                   (other.kind == FindingKind::kInputDivergence ||
+                                    (other.kind == FindingKind::kGraphDivergence &&
+                                     extent == RecompileExtent::kRepeated)));
     Replace(evidence, std::move(own));
     if (is_first) {
       std::swap(other, evidence);

@@ -1,6 +1,7 @@
 // Where the recompiles of a function stand among the findings. Internal to analysis/findings.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -10,9 +11,10 @@
 namespace tlparse {
 
 // Adds the finding on the recompiles of a function. Recompiles on some ranks only are a divergence:
-// where that is reported already, the two become one. `has_several`: several recompiles, or the
-// limit: they say more than the divergence.
-void AddRecompiles(FindingContext& context, Finding own, bool has_several);
+// where that is reported already, the two become one. Several recompiles, or the limit, say more than
+// a compile that others lack; repeated ones also more than another graph.
+enum class RecompileExtent : std::uint8_t { kOne, kSeveral, kRepeated };
+void AddRecompiles(FindingContext& context, Finding own, RecompileExtent extent);
 
 // Notes on functions that the same ranks recompiled for one reason become one, those on functions of
 // libraries the evidence of the user's.

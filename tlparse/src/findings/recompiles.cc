@@ -93,11 +93,8 @@ Result<void> LoadEntries(FindingContext& context, const std::set<std::int64_t>& 
                          Function& function) {
   function.shown_ids = ShownIds(function, function.who.front());
   ASSIGN_OR_RETURN(function.recompiles, LoadRecompiles(context, refused, function.shown_ids));
-  for (const Recompile& one : function.recompiles) {
-    if (one.entries.empty() || !function.place.file.empty()) continue;
-    const FailedEntry& newest = one.entries.front();
-    if (!newest.file.empty()) function.place = {newest.file, newest.line, newest.reason.code};
-  }
+  if (const FailedEntry* const entry = EntryOfMost(function.recompiles))
+    function.place = {entry->file, entry->line, entry->reason.code};
   // What varied on the first rank is not told of others that saw other values.
   constexpr std::size_t kMostCompared = 8;
   const std::string varied = Varied(function.recompiles);
@@ -388,8 +385,11 @@ Result<void> FindRecompiles(FindingContext& context) {
   RETURN_IF_ERROR(LoadReasons(context, refused, functions));
   for (const auto& [key, function] : functions) {
     ASSIGN_OR_RETURN(Finding finding, Make(context, function));
+    const bool is_one = RangeOf(function.count_of, function.who).most < 2 && !function.IsLimit();
     AddRecompiles(context, std::move(finding),
-                  function.IsLimit() || RangeOf(function.count_of, function.who).most > 1);
+                  is_one                 ? RecompileExtent::kOne
+                  : IsRepeated(function) ? RecompileExtent::kRepeated
+                                         : RecompileExtent::kSeveral);
   }
   FoldRecompiles(context);
   return {};

@@ -177,7 +177,19 @@ std::string InferenceText(const ComponentDifference& difference) {
                          : "gradients are needed");
 }
 
+// Their values say nothing of the difference: the names do.
+std::string UnstableText(const std::vector<ComponentDifference>& differences) {
+  constexpr std::size_t kMostNamed = 2;
+  std::string text = "equal texts, other hashes: ";
+  for (std::size_t i = 0; i < differences.size() && i < kMostNamed; ++i)
+    text += (i == 0 ? "" : ", ") + differences[i].name;
+  if (differences.size() > kMostNamed)
+    text += fmt::format(" and {} more", differences.size() - kMostNamed);
+  return text + "; a part of the value does not show";
+}
+
 std::string CauseText(CauseKind kind, const std::vector<ComponentDifference>& differences) {
+  if (kind == CauseKind::kUnstable) return UnstableText(differences);
   std::string text;
   constexpr std::size_t kMostNamed = 3;
   for (std::size_t i = 0; i < differences.size() && i < kMostNamed; ++i) {
@@ -194,8 +206,6 @@ std::string CauseText(CauseKind kind, const std::vector<ComponentDifference>& di
   }
   if (differences.size() > kMostNamed)
     text += fmt::format("; and {} more", differences.size() - kMostNamed);
-  if (kind == CauseKind::kUnstable)
-    text += " (hashes differ although the texts are equal: a part of the value does not show)";
   return text;
 }
 

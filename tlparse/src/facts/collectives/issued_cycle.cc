@@ -138,7 +138,9 @@ void FindCycle(const IssuedJob& job, std::vector<OpenWait> waits,
   const OpenWait& other = odd == &waits[0] ? waits[1] : waits[0];
   const std::string place = call.Place(), other_place = other.line.usual->Place();
   finding.advice = "issue collectives of overlapping groups in one order on all ranks";
-  if (!place.empty() && !other_place.empty())
+  if (!place.empty() && place == other_place)
+    finding.advice += fmt::format(": see the order of the groups at {}", place);
+  else if (!place.empty() && !other_place.empty())
     finding.advice += fmt::format(": compare {} with {}", place, other_place);
   std::erase_if(findings, [&](const CollectiveFinding& earlier) {
     return earlier.kind == FindingKind::kStuck &&

@@ -164,18 +164,18 @@ Result<std::string> LogNote(Database& database, std::int64_t process_id, std::in
 
 // Whether compiles may be why: a rank that slept while the others compiled, and compiled then what they
 // did, came late by its sleep.
-Result<bool> MayCompilesExplain(Database& database, const IssuedJob& job, const Delay& delay,
-                                std::int64_t from_ns) {
+Result<std::optional<bool>> MayCompilesExplain(Database& database, const IssuedJob& job,
+                                               const Delay& delay, std::int64_t from_ns) {
   const std::int64_t to_ns = delay.first.call->start_ns;
   ASSIGN_OR_RETURN(const std::vector<CompileSpan> compiles,
                    CompilesIn(database, job, from_ns, to_ns));
   const std::int64_t own_ns =
       CompiledIn(compiles, job.ranks[delay.first.rank].rank, from_ns, to_ns);
-  if (own_ns == 0) return true;  // the log has no durations
+  if (own_ns == 0) return std::optional<bool>();
   std::int64_t others_ns = 0;
   for (const std::size_t other : delay.early)
     others_ns = std::max(others_ns, CompiledIn(compiles, job.ranks[other].rank, from_ns, to_ns));
-  return 2 * (own_ns - others_ns) >= delay.delay_ns;
+  return std::optional(2 * (own_ns - others_ns) >= delay.delay_ns);
 }
 
 Result<LateArrival> Describe(Database& database, const IssuedJob& job, const Delay& delay) {
@@ -217,8 +217,10 @@ Result<LateArrival> Describe(Database& database, const IssuedJob& job, const Del
                                                      call.start_ns / 1000, arrival.has_compiled));
     if (arrival.has_compiled) {
       ASSIGN_OR_RETURN(
-          arrival.has_compiled,
+          const std::optional<bool> explain,
           MayCompilesExplain(database, job, delay, before == nullptr ? 0 : before->start_ns));
+      arrival.has_compiled = explain.value_or(true);
+      if (explain.value_or(false)) finding.severity = FindingSeverity::kNote;
     }
     if (!note.empty())
       finding.detail +=

@@ -196,7 +196,7 @@ Result<bool> GroupFinder::FindNotReached() {
   finding.cause = note;
   SetPlace(finding, group_, waited);
   for (const std::size_t position : behind) finding.ranks.push_back(group_.ranks[position]);
-  finding.advice = fmt::format("look at what {} was doing: its stack, its log after #{}",
+  finding.advice = fmt::format("look at what {} was doing after #{}: its stack, its log",
                                Ranks(behind), last.sequence);
   findings_.push_back(std::move(finding));
   return true;

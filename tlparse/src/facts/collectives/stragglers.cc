@@ -201,7 +201,8 @@ bool AreSteady(const std::vector<Lag>& lags) {
 void SetLongDelays(const std::vector<Lag>& lags, Straggler& straggler) {
   const std::int64_t median_ns = lags[lags.size() / 2].ns;
   const bool are_alike =
-      2 * median_ns * static_cast<std::int64_t>(lags.size()) >= straggler.lost_ns;
+      2 * median_ns * static_cast<std::int64_t>(lags.size()) >= straggler.lost_ns &&
+      3 * lags[(lags.size() - 1) * 3 / 4].ns >= median_ns;
   straggler.long_count = are_alike ? lags.size() : CountOfLong(lags);
   for (std::size_t i = 0; i < straggler.long_count; ++i) straggler.long_ns += lags[i].ns;
   straggler.long_ns = std::min(straggler.long_ns, straggler.lost_ns);
@@ -211,8 +212,23 @@ void SetLongDelays(const std::vector<Lag>& lags, Straggler& straggler) {
   straggler.median_ns = middle.ns;
 }
 
+// From the first collective of any group to the last.
+std::int64_t SpanOfJob(const IssuedJob& job) {
+  std::int64_t first_ns = INT64_MAX, last_ns = 0;
+  for (const IssuedGroup& group : job.groups) {
+    for (const std::vector<IssuedCollective>& issued : group.issued) {
+      for (const IssuedCollective& one : issued) {
+        if (one.start_ns > 0) first_ns = std::min(first_ns, one.start_ns);
+        last_ns = std::max(last_ns, one.start_ns);
+      }
+    }
+  }
+  return last_ns > first_ns ? last_ns - first_ns : 0;
+}
+
 Result<std::optional<FoundStraggler>> StragglerOf(Database& database, const IssuedJob& job,
-                                                  const IssuedGroup& group) {
+                                                  const IssuedGroup& group,
+                                                  std::int64_t job_span_ns) {
   constexpr std::size_t kLeastCount = 2;
   constexpr std::int64_t kShareOfTime = 10, kShareOfSteadyTime = 5, kLeastShareOfTime = 50,
                          kTimesOthers = 3;
@@ -242,7 +258,9 @@ Result<std::optional<FoundStraggler>> StragglerOf(Database& database, const Issu
   const bool is_long = kShareOfTime * most_ns >= span_ns;
   const bool is_long_beside_compiles = kLeastShareOfTime * most_ns >= span_ns &&
                                        kShareOfSteadyTime * most_ns >= span_ns - compiled_ns;
-  if (!is_long && !is_long_beside_compiles) return std::optional<FoundStraggler>();
+  const bool is_long_in_job = kLeastShareOfTime * most_ns >= job_span_ns;
+  if (!is_long_in_job || (!is_long && !is_long_beside_compiles))
+    return std::optional<FoundStraggler>();
   std::vector<Lag> lags = arrivals.lags.at(rank);
   if (lags.size() < kLeastCount || 2 * arrivals.impossible.at(rank) > lags.size())
     return std::optional<FoundStraggler>();
@@ -312,8 +330,10 @@ Result<void> SetActivity(Database& database, const IssuedJob& job, FoundStraggle
 
 Result<std::optional<Straggler>> FindStraggler(Database& database, const IssuedJob& job) {
   std::optional<FoundStraggler> worst;
+  const std::int64_t job_span_ns = SpanOfJob(job);
   for (const IssuedGroup& group : job.groups) {
-    ASSIGN_OR_RETURN(std::optional<FoundStraggler> one, StragglerOf(database, job, group));
+    ASSIGN_OR_RETURN(std::optional<FoundStraggler> one,
+                     StragglerOf(database, job, group, job_span_ns));
     if (one && (!worst || one->straggler.lost_ns > worst->straggler.lost_ns))
       worst = std::move(one);
   }

@@ -21,7 +21,8 @@ struct Straggler {
   std::size_t count = 0;                   // that all of them issued
   std::int64_t lost_ns =
       0;  // from the last of the others to it, where it came last; what calls share once
-  // The delays that make nine tenths of that; all of them, if their median is not far from their mean.
+  // The delays that make nine tenths of that; all of them, if they are alike: their median is not far
+  // from their mean, nor from the upper three quarters of them.
   std::size_t long_count = 0;
   std::int64_t median_ns = 0, least_ns = 0, long_ns = 0;  // of these; long_ns is their sum
   std::int64_t compiled_ns = 0;  // that it compiled meanwhile, which is not counted
@@ -34,7 +35,8 @@ struct Straggler {
 };
 
 // A rank that came last at least three times (twice, if its profile says what it did), so that the others waited for it for a tenth of the
-// time or more (or for a fiftieth, which is a fifth of the time in which no rank compiled), its longest delay left out, and three times as long as for any other
+// time or more (or for a fiftieth, which is a fifth of the time in which no rank compiled) and for a
+// fiftieth of the time of all groups, its longest delay left out, and three times as long as for any other
 // rank. A delay is that after the last of the others. Nothing: there is none; or the times of the rank are of another
 // clock, since others had ended collectives before it came to them. Where it came last every time and
 // no end shows that the clocks agree, only what is beyond its shortest delay counts.

@@ -243,6 +243,9 @@ RecompileReason ParseRecompileReason(std::string_view guard, std::string_view re
   if (result.hint.empty()) result.hint = parameter_hint;
   result.unbacked_hint = UnbackedHint(text, result.guard);
   result.code = CodeInLine(reason, file, line);
+  // torch/_dynamo/guards.py, get_and_maybe_log_recompilation_reasons.
+  if (result.guard.starts_with("Unexpected recompilation: runtime guards failed"))
+    result.guard = "a guard that held again when PyTorch looked for it";
   const GuardText shown = ReadableGuard(result.guard, result.code, file, line);
   result.text = shown.Whole();
   result.at = shown.at;

@@ -18,8 +18,9 @@ namespace {
 struct Subject {
   std::string name;
   std::string at;  // its line, where the name is one of generated code
-  std::vector<std::string> values;
+  std::vector<std::string> values = {};
   std::size_t count = 0;
+  std::size_t newest = 0;       // of these, where the newest entry failed on it
   std::size_t last = SIZE_MAX;  // the recompile that was counted last
 
   void Add(const std::string& value) {
@@ -39,14 +40,16 @@ std::string Varied(const std::vector<Recompile>& recompiles) {
         return one.name == name && one.at == entry.reason.at;
       });
       if (found == subjects.end())
-        found = subjects.insert(subjects.end(), {name, entry.reason.at, {}, 0, SIZE_MAX});
+        found = subjects.insert(subjects.end(), {.name = name, .at = entry.reason.at});
       if (found->last != i) ++found->count, found->last = i;
+      if (&entry == &recompiles[i].entries.front()) ++found->newest;
       found->Add(entry.reason.value);
       found->Add(entry.reason.actual);
     }
   }
-  std::stable_sort(subjects.begin(), subjects.end(),
-                   [](const Subject& a, const Subject& b) { return a.count > b.count; });
+  std::stable_sort(subjects.begin(), subjects.end(), [](const Subject& a, const Subject& b) {
+    return std::pair(a.newest, a.count) > std::pair(b.newest, b.count);
+  });
   std::string text;
   constexpr std::size_t kMostSubjects = 3, kMostValues = 6;
   for (std::size_t i = 0; i < subjects.size() && i < kMostSubjects; ++i) {
@@ -61,6 +64,22 @@ std::string Varied(const std::vector<Recompile>& recompiles) {
   if (subjects.size() > kMostSubjects)
     text += fmt::format("; and {} more", subjects.size() - kMostSubjects);
   return text;
+}
+
+const FailedEntry* EntryOfMost(const std::vector<Recompile>& recompiles) {
+  std::map<std::string, std::size_t> counts;
+  const FailedEntry* most = nullptr;
+  const auto count = [&](const FailedEntry& entry) -> std::size_t& {
+    return counts[entry.reason.subject + "\n" + entry.reason.at];
+  };
+  for (const Recompile& one : recompiles) {
+    if (!one.entries.empty()) ++count(one.entries.front());
+  }
+  for (const Recompile& one : recompiles) {
+    if (one.entries.empty() || one.entries.front().file.empty()) continue;
+    if (most == nullptr || count(one.entries.front()) > count(*most)) most = &one.entries.front();
+  }
+  return most;
 }
 
 // What to try against the subject on which the newest entry failed in most recompiles, among those
@@ -125,7 +144,7 @@ bool HaveOneSubject(const std::vector<Recompile>& recompiles) {
 // Where older entries failed on the same as a newer one, with values of their own, the newer one is
 // shown; of many recompiles for one thing, whose values are shown elsewhere, the first.
 std::string FailedGuards(const std::vector<Recompile>& recompiles) {
-  constexpr std::size_t kMost = 12, kMostOfOne = 3;
+  constexpr std::size_t kMost = 5, kMostOfOne = 3;
   if (recompiles.size() > kMostOfOne && HaveOneSubject(recompiles))
     return fmt::format("{}; and {} more on the same", FailedGuards({recompiles.front()}),
                        recompiles.size() - 1);

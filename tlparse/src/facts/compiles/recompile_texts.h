@@ -16,8 +16,11 @@ struct Recompile {
   std::vector<FailedEntry> entries;
 };
 
-// "n: 1, 2, 3" of the guards that failed, the subject of most recompiles first.
+// "n: 1, 2, 3" of the guards that failed: first that on which the newest entry failed in most
+// recompiles; an older entry may fail on what the newer ones have made dynamic.
 std::string Varied(const std::vector<Recompile>& recompiles);
+// The first of those that failed on that guard, among those with a place; nullptr: none has one.
+const FailedEntry* EntryOfMost(const std::vector<Recompile>& recompiles);
 Advice AdviceFor(const std::vector<Recompile>& recompiles);
 // "0/2 after 0/1: n == 2; after 0/0: dtype of x …; 0/3 …": the guards that failed.
 std::string FailedGuards(const std::vector<Recompile>& recompiles);

@@ -35,6 +35,13 @@ Result<void> FindInside(const JobStatus& context, std::vector<Stop>& stops) {
   return {};
 }
 
+// One label may be of several functions on several ranks: the slot has that of one of them.
+bool IsOfSlot(const Job& job, const JobCompile& compile) {
+  const JobSlot& slot = job.slots()[static_cast<std::size_t>(compile.slot)];
+  return compile.function_id < 0 || slot.function.empty() ||
+         job.string(compile.function_id) == slot.function;
+}
+
 // Whether the function had been compiled before: what it was given decides whether it is again.
 bool IsRecompile(const JobSlot& slot) { return !slot.label.ends_with("/0"); }
 
@@ -78,7 +85,9 @@ void BehindFinder::Count() {
   having_.resize(job_.slots().size());
   having_backward_.resize(job_.slots().size());
   for (const JobCompile& compile : job_.compiles()) {
-    if (compile.slot < 0 || compile.is_synthetic || !IsRank(job_, compile.participant)) continue;
+    if (compile.slot < 0 || compile.is_synthetic || !IsRank(job_, compile.participant) ||
+        !IsOfSlot(job_, compile))
+      continue;
     ++having_[static_cast<std::size_t>(compile.slot)];
     having_backward_[static_cast<std::size_t>(compile.slot)] +=
         HasBackward(compile.participant, compile);

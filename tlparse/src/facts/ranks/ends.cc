@@ -199,6 +199,8 @@ class EndFinder {
 std::string EndFinder::WhereItEnds(const ProcessStatus& status) const {
   if (status.readable_bytes)
     return "its log is damaged: what came after the last record that can be read is not known";
+  if (status.compile.empty() && status.compiles_done > 0)
+    return fmt::format("its log ends after {}", kCompileWithoutId);
   if (status.compile.empty()) return "its log ends without a compile";
   const std::string title =
       IsWithoutId(status.compile) ? std::string(kCompileWithoutId) : status.Title();

@@ -62,8 +62,33 @@ bool HasGeneratedNames(std::string_view guard) {
          Contains(guard, "'__builtins_dict__");
 }
 
+namespace {
+
+// net._modules['up'] → net.up; hooks[list(dict.keys(hooks))[0]] → hooks[key 0].
+void ShortenMembers(std::string& text) {
+  for (const std::string_view member : {"._modules['", "._parameters['", "._buffers['"}) {
+    for (std::size_t at = 0; (at = text.find(member, at)) != std::string::npos;) {
+      const std::size_t end = text.find("']", at);
+      if (end == std::string::npos) break;
+      text.erase(end, 2);
+      text.replace(at, member.size(), ".");
+    }
+  }
+  constexpr std::string_view kKeys = "[list(dict.keys(", kMiddle = "))[";
+  for (std::size_t at = 0; (at = text.find(kKeys, at)) != std::string::npos; ++at) {
+    const std::size_t middle = text.find(kMiddle, at), number = middle + kMiddle.size();
+    const std::size_t end = text.find("]]", at);
+    if (middle == std::string::npos || end == std::string::npos || end < number) break;
+    text = fmt::format("{}[key {}{}", text.substr(0, at), text.substr(number, end - number),
+                       text.substr(end + 1));
+  }
+}
+
+}  // namespace
+
 std::string ReadableName(std::string_view name) {
   std::string text(name);
+  ShortenMembers(text);
   // G['__import_a_dot_b'] is the module a.b.
   constexpr std::string_view kImport = "G['__import_", kEnd = "']", kDot = "_dot_";
   for (std::size_t at = 0; (at = text.find(kImport, at)) != std::string::npos;) {
@@ -113,14 +138,6 @@ std::string ReadableName(std::string_view name) {
 
 std::string ReadableSource(std::string_view source) {
   std::string text(source);
-  for (const std::string_view member : {"._modules['", "._parameters['", "._buffers['"}) {
-    for (std::size_t at = 0; (at = text.find(member, at)) != std::string::npos;) {
-      const std::size_t end = text.find("']", at);
-      if (end == std::string::npos) break;
-      text.erase(end, 2);
-      text.replace(at, member.size(), ".");
-    }
-  }
   // At the begin, or what a call is given: list(dict.keys(L['d']))[0].
   constexpr std::string_view kLocal = "L['", kEnd = "']";
   for (std::size_t at = 0; (at = text.find(kLocal, at)) != std::string::npos; ++at) {
