@@ -18,12 +18,16 @@ CREATE TABLE torch_log_line_row (
   text TEXT NOT NULL              -- the rest of the line
 ) STRICT;
 
--- compile_id: the latest compile of that label in the process that wrote the text; NULL: no log of that process, or no such label.
+-- process_id: of the text, where that is of one process; else the one of this run whose pid, and rank where the line names one, the line
+-- has. compile_id: the latest compile of that label in it; NULL: no log of that process, or no such label.
 CREATE VIEW torch_log_line AS
-  SELECT l.id, l.profile_id, coalesce(l.rank, p.rank) AS rank, p.process_id, l.line, l.level, l.local_time, l.pid, f.text AS source_file,
+  WITH line AS (SELECT l.*, p.rank AS profile_rank, coalesce(p.process_id, (SELECT max(q.id) FROM process q
+      JOIN log_file g ON g.id = q.log_file_id WHERE g.run_id = p.run_id AND q.pid = l.pid AND (l.rank IS NULL OR q.rank = l.rank))) AS process_id
+    FROM torch_log_line_row l JOIN profile p ON p.id = l.profile_id)
+  SELECT l.id, l.profile_id, coalesce(l.rank, l.profile_rank) AS rank, l.process_id, l.line, l.level, l.local_time, l.pid, f.text AS source_file,
     l.source_line, c.text AS label, l.attempt, a.text AS artifact, l.text,
-    (SELECT max(k.id) FROM compile k WHERE k.process_id = p.process_id AND k.label = c.text) AS compile_id
-  FROM torch_log_line_row l JOIN profile p ON p.id = l.profile_id LEFT JOIN text_row f ON f.id = l.source_file_id
+    (SELECT max(k.id) FROM compile k WHERE k.process_id = l.process_id AND k.label = c.text) AS compile_id
+  FROM line l LEFT JOIN text_row f ON f.id = l.source_file_id
   LEFT JOIN text_row c ON c.id = l.label_id LEFT JOIN text_row a ON a.id = l.artifact_id;
 
 -- Pairs of nodes that Inductor did not fuse, and why.

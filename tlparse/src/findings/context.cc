@@ -1,5 +1,6 @@
 #include "findings/context.h"
 
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -161,6 +162,11 @@ std::string SecondsText(std::int64_t us) {
   const std::int64_t whole = us / 1'000'000;
   if (whole < 7200) return fmt::format("{} min {} s", whole / 60, whole % 60);
   return fmt::format("{} h {} min", whole / 3600, whole / 60 % 60);
+}
+
+std::string ClockText(std::int64_t us) {
+  return fmt::format("{:%H:%M:%S}.{:03} UTC", fmt::gmtime(static_cast<std::time_t>(us / 1'000'000)),
+                     us / 1000 % 1000);
 }
 
 void SetHint(Finding& finding, std::string hint) {

@@ -161,6 +161,8 @@ Result<std::optional<FindingPlace>> UserCaller(Database& database, std::int64_t 
 
 // "0.27 s", "12 s", "3 min 20 s"
 std::string SecondsText(std::int64_t us);
+// "23:00:43.013 UTC"
+std::string ClockText(std::int64_t us);
 // "once", "twice", "3 times"
 std::string Times(std::size_t count);
 // "(1, 2, 3)": ids for a query, at most 100.

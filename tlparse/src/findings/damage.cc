@@ -1,7 +1,6 @@
 // Damage of logs and other inputs: what can be read of them, and how much is lost or changed.
 #include "queries/findings/damage.h"
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -19,11 +18,6 @@ namespace {
 // Records were lost or changed, or they contradict one another.
 const std::string kDamage = fmt::format("({} OR code = 'rank_conflict')", kLostOrChanged);
 
-std::string TimeText(std::int64_t us) {
-  return fmt::format("{:%H:%M:%S}.{:03} UTC", fmt::gmtime(static_cast<std::time_t>(us / 1'000'000)),
-                     us / 1000 % 1000);
-}
-
 // A log whose compressed file is cut or damaged. It shows nothing of what its process did later.
 void AddUnread(FindingContext& context, RankIndex rank, std::int64_t readable_bytes) {
   const JobParticipant& participant = context.job.participants()[static_cast<std::size_t>(rank)];
@@ -37,7 +31,7 @@ void AddUnread(FindingContext& context, RankIndex rank, std::int64_t readable_by
       participant.rank ? context.Who({rank}) + "'s log" : context.Who({rank}), readable_bytes);
   if (status.last_record_us) {
     finding.since_us = status.last_record_us;
-    finding.title += ", " + TimeText(*status.last_record_us);
+    finding.title += ", " + ClockText(*status.last_record_us);
   }
   if (compile != nullptr && status.state == RankState::kCompiling) {
     finding.title += fmt::format(", inside {}", context.Title(*compile));

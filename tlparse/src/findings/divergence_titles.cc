@@ -371,10 +371,9 @@ std::optional<Difference> DivergenceFinder::DescribeLookup(const RankClass& one,
     case CauseKind::kProcessGroup: {  // ranks of several groups: expected
       Difference difference =
           make(FindingKind::kCodeDivergence, FindingSeverity::kNote,
-               fmt::format("{} in {} differ between ranks in names of process groups only",
-                           aspect.area == "cache" ? "Cache keys" : "Graphs", where));
-      difference.finding.ranks.clear();
-      difference.finding.rank_count = job_.participants().size();
+               fmt::format("{} of {} in {} differ from those of {} in names of process groups",
+                           aspect.area == "cache" ? "Cache keys" : "Graphs",
+                           context_.WhoInside(one.ranks), where, context_.WhoInside(Reference())));
       difference.is_of_hashes = true;
       return difference;
     }

@@ -1,7 +1,6 @@
 // Logs that end before the others': who was first, in what.
 #include "facts/ranks/ends.h"
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,11 +13,6 @@
 
 namespace tlparse {
 namespace {
-
-std::string Clock(std::int64_t us) {
-  return fmt::format("{:%H:%M:%S}.{:03} UTC", fmt::gmtime(static_cast<std::time_t>(us / 1'000'000)),
-                     us / 1000 % 1000);
-}
 
 class StopFinder {
  public:
@@ -127,11 +121,11 @@ std::string StopFinder::LastRecords(const std::vector<Stop>& group) const {
     first_us = std::min(first_us, *own_us);
     last_us = std::max(last_us, *own_us);
   }
-  std::string text =
-      first_us == last_us
-          ? fmt::format("{} last record is of {}", group.size() == 1 ? "Its" : "Their",
-                        Clock(last_us))
-          : fmt::format("Their last records are of {} to {}", Clock(first_us), Clock(last_us));
+  std::string text = first_us == last_us
+                         ? fmt::format("{} last record is of {}",
+                                       group.size() == 1 ? "Its" : "Their", ClockText(last_us))
+                         : fmt::format("Their last records are of {} to {}", ClockText(first_us),
+                                       ClockText(last_us));
   if (!context_.HasRanks() || job_.participants().size() < 2) return text + ".";
   const std::int64_t latest_us = LatestRecord(states_);
   return text + (latest_us > first_us

@@ -41,6 +41,21 @@ bool IsExplained(const FindingContext& context, const ProcessExit& exit) {
   });
 }
 
+// "At 23:00:43.013 UTC, 1.50 s after the last record of its log, of 4/0 forward."
+std::string WhenItEnded(const FindingContext& context, const ProcessExit& exit) {
+  std::string text = "At " + ClockText(*exit.ended_us);
+  for (const RankIndex rank : context.All()) {
+    const ProcessStatus& status = context.StatusOf(rank);
+    if (!exit.process_id || status.process_id != *exit.process_id || !status.last_record_us)
+      continue;
+    text +=
+        fmt::format(", {} after the last record of its log{}",
+                    SecondsText(std::max<std::int64_t>(0, *exit.ended_us - *status.last_record_us)),
+                    status.compile.empty() ? "" : ", of " + status.Title());
+  }
+  return text + " (run.json).";
+}
+
 std::string HowItEnded(const ProcessExit& exit) {
   return exit.signal ? fmt::format("was ended by {}", SignalName(*exit.signal))
                      : fmt::format("ended with exit code {}", *exit.exit_code);
@@ -63,6 +78,7 @@ Result<void> FindExits(FindingContext& context) {
   finding.since_us = first->ended_us;
   if (first->rank) finding.ranks = {*first->rank};
   finding.rank_count = 1;
+  finding.detail = WhenItEnded(context, *first);
   if (first->signal == SIGKILL)
     finding.suggestion =
         "look whether its memory ran out: the kernel's log (dmesg) names the processes that it "
@@ -70,8 +86,8 @@ Result<void> FindExits(FindingContext& context) {
   if (!first->signal) finding.suggestion = "read what it printed last";
   finding.query = fmt::format(
       "SELECT profile_id, rank, pid, exit_code, signal, ended_us FROM run_process WHERE profile_id "
-      "= {}",
-      first->profile_id);
+      "= {} AND ordinal = {}",
+      first->profile_id, first->ordinal);
   // Where its log ends follows from it.
   for (auto one = context.findings.begin(); one != context.findings.end();) {
     const bool follows = one->kind == FindingKind::kStoppedFirst && IsAbout(*one, *first) &&

@@ -15,6 +15,7 @@
 #include "facts/compiles/advice.h"
 #include "facts/compiles/eager_compiles.h"
 #include "facts/compiles/exceptions.h"
+#include "facts/compiles/recompile_reasons.h"
 #include "facts/text/shorten.h"
 #include "findings/context.h"
 
@@ -164,6 +165,32 @@ std::string WhoCompiledIt(const FindingContext& context, const std::vector<RankI
   return fine.empty() ? std::string() : context.Who(fine) + " compiled it. ";
 }
 
+// Whether the rank has compiled the function of this compile before.
+bool WasCompiledBefore(const FindingContext& context, const JobCompile& failed) {
+  const std::vector<JobCompile>& all = context.job.compiles();
+  return std::any_of(all.begin(), all.end(), [&](const JobCompile& one) {
+    return one.participant == failed.participant && one.id < failed.id &&
+           one.function_id == failed.function_id && one.file_id == failed.file_id &&
+           one.line == failed.line && IsFinished(one.status);
+  });
+}
+
+// "It was compiled again: size 0 of x … ." A function that was compiled before runs eagerly as well.
+Result<void> SayRecompile(const FindingContext& context, const JobCompile& failed,
+                          Finding& finding) {
+  if (!WasCompiledBefore(context, failed)) return {};
+  if (finding.suggestion.starts_with("Your code may result in an error when running in eager")) {
+    finding.suggestion.clear();
+    finding.changes.clear();
+  }
+  ASSIGN_OR_RETURN(const std::vector<FailedEntry> entries,
+                   LoadFailedEntries(context.database, failed.id));
+  if (!entries.empty())
+    finding.detail += fmt::format("An earlier compile of it finished; it was compiled again {}. ",
+                                  FailedEntriesText({entries.front()}, "after "));
+  return {};
+}
+
 // The compiles of a finding. Those of one slot may have other labels in the logs that failed than in
 // the others: those that failed are named.
 std::string NameCompiles(const FindingContext& context, const std::vector<const Failure*>& group,
@@ -227,6 +254,7 @@ Result<void> AddFailures(FindingContext& context, const std::vector<const Failur
     finding.detail +=
         "torch._dynamo.config.suppress_errors is set: the function runs eagerly instead. ";
   }
+  RETURN_IF_ERROR(SayRecompile(context, *first.compile, finding));
   finding.detail += WhoCompiledIt(context, who, *first.compile);
   const std::string ids_text = IdList(ids);
   finding.query =

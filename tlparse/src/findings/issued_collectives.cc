@@ -344,27 +344,37 @@ Result<void> AddStraggler(FindingContext& context) {
           : fmt::format("to {} of them {} or more", found->long_count, seconds(found->least_ns)),
       seconds(found->lost_ns), found->compiled_ns > 0 ? ", its compiles not counted" : "");
   problem.detail = fmt::format(
-      "{}; {} pass from the first of these collectives to the last. The call with {} median delay "
-      "is {}.",
+      "{}; {} pass from the first of the {} to the last{}. The call with {} median delay is {}.",
       are_all ? fmt::format("{} is the median", seconds(found->median_ns))
               : fmt::format("{} of it were lost in {}", seconds(found->long_ns),
                             found->long_count == 1 ? std::string("one")
                                                    : fmt::format("these {}", found->long_count)),
-      seconds(found->span_ns), are_all ? "the" : "their", found->call->Title());
+      seconds(found->span_ns), found->count,
+      found->job_compiled_ns > 0
+          ? fmt::format(", {} of it in compiles", seconds(found->job_compiled_ns))
+          : std::string(),
+      are_all ? "the" : "their", found->call->Title());
   if (!found->activity.empty())
-    problem.detail +=
-        fmt::format(" Of the {}, {} was {} in {}, by its profile.", seconds(found->lost_ns), rank,
-                    seconds(found->activity_ns), found->activity);
+    problem.detail += fmt::format(
+        " Of the {}{}, {} was {} in {}.", seconds(found->profiled_ns),
+        found->profiled_ns < found->lost_ns ? " that its profile covers" : ", by its profile", rank,
+        seconds(found->activity_ns), found->activity);
   if (found->compiled_ns > 0)
     problem.detail += fmt::format(" Not counted are {} in which {} compiled meanwhile.",
                                   seconds(found->compiled_ns), rank);
   problem.ranks = {found->rank};
   SetPlace(problem, *found->group, *found->call);
   problem.cause = "last at collectives";
-  problem.advice = fmt::format(
-      "look at what {} does before {} that the others do not: its loader, its share of the data, a "
-      "recompile, its processor",
-      rank, found->call->Place().empty() ? found->call->PrintedOp() : found->call->Place());
+  const std::string before =
+      found->call->Place().empty() ? found->call->PrintedOp() : found->call->Place();
+  problem.advice =
+      found->activity.empty()
+          ? fmt::format(
+                "look at what {} does before {} that the others do not: its loader, its share "
+                "of the data, a recompile, its processor",
+                rank, before)
+          : fmt::format("look at why {} takes longer in {}, before {}, than the others", rank,
+                        found->activity, before);
   Finding finding = FindingOf(context, job, problem);
   const auto error =
       std::find_if(context.findings.begin(), context.findings.end(), [&](const Finding& earlier) {

@@ -6,6 +6,8 @@
 #include <iterator>
 #include <utility>
 
+#include "artifacts/common/text/python_traceback.h"
+
 namespace tlparse {
 namespace {
 
@@ -127,6 +129,8 @@ void AddRecompiles(FindingContext& context, Finding own, RecompileExtent extent)
 void SetAdvice(const std::vector<Recompile>& recompiles, const std::string& file,
                Finding& finding) {
   Advice advice = AdviceFor(recompiles);
+  // The variables of a library's function are not the user's.
+  if (!IsUserFile(file) && advice.text.starts_with("torch._dynamo.mark_dynamic(")) return;
   finding.suggestion = std::move(advice.text);
   if (!advice.change) return;
   if (advice.change->kind == ChangeKind::kMarkDynamic) {

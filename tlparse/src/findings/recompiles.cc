@@ -152,7 +152,10 @@ Result<void> LoadReasons(FindingContext& context, const std::set<std::int64_t>& 
       const RecompileOfJob& row,
       Query<RecompileOfJob>(context.database, {.in_logs = context.job.InLogs("record_id")})) {
     const JobCompile* compile = row.compile_id ? context.job.FindCompile(*row.compile_id) : nullptr;
-    if (compile == nullptr) continue;
+    // One that failed is a finding of its own.
+    if (compile == nullptr ||
+        (compile->status == CompileStatus::kFailed && !refused.contains(compile->id)))
+      continue;
     Function& function = Of(context, *compile, functions);
     std::size_t& count = function.count_of[compile->participant];
     if (!refused.contains(compile->id)) ++count;
@@ -327,6 +330,29 @@ bool AreAlone(const Function& function) {
          Varied(function.recompiles).find("(user_override)") == std::string::npos;
 }
 
+// A function of a library has no line that the user can change: names the one that ran it.
+Result<void> SetUserCaller(FindingContext& context, const Function& function, Finding& finding) {
+  if (!finding.place || IsUserFile(finding.place->file)) return {};
+  std::optional<FindingPlace> first;
+  std::set<std::pair<std::string, std::int64_t>> lines;
+  for (const std::int64_t id : function.shown_ids) {
+    ASSIGN_OR_RETURN(const std::optional<FindingPlace> caller, UserCaller(context.database, id));
+    if (!caller) continue;
+    if (!first) first = caller;
+    lines.emplace(caller->file, caller->line);
+  }
+  if (!first) return {};
+  finding.detail = fmt::format(
+      "The function is of a library, {}:{}; the place named is the line of the user's code that "
+      "ran "
+      "{}. ",
+      finding.place->file, finding.place->line,
+      lines.size() == 1 ? std::string("it")
+                        : fmt::format("it first: it is compiled again for {} lines", lines.size()));
+  finding.place = first;
+  return {};
+}
+
 Result<Finding> Make(FindingContext& context, const Function& function) {
   const bool is_odd = !function.usual.empty();
   Finding finding;
@@ -334,7 +360,8 @@ Result<Finding> Make(FindingContext& context, const Function& function) {
                  : is_odd           ? FindingKind::kExtraCompile
                                     : FindingKind::kRecompiles;
   finding.severity = function.is_hard_limit ? FindingSeverity::kError
-                     : function.IsLimit() || IsRepeated(function) || AreAlone(function)
+                     : function.IsLimit() || (!IsTorchFile(function.file) &&
+                                              (IsRepeated(function) || AreAlone(function)))
                          ? FindingSeverity::kWarning
                          : FindingSeverity::kNote;
   finding.launch = context.job.launch();
@@ -355,17 +382,7 @@ Result<Finding> Make(FindingContext& context, const Function& function) {
   finding.cause = Varied(function.recompiles);
   finding.place = PlaceOf(function);
   if (finding.place) RETURN_IF_ERROR(CompletePath(context, *finding.place));
-  if (finding.place && !IsUserFile(finding.place->file) && !function.shown_ids.empty()) {
-    ASSIGN_OR_RETURN(const std::optional<FindingPlace> caller,
-                     UserCaller(context.database, function.shown_ids.front()));
-    if (caller) {
-      finding.detail = fmt::format(
-          "The function is of a library, {}:{}; the place named is the "
-          "line of the user's code that ran it. ",
-          finding.place->file, finding.place->line);
-      finding.place = caller;
-    }
-  }
+  RETURN_IF_ERROR(SetUserCaller(context, function, finding));
   if (function.IsLimit())
     finding.detail +=
         fmt::format("The first compile that was refused: {}. ", function.limit_compile);

@@ -269,7 +269,8 @@ Result<std::optional<FoundStraggler>> StragglerOf(Database& database, const Issu
                       .last_count = lags.size(),
                       .count = arrivals.count,
                       .lost_ns = LostNs(lags),
-                      .span_ns = span_ns};
+                      .span_ns = span_ns,
+                      .job_compiled_ns = std::min(compiled_ns, span_ns)};
   for (const Lag& one : lags) straggler.compiled_ns += one.compiled_ns;
   std::sort(lags.begin(), lags.end(), [](const Lag& a, const Lag& b) { return a.ns > b.ns; });
   if (!is_long && !AreSteady(lags)) return std::optional<FoundStraggler>();
@@ -302,8 +303,14 @@ Result<void> SetActivity(Database& database, const IssuedJob& job, FoundStraggle
   auto& [straggler, lags] = found;
   ASSIGN_OR_RETURN(auto annotations, PreparedQuery<AnnotationInTime>::Make(database));
   TimesByName times_ns;
+  const std::optional<std::int64_t>& number = job.ranks[straggler.rank].rank;
+  if (!number) return {};
+  ASSIGN_OR_RETURN(const FirstRow<ProfiledTime> profiled,
+                   First(Query<ProfiledTime>(database, {.run_id = job.run_id, .rank = *number})));
   for (const Lag& lag : lags) {
     const std::int64_t to_ns = lag.call->start_ns;
+    if (to_ns - lag.ns < profiled->start_ns || to_ns > profiled->end_ns) continue;
+    straggler.profiled_ns += lag.ns;
     const bool has_compiles = lag.compiled_ns > 0 && lag.since_ns > 0;
     ASSIGN_OR_RETURN(TimesByName own_ns,
                      AnnotatedTimes(annotations, job, straggler.rank,
@@ -319,9 +326,9 @@ Result<void> SetActivity(Database& database, const IssuedJob& job, FoundStraggle
       times_ns[name] += std::max<std::int64_t>(0, ns - others_ns[name]);
   }
   for (const auto& [name, ns] : times_ns) {
-    if (2 * ns < straggler.lost_ns || ns <= straggler.activity_ns) continue;
+    if (2 * ns < straggler.profiled_ns || ns <= straggler.activity_ns) continue;
     straggler.activity = name;
-    straggler.activity_ns = std::min(ns, straggler.lost_ns);
+    straggler.activity_ns = std::min(ns, straggler.profiled_ns);
   }
   return {};
 }

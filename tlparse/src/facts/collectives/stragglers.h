@@ -25,13 +25,15 @@ struct Straggler {
   // from their mean, nor from the upper three quarters of them.
   std::size_t long_count = 0;
   std::int64_t median_ns = 0, least_ns = 0, long_ns = 0;  // of these; long_ns is their sum
-  std::int64_t compiled_ns = 0;  // that it compiled meanwhile, which is not counted
-  std::int64_t span_ns = 0;      // from the first of the collectives to the last
-  bool is_at_least = false;      // the delays may be longer: the clocks are not known to agree
+  std::int64_t compiled_ns = 0;      // that it compiled meanwhile, which is not counted
+  std::int64_t span_ns = 0;          // from the first of the `count` collectives to the last
+  std::int64_t job_compiled_ns = 0;  // of that, when some rank compiled
+  bool is_at_least = false;          // the delays may be longer: the clocks are not known to agree
   // The program's own name (record_function) for what the rank did in most of the lost time; empty: a
   // profile of it has none.
   std::string activity = {};
   std::int64_t activity_ns = 0;
+  std::int64_t profiled_ns = 0;  // of the lost time, what its profile covers
 };
 
 // A rank that came last at least three times (twice, if its profile says what it did), so that the others waited for it for a tenth of the

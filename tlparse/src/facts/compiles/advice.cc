@@ -309,6 +309,19 @@ Advice AdviceForRecompiles(const RecompileReason& reason) {
     advice.change = std::move(change);
     return advice;
   }
+  if (reason.subject.starts_with("len("))
+    return {fmt::format("keep {} the same, or pass a tensor in its place: each length is compiled "
+                        "for itself",
+                        reason.subject),
+            {}};
+  const bool is_float = !reason.value.empty() && !is_integer &&
+                        reason.subject.find("__closure__") == std::string::npos &&
+                        reason.value.find_first_not_of("0123456789.e+-") == std::string::npos;
+  if (is_float)
+    return {fmt::format("make {} a tensor, if it is meant to vary: each value of a number is "
+                        "compiled for itself",
+                        reason.subject),
+            {}};
   if (reason.value.starts_with('\'') || reason.value.starts_with('"'))
     return {fmt::format("branch on {} outside of the compiled function, if it is meant to vary",
                         reason.subject),
