@@ -49,6 +49,26 @@ class Graphs(RecordedCauses):
                          [("input_divergence", "Rank 2 compiled 0/0 forward for other inputs: self.scale: requires_grad True → False")])
 
 
+class Recompiles(RecordedCauses):
+    def test_the_guard_of_most_recompiles_leads_and_text_of_the_same_processes_adds_nothing(self):
+        """A list that grows; err.txt holds the same warning of both ranks."""
+        findings = ask("findings", self.ingest(os.path.join(RUNS, "growing_list"), name="growing_list"))["findings"]
+        one, = self.above_notes(findings)
+        self.assertTrue(one["title"].startswith("forward was recompiled 7 times on each of the 2 ranks (len(self.past): 1, 2, 3, 4, 5, 6, …; not self.past); "), one["title"])
+        self.assertEqual(one["place"]["line"], 9)
+        self.assertEqual(one["try"], "keep len(self.past) the same, or pass a tensor in its place: each length is compiled for itself (6 of the 7 recompiles)")
+        self.assertEqual([other["try"] for other in findings[1:]], ["make temperature a tensor, if it is meant to vary: each value of a number is compiled for itself"])
+
+    def test_a_recompile_that_failed_is_told_once(self):
+        findings = ask("findings", self.ingest(os.path.join(RUNS, "dynamic_recompile_fails"), name="dynamic_recompile_fails"))["findings"]
+        one, = self.above_notes(findings)
+        self.assertEqual((one["kind"], one["compiles"], one["try"]), ("compile_failed", ["4/1"], None))
+        self.assertIn("An earlier compile of it finished; it was compiled again after 4/0: tensor 'x' size mismatch at index 0. expected 8, actual 5.", one["detail"])
+        self.assertEqual([other["title"] for other in findings if other["title"].startswith("forward was recompiled")], [])
+        # A function of PyTorch that wraps what two lines call: its variables are not the user's.
+        self.assertNotIn("mark_dynamic", " ".join(other["try"] or "" for other in findings))
+
+
 class Codes(RecordedCauses):
     def test_one_key_for_two_processors_is_said_once(self):
         one, = self.above_notes(self.findings("cpu_capability"))

@@ -11,6 +11,7 @@
 #include "cli/answer.h"
 #include "cli/command.h"
 #include "cli/commands.h"
+#include "cli/end_output.h"
 #include "cli/rank_fields.h"
 #include "cli/rank_output.h"
 #include "cli/role_output.h"
@@ -107,22 +108,6 @@ std::vector<Alike> Tree(const Shown& shown) {
 }
 
 // "0-6"; "0,0#2".
-std::string RanksOfRows(const std::vector<const ProcessStatus*>& rows) {
-  std::vector<std::int64_t> plain;
-  std::string others;
-  for (const ProcessStatus* const row : rows) {
-    if (row->rank && row->name == std::to_string(*row->rank)) {
-      plain.push_back(*row->rank);
-    } else if (others.size() < 40 && !row->name.empty()) {
-      others += (others.empty() ? "" : ",") + row->name;
-    }
-  }
-  std::sort(plain.begin(), plain.end());
-  plain.erase(std::unique(plain.begin(), plain.end()), plain.end());
-  const std::string text = ShortenMiddle(FormatRankRanges(plain), 40);
-  return text + (text.empty() || others.empty() ? "" : ",") + others;
-}
-
 std::string KindOfChild(const JobTree& tree, const Alike& group) {
   std::string kind = tree.Find(group.rows.front()->process_id)->child_kind;
   std::replace(kind.begin(), kind.end(), '_', ' ');
@@ -161,63 +146,6 @@ void AddGroups(Table& table, const Shown& shown, const std::vector<Alike>& group
                "", "", "", ""});
 }
 
-// What is said of one process, of several.
-std::string OfSeveral(std::string text) {
-  constexpr std::pair<std::string_view, std::string_view> kWords[] = {
-      {"its log ends", "their logs end"},
-      {"its log is damaged", "their logs are damaged"},
-      {"it ended with", "they ended with"},
-      {" ended it ", " ended them "},
-      {"it lived on", "they lived on"}};
-  for (const auto& [one, several] : kWords) {
-    const std::size_t at = text.find(one);
-    if (at != std::string::npos) text.replace(at, one.size(), several);
-  }
-  return text;
-}
-
-// How the processes ended: those alike in one line, children left out unless it is known of them.
-void PrintEnds(const Shown& shown) {
-  std::unordered_map<std::int64_t, std::string> names;
-  for (const ProcessStatus& row : shown.status.rows)
-    names[row.process_id] = row.rank ? "rank " + row.name : fmt::format("process {}", row.pid);
-  std::map<std::string, std::vector<const ProcessStatus*>> by_text;
-  std::vector<std::string> order;
-  for (const ProcessStatus& row : shown.status.rows) {
-    const TreeNode* const node = shown.tree.Find(row.process_id);
-    if (node == nullptr || !node->end) continue;
-    if (!node->child_kind.empty() && node->end->kind == "silent") continue;
-    std::string kind = node->end->kind;
-    std::replace(kind.begin(), kind.end(), '_', ' ');
-    const auto by =
-        node->end->ended_by_process_id ? names.find(*node->end->ended_by_process_id) : names.end();
-    if (by != names.end()) kind = "ended with " + by->second;
-    const std::string text = fmt::format(
-        "{}: {}", kind, node->end->evidence.substr(0, node->end->evidence.find("; rank ")));
-    std::vector<const ProcessStatus*>& rows = by_text[text];
-    if (rows.empty()) order.push_back(text);
-    rows.push_back(&row);
-  }
-  constexpr std::size_t kMostEnds = 12;
-  for (std::size_t i = 0; i < order.size() && i < kMostEnds; ++i) {
-    const std::vector<const ProcessStatus*>& rows = by_text[order[i]];
-    const bool is_one = rows.size() == 1;
-    std::string who = RanksOfRows(rows);
-    if (!who.empty()) {
-      who = fmt::format("rank{} {}", is_one ? "" : "s", who);
-    } else {
-      for (const ProcessStatus* const row : rows)
-        who += fmt::format("{}{}", who.empty() ? (is_one ? "process " : "processes ") : ", ",
-                           row->pid);
-    }
-    PrintWrapped(fmt::format("end of {}: {}", ShortenMiddle(who, 100),
-                             ShortenMiddle(is_one ? order[i] : OfSeveral(order[i]), 300)),
-                 0, 2);
-  }
-  if (order.size() > kMostEnds)
-    PrintWrapped(fmt::format("and {} more ends (--json)", order.size() - kMostEnds), 0, 2);
-}
-
 void Print(const Shown& shown) {
   const StatusAnswer& answer = shown.status;
   std::optional<std::int64_t> latest;
@@ -247,7 +175,7 @@ void Print(const Shown& shown) {
   for (const UnreadInput& input : shown.unread)
     if (input.is_log) add(input.rank, "not read");
   table.Print();
-  PrintEnds(shown);
+  PrintEnds(shown.status.rows, shown.tree);
   for (const UnreadInput& input : shown.unread)
     PrintWrapped(fmt::format("not read: {}: {}", input.path, input.reason), 0, 2);
   const bool has_unread = std::any_of(answer.rows.begin(), answer.rows.end(),

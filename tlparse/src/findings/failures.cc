@@ -207,6 +207,16 @@ std::string NameCompiles(const FindingContext& context, const std::vector<const 
   return context.Title(first);
 }
 
+Result<void> SaySuppressed(FindingContext& context, const std::vector<std::int64_t>& ids,
+                           Finding& finding) {
+  ASSIGN_OR_RETURN(const bool is_suppressed, AreErrorsSuppressed(context.database, ids));
+  if (!is_suppressed || finding.kind != FindingKind::kCompileFailed) return {};
+  finding.severity = FindingSeverity::kWarning;
+  finding.detail +=
+      "torch._dynamo.config.suppress_errors is set: the function runs eagerly instead. ";
+  return {};
+}
+
 // `group`: failures of one function with one cause.
 Result<void> AddFailures(FindingContext& context, const std::vector<const Failure*>& group) {
   const Failure& first = *group.front();
@@ -248,12 +258,7 @@ Result<void> AddFailures(FindingContext& context, const std::vector<const Failur
         context.HasRanks() ? " on " + context.WhoInside(who) : "", Shorten(finding.cause, 200));
     SetMayRunEagerly(finding);
   }
-  ASSIGN_OR_RETURN(const bool is_suppressed, AreErrorsSuppressed(context.database, ids));
-  if (is_suppressed && finding.kind == FindingKind::kCompileFailed) {
-    finding.severity = FindingSeverity::kWarning;
-    finding.detail +=
-        "torch._dynamo.config.suppress_errors is set: the function runs eagerly instead. ";
-  }
+  RETURN_IF_ERROR(SaySuppressed(context, ids, finding));
   RETURN_IF_ERROR(SayRecompile(context, *first.compile, finding));
   finding.detail += WhoCompiledIt(context, who, *first.compile);
   const std::string ids_text = IdList(ids);

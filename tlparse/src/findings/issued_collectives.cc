@@ -1,4 +1,6 @@
 // Collectives that ranks really issued: not reached, another op, another call, stuck.
+#include "findings/issued_collectives.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,8 +10,6 @@
 
 #include "facts/collectives/issued.h"
 #include "facts/collectives/issued_group.h"
-#include "facts/collectives/receives.h"
-#include "facts/collectives/stragglers.h"
 #include "findings/context.h"
 
 namespace tlparse {
@@ -119,30 +119,6 @@ Finding* Explanation(FindingContext& context, const Finding& now, std::size_t kn
   return nullptr;
 }
 
-Finding FindingOf(const FindingContext& context, const IssuedJob& job,
-                  const CollectiveFinding& problem) {
-  Finding finding;
-  finding.kind = problem.kind;
-  finding.severity = problem.severity;
-  finding.title = problem.title;
-  finding.detail = problem.detail;
-  finding.launch = context.job.launch();
-  for (const std::size_t index : problem.ranks) {
-    const IssuingRank& rank = job.ranks[index];
-    rank.rank ? finding.ranks.push_back(*rank.rank) : finding.logs.push_back(rank.name);
-  }
-  std::sort(finding.ranks.begin(), finding.ranks.end());
-  finding.rank_count = problem.ranks.empty() ? job.known_ranks : problem.ranks.size();
-  if (!problem.label.empty()) finding.compiles.push_back(problem.label);
-  finding.since_us = problem.since_us;
-  if (!problem.file.empty()) finding.place = FindingPlace{problem.file, problem.line, {}};
-  finding.cause = problem.cause;
-  finding.suggestion = problem.advice;
-  finding.function = problem.function;
-  finding.query = QueryOf(problem);
-  return finding;
-}
-
 // Whether a finding about the compiles of these ranks, or about their start, explains that they came
 // late to a collective.
 bool ExplainsDelay(const Finding& earlier, const Finding& late, const LateArrival& arrival) {
@@ -240,6 +216,30 @@ void SayOddByLogs(const FindingContext& context, const CollectiveFinding& proble
 
 }  // namespace
 
+Finding FindingOfIssued(const FindingContext& context, const IssuedJob& job,
+                        const CollectiveFinding& problem) {
+  Finding finding;
+  finding.kind = problem.kind;
+  finding.severity = problem.severity;
+  finding.title = problem.title;
+  finding.detail = problem.detail;
+  finding.launch = context.job.launch();
+  for (const std::size_t index : problem.ranks) {
+    const IssuingRank& rank = job.ranks[index];
+    rank.rank ? finding.ranks.push_back(*rank.rank) : finding.logs.push_back(rank.name);
+  }
+  std::sort(finding.ranks.begin(), finding.ranks.end());
+  finding.rank_count = problem.ranks.empty() ? job.known_ranks : problem.ranks.size();
+  if (!problem.label.empty()) finding.compiles.push_back(problem.label);
+  finding.since_us = problem.since_us;
+  if (!problem.file.empty()) finding.place = FindingPlace{problem.file, problem.line, {}};
+  finding.cause = problem.cause;
+  finding.suggestion = problem.advice;
+  finding.function = problem.function;
+  finding.query = QueryOf(problem);
+  return finding;
+}
+
 Result<void> FindIssuedCollectives(FindingContext& context) {
   ASSIGN_OR_RETURN(context.issued,
                    LoadIssued(context.database, context.job.run_id(), context.job.launch()));
@@ -250,7 +250,7 @@ Result<void> FindIssuedCollectives(FindingContext& context) {
   std::stable_partition(problems.begin(), problems.end(),
                         [](const CollectiveFinding& one) { return !one.may_wait_elsewhere; });
   for (const CollectiveFinding& problem : problems) {
-    Finding finding = FindingOf(context, job, problem);
+    Finding finding = FindingOfIssued(context, job, problem);
     SayOddByLogs(context, problem, finding);
     Finding* explanation = Explanation(context, finding, job.known_ranks);
     if (explanation == nullptr && problem.may_wait_elsewhere)
@@ -281,119 +281,13 @@ Result<void> FindIssuedCollectives(FindingContext& context) {
   return {};
 }
 
-namespace {
-
-// Of one receive after another, all others waited in theirs.
-Result<void> AddReceiveWait(FindingContext& context) {
-  std::set<std::int64_t> ranks;
-  for (const JobParticipant& one : context.job.participants()) {
-    if (one.rank) ranks.insert(*one.rank);
-  }
-  if (context.launches.size() > 1) return {};
-  ASSIGN_OR_RETURN(const std::optional<ReceiveWait> found,
-                   FindReceiveWait(context.database, context.job.run_id(), ranks));
-  if (!found) return {};
-  const auto seconds = [](std::int64_t ns) { return SecondsText(ns / 1000); };
-  Finding& finding = context.Add(FindingKind::kStraggler, FindingSeverity::kWarning);
-  finding.launch = context.job.launch();
-  finding.ranks = {found->rank};
-  finding.rank_count = 1;
-  const bool is_one = found->waiting.size() == 1;
-  finding.title = fmt::format(
-      "{} {} {} in receives for rank {}: {} times, {} at the median, {} in all; {} of that it was "
-      "in {}",
-      is_one ? "Rank" : "Ranks", FormatRankRanges(found->waiting), is_one ? "waits" : "wait",
-      found->rank, found->count, seconds(found->median_ns), seconds(found->lost_ns),
-      seconds(found->activity_ns), found->activity);
-  finding.detail = fmt::format(
-      "By the profiles of all ranks, which cover {} together: in that time {} inside receives and "
-      "rank {} was not. Its own work in a pipeline is part of it.",
-      seconds(found->span_ns), is_one ? "the other rank was" : "all other ranks were", found->rank);
-  finding.cause = "others wait in receives";
-  finding.since_us = found->since_ns / 1000;
-  finding.suggestion =
-      fmt::format("look at what rank {} does in {} before it sends", found->rank, found->activity);
-  finding.query = fmt::format(
-      "SELECT a.id, p.rank, a.name, a.start_us, a.duration_us FROM annotation a JOIN profile p "
-      "ON p.id = a.profile_id WHERE p.run_id = {} AND a.name = 'gloo:recv' ORDER BY a.start_us",
-      context.job.run_id());
-  return {};
-}
-
-// Of one collective after another the same rank was the last.
-Result<void> AddStraggler(FindingContext& context) {
-  const IssuedJob& job = context.issued;
-  ASSIGN_OR_RETURN(const std::optional<Straggler> found, FindStraggler(context.database, job));
-  if (!found) return AddReceiveWait(context);
-  const std::string rank = RanksText(job, {found->rank});
-  const auto seconds = [](std::int64_t ns) {
-    return ns < 10'000'000 ? fmt::format("{:.1f} ms", static_cast<double>(ns) / 1e6)
-                           : SecondsText(ns / 1000);
-  };
-  const bool are_all = found->long_count == found->last_count;
-  CollectiveFinding problem;
-  problem.kind = FindingKind::kStraggler;
-  problem.severity = FindingSeverity::kWarning;
-  problem.title = fmt::format(
-      "{} wait{} for {}: it came last to {} of {} collectives of {}, {} after the others, {} in "
-      "all{}",
-      Capital(RanksText(job, found->waiting)), found->waiting.size() == 1 ? "s" : "", rank,
-      found->last_count, found->count, found->group->Title(),
-      are_all
-          ? fmt::format("{}{}", found->is_at_least ? "at least " : "", seconds(found->median_ns))
-          : fmt::format("to {} of them {} or more", found->long_count, seconds(found->least_ns)),
-      seconds(found->lost_ns), found->compiled_ns > 0 ? ", its compiles not counted" : "");
-  problem.detail = fmt::format(
-      "{}; {} pass from the first of the {} to the last{}. The call with {} median delay is {}.",
-      are_all ? fmt::format("{} is the median", seconds(found->median_ns))
-              : fmt::format("{} of it were lost in {}", seconds(found->long_ns),
-                            found->long_count == 1 ? std::string("one")
-                                                   : fmt::format("these {}", found->long_count)),
-      seconds(found->span_ns), found->count,
-      found->job_compiled_ns > 0
-          ? fmt::format(", {} of it in compiles", seconds(found->job_compiled_ns))
-          : std::string(),
-      are_all ? "the" : "their", found->call->Title());
-  if (!found->activity.empty())
-    problem.detail += fmt::format(
-        " Of the {}{}, {} was {} in {}.", seconds(found->profiled_ns),
-        found->profiled_ns < found->lost_ns ? " that its profile covers" : ", by its profile", rank,
-        seconds(found->activity_ns), found->activity);
-  if (found->compiled_ns > 0)
-    problem.detail += fmt::format(" Not counted are {} in which {} compiled meanwhile.",
-                                  seconds(found->compiled_ns), rank);
-  problem.ranks = {found->rank};
-  SetPlace(problem, *found->group, *found->call);
-  problem.cause = "last at collectives";
-  const std::string before =
-      found->call->Place().empty() ? found->call->PrintedOp() : found->call->Place();
-  problem.advice =
-      found->activity.empty()
-          ? fmt::format(
-                "look at what {} does before {} that the others do not: its loader, its share "
-                "of the data, a recompile, its processor",
-                rank, before)
-          : fmt::format("look at why {} takes longer in {}, before {}, than the others", rank,
-                        found->activity, before);
-  Finding finding = FindingOf(context, job, problem);
-  const auto error =
-      std::find_if(context.findings.begin(), context.findings.end(), [&](const Finding& earlier) {
-        return earlier.severity == FindingSeverity::kError && earlier.ranks == finding.ranks;
-      });
-  (error != context.findings.end() ? error->evidence : context.findings)
-      .push_back(std::move(finding));
-  return {};
-}
-
-}  // namespace
-
 Result<void> FindLateAtCollectives(FindingContext& context) {
-  RETURN_IF_ERROR(AddStraggler(context));
+  RETURN_IF_ERROR(FindStragglers(context));
   ASSIGN_OR_RETURN(const std::vector<LateArrival> arrivals,
                    FindLateArrivals(context.database, context.issued));
   const std::size_t earlier_count = context.findings.size();
   for (const LateArrival& arrival : arrivals) {
-    Finding finding = FindingOf(context, context.issued, arrival.finding);
+    Finding finding = FindingOfIssued(context, context.issued, arrival.finding);
     const auto end = context.findings.begin() + static_cast<std::ptrdiff_t>(earlier_count);
     const auto explanation = std::find_if(
         context.findings.begin(), end,

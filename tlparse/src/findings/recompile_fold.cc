@@ -61,6 +61,16 @@ void Replace(Finding& other, Finding own) {
   other = std::move(own);
 }
 
+// Another option or graph explains recompiles; what the function was given first, or another compile,
+// does not, nor does anything explain that the limit was reached.
+bool LeadsOver(const Finding& own, const Finding& other, RecompileExtent extent) {
+  if (own.kind == FindingKind::kRecompileLimit) return IsDivergence(other, true);
+  const bool is_beside =
+      other.kind == FindingKind::kInputDivergence ||
+      (other.kind == FindingKind::kGraphDivergence && extent == RecompileExtent::kRepeated);
+  return IsCompile(other) || (is_beside && other.function == own.function);
+}
+
 }  // namespace
 
 void AddRecompiles(FindingContext& context, Finding own, RecompileExtent extent) {
@@ -95,15 +105,7 @@ void AddRecompiles(FindingContext& context, Finding own, RecompileExtent extent)
     }
     Finding evidence = std::move(*found);
     other.evidence.erase(found);
-    // Another option or graph explains recompiles; what the function was given first, or another
-    // compile, does not, nor does anything explain that the limit was reached.
-    const bool is_first =
-        own.kind == FindingKind::kRecompileLimit
-            ? IsDivergence(other, true)
-            : IsCompile(other) || (other.function == own.function &&
-                                   (other.kind == FindingKind::kInputDivergence ||
-                                    (other.kind == FindingKind::kGraphDivergence &&
-                                     extent == RecompileExtent::kRepeated)));
+    const bool is_first = LeadsOver(own, other, extent);
     Replace(evidence, std::move(own));
     if (is_first) {
       std::swap(other, evidence);

@@ -17,6 +17,7 @@
 #include "facts/text/guard_text.h"
 #include "findings/context.h"
 #include "findings/recompile_fold.h"
+#include "findings/recompile_places.h"
 
 namespace tlparse {
 namespace {
@@ -272,19 +273,6 @@ std::string TitleOfOdd(const FindingContext& context, const Function& function,
                      TimesText(range), function.who.size() == 1 ? "" : " each", brackets);
 }
 
-// The whole of a path that is cut, "…/modules/linear.py", if one file of the stacks ends so.
-Result<void> CompletePath(FindingContext& context, FindingPlace& place) {
-  constexpr std::string_view kCut = "…";
-  if (!place.file.starts_with(kCut)) return {};
-  const std::string_view end = std::string_view(place.file).substr(kCut.size());
-  std::vector<std::string> files;
-  FOR_EACH_ROW(const FileEndingWith& row, Query<FileEndingWith>(context.database, {.text = end})) {
-    files.emplace_back(row.file);
-  }
-  if (files.size() == 1) place.file = std::move(files[0]);
-  return {};
-}
-
 std::string TitleOf(const FindingContext& context, const Function& function) {
   std::string varied = Varied(function.recompiles);
   if (!varied.empty()) varied += function.of_first;
@@ -330,29 +318,6 @@ bool AreAlone(const Function& function) {
          Varied(function.recompiles).find("(user_override)") == std::string::npos;
 }
 
-// A function of a library has no line that the user can change: names the one that ran it.
-Result<void> SetUserCaller(FindingContext& context, const Function& function, Finding& finding) {
-  if (!finding.place || IsUserFile(finding.place->file)) return {};
-  std::optional<FindingPlace> first;
-  std::set<std::pair<std::string, std::int64_t>> lines;
-  for (const std::int64_t id : function.shown_ids) {
-    ASSIGN_OR_RETURN(const std::optional<FindingPlace> caller, UserCaller(context.database, id));
-    if (!caller) continue;
-    if (!first) first = caller;
-    lines.emplace(caller->file, caller->line);
-  }
-  if (!first) return {};
-  finding.detail = fmt::format(
-      "The function is of a library, {}:{}; the place named is the line of the user's code that "
-      "ran "
-      "{}. ",
-      finding.place->file, finding.place->line,
-      lines.size() == 1 ? std::string("it")
-                        : fmt::format("it first: it is compiled again for {} lines", lines.size()));
-  finding.place = first;
-  return {};
-}
-
 Result<Finding> Make(FindingContext& context, const Function& function) {
   const bool is_odd = !function.usual.empty();
   Finding finding;
@@ -382,7 +347,7 @@ Result<Finding> Make(FindingContext& context, const Function& function) {
   finding.cause = Varied(function.recompiles);
   finding.place = PlaceOf(function);
   if (finding.place) RETURN_IF_ERROR(CompletePath(context, *finding.place));
-  RETURN_IF_ERROR(SetUserCaller(context, function, finding));
+  RETURN_IF_ERROR(SetUserCaller(context, function.shown_ids, finding));
   if (function.IsLimit())
     finding.detail +=
         fmt::format("The first compile that was refused: {}. ", function.limit_compile);

@@ -1,0 +1,91 @@
+#include "cli/end_output.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+
+#include "cli/rank_output.h"
+#include "cli/terminal.h"
+
+namespace tlparse {
+namespace {
+
+// What is said of one process, of several.
+std::string OfSeveral(std::string text) {
+  constexpr std::pair<std::string_view, std::string_view> kWords[] = {
+      {"its log ends", "their logs end"},
+      {"its log is damaged", "their logs are damaged"},
+      {"it ended with", "they ended with"},
+      {" ended it ", " ended them "},
+      {"it lived on", "they lived on"}};
+  for (const auto& [one, several] : kWords) {
+    const std::size_t at = text.find(one);
+    if (at != std::string::npos) text.replace(at, one.size(), several);
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string RanksOfRows(const std::vector<const ProcessStatus*>& rows) {
+  std::vector<std::int64_t> plain;
+  std::string others;
+  for (const ProcessStatus* const row : rows) {
+    if (row->rank && row->name == std::to_string(*row->rank)) {
+      plain.push_back(*row->rank);
+    } else if (others.size() < 40 && !row->name.empty()) {
+      others += (others.empty() ? "" : ",") + row->name;
+    }
+  }
+  std::sort(plain.begin(), plain.end());
+  plain.erase(std::unique(plain.begin(), plain.end()), plain.end());
+  const std::string text = ShortenMiddle(FormatRankRanges(plain), 40);
+  return text + (text.empty() || others.empty() ? "" : ",") + others;
+}
+
+void PrintEnds(const std::vector<ProcessStatus>& statuses, const JobTree& tree) {
+  std::unordered_map<std::int64_t, std::string> names;
+  for (const ProcessStatus& row : statuses)
+    names[row.process_id] = row.rank ? "rank " + row.name : fmt::format("process {}", row.pid);
+  std::map<std::string, std::vector<const ProcessStatus*>> by_text;
+  std::vector<std::string> order;
+  for (const ProcessStatus& row : statuses) {
+    const TreeNode* const node = tree.Find(row.process_id);
+    if (node == nullptr || !node->end) continue;
+    if (!node->child_kind.empty() && node->end->kind == "silent") continue;
+    std::string kind = node->end->kind;
+    std::replace(kind.begin(), kind.end(), '_', ' ');
+    const auto by =
+        node->end->ended_by_process_id ? names.find(*node->end->ended_by_process_id) : names.end();
+    if (by != names.end()) kind = "ended with " + by->second;
+    const std::string text = fmt::format(
+        "{}: {}", kind, node->end->evidence.substr(0, node->end->evidence.find("; rank ")));
+    std::vector<const ProcessStatus*>& rows = by_text[text];
+    if (rows.empty()) order.push_back(text);
+    rows.push_back(&row);
+  }
+  constexpr std::size_t kMostEnds = 12;
+  for (std::size_t i = 0; i < order.size() && i < kMostEnds; ++i) {
+    const std::vector<const ProcessStatus*>& rows = by_text[order[i]];
+    const bool is_one = rows.size() == 1;
+    std::string who = RanksOfRows(rows);
+    if (!who.empty()) {
+      who = fmt::format("rank{} {}", is_one ? "" : "s", who);
+    } else {
+      for (const ProcessStatus* const row : rows)
+        who += fmt::format("{}{}", who.empty() ? (is_one ? "process " : "processes ") : ", ",
+                           row->pid);
+    }
+    PrintWrapped(fmt::format("end of {}: {}", ShortenMiddle(who, 100),
+                             ShortenMiddle(is_one ? order[i] : OfSeveral(order[i]), 300)),
+                 0, 2);
+  }
+  if (order.size() > kMostEnds)
+    PrintWrapped(fmt::format("and {} more ends (--json)", order.size() - kMostEnds), 0, 2);
+}
+
+}  // namespace tlparse
