@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 #include <tuple>
 
 #include "facts/job/exits.h"
@@ -73,20 +72,11 @@ class StopFinder {
 
 // What run.json knows of the ends of all of these; where it does not, that the logs do not show it.
 std::string StopFinder::HowEnded(const std::vector<Stop>& group) const {
-  std::set<std::string> how;
-  for (const Stop& stop : group) {
-    const auto exit = std::find_if(exits_.begin(), exits_.end(), [&](const ProcessExit& one) {
-      return one.process_id == context_.StatusOf(stop.rank).process_id;
-    });
-    if (exit != exits_.end() && exit->signal) how.insert(SignalName(*exit->signal));
-    if (exit != exits_.end() && exit->exit_code)
-      how.insert(fmt::format("exit code {}", *exit->exit_code));
-    if (exit == exits_.end() || (!exit->signal && !exit->exit_code)) how.insert("");
-  }
+  std::vector<std::int64_t> processes;
+  for (const Stop& stop : group) processes.push_back(context_.StatusOf(stop.rank).process_id);
   const bool is_one = group.size() == 1;
-  if (how.size() == 1 && !how.begin()->empty())
-    return fmt::format("By run.json {} ended there with {}. ",
-                       is_one ? "the process" : "the processes", *how.begin());
+  if (const std::string how = HowAllEnded(exits_, processes); !how.empty())
+    return fmt::format("By run.json the process{} ended there with {}. ", is_one ? "" : "es", how);
   return is_one ? "The log does not show whether the process died there, was ended, or hung. "
                 : "The logs do not show whether the processes died there, were ended, or hung. ";
 }

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 #include <signal.h>
 
+#include <algorithm>
 #include <cstring>
+#include <set>
 
 #include "queries/facts/job/exits.h"
 
@@ -26,6 +28,20 @@ Result<std::vector<ProcessExit>> LoadExits(Database& database, std::int64_t run_
 std::string SignalName(std::int64_t number) {
   const char* const name = sigabbrev_np(static_cast<int>(number));
   return name == nullptr ? fmt::format("signal {}", number) : fmt::format("SIG{}", name);
+}
+
+std::string HowAllEnded(const std::vector<ProcessExit>& exits,
+                        const std::vector<std::int64_t>& process_ids) {
+  std::set<std::string> how;
+  for (const std::int64_t id : process_ids) {
+    const auto exit = std::find_if(exits.begin(), exits.end(),
+                                   [id](const ProcessExit& one) { return one.process_id == id; });
+    how.insert(exit == exits.end() ? std::string()
+               : exit->signal      ? SignalName(*exit->signal)
+               : exit->exit_code   ? fmt::format("exit code {}", *exit->exit_code)
+                                   : std::string());
+  }
+  return how.size() == 1 ? *how.begin() : std::string();
 }
 
 }  // namespace tlparse

@@ -29,6 +29,10 @@ struct ProcessExit {
 // read.
 Result<std::vector<ProcessExit>> LoadExits(Database& database, std::int64_t run_id);
 
+// "SIGTERM" or "exit code 1", if all of these processes ended so; else empty.
+std::string HowAllEnded(const std::vector<ProcessExit>& exits,
+                        const std::vector<std::int64_t>& process_ids);
+
 // "SIGKILL"; "signal 99".
 std::string SignalName(std::int64_t number);
 
