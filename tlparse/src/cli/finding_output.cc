@@ -30,7 +30,7 @@ void PrintLines(const std::vector<EvidenceLine>& lines) {
     PrintWrapped(fmt::format("{}: {}", where, line.text), 6, 8, Style::kDim);
   }
   if (lines.size() > kMost)
-    PrintWrapped(fmt::format("and {} more lines (--json)", lines.size() - kMost), 6, 8);
+    PrintWrapped(fmt::format("and {} (--json)", Count(lines.size() - kMost, "more line")), 6, 8);
 }
 
 }  // namespace

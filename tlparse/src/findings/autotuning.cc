@@ -91,10 +91,10 @@ void AddOtherChoices(FindingContext& context, const Autotuned& tuned) {
     return a.Ratio() > b.Ratio();
   });
   const OtherChoices& worst = all.front();
-  const bool is_slower = worst.Ratio() >= kNoise;
+  // A log has the time of its own choice only, and the pace of a rank may differ: no loss is shown.
   Finding finding;
   finding.kind = FindingKind::kAutotuning;
-  finding.severity = is_slower ? FindingSeverity::kWarning : FindingSeverity::kNote;
+  finding.severity = FindingSeverity::kNote;
   context.SetRanks(finding, worst.of_slowest);
   std::vector<std::int32_t> slots;
   std::vector<std::int64_t> ids;
@@ -111,10 +111,13 @@ void AddOtherChoices(FindingContext& context, const Autotuned& tuned) {
       fmt::format("Tuning chose {} on {} and {} on {} for {}", ChoiceText(*worst.slowest),
                   context.WhoInside(worst.of_slowest), ChoiceText(*worst.fastest),
                   context.WhoInside(worst.of_fastest), KernelText(context, *worst.kernel));
-  finding.detail = is_slower
-                       ? fmt::format("The slower one takes {:.2f} times as long each time it runs.",
-                                     worst.Ratio())
-                       : "Both are equally fast, within the noise of the measurement.";
+  finding.detail =
+      worst.Ratio() >= kNoise
+          ? fmt::format(
+                "The slower one took {:.2f} times as long, each measured on its rank: how "
+                "fast the other one would be there is not in the log.",
+                worst.Ratio())
+          : "Both are equally fast, within the noise of the measurement.";
   if (all.size() > 1)
     finding.detail += fmt::format(" Ranks chose differently for {} more kernel{}.", all.size() - 1,
                                   all.size() == 2 ? "" : "s");

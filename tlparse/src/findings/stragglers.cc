@@ -89,6 +89,7 @@ std::string DetailOfStraggler(const Straggler& found, const std::string& rank) {
         " Of the {}{}, {} was {} in {}.", DelayText(found.profiled_ns),
         found.profiled_ns < found.lost_ns ? " that its profile covers" : ", by its profile", rank,
         DelayText(found.activity_ns), found.activity);
+  if (found.has_barriers) text += " Barriers are not counted.";
   if (found.compiled_ns > 0)
     text += fmt::format(" Not counted are {} in which {} compiled meanwhile.",
                         DelayText(found.compiled_ns), rank);

@@ -33,6 +33,7 @@ struct Arrivals {
   std::map<std::size_t, std::size_t> possible;    // by rank: others had not ended before it came
   std::map<std::size_t, std::size_t> impossible;  // by rank: others had ended before it came
   std::size_t count = 0;
+  bool has_barriers = false;  // they are there to wait in, and are not counted
   std::int64_t first_ns = INT64_MAX, last_ns = 0;
   std::int64_t together_ns = 0;  // when all ranks had come to the last one that all wait in
 };
@@ -58,8 +59,11 @@ void Take(RankCalls calls, Arrivals& arrivals) {
   const bool is_one_call = std::all_of(calls.begin(), calls.end(), [&](const RankCall& one) {
     return one.call->start_ns > 0 && calls.front().call->MayBeCallOf(*one.call);
   });
-  if (calls.size() < 2 || !is_one_call || calls.front().call->plain_op.starts_with("barrier"))
+  if (calls.size() < 2 || !is_one_call) return;
+  if (calls.front().call->plain_op.starts_with("barrier")) {
+    arrivals.has_barriers = true;
     return;
+  }
   std::sort(calls.begin(), calls.end(), [](const RankCall& a, const RankCall& b) {
     return a.call->start_ns < b.call->start_ns;
   });
@@ -268,6 +272,7 @@ Result<std::optional<FoundStraggler>> StragglerOf(Database& database, const Issu
                       .group = &group,
                       .last_count = lags.size(),
                       .count = arrivals.count,
+                      .has_barriers = arrivals.has_barriers,
                       .lost_ns = LostNs(lags),
                       .span_ns = span_ns,
                       .job_compiled_ns = std::min(compiled_ns, span_ns)};

@@ -19,6 +19,7 @@ struct Straggler {
   const IssuedCollective* call = nullptr;  // of the rank, with the median of the long delays
   std::size_t last_count = 0;              // collectives to which it came last
   std::size_t count = 0;                   // that all of them issued
+  bool has_barriers = false;               // besides, which are not counted
   std::int64_t lost_ns =
       0;  // from the last of the others to it, where it came last; what calls share once
   // The delays that make nine tenths of that; all of them, if they are alike: their median is not far
