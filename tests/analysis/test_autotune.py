@@ -83,7 +83,7 @@ class Findings(AnswerTest):
         return [finding for finding in ask("findings", database)["findings"] if finding["kind"] == "autotuning"], database
 
     def test_ranks_chose_differently(self):
-        (differently, memory), database = self.findings(recording("choices"))
+        (memory, differently), database = self.findings(recording("choices"))
         self.assertEqual(("note", [1], ["0/0"]), (differently["severity"], differently["ranks"], differently["compiles"]))
         self.assertEqual("Tuning chose addmm (131 µs) on rank 1 and triton_mm_0 (104 µs) on rank 0 for addmm of 0/0 inner (16x128, 16x64, 64x128)",
                          differently["title"])
