@@ -29,6 +29,14 @@ class OneCompile(RankTest):
         nodes = ["l_x_ = L_x_"] + [part for line in lines for part in node(line, f"y = x + {line}")] + ["y = l_x_"]
         return self.compile(0, 0, graph('L_x_: "f32[4]"', *nodes), guards_of(12), **more)
 
+    def test_a_log_that_ends_inside_the_backward_says_so(self):
+        database = self.ingest(os.path.join(os.path.dirname(LOGS), "runs", "hang_in_backward"), name="hang_in_backward")
+        answers = {rank: ask("compile", database, "0/0", "--rank", rank) for rank in ("0", "2")}
+        self.assertEqual({rank: (one["status"], one["ends_in_backward"]) for rank, one in answers.items()}, {"0": ("ok", False), "2": ("ok", True)})
+        text = run("compile", database, "0/0", "--rank", "2")
+        self.assertIn("forward on rank 2: its backward is unfinished", text)
+        self.assertIn("status: ok, and the log ends inside its backward", text)
+
     def test_lines_that_only_one_side_traced(self):
         for rank in range(3):
             lines = (11, 13, 14) if rank == 2 else (11, 16)

@@ -23,7 +23,7 @@ class GzipBody {
   void Append(std::string_view plain);
   // The end of a gzip stream: all of it, or what TakePart left of it. The next Append begins another.
   std::string Take();
-  // What is compressed so far of a stream that goes on.
+  // What is compressed so far of a stream that has not ended.
   std::string TakePart() { return std::exchange(out_, {}); }
   std::uint64_t plain_bytes() const { return plain_bytes_; }
   // Compressed size so far, without a small part that is still buffered.

@@ -198,6 +198,8 @@ struct FieldsOf<CompileAnswer> {
       Field{"who", &Of::who, "the rank, log or process in words"},
       Field{"role", OrNull{&Of::role}, "null: ranks have one role, or none is known"},
       Field{"status", &Of::status},
+      Field{"ends_in_backward", &Of::ends_in_backward,
+            "the log ends inside the compile of its backward"},
       Field{"function", &Of::function},
       Field{"start_us", &Of::start_us},
       Field{"pid", &Of::pid},

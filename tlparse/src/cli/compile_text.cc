@@ -195,6 +195,7 @@ void AddOptions(const CompileAnswer& answer, std::vector<Section>& sections) {
 // The message keeps its lines as far as it fits.
 void AddEnd(const CompileAnswer& answer, std::vector<Section>& sections) {
   std::string text(Name(answer.status));
+  if (answer.ends_in_backward) text += ", and the log ends inside its backward";
   for (const OfOtherRanks& one : answer.statuses)
     Append(text, fmt::format("{} {}", one.ranks, one.text));
   if (!answer.without.empty()) Append(text, answer.without + " did not compile it");
@@ -265,7 +266,8 @@ void FitSections(std::vector<Section>& sections, std::size_t room) {
 std::string Heading(const CompileAnswer& answer) {
   std::string text =
       fmt::format("{} {} on {}{}: {}", answer.label, answer.function.function, answer.who,
-                  answer.role.empty() ? "" : " (" + answer.role + ")", Name(answer.status));
+                  answer.role.empty() ? "" : " (" + answer.role + ")",
+                  answer.ends_in_backward ? "its backward is unfinished" : Name(answer.status));
   if (answer.start_us)
     text += fmt::format(", begun {:%H:%M:%S}.{:03} UTC",
                         fmt::gmtime(static_cast<std::time_t>(*answer.start_us / 1'000'000)),

@@ -91,7 +91,7 @@ void AddOtherChoices(FindingContext& context, const Autotuned& tuned) {
     return a.Ratio() > b.Ratio();
   });
   const OtherChoices& worst = all.front();
-  // A log has the time of its own choice only, and the pace of a rank may differ: no loss is shown.
+  // A log has only the time of what its rank chose, and ranks measure at different paces: no loss is shown.
   Finding finding;
   finding.kind = FindingKind::kAutotuning;
   finding.severity = FindingSeverity::kNote;

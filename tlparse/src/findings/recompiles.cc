@@ -153,7 +153,7 @@ Result<void> LoadReasons(FindingContext& context, const std::set<std::int64_t>& 
       const RecompileOfJob& row,
       Query<RecompileOfJob>(context.database, {.in_logs = context.job.InLogs("record_id")})) {
     const JobCompile* compile = row.compile_id ? context.job.FindCompile(*row.compile_id) : nullptr;
-    // One that failed is a finding of its own.
+    // One that failed is reported by FindFailures.
     if (compile == nullptr ||
         (compile->status == CompileStatus::kFailed && !refused.contains(compile->id)))
       continue;

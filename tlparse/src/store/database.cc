@@ -124,10 +124,11 @@ std::optional<std::string> Statement::OptionalText(int column) const {
 namespace {
 
 // Bulk load: no other process opens the file before it is renamed, so there is nothing to roll back. The
-// small page cache keeps the pages being filled in the processor's cache. Pages of kPageBytes.
+// small page cache keeps the pages being filled in the processor's cache. Pages of kPageBytes. What an
+// index of millions of rows sorts goes to a file.
 constexpr char kBulkLoadPragmas[] =
     "PRAGMA page_size = 16384; PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA "
-    "locking_mode = EXCLUSIVE;PRAGMA cache_size = -4096; PRAGMA temp_store = MEMORY;";
+    "locking_mode = EXCLUSIVE;PRAGMA cache_size = -4096; PRAGMA temp_store = FILE;";
 constexpr char kAppendPragmas[] =
     "PRAGMA synchronous = FULL; PRAGMA cache_size = -16384; PRAGMA "
     "temp_store = MEMORY;";

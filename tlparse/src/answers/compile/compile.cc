@@ -172,6 +172,10 @@ Result<void> LoadEnd(Database& database, const FoundCompile& found, CompileAnswe
         {std::string(row.user_file), {}, std::string(row.cause), row.user_line.value_or(0)});
   }
   ASSIGN_OR_RETURN(answer.cuda_graphs, LoadCudaGraphs(database, answer.id));
+  ASSIGN_OR_RETURN(const FirstRow<OpenBackward> backward,
+                   First(Query<OpenBackward>(
+                       database, {.process_id = answer.process_id, .compile_id = answer.id})));
+  answer.ends_in_backward = backward->is_open;
   FOR_EACH_ROW(const NextCompile& row,
                Query<NextCompile>(database, {.process_id = answer.process_id,
                                              .after_record_id = found.first_record_id})) {

@@ -66,6 +66,7 @@ struct CompileAnswer {
   std::int64_t log_line = 0;  // of its first record; 0: unknown
   CompilePlace function;
   CompileStatus status = CompileStatus::kOk;
+  bool ends_in_backward = false;  // the log ends inside the compile of its backward
   std::optional<std::int64_t> start_us;
   std::string role;  // that the others are of; empty: ranks have one role, or none is known
   std::vector<OfOtherRanks> statuses;  // of the others: "ok"

@@ -64,3 +64,7 @@ WHERE g.compile_id = :compile_id ORDER BY g.record_id;
 SELECT label, function, status, start_time_us FROM compile
 WHERE process_id = :process_id AND first_record_id > :after_record_id
 ORDER BY first_record_id LIMIT 1;
+
+-- query OpenBackward(process_id INTEGER, compile_id INTEGER)
+SELECT count(*) > 0 AS is_open /*BOOLEAN*/ FROM rank_status
+WHERE process_id = :process_id AND compile_id = :compile_id AND state = 'compiling' AND is_backward;

@@ -147,7 +147,7 @@ Result<EndChain> FindEndChain(const JobStatus& job) {
   if (chain.is_everyone || !chain.outside.empty()) {
     ASSIGN_OR_RETURN(chain.is_first_known, WasSilentBeforeOthers(job, first));
   }
-  // All that are known came to one collective: whoever did not has no log.
+  // All that are known came to one collective: a rank that did not has no log.
   if (stops.size() > 1 && std::all_of(stops.begin(), stops.end(), [](const Stop& one) {
         return one.phase == kCompilerCollective && one.awaited.empty();
       })) {
