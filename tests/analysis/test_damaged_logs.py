@@ -179,6 +179,22 @@ class Damaged(AnswerTest):
         self.assertRegex(run("import-log", database, "--unknown"), r"artifact +fx_fraph_cache_miss")
         self.check_nothing_else_is_found(database)
 
+    def test_a_damaged_payload_gives_no_component_of_a_key_its_text(self):
+        """Components are stored once a hash: noise in one log would be told of every rank with the same hash."""
+        def noise(data):
+            begin = line_of(data, b'{"artifact": {"name": "fx_graph_cache_miss"')[1]
+            end = data.index(b"\n", begin)
+            self.assertIn(b"inductor_config", data[begin:end])
+            return data[:begin] + data[begin:end].replace(b": False", b": Fals\xee") + data[end:]
+        database = self.damage(noise, rank=0)
+        self.assertIn("payload_mismatch", self.logged(database))
+        with contextlib.closing(sqlite3.connect(database)) as connection:
+            values = [value for value, in connection.execute("SELECT DISTINCT value FROM cache_component WHERE name LIKE 'inductor_config%'")]
+            self.assertIn("False", values)
+            self.assertNotIn("Fals\ufffd", values)
+            self.assertEqual([(0, 1)], connection.execute("SELECT rank, count(*) FROM cache_event WHERE components_state = 'unparsed' GROUP BY rank").fetchall())
+        self.check_nothing_else_is_found(database)
+
     def test_the_total_of_a_compile_without_metrics_is_unknown(self):
         database = self.damage(lambda data: without_line(data, b'{"compilation_metrics": '))
         lost = [one for one in json.loads(run("history", database, "--json"))["compiles"] if one["duration_us"] is None]

@@ -61,6 +61,33 @@ class FailedAllocations(MemoryFindings):
         self.assertEqual([], self.findings(memory_snapshot.training(500)))
 
 
+class Imbalance(MemoryFindings):
+    """A rank that holds more than those of its role."""
+
+    def found(self, sizes, more=(), source=12):
+        folder = os.path.join(self.scratch, f"snapshots_{len(os.listdir(self.scratch))}")
+        os.mkdir(folder)
+        for rank, size in enumerate(sizes):
+            allocator = memory_snapshot.Allocator()
+            allocator.alloc(size << 20, [frame("keep", "/job/model.py", source)])
+            for extra in more if rank == 2 else ():
+                allocator.alloc(extra << 20, [frame("gather", "/job/train.py", 80)])
+            memory_snapshot.write(memory_snapshot.snapshot([allocator]), os.path.join(folder, f"memory_rank_{rank}.pickle"))
+        return [one for one in ask("findings", self.ingest(folder, name=os.path.basename(folder)))["findings"] if one["kind"] == "memory_imbalance"]
+
+    def test_one_rank_holds_more(self):
+        finding, = self.found([100, 100, 101, 100], more=[30])
+        self.assertEqual(("note", [2]), (finding["severity"], finding["ranks"]))
+        self.assertEqual("Rank 2 holds 137.4 MB at its peak, ranks 0,1,3 at most 104.9 MB", finding["title"])
+        self.assertTrue(finding["detail"].startswith("31.5 MB of train.py:80 (other) are alive then, 31.5 MB more than at the peak of any other."), finding["detail"])
+        self.assertEqual(4, finding["row_count"])
+
+    def test_ranks_that_all_differ_or_are_too_few(self):
+        self.assertEqual([], self.found([80, 100, 120, 140]))
+        self.assertEqual([], self.found([100, 130]))
+        self.assertEqual([], self.found([100, 100, 101, 100], more=[5]))
+
+
 class Growth(MemoryFindings):
     """A leak is found; what a healthy program does is not."""
 

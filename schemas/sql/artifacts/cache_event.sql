@@ -10,7 +10,8 @@ CREATE TABLE cache_state (
 INSERT INTO cache_state VALUES (0, 'hit', 1, 0, 0), (1, 'miss', 0, 1, 0), (2, 'guard_miss', 0, 1, 0),
   (3, 'bypass', 0, 0, 1), (4, 'disabled', 0, 0, 1), (5, 'remote_error', 0, 1, 0);
 
--- Whether the components of a key are known.
+-- Whether the components of a key are known. unparsed: they could not be read, or the payload does
+-- not have the hash that its record claims.
 CREATE TABLE components_state (
   id INTEGER PRIMARY KEY,
   name TEXT NOT NULL

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <map>
+#include <tuple>
 
 #include "artifacts/common/cache/cache_events.h"
 #include "artifacts/common/cache/component_lines.h"
@@ -69,7 +70,7 @@ class CacheEvents final : public Ingestor {
                           IngestContext& context);
   static PendingFxEvent MakeFx(const Record& record, CacheEvent event, IngestContext& context);
   CacheInfo ReadInfo(const CacheEventName& name, const simdjson::dom::object& payload,
-                     IngestContext& context, ImportCode code);
+                     bool is_damaged, IngestContext& context);
   void ReadComponents(const JsonMembers& members, CacheInfo& info, IngestContext& context);
   void ReadReason(const JsonMembers& members, CacheInfo& info, IngestContext& context);
   CacheInfo InfoOfInstant(const CacheInstant& instant, IngestContext& context);
@@ -81,8 +82,10 @@ class CacheEvents final : public Ingestor {
   std::optional<ComponentSets> sets_;
   ComponentLines lines_;
   simdjson::dom::parser parser_;  // for the payloads of instants
-  // By payload and by the state in the artifact's name, which is used if the payload has none.
-  std::map<std::pair<std::int64_t, std::optional<CacheState>>, CacheInfo> known_;
+  // By payload, by the state in the artifact's name, which is used if the payload has none, and by
+  // whether the payload has the hash that its record claims.
+  using InfoKey = std::tuple<std::int64_t, std::optional<CacheState>, bool>;
+  std::map<InfoKey, CacheInfo> known_;
 };
 
 void CacheEvents::Write(const CacheEvent& event, IngestContext& context) {
@@ -155,9 +158,11 @@ void CacheEvents::ReadReason(const JsonMembers& members, CacheInfo& info, Ingest
   info.bypass_reason_id = context.OptionalText(text);
 }
 
+// A payload that does not have its hash may have other bytes than PyTorch wrote: its components are
+// not stored, as they would stand for those of every log that names the same hashes.
 CacheInfo CacheEvents::ReadInfo(const CacheEventName& name, const simdjson::dom::object& payload,
-                                IngestContext& context, ImportCode code) {
-  const JsonMembers members(payload, context, code);
+                                bool is_damaged, IngestContext& context) {
+  const JsonMembers members(payload, context, ImportCode::kBadPayload);
   CacheInfo info;
   const std::string_view state = members.String("cache_state").value_or("");
   info.state = state == "hit"      ? CacheState::kHit
@@ -184,7 +189,11 @@ CacheInfo CacheEvents::ReadInfo(const CacheEventName& name, const simdjson::dom:
   info.guard_expression_id =
       context.OptionalText(members.String("cache_status_guard_expr").value_or(""));
   if (info.state == CacheState::kBypass) ReadReason(members, info, context);
-  ReadComponents(members, info, context);
+  if (is_damaged) {
+    info.components_state = ComponentsState::kUnparsed;
+  } else {
+    ReadComponents(members, info, context);
+  }
   return info;
 }
 
@@ -193,7 +202,9 @@ Result<void> CacheEvents::ReadRecord(const Record& record, const CacheEventName&
                                      CacheInfo& info, IngestContext& context) {
   info.state = name.state.value_or(CacheState::kMiss);
   if (record.payload_id == 0) return {};
-  if (const auto known = known_.find({record.payload_id, name.state}); known != known_.end()) {
+  const bool is_damaged = record.payload_state == PayloadState::kMismatch;
+  const InfoKey key(record.payload_id, name.state, is_damaged);
+  if (const auto known = known_.find(key); known != known_.end()) {
     info = known->second;
     return {};
   }
@@ -202,9 +213,9 @@ Result<void> CacheEvents::ReadRecord(const Record& record, const CacheEventName&
     info.components_state = ComponentsState::kUnparsed;
     return tl::unexpected<Error>(std::move(payload).error());
   }
-  info = ReadInfo(name, *payload, context, ImportCode::kBadPayload);
+  info = ReadInfo(name, *payload, is_damaged, context);
   if (known_.size() >= kMaxKnown) known_.clear();
-  known_.emplace(std::pair(record.payload_id, name.state), info);
+  known_.emplace(key, info);
   return {};
 }
 
@@ -317,8 +328,8 @@ CacheInfo CacheEvents::InfoOfInstant(const CacheInstant& instant, IngestContext&
   simdjson::dom::object args;
   if (!text.empty() && !HasTooManyJsonValues(text) &&
       parser_.parse(text.data(), text.size()).at_key("args").get(args) == simdjson::SUCCESS) {
-    info = ReadInfo({instant.lookup.layer, instant.lookup.state}, args, context,
-                    ImportCode::kBadPayload);
+    info =
+        ReadInfo({instant.lookup.layer, instant.lookup.state}, args, instant.is_damaged, context);
   }
   if (instant.payload_id != 0) context.ReleasePayload(instant.payload_id);
   return info;

@@ -43,6 +43,11 @@ Result<void> PrintTexts(Database& database, const TextSearch& search) {
   PrintHeading(fmt::format("{}{}", Count(search.texts.size(), "text"),
                            search.is_complete ? "" : ", and there may be more: ask for less"));
   for (const FoundText& found : search.texts) RETURN_IF_ERROR(PrintFound(database, found));
+  if (search.texts.empty())
+    PrintWrapped(
+        "Looked in what records hold beside their header: graphs, code, guards, other texts. Not "
+        "in metrics, events, stacks and profiles: those are in the tables of 'tlparse sql'.",
+        0, 0);
   return {};
 }
 

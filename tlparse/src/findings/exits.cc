@@ -14,16 +14,19 @@ namespace {
 // The first that failed; nothing: none, or it was asked to end.
 const ProcessExit* FirstFailed(const FindingContext& context,
                                const std::vector<ProcessExit>& exits) {
-  // A process may end before any other writes a record.
-  std::optional<std::int64_t> since_us;
+  // A process may end before any other writes a record. The next launch starts after all of this
+  // one have ended.
+  std::optional<std::int64_t> since_us, until_us;
   for (const Launch& launch : context.launches) {
     if (launch.ordinal == context.job.launch() && launch.ordinal > 1) since_us = launch.start_us;
+    if (launch.ordinal == context.job.launch() + 1) until_us = launch.start_us;
   }
   const bool has_ranks = std::any_of(exits.begin(), exits.end(),
                                      [](const ProcessExit& one) { return one.rank.has_value(); });
   for (const ProcessExit& one : exits) {
     if (has_ranks && !one.rank) continue;
-    const bool is_of_launch = one.ended_us && one.ended_us >= since_us.value_or(0);
+    const bool is_of_launch = one.ended_us && one.ended_us >= since_us.value_or(0) &&
+                              (!until_us || one.ended_us < until_us);
     if (one.HasFailed() && is_of_launch) return one.WasAsked() ? nullptr : &one;
   }
   return nullptr;

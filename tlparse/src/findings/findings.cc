@@ -19,13 +19,14 @@ struct FamilyOfJob {
   FindingFamily find;
   bool is_of_role = false;           // compares ranks that are meant to do equal work
   bool is_of_configuration = false;  // and what must be equal across roles
+  bool needs_log = true;             // false: other inputs alone show it
 };
 constexpr FamilyOfJob kFamilies[] = {
     {&FindEnds},
     {&FindStuck},
     {&FindOtherJobs},
     {&FindDivergences, true, true},
-    {&FindIssuedCollectives},
+    {.find = &FindIssuedCollectives, .needs_log = false},
     {&SayBranches},  // adds to those before
     {&FindCacheCauses, true},
     {&FindOtherChoices, true},  // takes in those on code
@@ -33,17 +34,18 @@ constexpr FamilyOfJob kFamilies[] = {
     {&FindRecompiles},
     {&FindGraphBreaks},
     {&FindSkippedCudaGraphs},
-    {&FindInTorchLogs},
+    {.find = &FindInTorchLogs, .needs_log = false},
     {&FindSlowRanks, true},
     {&FindAbsentRanks},
     {&FindLateRanks, true},
-    {&FindLateAtCollectives},
+    {.find = &FindLateAtCollectives, .needs_log = false},
     {&FindGuardWaits},
-    {&FindFailedAllocations},
-    {&FindMemoryGrowth},
+    {.find = &FindFailedAllocations, .needs_log = false},
+    {.find = &FindMemoryGrowth, .needs_log = false},
+    {.find = &FindMemoryImbalance, .is_of_role = true, .needs_log = false},
     {&FindLaunchNotes},
-    {&FindExits},
-    {&FindImportErrors},
+    {.find = &FindExits, .needs_log = false},
+    {.find = &FindImportErrors, .needs_log = false},
 };
 
 std::string WithoutNumbers(std::string_view text) {
@@ -160,13 +162,9 @@ Result<std::vector<Finding>> Find(Database& database, const FindingsOptions& opt
   ASSIGN_OR_RETURN(FindingContext context, FindingContext::Make(database, options, ranks));
   context.live = live;
   if (context.job.participants().empty()) {
-    RETURN_IF_ERROR(FindIssuedCollectives(context));
-    RETURN_IF_ERROR(FindInTorchLogs(context));
-    RETURN_IF_ERROR(FindLateAtCollectives(context));
-    RETURN_IF_ERROR(FindFailedAllocations(context));
-    RETURN_IF_ERROR(FindMemoryGrowth(context));
-    RETURN_IF_ERROR(FindExits(context));
-    RETURN_IF_ERROR(FindImportErrors(context));
+    for (const FamilyOfJob& family : kFamilies) {
+      if (!family.needs_log) RETURN_IF_ERROR(family.find(context));
+    }
   } else {
     RETURN_IF_ERROR(RunFamilies(context));
   }

@@ -99,6 +99,7 @@ void NoteInstantCacheEvent(const Record& record, std::string_view name,
   if (record.payload_id != 0) {
     context.KeepPayload();
     instant.payload_id = record.payload_id;
+    instant.is_damaged = record.payload_state == PayloadState::kMismatch;
   }
   lookups.instants.push_back(std::move(instant));
   if (lookups.instants.size() <= kMaxOpenInstants) return;

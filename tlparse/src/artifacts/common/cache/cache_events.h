@@ -79,6 +79,7 @@ struct CacheInstant {
   std::int64_t record_id = 0;
   // Of a payload that is kept (IngestContext::KeepPayload); 0: `lookup` has all that it says
   std::int64_t payload_id = 0;
+  bool is_damaged = false;  // the payload does not have the hash that its record claims
   std::optional<std::int64_t> compile_id;
   std::optional<std::int64_t> graph_id;
 };
