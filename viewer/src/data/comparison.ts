@@ -1,6 +1,7 @@
 // Two sides and what differs: the chunks `diff/…`, as `tlparse diff` compares. A page of files has the comparisons of `ranks`, `launches` and `runs`; a served
 // page asks for any two sides.
 import { isServed, load, useAsync, type Chunks, type Pending } from './chunks';
+import { plural } from '../lib/format';
 import { timedPhases, type Phase } from './phases';
 
 export const kinds = ['ranks', 'launches', 'runs'] as const;
@@ -113,11 +114,11 @@ function readOne(chunk: Chunks['diff'], at: number, isSwapped: boolean): Compari
     const [aLabel, bLabel] = turn(compile.a_label[i] ?? '', compile.b_label[i] ?? '');
     const [aStatus, bStatus] = turn(compile.a_status[i] ?? '', compile.b_status[i] ?? '');
     const [aFile, bFile] = turn(compile.a_file[i], compile.b_file[i]);
-    const lacks = (['guards', 'kernels'] as const).flatMap((what) => {
-      const [a, b] = turn(compile[`a_${what}`][i] ?? 0, compile[`b_${what}`][i] ?? 0);
-      return (a === 0) === (b === 0) ? [] : [`${Math.max(a, b)} ${what} only in the log of ${a === 0 ? 'b' : 'a'}`];
+    const lacks = (['guard', 'kernel'] as const).flatMap((what) => {
+      const [a, b] = turn(compile[`a_${what}s`][i] ?? 0, compile[`b_${what}s`][i] ?? 0);
+      return (a === 0) === (b === 0) ? [] : [`${plural(Math.max(a, b), what)} only in the log of ${a === 0 ? 'b' : 'a'}`];
     });
-    if (compile.alike_guards[i]! > 0) lacks.push(`${compile.alike_guards[i]} guards differ in names of generated code only`);
+    if (compile.alike_guards[i]! > 0) lacks.push(`${plural(compile.alike_guards[i]!, 'guard')} ${compile.alike_guards[i] === 1 ? 'differs' : 'differ'} in names of generated code only`);
     const graph = compile.has_same_graph[i] === 1 ? null : compile.has_other_comments_only[i] === 1 ? 'in comments only' : (compile.graph_difference[i] ?? 'in shapes, types or comments, not in its operations');
     compiles.set(i, { aId, bId, aLabel, bLabel, aStatus, bStatus, aFile, bFile, function: compile.function[i] ?? '', isEqual: compile.is_equal[i] === 1, graph, aUs, bUs, changes: [], lookups: [], lacks });
   });

@@ -18,12 +18,15 @@ export const timedPhases: Phase[] = [
 ];
 export const notAttributed: Phase = { key: 'none', name: 'not attributed', class: 'phase-none', hint: 'A compile was under way, and none of its timed events was open' };
 
+// torch.export traces in no event of a frame: the events that are inside of one elsewhere begin it.
+const tracing = new Set(['dynamo', 'entire_frame_compile', 'fullgraph_capture', 'bytecode_tracing']);
+
 // The phase of an event by its name and the phase of the event around it; as PhaseInside of tlparse/src/facts/compiles/event_times.h.
 export function phaseInside(name: string, outer: number): number {
   if (outer === 5 || name === 'entire_backward_compile') return 5;
   if (name === 'inductor_compile' && outer !== 4) return 3;
-  if (name === 'code_gen' && outer === 3) return 4;
-  if (name === 'backend_compile' && outer === 1) return 2;
-  if ((name === 'dynamo' || name === 'entire_frame_compile') && outer === 0) return 1;
+  if ((name === 'code_gen' || name === 'AotCodeCompiler.compile') && outer === 3) return 4;
+  if ((name === 'backend_compile' && outer === 1) || (name === 'create_aot_dispatcher_function' && outer === 0)) return 2;
+  if (outer === 0 && (tracing.has(name) || name.startsWith('compile_attempt_'))) return 1;
   return outer;
 }

@@ -120,11 +120,12 @@ class Sums {
   }
 }
 
-export function useTimes(model: Model, scope: Scope): Pending<Times> {
-  const parts = chunksOf(model, scope);
-  const key = `times ${parts.join()} ${model.launch} ${model.isOneLaunch} ${JSON.stringify(scope)}`;
+// Without a scope: nothing.
+export function useTimes(model: Model, scope: Scope | null): Pending<Times> {
+  const parts = scope ? chunksOf(model, scope) : [];
+  const key = scope && `times ${parts.join()} ${model.launch} ${model.isOneLaunch} ${JSON.stringify(scope)}`;
   return useAsync(key, async () => {
-    const sums = new Sums(model, scope);
+    const sums = new Sums(model, scope!);
     for (const part of parts) sums.add(await (part === null ? load('time') : load('time', part)));
     return sums.finish();
   });

@@ -16,6 +16,7 @@ function Head({ model, compile }: { model: Model; compile: Compile }) {
   const process = model.processById.get(compile.processId);
   const total = (compile.durationUs ?? 0) + (compile.backwardUs ?? 0);
   const twins = model.allCompiles.filter((other) => other.label === compile.label && other.generation === compile.generation && other.id !== compile.id);
+  const nameOf = (other: Compile) => `${model.processById.get(other.processId)?.name ?? ''}${other.launch === compile.launch ? '' : `, launch ${other.launch}`}`;
   const siblings = model.allCompiles.filter((other) => other.processId === compile.processId && other.frameId !== null && other.frameId === compile.frameId && other.id !== compile.id);
   return (
     <header class="compile-head">
@@ -46,9 +47,11 @@ function Head({ model, compile }: { model: Model; compile: Compile }) {
         <p class="neighbours">
           {twins.length > 0 && (
             <span>
-              <span class="quiet">Same id elsewhere:</span>{' '}
+              <span class="quiet">{compile.title} of:</span>{' '}
               {twins.slice(0, 24).map((other) => (
-                <CompileLink compile={other}>{model.processById.get(other.processId)?.shortName} </CompileLink>
+                <>
+                  <CompileLink compile={other}>{nameOf(other)}</CompileLink>{' '}
+                </>
               ))}
               {twins.length > 24 && `and ${twins.length - 24} more`}
             </span>

@@ -15,9 +15,12 @@ import { CompileTime, DeviceTime } from './overview_time';
 
 // Where the job was started: the outermost module that compiles were called from.
 function scriptOf(model: Model): Frame | undefined {
-  const compile = model.compiles.find((one) => one.stackId !== null);
-  const stack = compile ? stackOf(model.frames, compile.stackId) : [];
-  return stack.find((frame) => frame.function === '<module>' && !/site-packages|dist-packages|<frozen|<string>/.test(frame.file ?? ''));
+  const isScript = (frame: Frame) => frame.function === '<module>' && frame.file !== null && !/site-packages|dist-packages|^</.test(frame.file);
+  for (const stack of new Set(model.compiles.map((compile) => compile.stackId))) {
+    const script = stack === null ? undefined : stackOf(model.frames, stack).find(isScript);
+    if (script) return script;
+  }
+  return undefined;
 }
 
 // From the first moment that the logs of the launch tell to the last.

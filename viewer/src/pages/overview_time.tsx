@@ -1,9 +1,10 @@
 // Where the time went, as bars of which each part is a link: of the compiles, and of a profiled device.
 import { useMemo } from 'preact/hooks';
 import { useChunk, type Chunks } from '../data/chunks';
-import type { Compile, Model } from '../data/model';
+import { chunkOfProcess, type Compile, type Model } from '../data/model';
 import { notAttributed, timedPhases } from '../data/phases';
 import { fullestProfile, windowText, type Profile } from '../data/profiles';
+import { phaseTimes, useTimes, type Times } from '../data/time';
 import { duration, percent, plural, shorten } from '../lib/format';
 import { href } from '../route';
 import { Section } from '../ui/bits';
@@ -56,25 +57,37 @@ function slowestOf(model: Model): { compiles: Compile[]; us: number; processes: 
   return { ...slowest, processes: byProcess.size };
 }
 
-function partsOf(compiles: Compile[], totalUs: number, linkOf: (phase: string | null) => string): Part[] {
+// By the metrics of the compiles, of a process without timed events.
+function metricParts(compiles: Compile[], linkOf: (phase: string | null) => string): Part[] {
   const sum = (of: (compile: Compile) => number) => compiles.reduce((total, compile) => total + of(compile), 0);
   const code = sum((compile) => Math.min(compile.codeGenUs, compile.inductorUs));
   const times: Record<string, number> = { dynamo: sum((own) => own.dynamoUs), aot: sum((own) => own.aotUs), inductor: sum((own) => own.inductorUs) - code, code, backward: sum((own) => own.backwardUs ?? 0) };
   const parts: Part[] = timedPhases.filter(({ key }) => key in times).map((phase) => ({ ...phase, us: times[phase.key], link: linkOf(phase.key) }));
   const known = parts.reduce((total, part) => total + part.us, 0);
-  return [...parts, { ...notAttributed, us: Math.max(0, totalUs - known), link: linkOf(null), hint: 'In no phase that PyTorch’s metrics name' }];
+  const wholeUs = sum((own) => (own.durationUs ?? 0) + (own.backwardUs ?? 0));
+  return [...parts, { ...notAttributed, us: Math.max(0, wholeUs - known), link: linkOf(null), hint: 'In no phase that PyTorch’s metrics name' }];
+}
+
+// As the page of time sums them up.
+function eventParts(times: Times, linkOf: (phase: string | null) => string): Part[] {
+  const parts = phaseTimes(times).map((own): Part => ({ ...timedPhases[own.phase], us: own.selfUs, link: linkOf(timedPhases[own.phase].key) }));
+  const order = (part: Part) => (part.class === 'phase-other' ? 1 : 0); // events of no phase come last
+  return [...parts.sort((a, b) => order(a) - order(b)), { ...notAttributed, us: times.notAttributedUs, link: linkOf(null) }];
 }
 
 export function CompileTime({ model }: { model: Model }) {
   const { compiles, us, processes } = useMemo(() => slowestOf(model), [model]);
+  const process = compiles.length > 0 ? model.processById.get(compiles[0].processId) : undefined;
+  const [only, rank] = model.processes.length > 1 || !model.isOneLaunch ? [process?.id, process?.rank ?? null] : [null, null];
+  const hasEvents = process !== undefined && chunkOfProcess(model.index, 'events', process.id) !== 0;
+  const times = useTimes(model, hasEvents ? { process: process.id, compile: null, function: null, phase: null } : null);
   if (us === 0) return null;
-  const process = model.processById.get(compiles[0].processId);
-  const [only, rank] = processes > 1 ? [process?.id, process?.rank ?? null] : [null, null];
-  const hasEvents = (model.counts.get('has_events') ?? 0) > 0;
-  const parts = partsOf(compiles, us, (phase) => (hasEvents ? href(['time'], { process: only, phase }) : href(['compiles'], { sort: `-${phase ?? 'duration'}`, q: rank === null ? null : `rank:${rank}` })));
+  const linkOf = (phase: string | null) => (hasEvents ? href(['time'], { process: only, phase, by: phase && 'event' }) : href(['compiles'], { sort: `-${phase ?? 'duration'}`, q: rank === null ? null : `rank:${rank}` }));
+  const parts = !hasEvents || times.error ? metricParts(compiles, linkOf) : times.value ? eventParts(times.value, linkOf) : [];
+  const totalUs = parts.reduce((total, part) => total + part.us, 0);
   return (
-    <Section title={`Where ${duration(us)} of compile time went`} aside={<>{processes > 1 && <span class="quiet">{process?.name}, the slowest of {plural(processes, 'process', 'processes')} </span>}{hasEvents && <a href={href(['time'], { by: 'event', process: only })}>by event</a>}</>}>
-      <Bar parts={parts} totalUs={Math.max(us, parts.reduce((total, part) => total + part.us, 0))} label="Compile time by phase" />
+    <Section title={totalUs > 0 ? `Where ${duration(totalUs)} of compile time went` : 'Where the compile time went'} aside={<>{processes > 1 && <span class="quiet">{process?.name}, the slowest of {plural(processes, 'process', 'processes')} </span>}{hasEvents && <a href={href(['time'], { by: 'event', process: only })}>by event</a>}</>}>
+      {parts.length > 0 ? <Bar parts={parts} totalUs={totalUs} label="Compile time by phase" /> : <p class="went quiet">Loading…</p>}
     </Section>
   );
 }

@@ -1,6 +1,7 @@
 import { useChunk, type Chunks } from '../data/chunks';
 import { useFindings, type Model, type Process } from '../data/model';
-import { classesOf, collectiveSequences, damageOf, executionSequences, lookupsOf } from '../data/ranks';
+import { cardsOf } from '../data/findings';
+import { classesOf, collectiveSequences, damageOf, executionSequences, lookupsOf, type Lookup } from '../data/ranks';
 import { duration, plural, shorten } from '../lib/format';
 import { remember } from '../lib/remember';
 import { href, setQuery, type Route } from '../route';
@@ -17,6 +18,9 @@ const aspectsOf = remember((schedules: Chunks['schedules'], model: Model, cache:
   for (const process of model.peers) withCompiles.set(process, []);
   for (const compile of model.peerCompiles) withCompiles.get(model.processById.get(compile.processId)!)?.push(compile.id);
   const busy = [...withCompiles].filter(([, ids]) => ids.length > 0);
+  // What a compile looked up is unknown where it did not finish: it is compared on no rank.
+  const unfinished = new Set(model.peerCompiles.flatMap((compile) => (compile.status === 'unfinished' ? [compile.title] : [])));
+  const leftOutCompiles = unfinished.size;
   const by = (describe: (process: Process, ids: number[]) => string) => {
     const groups = new Map<string, Process[]>();
     for (const [process, ids] of busy) {
@@ -30,12 +34,13 @@ const aspectsOf = remember((schedules: Chunks['schedules'], model: Model, cache:
   const collectives = collectiveSequences(model, schedules, false);
   const executions = executionSequences(model, schedules);
   const compileOf = (id: number) => model.compileById.get(id)!;
-  const aspects: { name: string; link: string; groups: Process[][] | null; leftOut?: number; command?: string }[] = [
+  const lookupsBy = (of: (lookup: Lookup) => string | null) => by((_, ids) => ids.flatMap((id) => (unfinished.has(compileOf(id).title) ? [] : [(lookups.get(id) ?? []).map(of).join(',')])).join('|'));
+  const aspects: { name: string; link: string; groups: Process[][] | null; leftOut?: number; leftOutCompiles?: number; command?: string }[] = [
     { name: 'PyTorch version', link: href([]), groups: by((process) => process.torchVersion ?? '') },
     { name: 'Compiles: ids and functions', link: href(['compiles'], { sort: 'function' }), groups: by((_, ids) => ids.map((id) => `${compileOf(id).title} ${compileOf(id).function}`).join('|')) },
     { name: 'Outcome of each compile', link: href(['compiles'], { sort: '-status' }), groups: by((_, ids) => ids.map((id) => `${compileOf(id).title} ${compileOf(id).status}`).join('|')) },
-    { name: 'Cache states', link: href(['ranks'], { tab: 'cache', mixed: 1 }), groups: by((_, ids) => ids.map((id) => (lookups.get(id) ?? []).map((lookup) => lookup.layer + lookup.state).join(',')).join('|')) },
-    { name: 'Cache keys', link: href(['ranks'], { tab: 'cache' }), groups: by((_, ids) => ids.map((id) => (lookups.get(id) ?? []).map((lookup) => lookup.key).join(',')).join('|')) },
+    { name: 'Cache states', link: href(['ranks'], { tab: 'cache', mixed: 1 }), leftOutCompiles, groups: lookupsBy((lookup) => lookup.layer + lookup.state) },
+    { name: 'Cache keys', link: href(['ranks'], { tab: 'cache' }), leftOutCompiles, groups: lookupsBy((lookup) => lookup.key) },
     { name: 'Collectives', link: href(['ranks'], { tab: 'collectives' }), leftOut: schedules.left_out.collectives[0] ?? 0, command: 'collectives', groups: collectives.size === 0 ? null : by((process) => collectives.get(process)?.items.join('|') ?? '') },
     { name: 'Execution order', link: href(['ranks'], { tab: 'execution' }), leftOut: schedules.left_out.executions[0] ?? 0, command: 'execution', groups: executions.size === 0 ? null : by((process) => executions.get(process)?.items.join('|') ?? '') },
   ];
@@ -79,6 +84,7 @@ function Classes({ model, cache, schedules, findings }: { model: Model; cache: C
               ) : (
                 aspect.groups.slice(0, 12).map((group, i) => <span class={`tag class-${Math.min(i, 3)}`}>{names(group)}</span>)
               )}
+              {aspect.leftOutCompiles ? <span class="quiet"> without {plural(aspect.leftOutCompiles, 'compile')} that did not finish on a rank</span> : null}
               {!aspect.leftOut && aspect.groups && aspect.groups.length > 12 && <span class="quiet"> and {aspect.groups.length - 12} more</span>}
             </td>
           </tr>
@@ -108,6 +114,24 @@ function Damaged({ findings }: { findings: Chunks['findings'] }) {
   );
 }
 
+// Findings that are about some of the ranks, though all compiled the same: who stopped, who waits, who came late.
+function OfRanks({ model, findings }: { model: Model; findings: Chunks['findings'] }) {
+  const t = findings.finding;
+  const cards = cardsOf(findings, model).filter((card) => t.ranks[card.row] !== null && (t.launch[card.row] ?? model.launch) === model.launch);
+  if (cards.length === 0) return null;
+  return (
+    <Section title="What sets ranks apart all the same">
+      <ul class="compare-list">
+        {cards.slice(0, 20).map((card) => (
+          <li>
+            <span class={`tag severity-${t.severity[card.row]}`}>{t.severity[card.row]}</span> <a href={href([], { finding: card.id })}>{shorten(t.title[card.row] ?? '', 300)}</a>
+          </li>
+        ))}
+      </ul>
+    </Section>
+  );
+}
+
 // The groups of equal ranks, and how the others differ from the largest.
 function Apart({ model, findings }: { model: Model; findings: Chunks['findings'] }) {
   const classes = findings.rank_class;
@@ -123,6 +147,7 @@ function Apart({ model, findings }: { model: Model; findings: Chunks['findings']
       )}
       <Damaged findings={findings} />
       {classes.rows < 2 && <p class="quiet">{classes.rows === 1 ? 'All ranks are alike in what their logs tell of compiles, caches, code and collectives.' : 'There are no compiles to compare.'}</p>}
+      {classes.rows < 2 && <OfRanks model={model} findings={findings} />}
       {notes.length > 0 && (
         <details class="notes">
           <summary>{plural(notes.length, 'expected difference')}, ignored</summary>

@@ -17,6 +17,17 @@ function weightOf(file: SourceFile): number {
   return weight;
 }
 
+// Its name, with as many of its folders as tell it from other files of that name.
+function shortName(file: SourceFile, files: SourceFile[]): string {
+  const rivals = files.filter((other) => other !== file && baseName(other.name) === baseName(file.name));
+  const parts = file.name.split('/');
+  for (let n = 1; n < parts.length; n++) {
+    const end = parts.slice(-n).join('/');
+    if (!rivals.some((other) => other.name.endsWith(`/${end}`))) return end;
+  }
+  return file.name;
+}
+
 function FileList({ files, current }: { files: SourceFile[]; current: SourceFile | undefined }) {
   const own = files.filter((file) => !file.isLibrary && !file.whole);
   const libraries = files.filter((file) => file.isLibrary && !file.whole);
@@ -26,7 +37,7 @@ function FileList({ files, current }: { files: SourceFile[]; current: SourceFile
       {some.slice(0, 300).map((file) => (
         <li>
           <a href={href(['source', file.name])} title={file.name} aria-current={file === current ? 'page' : undefined}>
-            <span class="record-title">{baseName(file.name)}</span>
+            <span class="record-title">{shortName(file, files)}</span>
             <span class="quiet">{file.texts.size > 0 ? plural(file.texts.size, 'line') : ''}</span>
           </a>
         </li>

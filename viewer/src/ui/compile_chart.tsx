@@ -152,14 +152,19 @@ export function CompileChart({ model }: { model: Model }) {
         </div>
       )}
       <div class="legend">
-        {phases.map((phase, i) => (
+        {phases.map((phase, i) =>
+          bars.some((bar) => bar.compile[phase.key]) ? (
+            <span>
+              <i class={`swatch phase-${i}`} /> {phase.name}
+              {phase.key === 'inductorUs' && ', code generation included'}
+            </span>
+          ) : null,
+        )}
+        {bars.some((bar) => bar.compile.status === 'failed') && (
           <span>
-            <i class={`swatch phase-${i}`} /> {phase.name}
+            <i class="swatch swatch-failed" /> failed
           </span>
-        ))}
-        <span>
-          <i class="swatch swatch-failed" /> failed
-        </span>
+        )}
         {bars.some((bar) => bar.end) && <span>hatched: {isFollowing() ? 'not finished by now' : 'the log ends inside it'}</span>}
         {twins.size > 0 && (
           <button class="link" aria-expanded={isUnfolded} onClick={() => setUnfolded(!isUnfolded)}>

@@ -28,6 +28,24 @@ const tabOf: Record<string, [string, Record<string, string>]> = {
 };
 const tabNames: Record<string, string> = { cache: 'cache states', collectives: 'collectives', execution: 'execution order', recompiles: 'recompiles', breaks: 'graph breaks', failures: 'failures' };
 
+// A tab that shows what a finding of this kind is about, if this run has any of it.
+function tabOfFinding(model: Model, kind: string): [string, Record<string, string>] | null {
+  const tab = tabOf[kind];
+  if (!tab) return null;
+  const hasCollectives = (model.counts.get('collectives') ?? 0) > 0 || model.index.profile.collectives.some((n) => (n ?? 0) > 0);
+  if (tab[1].tab === 'collectives' && !hasCollectives) return null;
+  if (tab[1].tab === 'execution' && !model.counts.get('executions')) return null;
+  return tab;
+}
+
+// What to try, where it is a command whose answer is a view of this page: that view.
+function viewOfCommand(text: string): [string, string] | undefined {
+  const [, findings] = /^tlparse findings .*--launch (\d+)$/.exec(text) ?? [];
+  if (findings) return [href([], { launch: findings }), `the findings of launch ${findings}`];
+  const [, a, b] = /^tlparse diff .*--launch (\d+) (\d+)$/.exec(text) ?? [];
+  return a && b ? [href(['compare'], { a: `l${a}`, b: `l${b}` }), `launch ${a} against launch ${b}`] : undefined;
+}
+
 // The view of a compile that shows the line which the finding names.
 function viewOfPlace(t: FindingTable, row: number): [string, string] | undefined {
   const place = `${t.file[row]}:${t.line[row]}`;
@@ -66,7 +84,8 @@ function Finding({ model, t, card, isLead }: { model: Model; t: FindingTable; ca
   useEffect(() => {
     if (isAsked) element.current?.scrollIntoView({ block: 'center' });
   }, []);
-  const [page, query] = tabOf[t.kind[row] ?? ''] ?? ['', {}];
+  const [page, query] = tabOfFinding(model, t.kind[row] ?? '') ?? ['', {}];
+  const command = viewOfCommand(t.try[row] ?? '');
   const mark = markOf('findings.finding', t.id[row] ?? '');
   const shownIn = viewOfPlace(t, row);
   const since = t.since_us[row];
@@ -88,20 +107,20 @@ function Finding({ model, t, card, isLead }: { model: Model; t: FindingTable; ca
           <CopyButton title="Copy link" short="Link" text={() => `${location.href.split('#')[0]}${href([], { finding: card.id, launch: model.launches > 1 ? model.launch : null })}`} />
         </span>
       </div>
-      {(t.file[row] || work.length > 0 || page) && (
+      {(t.file[row] || work.length > 0 || page || command) && (
         <p class="finding-where">
           {t.file[row] && <Place file={t.file[row]} line={t.line[row]} />}
           {t.code[row] && <code class="code-quote">{shorten(t.code[row]!, 300)}</code>}
           {work.slice(0, 3).map((one) => (
             <Work {...one} />
           ))}
-          {work.length > 3 && <span class="quiet">and {work.length - 3} more functions</span>}
+          {work.length > 3 && <span class="quiet">and {plural(work.length - 3, 'more function')}</span>}
           {shownIn && <a class="shown-in" href={shownIn[0]}>{shownIn[1]}</a>}
           {page && <a href={href([page], query)}>{tabNames[query.tab ?? ''] ?? 'import log'}</a>}
-          {(t.launch[row] ?? model.launch) !== model.launch && <a href={href([], { launch: t.launch[row] })}>launch {t.launch[row]}</a>}
+          {command && <a href={command[0]}>{command[1]}</a>}
         </p>
       )}
-      {t.try[row] && (
+      {t.try[row] && !command && (
         <p class={isOpen ? '' : 'finding-try'} title={isOpen ? undefined : t.try[row]!}>
           <b>Try:</b> {shorten(t.try[row]!, 1000)}
         </p>
@@ -150,7 +169,7 @@ function calm(model: Model, cards: Card[]): string {
   if (isFollowing()) return 'No findings by now. What only the end of the logs can show (who stopped first, who lacks compiles) is reported at the end.';
   const above = cards.length > 0 ? 'No finding above a note' : 'No findings';
   if (model.index.log_file.rows === 0) return `${above}. Of compiles nothing is known: no log was read.`;
-  const ranks = model.peers.length > 1 ? ', and nothing sets ranks apart' : '';
+  const ranks = model.peers.filter((process) => process.rank !== null).length > 1 ? ', and nothing sets ranks apart' : '';
   return cards.length > 0 ? `${above}.` : `${above}: no compile failed or stopped${ranks}.`;
 }
 

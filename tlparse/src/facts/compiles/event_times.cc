@@ -155,6 +155,12 @@ class TimeSweep {
   std::map<std::tuple<std::size_t, std::size_t, std::int64_t>, std::size_t> nodes_;
 };
 
+// torch.export traces in no event of a frame: the events that are inside of one elsewhere begin it.
+bool IsTracing(std::string_view name) {
+  return name == "dynamo" || name == "entire_frame_compile" || name == "fullgraph_capture" ||
+         name == "bytecode_tracing" || name.starts_with("compile_attempt_");
+}
+
 }  // namespace
 
 TimedPhase PhaseInside(std::string_view name, TimedPhase outer) {
@@ -162,10 +168,13 @@ TimedPhase PhaseInside(std::string_view name, TimedPhase outer) {
     return TimedPhase::kBackward;
   if (name == "inductor_compile" && outer != TimedPhase::kCodeGeneration)
     return TimedPhase::kInductor;
-  if (name == "code_gen" && outer == TimedPhase::kInductor) return TimedPhase::kCodeGeneration;
-  if (name == "backend_compile" && outer == TimedPhase::kDynamo) return TimedPhase::kAotAutograd;
-  if ((name == "dynamo" || name == "entire_frame_compile") && outer == TimedPhase::kOther)
-    return TimedPhase::kDynamo;
+  // An ahead-of-time compile has no event code_gen.
+  if ((name == "code_gen" || name == "AotCodeCompiler.compile") && outer == TimedPhase::kInductor)
+    return TimedPhase::kCodeGeneration;
+  if ((name == "backend_compile" && outer == TimedPhase::kDynamo) ||
+      (name == "create_aot_dispatcher_function" && outer == TimedPhase::kOther))
+    return TimedPhase::kAotAutograd;
+  if (outer == TimedPhase::kOther && IsTracing(name)) return TimedPhase::kDynamo;
   return outer;
 }
 
