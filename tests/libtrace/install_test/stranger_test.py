@@ -43,12 +43,11 @@ def library_folder(prefix):
 
 def environment(prefix, **more):
     libraries = library_folder(prefix)
-    # The .pc files name the prefix of the configuration; --define-prefix is for moved packages.
     return {**os.environ, "PKG_CONFIG_PATH": str(libraries / "pkgconfig"), "LD_LIBRARY_PATH": str(libraries), **more}
 
 
 def flags(prefix, *options):
-    return run("pkg-config", "--define-prefix", *options, env=environment(prefix)).split()
+    return run("pkg-config", *options, env=environment(prefix)).split()
 
 
 def check_trace(program, prefix, folder, expected):
@@ -129,7 +128,8 @@ def exported_names(prefix):
 with tempfile.TemporaryDirectory() as name:
     folder = pathlib.Path(name)
     static, shared = folder / "static", install_shared(folder)
-    run("cmake", "--install", BUILD, "--prefix", static)
+    run("cmake", "--install", BUILD, "--prefix", folder / "installed")
+    (folder / "installed").rename(static)  # .pc files find their prefix from where they lie
     assert list(static.glob("lib*/**/libtorchtrace.a")), "no libtorchtrace.a"
     for prefix in (static, shared):
         build_with_pkg_config(prefix, folder)
