@@ -87,7 +87,31 @@ struct Positive {
 template <class Owner>
 Positive(std::int64_t Owner::*) -> Positive<Owner>;
 
+// A whole number that is never below `least`, as the schema says.
+template <std::int64_t least>
+struct Bounded {
+  std::int64_t value = 0;
+};
+template <std::int64_t least, class Owner>
+constexpr auto AtLeast(std::int64_t Owner::*member) {
+  return [member](const Owner& owner) { return Bounded<least>{owner.*member}; };
+}
+template <std::int64_t least, class Owner>
+constexpr auto AtLeast(std::optional<std::int64_t> Owner::*member) {
+  return [member](const Owner& owner) {
+    const std::optional<std::int64_t>& value = owner.*member;
+    return value ? std::optional(Bounded<least>{*value}) : std::nullopt;
+  };
+}
+
 namespace fields {
+
+template <class T>
+struct LeastOf : std::false_type {};
+template <std::int64_t least>
+struct LeastOf<Bounded<least>> : std::true_type {
+  static constexpr std::int64_t number = least;
+};
 
 template <class T>
 concept HasFields = requires {
@@ -158,6 +182,8 @@ void Write(JsonWriter& json, const T& value, const Context& context) {
     json.Bool(value);
   } else if constexpr (std::is_enum_v<T>) {
     json.String(Name(value));
+  } else if constexpr (LeastOf<T>::value) {
+    json.Int(value.value);
   } else if constexpr (std::is_integral_v<T>) {
     json.Int(static_cast<std::int64_t>(value));
   } else if constexpr (std::is_floating_point_v<T>) {
@@ -289,6 +315,9 @@ void DescribeType(JsonWriter& json, Definitions& definitions, bool is_nullable,
     DescribeName(json, "boolean", is_nullable);
   } else if constexpr (std::is_enum_v<T>) {
     DescribeEnum<T>(json, is_nullable);
+  } else if constexpr (LeastOf<T>::value) {
+    DescribeName(json, "integer", is_nullable);
+    json.Key("minimum").Int(LeastOf<T>::number);
   } else if constexpr (std::is_integral_v<T>) {
     DescribeName(json, "integer", is_nullable);
     if constexpr (std::is_unsigned_v<T>) json.Key("minimum").Int(0);
@@ -325,20 +354,32 @@ JsonWriter ToJson(const T& value, const Context& context = {}) {
   return json;
 }
 
-// JSON Schema, compact.
-template <class T, class Context = NoContext>
-std::string SchemaOf(std::string_view title) {
+// JSON Schema, compact: of an answer, or of what is one of several `Objects`.
+template <class Context, class... Objects>
+std::string SchemaOfEither(std::string_view title, std::string_view description) {
   fields::Definitions definitions;
   JsonWriter json;
   json.BeginObject().Key("$schema").String("https://json-schema.org/draft/2020-12/schema");
   json.Key("$comment").String("made from the fields of the answer: tlparse schema");
   json.Key("title").String(title);
-  if constexpr (requires { FieldsOf<T>::description; })
-    json.Key("description").String(FieldsOf<T>::description);
-  fields::DescribeObject<T, Context>(json, definitions, false);
+  if (!description.empty()) json.Key("description").String(description);
+  if constexpr (sizeof...(Objects) == 1) {
+    (fields::DescribeObject<Objects, Context>(json, definitions, false), ...);
+  } else {
+    json.Key("oneOf").BeginArray();
+    (fields::DescribeField<Objects, Context>(json, definitions, {}, {}), ...);
+    json.EndArray();
+  }
   if (!definitions.text.empty()) json.Key("definitions").Raw("{" + definitions.text + "}");
   json.EndObject();
   return json.Take();
+}
+
+template <class T, class Context = NoContext>
+std::string SchemaOf(std::string_view title) {
+  std::string_view description;
+  if constexpr (requires { FieldsOf<T>::description; }) description = FieldsOf<T>::description;
+  return SchemaOfEither<Context, T>(title, description);
 }
 
 }  // namespace tlparse

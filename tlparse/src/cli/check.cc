@@ -91,7 +91,7 @@ std::string CheckMarkdown(const CheckAnswer& answer) {
   return rows.empty() ? text : text + "\n" + rows;
 }
 
-JsonWriter ToJson(const CheckAnswer& answer) {
+JsonWriter CheckJson(const CheckAnswer& answer) {
   JsonWriter json;
   json.BeginObject()
       .Key("run")
@@ -203,7 +203,7 @@ namespace {
 
 void PrintAs(const CheckAnswer& answer, bool is_json, bool is_markdown) {
   if (is_json) {
-    PrintJson(ToJson(answer));
+    PrintJson(CheckJson(answer));
   } else if (is_markdown) {
     std::fputs(CheckMarkdown(answer).c_str(), stdout);
   } else {

@@ -24,7 +24,7 @@ bool IsNumber(const std::string& text) {
   return has_digits && text.find_first_not_of("-+.0123456789e") == std::string::npos;
 }
 
-JsonWriter ToJson(const FleetAnswer& answer) {
+JsonWriter FleetJson(const FleetAnswer& answer) {
   JsonWriter json;
   json.BeginObject();
   for (const FleetSection& section : answer.sections) {
@@ -190,7 +190,7 @@ int RunFleetAnswer(const std::string& name, std::span<const std::string> given) 
   if (const Result<void> checked = CheckJob(*reader, question, *answer); !checked)
     return ReportFleetError(checked.error());
   if (json) {
-    PrintJson(ToJson(*answer));
+    PrintJson(FleetJson(*answer));
   } else {
     Print(*answer, question.limit);
   }

@@ -76,7 +76,7 @@ void PrintUnknown(const std::vector<UnknownName>& names) {
   table.Print();
 }
 
-JsonWriter ToJson(const std::vector<UnknownName>& names) {
+JsonWriter UnknownJson(const std::vector<UnknownName>& names) {
   JsonWriter json;
   json.BeginObject().Key("unknown").BeginArray();
   for (const UnknownName& one : names) {
@@ -98,7 +98,7 @@ int AnswerUnknown(Database& database, const RunFilter& run, bool as_json) {
   const Result<std::vector<UnknownName>> names = FindUnknownNames(database, *run_id);
   if (!names) return ReportError(names.error());
   if (as_json) {
-    PrintJson(ToJson(*names));
+    PrintJson(UnknownJson(*names));
   } else {
     PrintUnknown(*names);
   }

@@ -11,6 +11,9 @@
 
 namespace tlparse {
 
+// What the member "not_looked_for" of an answer is.
+inline constexpr std::string_view kWhyNone = "why there is none: the inputs have no log";
+
 // "not looked for: no structured trace is among the input (TORCH_TRACE=<directory> writes one)" of a
 // run, or of a database whose runs all lack logs; empty: the logs were looked through. `else_where`:
 // what to say of text of TORCH_LOGS, if that is among the input.

@@ -53,7 +53,7 @@ void Print(const PullSummary& summary, const std::string& path) {
     std::puts("A later tlparse pushed it: data that this one does not know was left out.");
 }
 
-JsonWriter ToJson(const PullSummary& summary, const std::string& path) {
+JsonWriter PullJson(const PullSummary& summary, const std::string& path) {
   JsonWriter json;
   json.BeginObject().Key("path").String(path).Key("run_id").String(ToText(summary.run_id));
   json.Key("run").String(summary.run_name).Key("job").String(summary.job);
@@ -90,7 +90,7 @@ int RunPull(std::span<const std::string> given) {
   const Result<PullSummary> summary = Pull(options);
   if (!summary) return ReportFleetError(summary.error());
   if (arguments.json) {
-    PrintJson(ToJson(*summary, options.database_path));
+    PrintJson(PullJson(*summary, options.database_path));
   } else {
     Print(*summary, options.database_path);
   }

@@ -130,7 +130,7 @@ std::string Sentence(const PushSummary& summary, bool is_dry) {
   return text;
 }
 
-JsonWriter ToJson(const PushSummary& summary, bool is_dry) {
+JsonWriter PushJson(const PushSummary& summary, bool is_dry) {
   JsonWriter json;
   json.BeginObject().Key("run_id").String(ToText(summary.run_id));
   json.Key("job").String(summary.job).Key("day").String(DayText(summary.day));
@@ -175,7 +175,7 @@ int RunPush(std::span<const std::string> given) {
   const Result<PushSummary> summary = Push(input->database, options);
   if (!summary) return ReportFleetError(summary.error());
   if (arguments.json) {
-    PrintJson(ToJson(*summary, options.dry_run));
+    PrintJson(PushJson(*summary, options.dry_run));
   } else {
     std::puts(Sentence(*summary, options.dry_run).c_str());
   }

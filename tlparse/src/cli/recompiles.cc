@@ -4,56 +4,34 @@
 #include <algorithm>
 
 #include "answers/recompiles/series.h"
+#include "base/fields.h"
 #include "cli/answer.h"
 #include "cli/bounded_output.h"
 #include "cli/command.h"
 #include "cli/commands.h"
+#include "cli/not_looked_for.h"
 #include "cli/rank_output.h"
+#include "cli/schemas.h"
 #include "facts/compiles/advice.h"
 #include "facts/job/participants.h"
 #include "facts/text/shorten.h"
+#include "queries/answers/recompiles/series.h"
 
 namespace tlparse {
 
 namespace {
 
-// Of structured traces, and of text of TORCH_LOGS whose process has none.
-constexpr char kRecompilesQuery[] =
-    "SELECT run, rank, label, function, file, line, prior_label, ordinal, guard, reason, "
-    "user_file, user_line, status, compile_id, prior_compile_id, record_id, launch, source FROM ("
-    "SELECT r.name AS run, c.rank, c.label, "
-    "c.function, c.file, c.line, m.prior_label, m.ordinal, m.guard, m.reason, m.user_file, "
-    "m.user_line, c.status, m.compile_id, m.prior_compile_id, m.record_id, n.ordinal AS launch, "
-    "'structured_trace' AS source, f.run_id, c.process_id, c.frame_id, c.frame_compile_id "
-    "FROM recompile m JOIN compile c ON c.id = m.compile_id JOIN process p ON p.id = c.process_id "
-    "JOIN log_file f ON f.id = p.log_file_id JOIN run r ON r.id = f.run_id "
-    "LEFT JOIN launch n ON n.id = p.launch_id WHERE (?1 IS NULL OR c.rank = ?1) "
-    "AND (?2 IS NULL OR r.id = ?2) AND (?3 IS NULL OR n.ordinal = ?3) "
-    "AND (?4 IS NULL OR p.pid = ?4) "
-    "UNION ALL SELECT r.name, t.rank, t.label, t.function, t.file, t.function_line, t.prior_label, "
-    "0, t.guard, t.reason, NULL, NULL, CASE WHEN t.is_refused THEN 'refused' END, NULL, NULL, "
-    "t.line, NULL, 'torch_logs', r.id, t.profile_id, 0, 0 FROM torch_log_recompile t "
-    "JOIN profile p ON p.id = t.profile_id JOIN run r ON r.id = p.run_id "
-    "WHERE t.process_id IS NULL AND (?1 IS NULL OR t.rank = ?1) AND (?2 IS NULL OR r.id = ?2) "
-    "AND ?3 IS NULL AND ?4 IS NULL) ORDER BY run_id, rank, process_id, frame_id, "
-    "frame_compile_id, record_id, ordinal";
-
 constexpr char kOfTorchLogs[] =
     "its text of TORCH_LOGS has no line of 'recompiles' (TORCH_LOGS=recompiles writes them)";
 
-std::string GuardInWords(const AnyRow& row) {
-  const RecompileReason reason =
-      ParseRecompileReason(row.Text("guard"), row.Text("reason"), "", row.Int("user_line"));
-  return reason.text.empty() ? std::string(row.Text("reason")) : reason.text;
-}
-
-Result<void> AddGuardInWords(const AnyRow& row, JsonWriter& json) {
-  json.Key("guard_in_words").String(GuardInWords(row));
-  return {};
+std::string GuardInWords(const RecompileTried& row) {
+  std::string words =
+      ParseRecompileReason(row.guard.value_or(""), row.reason, "", row.user_line.value_or(0)).text;
+  return words.empty() ? std::string(row.reason) : words;
 }
 
 // Every earlier compile that was tried.
-Result<void> PrintPairs(Statement statement, const RunFilter& runs, bool& is_empty) {
+Result<void> PrintPairs(QueryRows<RecompileTried> rows, const RunFilter& runs, bool& is_empty) {
   Table table = runs.MakeTableOfLaunches({{"rank"},
                                           {"compile"},
                                           {"function"},
@@ -61,16 +39,20 @@ Result<void> PrintPairs(Statement statement, const RunFilter& runs, bool& is_emp
                                           {"guard that failed"},
                                           {"where", Table::Align::kLeft, 0, true},
                                           {"status"}});
-  FOR_EACH_ROW(const AnyRow& row, AnyRows::Of(std::move(statement))) {
+  const auto number = [](const std::optional<std::int64_t>& value) {
+    return value ? std::to_string(*value) : std::string();
+  };
+  const auto text = [](const std::optional<std::string_view>& value) {
+    return std::string(value.value_or(""));
+  };
+  FOR_EACH_ROW(const RecompileTried& row, std::move(rows)) {
     const std::string where =
-        row.IsNull("user_file")
-            ? ""
-            : fmt::format("{}:{}", WholePath(row.Text("user_file"), row.Text("file")),
-                          row.Int("user_line"));
-    runs.AddOfLaunch(
-        table, CellText(row, "run"), CellText(row, "launch"),
-        {CellText(row, "rank"), CellText(row, "label"), CellText(row, "function"),
-         CellText(row, "prior_label"), GuardInWords(row), where, CellText(row, "status")});
+        row.user_file ? fmt::format("{}:{}", WholePath(*row.user_file, row.file.value_or("")),
+                                    row.user_line.value_or(0))
+                      : "";
+    runs.AddOfLaunch(table, std::string(row.run), number(row.launch),
+                     {number(row.rank), text(row.label), text(row.function), text(row.prior_label),
+                      GuardInWords(row), where, text(row.status)});
   }
   is_empty = table.empty();
   if (!is_empty) table.Print();
@@ -135,43 +117,99 @@ void PrintSeries(const std::vector<RecompileSeries>& all, const RunFilter& runs)
   if (has_several) std::puts("lost: by the rank that lost most; every pair of compiles: --all");
 }
 
-void WriteSeries(JsonWriter& json, const RecompileSeries& one) {
-  const auto number = [](std::int64_t line) {
-    return line > 0 ? std::optional(line) : std::nullopt;
+constexpr std::string_view kSources[] = {"structured_trace", "torch_logs"};
+
+struct RecompilesAnswer {
+  std::vector<RecompileSeries> series;
+  std::string why_none;
+};
+
+struct InRecompiles {
+  QueryRows<RecompileTried>& tried;
+};
+
+}  // namespace
+
+template <>
+struct FieldsOf<RecompileSeries> {
+  using Of = RecompileSeries;
+  static constexpr std::tuple list{
+      Field{"run", &Of::run},
+      Field{"launch", &Of::launch},
+      Field{"function", OrNull{&Of::function}},
+      Field{"file", OrNull{&Of::file}},
+      Field{"line", Positive{&Of::line}, "of the function"},
+      Field{"guard", &Of::guard, "what was compared, size 0 of x; else the guard"},
+      Field{"at", OrNull{&Of::at}, "its line, where the guard names what only generated code has"},
+      Field{"values", &Of::values, "in order: what compiles were made for, and what came"},
+      Field{"user_file", OrNull{&Of::user_file}, "where the guard comes from"},
+      Field{"user_line", Positive{&Of::user_line}},
+      Field{"recompiles", &Of::recompiles, "of the rank that has most"},
+      Field{"least_recompiles", &Of::least_recompiles, "of the rank that has fewest"},
+      Field{"refused", &Of::refused,
+            "attempts that the recompile limit refused, of the rank that has most"},
+      Field{"is_limit_reached", &Of::is_limit_reached, "of the function, whatever the guard"},
+      Field{"seconds_lost", &Of::seconds_lost, "by these recompiles, of the rank that lost most"},
+      Field{"compiles", &Of::compiles, "labels, of the first rank"},
+      Field{"ranks", &Of::ranks},
+      Field{"pids", &Of::pids, "of processes without a rank"},
+      Field{"source", [](const Of& of) { return kSources[of.is_of_torch_logs ? 1 : 0]; }, "",
+            kSources},
   };
-  json.BeginObject().Key("run").String(one.run).Key("launch").OptionalInt(one.launch);
-  json.Key("function").OptionalString(NonEmpty(one.function));
-  json.Key("file").OptionalString(NonEmpty(one.file)).Key("line").OptionalInt(number(one.line));
-  json.Key("guard").String(one.guard).Key("at").OptionalString(NonEmpty(one.at)).Key("values");
-  WriteStrings(json, one.values);
-  json.Key("user_file").OptionalString(NonEmpty(one.user_file));
-  json.Key("user_line").OptionalInt(number(one.user_line));
-  json.Key("recompiles").Int(one.recompiles).Key("least_recompiles").Int(one.least_recompiles);
-  json.Key("refused").Int(one.refused).Key("is_limit_reached").Bool(one.is_limit_reached);
-  json.Key("seconds_lost").OptionalReal(one.seconds_lost).Key("compiles");
-  WriteStrings(json, one.compiles);
-  json.Key("ranks").BeginArray();
-  for (const std::int64_t rank : one.ranks) json.Int(rank);
-  json.EndArray().Key("pids").BeginArray();
-  for (const std::int64_t pid : one.pids) json.Int(pid);
-  json.EndArray().Key("source");
-  json.String(one.is_of_torch_logs ? "torch_logs" : "structured_trace").EndObject();
+};
+
+template <>
+struct FieldsOf<RecompileTried> {
+  using Of = RecompileTried;
+  static constexpr std::tuple list{
+      Field{"run", &Of::run},
+      Field{"rank", &Of::rank},
+      Field{"label", &Of::label},
+      Field{"function", &Of::function},
+      Field{"file", &Of::file},
+      Field{"line", &Of::line},
+      Field{"prior_label", &Of::prior_label, "of the earlier compile"},
+      Field{"ordinal", &Of::ordinal, "0: the newest earlier compile"},
+      Field{"guard", &Of::guard},
+      Field{"reason", &Of::reason, "as in the log"},
+      Field{"user_file", &Of::user_file},
+      Field{"user_line", &Of::user_line},
+      Field{"status", &Of::status, "compile.status; of text of TORCH_LOGS refused: by the limit"},
+      Field{"compile_id", &Of::compile_id},
+      Field{"prior_compile_id", &Of::prior_compile_id},
+      Field{"record_id", &Of::record_id},
+      Field{"launch", &Of::launch},
+      Field{"source", &Of::source, "", kSources},
+      Field{"guard_in_words", &GuardInWords},
+  };
+};
+
+template <>
+struct FieldsOf<RecompilesAnswer> {
+  using Of = RecompilesAnswer;
+  static constexpr std::string_view description =
+      "Why functions were compiled again: as series, and every earlier compile that was tried. "
+      "null: unknown.";
+  static constexpr std::tuple list{
+      Field{"series", &Of::series,
+            "what one guard of one function failed on, over all ranks, by the newest earlier "
+            "compile each time; functions that reached the limit first, then by seconds lost"},
+      Field{"recompiles", [](const Of&, const InRecompiles& in) { return EachRow(in.tried); }},
+      Missable{"not_looked_for", OrNull{&Of::why_none}, kWhyNone},
+  };
+};
+
+std::string RecompilesSchema() {
+  return SchemaOf<RecompilesAnswer, InRecompiles>("tlparse recompiles --json");
 }
+
+namespace {
 
 struct RecompileOptions {
   RecompileFilter filter;
   RunFilter runs;
   bool json = false, all = false;
 };
-
-Result<Statement> PreparePairs(Database& database, const RecompileFilter& filter) {
-  ASSIGN_OR_RETURN(Statement rows, database.Prepare(kRecompilesQuery));
-  rows.Bind(1, filter.rank);
-  rows.Bind(2, filter.run_id);
-  rows.Bind(3, filter.launch);
-  rows.Bind(4, filter.pid);
-  return rows;
-}
 
 // The run and launch that were named.
 Result<void> ReadFilter(Database& database, RecompileOptions& options) {
@@ -183,29 +221,27 @@ Result<void> ReadFilter(Database& database, RecompileOptions& options) {
 
 Result<void> AnswerRecompiles(Database& database, RecompileOptions& options) {
   RETURN_IF_ERROR(ReadFilter(database, options));
-  ASSIGN_OR_RETURN(Statement rows, PreparePairs(database, options.filter));
-  ASSIGN_OR_RETURN(const std::string why_none, options.runs.WhyNone(database, kOfTorchLogs));
+  const RecompileFilter& filter = options.filter;
+  QueryRows<RecompileTried> tried =
+      Query<RecompileTried>(database, {filter.rank, filter.run_id, filter.launch, filter.pid});
+  RecompilesAnswer answer;
+  ASSIGN_OR_RETURN(answer.why_none, options.runs.WhyNone(database, kOfTorchLogs));
+  const char* const none = answer.why_none.empty() ? "no recompiles" : answer.why_none.c_str();
   if (!options.json && options.all) {
     bool is_empty = false;
-    RETURN_IF_ERROR(PrintPairs(std::move(rows), options.runs, is_empty));
-    if (is_empty) std::puts(why_none.empty() ? "no recompiles" : why_none.c_str());
+    RETURN_IF_ERROR(PrintPairs(std::move(tried), options.runs, is_empty));
+    if (is_empty) std::puts(none);
     return {};
   }
-  ASSIGN_OR_RETURN(const std::vector<RecompileSeries> series,
-                   FindRecompileSeries(database, options.filter));
+  ASSIGN_OR_RETURN(answer.series, FindRecompileSeries(database, filter));
   if (options.json) {
-    JsonWriter json;
-    json.BeginObject().Key("series").BeginArray();
-    for (const RecompileSeries& one : series) WriteSeries(json, one);
-    json.EndArray().Key("recompiles");
-    RETURN_IF_ERROR(RowsToJson(AnyRows::Of(std::move(rows)), json, AddGuardInWords));
-    if (!why_none.empty()) json.Key("not_looked_for").String(why_none);
-    json.EndObject();
+    const JsonWriter json = ToJson(answer, InRecompiles{tried});
+    RETURN_IF_ERROR(tried.Ended());
     PrintJson(json);
-  } else if (series.empty()) {
-    std::puts(why_none.empty() ? "no recompiles" : why_none.c_str());
+  } else if (answer.series.empty()) {
+    std::puts(none);
   } else {
-    PrintBounded(false, "--json", [&] { PrintSeries(series, options.runs); });
+    PrintBounded(false, "--json", [&] { PrintSeries(answer.series, options.runs); });
   }
   return {};
 }

@@ -31,6 +31,7 @@ constexpr OfFields kOfFields[] = {
     {"execution", &ExecutionSchema},
     {"findings", &FindingsSchema},
     {"ranks", &RanksSchema},
+    {"recompiles", &RecompilesSchema},
     {"status", &StatusSchema},
 };
 

@@ -101,7 +101,7 @@ Result<void> PrintOutcomes(Database& database, const std::vector<LineOutcome>& o
   return {};
 }
 
-JsonWriter ToJson(const std::vector<LineOutcome>& outcomes) {
+JsonWriter OutcomesJson(const std::vector<LineOutcome>& outcomes) {
   JsonWriter json;
   json.BeginObject().Key("outcomes").BeginArray();
   for (const LineOutcome& one : outcomes) {
@@ -123,7 +123,7 @@ Result<void> AnswerSource(Database& database, const SourceArguments& asked) {
   ASSIGN_OR_RETURN(const std::vector<LineOutcome> outcomes,
                    LoadLineOutcomes(database, run_id, ParsePlace(asked.place), asked.rank));
   if (asked.common.json) {
-    PrintJson(ToJson(outcomes));
+    PrintJson(OutcomesJson(outcomes));
     return {};
   }
   if (outcomes.empty()) {

@@ -31,6 +31,7 @@
 #pragma once
 
 #include <concepts>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -132,12 +133,45 @@ class QueryRows {
   const Row& row() const { return row_; }
   // After Next() was false: the error that ended the rows, or nullptr.
   std::unique_ptr<Error> TakeError() { return std::move(error_); }
+  // The same as a value.
+  Result<void> Ended() {
+    if (error_) return tl::unexpected<Error>(std::move(*TakeError()));
+    return {};
+  }
 
  private:
   Statement own_;
   Statement* statement_ = nullptr;
   std::unique_ptr<Error> error_;
   Row row_ = {};
+};
+
+// Rows as a range that is read once, for base/fields.h. After it, Ended() of the rows is asked.
+template <typename Row>
+class EachRow {
+ public:
+  struct End {};
+  struct Iterator {
+    using value_type = Row;
+    using difference_type = std::ptrdiff_t;
+    const Row& operator*() const { return rows->row(); }
+    Iterator& operator++() {
+      has_row = rows->Next();
+      return *this;
+    }
+    void operator++(int) { ++*this; }
+    bool operator==(End) const { return !has_row; }
+
+    QueryRows<Row>* rows = nullptr;
+    bool has_row = false;
+  };
+
+  explicit EachRow(QueryRows<Row>& rows) : rows_(&rows) {}
+  Iterator begin() const { return {rows_, rows_->Next()}; }
+  End end() const { return {}; }
+
+ private:
+  QueryRows<Row>* rows_;
 };
 
 // Runs a query. An error of preparing it ends the rows.

@@ -33,3 +33,28 @@ FROM torch_log_recompile t JOIN profile p ON p.id = t.profile_id JOIN run r ON r
 WHERE t.process_id IS NULL AND (:rank IS NULL OR t.rank = :rank)
   AND (:run_id IS NULL OR r.id = :run_id)
 ORDER BY r.id, t.rank, t.profile_id, t.line;
+
+-- Every earlier compile that was tried: of structured traces, and of text of TORCH_LOGS whose
+-- process has none.
+-- query RecompileTried(rank INTEGER?, run_id INTEGER?, launch INTEGER?, pid INTEGER?)
+SELECT run /*TEXT*/, rank /*INTEGER?*/, label /*TEXT?*/, function /*TEXT?*/, file /*TEXT?*/,
+  line /*INTEGER?*/, prior_label /*TEXT?*/, ordinal /*INTEGER*/, guard /*TEXT?*/, reason /*TEXT*/,
+  user_file /*TEXT?*/, user_line /*INTEGER?*/, status /*TEXT?*/, compile_id /*INTEGER?*/,
+  prior_compile_id /*INTEGER?*/, record_id /*INTEGER?*/, launch /*INTEGER?*/, source /*TEXT*/
+FROM (SELECT r.name AS run, c.rank, c.label, c.function, c.file, c.line, m.prior_label, m.ordinal,
+    m.guard, m.reason, m.user_file, m.user_line, c.status, m.compile_id, m.prior_compile_id,
+    m.record_id, n.ordinal AS launch, 'structured_trace' AS source, f.run_id, c.process_id,
+    c.frame_id, c.frame_compile_id
+  FROM recompile m JOIN compile c ON c.id = m.compile_id JOIN process p ON p.id = c.process_id
+    JOIN log_file f ON f.id = p.log_file_id JOIN run r ON r.id = f.run_id
+    LEFT JOIN launch n ON n.id = p.launch_id
+  WHERE (:rank IS NULL OR c.rank = :rank) AND (:run_id IS NULL OR r.id = :run_id)
+    AND (:launch IS NULL OR n.ordinal = :launch) AND (:pid IS NULL OR p.pid = :pid)
+  UNION ALL
+  SELECT r.name, t.rank, t.label, t.function, t.file, t.function_line, t.prior_label, 0, t.guard,
+    t.reason, NULL, NULL, CASE WHEN t.is_refused THEN 'refused' END, NULL, NULL, t.line, NULL,
+    'torch_logs', r.id, t.profile_id, 0, 0
+  FROM torch_log_recompile t JOIN profile p ON p.id = t.profile_id JOIN run r ON r.id = p.run_id
+  WHERE t.process_id IS NULL AND (:rank IS NULL OR t.rank = :rank)
+    AND (:run_id IS NULL OR r.id = :run_id) AND :launch IS NULL AND :pid IS NULL)
+ORDER BY run_id, rank, process_id, frame_id, frame_compile_id, record_id, ordinal;
