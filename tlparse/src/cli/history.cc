@@ -1,4 +1,6 @@
 // tlparse history <db>: the compiles in order of time.
+#include "queries/answers/history/history.h"
+
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
@@ -11,10 +13,15 @@
 
 #include "artifacts/common/compile_status.h"
 #include "artifacts/common/text/recompile_limit.h"
+#include "base/fields.h"
 #include "cli/answer.h"
 #include "cli/bounded_output.h"
 #include "cli/command.h"
 #include "cli/commands.h"
+#include "cli/compile_status_fields.h"
+#include "cli/not_looked_for.h"
+#include "cli/rank_output.h"
+#include "cli/schemas.h"
 #include "facts/compiles/recompile_reasons.h"
 #include "facts/job/participants.h"
 #include "facts/text/shorten.h"
@@ -22,34 +29,6 @@
 namespace tlparse {
 
 namespace {
-
-// Calls are those of the graph of the compile that was called most. A profile that ended before the
-// compile began says nothing about it. Ranges of ids, not "?2 IS NULL OR": these are searched by index, so that of a database with
-// other runs only the named one is read.
-constexpr char kCompilesQuery[] =
-    "WITH ran AS MATERIALIZED (SELECT compile_id, max(calls) AS calls, "
-    "sum(us) AS run_us, sum(device_us) AS device_us FROM (SELECT l.compile_id, l.graph_id, "
-    "count(*) AS calls, sum(s.duration_ns) / 1e3 AS us, sum(l.device_ns) / 1e3 AS device_us "
-    "FROM profile p JOIN compiled_slice_row s ON s.profile_id = p.id "
-    "JOIN compiled_slice_link_row l ON l.slice_id = s.id "
-    "WHERE p.run_id BETWEEN ifnull(?2, 0) AND ifnull(?2, 9223372036854775807) "
-    "AND p.overlaps_id IS NULL AND l.is_call = 1 AND l.compile_id IS NOT NULL GROUP BY 1, 2) "
-    "GROUP BY 1) "
-    "SELECT r.name AS run, h.*, n.ordinal AS launch, p.pid, CASE WHEN ran.calls IS NOT NULL "
-    "OR (EXISTS (SELECT 1 FROM profile x WHERE x.process_id = h.process_id "
-    "AND x.kind IN (SELECT name FROM profile_kind WHERE is_of_profiler) AND x.end_us >= "
-    "h.start_time_us) AND EXISTS (SELECT 1 "
-    "FROM graph g WHERE g.compile_id = h.compile_id)) THEN coalesce(ran.calls, 0) END AS calls, "
-    "ran.run_us, ran.device_us, (SELECT group_concat(guard, '; ') "
-    "FROM (SELECT 'after ' || coalesce(m.prior_label, '?') || ': ' || coalesce(m.guard, "
-    "m.reason) AS guard FROM recompile m WHERE m.compile_id = h.compile_id "
-    "ORDER BY m.record_id, m.ordinal)) AS failed_guards FROM compile_history h "
-    "LEFT JOIN ran ON ran.compile_id = h.compile_id JOIN run r ON r.id = h.run_id "
-    "JOIN process p ON p.id = h.process_id LEFT JOIN launch n ON n.id = p.launch_id "
-    "WHERE (?1 IS NULL OR h.rank = ?1) AND (?4 IS NULL OR p.pid = ?4) AND r.id BETWEEN ifnull(?2, "
-    "0) "
-    "AND ifnull(?2, 9223372036854775807) AND (?3 IS NULL OR n.ordinal = ?3) "
-    "ORDER BY h.run_id, h.start_time_us IS NULL, h.start_time_us, h.rank, h.compile_id";
 
 constexpr char kElsewhereInText[] =
     "of its text of TORCH_LOGS see 'tlparse recompiles' and the view torch_log_graph_break";
@@ -75,6 +54,8 @@ struct HistoryRow {
   }
 };
 
+CompileStatus StatusOf(const CompileInHistory& row) { return CompileStatusFrom(row.status); }
+
 std::string TimeOfDay(const std::optional<std::int64_t>& us) {
   if (!us) return "";
   return fmt::format("{:%H:%M:%S}.{:03}", fmt::gmtime(static_cast<std::time_t>(*us / 1'000'000)),
@@ -85,77 +66,62 @@ std::string DurationText(const std::optional<std::int64_t>& us) {
   return us ? HumanDuration(static_cast<double>(*us) / 1e6) : "";
 }
 
-// A row of kCompilesQuery.
-class HistoryReader {
- public:
-  HistoryReader(Database& database, bool names_processes)
-      : database_(database), names_processes_(names_processes) {}
-  Result<HistoryRow> Read(const AnyRow& row) const;
-
- private:
-  Result<std::string> Remarks(const AnyRow& row) const;
-
-  Database& database_;
-  bool names_processes_;
-};
-
 // Of a compile and its lazy backward. Where the metrics of the compile itself are not in the log,
 // that of its backward is no total.
-std::optional<std::int64_t> Sum(const AnyRow& row, std::string_view own,
-                                std::string_view backward) {
-  if (row.IsNull("duration_us") || (row.IsNull(own) && row.IsNull(backward))) return std::nullopt;
-  return row.Int(own) + row.Int(backward);
+std::optional<std::int64_t> Sum(const CompileInHistory& row, const std::optional<std::int64_t>& own,
+                                const std::optional<std::int64_t>& backward) {
+  if (!row.duration_us || (!own && !backward)) return std::nullopt;
+  return own.value_or(0) + backward.value_or(0);
 }
 
 // What happened in the compile besides its times.
-Result<std::string> HistoryReader::Remarks(const AnyRow& row) const {
+Result<std::string> Remarks(Database& database, const CompileInHistory& row) {
   std::string remarks;
-  const auto add = [&](const std::string& remark) {
-    remarks += (remarks.empty() ? "" : "; ") + remark;
+  const auto add = [&](std::string_view remark) {
+    remarks += remarks.empty() ? "" : "; ";
+    remarks += remark;
   };
-  if (const std::string type = CellText(row, "fail_type"); !type.empty())
-    add(IsRecompileLimit(type, CellText(row, "fail_reason")) ? "refused at the recompile limit"
-                                                             : type);
-  if (const std::int64_t breaks = row.Int("graph_breaks"); breaks > 0)
-    add(fmt::format("{} graph break{}", breaks, breaks == 1 ? "" : "s"));
-  if (!CellText(row, "failed_guards").empty()) {
-    ASSIGN_OR_RETURN(std::vector<FailedEntry> entries,
-                     LoadFailedEntries(database_, row.Int("compile_id")));
+  if (row.fail_type && !row.fail_type->empty())
+    add(IsRecompileLimit(*row.fail_type, row.fail_reason.value_or(""))
+            ? "refused at the recompile limit"
+            : *row.fail_type);
+  if (row.graph_breaks > 0) add(Count(static_cast<std::size_t>(row.graph_breaks), "graph break"));
+  if (row.failed_guards && !row.failed_guards->empty()) {
+    ASSIGN_OR_RETURN(std::vector<FailedEntry> entries, LoadFailedEntries(database, row.compile_id));
     // What older entries failed on was said of the compiles before.
     const std::size_t older = entries.size() - 1;
     entries.resize(1);
     add("recompiled " + Shorten(FailedEntriesText(entries, "after "), 90) +
         (older > 0 ? fmt::format(" (and {} older)", older) : ""));
   }
-  if (const std::optional<std::int64_t> calls = row.OptionalInt("calls"); calls && *calls < 2)
-    add(*calls == 0 ? "no call in the profiles" : "one call in the profiles");
+  if (row.calls && *row.calls < 2)
+    add(*row.calls == 0 ? "no call in the profiles" : "one call in the profiles");
   return remarks;
 }
 
-Result<HistoryRow> HistoryReader::Read(const AnyRow& row) const {
+Result<HistoryRow> ReadRow(Database& database, const CompileInHistory& row, bool has_processes) {
   HistoryRow one;
-  one.run = CellText(row, "run");
-  one.launch = CellText(row, "launch");
-  one.label = CellText(row, "label");
-  if (const std::int64_t generation = row.Int("generation"); generation > 0)
-    one.label += fmt::format("#{}", generation + 1);
-  one.function = CellText(row, "function");
-  one.status = CellText(row, "status");
-  one.graphs = CellText(row, "graphs");
-  one.caches = CellText(row, "caches");
-  one.calls = CellText(row, "calls");
-  ASSIGN_OR_RETURN(one.remarks, Remarks(row));
-  one.start_us = row.OptionalInt("start_time_us");
-  one.total_us = one.least_us = Sum(row, "duration_us", "backward_duration_us");
-  one.dynamo_us = row.OptionalInt("dynamo_us");
-  one.inductor_us = Sum(row, "inductor_us", "backward_inductor_us");
-  one.backward_us = row.OptionalInt("backward_duration_us");
-  one.run_us = row.OptionalReal("run_us");
-  one.is_bad = !IsFinished(CompileStatusFrom(one.status)) || !CellText(row, "fail_type").empty();
-  if (const std::optional<std::int64_t> rank = row.OptionalInt("rank")) {
-    one.ranks.insert(*rank);
-  } else if (names_processes_) {
-    one.name = "pid " + CellText(row, "pid");
+  one.run = row.run;
+  one.launch = row.launch ? std::to_string(*row.launch) : "";
+  one.label = row.label;
+  if (row.generation > 0) one.label += fmt::format("#{}", row.generation + 1);
+  one.function = row.function.value_or("");
+  one.status = Name(StatusOf(row));
+  one.graphs = std::to_string(row.graphs);
+  one.caches = row.caches.value_or("");
+  one.calls = row.calls ? std::to_string(*row.calls) : "";
+  ASSIGN_OR_RETURN(one.remarks, Remarks(database, row));
+  one.start_us = row.start_time_us;
+  one.total_us = one.least_us = Sum(row, row.duration_us, row.backward_duration_us);
+  one.dynamo_us = row.dynamo_us;
+  one.inductor_us = Sum(row, row.inductor_us, row.backward_inductor_us);
+  one.backward_us = row.backward_duration_us;
+  one.run_us = row.run_us;
+  one.is_bad = !IsFinished(StatusOf(row)) || !row.fail_type.value_or("").empty();
+  if (row.rank) {
+    one.ranks.insert(*row.rank);
+  } else if (has_processes) {
+    one.name = fmt::format("pid {}", row.pid);
   }
   return one;
 }
@@ -273,31 +239,16 @@ void PrintMostTelling(const std::vector<HistoryRow>& rows, const RunFilter& runs
     std::puts("total: of the slowest of these ranks; each compile of each rank: --all");
 }
 
-Result<std::vector<HistoryRow>> ReadHistory(Database& database, Statement statement) {
-  ASSIGN_OR_RETURN(const std::int64_t has_processes,
-                   database.QueryInt("SELECT EXISTS (SELECT 1 FROM process p "
-                                     "JOIN log_file f ON f.id = p.log_file_id WHERE p.rank IS NULL "
-                                     "GROUP BY f.run_id HAVING count(*) > 1)"));
-  const HistoryReader reader(database, has_processes != 0);
+// `is_part`: of one rank, process or launch.
+Result<void> PrintHistory(Database& database, QueryRows<CompileInHistory> compiles,
+                          const RunFilter& runs, bool all, bool is_part) {
+  ASSIGN_OR_RETURN(const FirstRow<InputsOfHistory> inputs, First(Query<InputsOfHistory>(database)));
+  HistoryShape shape{.has_profiles = inputs->has_profiles};
   std::vector<HistoryRow> rows;
-  FOR_EACH_ROW(const AnyRow& row, AnyRows::Of(std::move(statement))) {
-    ASSIGN_OR_RETURN(HistoryRow one, reader.Read(row));
+  FOR_EACH_ROW(const CompileInHistory& row, std::move(compiles)) {
+    ASSIGN_OR_RETURN(HistoryRow one, ReadRow(database, row, inputs->has_processes));
     rows.push_back(std::move(one));
   }
-  return rows;
-}
-
-// `is_part`: of one rank, process or launch.
-Result<void> PrintHistory(Database& database, Statement statement, const RunFilter& runs, bool all,
-                          bool is_part) {
-  HistoryShape shape;
-  ASSIGN_OR_RETURN(
-      const std::int64_t has_profiles,
-      database.QueryInt(
-          "SELECT EXISTS (SELECT 1 FROM profile p JOIN profile_kind k ON k.name = p.kind "
-          "WHERE k.has_times)"));
-  shape.has_profiles = has_profiles != 0;
-  ASSIGN_OR_RETURN(std::vector<HistoryRow> rows, ReadHistory(database, std::move(statement)));
   if (rows.empty()) {
     ASSIGN_OR_RETURN(const std::string why_none, runs.WhyNone(database, kElsewhereInText));
     std::puts(!why_none.empty() ? why_none.c_str()
@@ -316,13 +267,109 @@ Result<void> PrintHistory(Database& database, Statement statement, const RunFilt
   return {};
 }
 
+struct HistoryAnswer {
+  std::string why_none;
+};
+
+struct InHistory {
+  QueryRows<CompileInHistory>& compiles;
+  Database& database;
+  Result<void>& state;
+};
+
 // The failed guards as the table has them, of all earlier compiles.
-Result<void> AddGuardsInWords(Database& database, const AnyRow& row, JsonWriter& json) {
-  ASSIGN_OR_RETURN(const std::vector<FailedEntry> entries,
-                   LoadFailedEntries(database, row.Int("compile_id")));
-  std::optional<std::string> words;
-  if (!entries.empty()) words = FailedEntriesText(entries, "after ");
-  json.Key("failed_guards_in_words").OptionalString(words);
+std::optional<std::string> GuardsInWords(const CompileInHistory& row, const InHistory& in) {
+  Result<std::vector<FailedEntry>> entries = LoadFailedEntries(in.database, row.compile_id);
+  if (!entries) in.state = tl::unexpected<Error>(std::move(entries).error());
+  if (!entries || entries->empty()) return std::nullopt;
+  return FailedEntriesText(*entries, "after ");
+}
+
+}  // namespace
+
+template <>
+struct FieldsOf<CompileInHistory> {
+  using Of = CompileInHistory;
+  static constexpr std::tuple list{
+      Field{"run", &Of::run},
+      Field{"compile_id", &Of::compile_id},
+      Field{"run_id", &Of::run_id},
+      Field{"rank", &Of::rank},
+      Field{"process_id", &Of::process_id},
+      Field{"label", &Of::label},
+      Field{"generation", &Of::generation, "how often the process had used the label before"},
+      Field{"function", &Of::function},
+      Field{"file", &Of::file},
+      Field{"line", &Of::line},
+      Field{"status", &StatusOf},
+      Field{"start_time_us", &Of::start_time_us},
+      Field{"duration_us", &Of::duration_us},
+      Field{"backward_duration_us", &Of::backward_duration_us},
+      Field{"total_us", &Of::total_us, "of the compile and its lazy backward"},
+      Field{"dynamo_us", &Of::dynamo_us},
+      Field{"aot_autograd_us", &Of::aot_autograd_us},
+      Field{"inductor_us", &Of::inductor_us},
+      Field{"code_gen_us", &Of::code_gen_us},
+      Field{"triton_us", &Of::triton_us},
+      Field{"before_restart_us", &Of::before_restart_us, "spent in attempts that were discarded"},
+      Field{"graph_breaks", &Of::graph_breaks},
+      Field{"restarts", &Of::restarts},
+      Field{"recompile_reason", &Of::recompile_reason, "as in the log"},
+      Field{"recompile_of", &Of::recompile_of, "label of the newest earlier compile"},
+      Field{"caches", &Of::caches, "layers and states of its lookups"},
+      Field{"graphs", &Of::graphs},
+      Field{"graph_op_count", &Of::graph_op_count},
+      Field{"guard_count", &Of::guard_count},
+      Field{"fail_type", &Of::fail_type},
+      Field{"fail_reason", &Of::fail_reason},
+      Field{"backward_inductor_us", &Of::backward_inductor_us},
+      Field{"launch", &Of::launch},
+      Field{"pid", &Of::pid},
+      Field{"calls", &Of::calls, "in the profiles, of its graph that was called most"},
+      Field{"run_us", &Of::run_us},
+      Field{"device_us", &Of::device_us},
+      Field{"failed_guards", &Of::failed_guards, "of all earlier compiles that were tried"},
+      Field{"failed_guards_in_words", &GuardsInWords},
+  };
+};
+
+template <>
+struct FieldsOf<HistoryAnswer> {
+  using Of = HistoryAnswer;
+  static constexpr std::string_view description =
+      "The compiles in order of time: the view compile_history, with the launch, the guards that "
+      "failed, and calls of profiles. Times are microseconds since the epoch, UTC, durations "
+      "microseconds; null: unknown.";
+  static constexpr std::tuple list{
+      Field{"compiles", [](const Of&, const InHistory& in) { return EachRow(in.compiles); }},
+      Missable{"not_looked_for", OrNull{&Of::why_none}, kWhyNone},
+  };
+};
+
+std::string HistorySchema() { return SchemaOf<HistoryAnswer, InHistory>("tlparse history --json"); }
+
+namespace {
+
+struct HistoryOptions {
+  std::optional<std::int64_t> rank, pid;
+  RunFilter runs;
+  bool json = false, all = false;
+};
+
+Result<void> AnswerHistory(Database& database, HistoryOptions& options) {
+  ASSIGN_OR_RETURN(const RunFilter::Named named, options.runs.Find(database));
+  auto compiles =
+      Query<CompileInHistory>(database, {options.rank, named.run_id, named.launch, options.pid});
+  if (!options.json)
+    return PrintHistory(database, std::move(compiles), options.runs, options.all,
+                        options.rank || options.pid || options.runs.has_launch());
+  HistoryAnswer answer;
+  ASSIGN_OR_RETURN(answer.why_none, options.runs.WhyNone(database, kElsewhereInText));
+  Result<void> state;
+  const JsonWriter json = ToJson(answer, InHistory{compiles, database, state});
+  RETURN_IF_ERROR(state);
+  RETURN_IF_ERROR(compiles.Ended());
+  PrintJson(json);
   return {};
 }
 
@@ -335,36 +382,18 @@ int RunHistory(std::span<const std::string> arguments) {
       "several ranks that are alike share a line.",
       "history");
   AnswerArguments common;
-  std::optional<std::int64_t> rank, pid;
-  bool all = false;
-  RunFilter runs;
+  HistoryOptions options;
   AddAnswerArguments(app, common);
-  app.Add("--rank", rank, "only this rank");
-  app.Add("--process", pid, "only the process of this pid");
-  app.Flag("--all", all, "a line for each compile of each rank");
-  runs.AddTo(app);
+  app.Add("--rank", options.rank, "only this rank");
+  app.Add("--process", options.pid, "only the process of this pid");
+  app.Flag("--all", options.all, "a line for each compile of each rank");
+  options.runs.AddTo(app);
   if (const std::optional<int> code = app.Parse(arguments)) return *code;
+  options.json = common.json;
   Result<Database> database = OpenAnswerDatabase(common.database);
   if (!database) return ReportError(database.error());
-  Result<Statement> rows = database->Prepare(kCompilesQuery);
-  if (!rows) return ReportError(rows.error());
-  rows->Bind(1, rank);
-  rows->Bind(4, pid);
-  if (Result<void> bound = runs.Bind(*database, 2, *rows); !bound)
-    return ReportError(bound.error());
-  if (common.json) {
-    const Result<std::string> why_none = runs.WhyNone(*database, kElsewhereInText);
-    if (!why_none) return ReportError(why_none.error());
-    return PrintRowsAsJson(
-        std::move(*rows), "compiles",
-        [&](const AnyRow& row, JsonWriter& json) { return AddGuardsInWords(*database, row, json); },
-        *why_none);
-  }
-  if (const Result<void> printed =
-          PrintHistory(*database, std::move(*rows), runs, all, rank || pid || runs.has_launch());
-      !printed)
-    return ReportError(printed.error());
-  return kExitDone;
+  const Result<void> answered = AnswerHistory(*database, options);
+  return answered ? kExitDone : ReportError(answered.error());
 }
 
 }  // namespace tlparse

@@ -30,6 +30,7 @@ constexpr OfFields kOfFields[] = {
     {"diff", &DiffSchema},
     {"execution", &ExecutionSchema},
     {"findings", &FindingsSchema},
+    {"history", &HistorySchema},
     {"ranks", &RanksSchema},
     {"recompiles", &RecompilesSchema},
     {"status", &StatusSchema},

@@ -21,6 +21,7 @@ std::string CostSchema();
 std::string DiffSchema();
 std::string ExecutionSchema();
 std::string FindingsSchema();
+std::string HistorySchema();
 std::string RanksSchema();
 std::string RecompilesSchema();
 std::string StatusSchema();

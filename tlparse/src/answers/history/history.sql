@@ -1,0 +1,49 @@
+-- The compiles in order of time. Calls are those of the graph of the compile that was called most; a
+-- profile that ended before the compile began says nothing about it. Ranges of ids, not
+-- ":run_id IS NULL OR": these are searched by index, so that of a database with other runs only the
+-- named one is read.
+-- query CompileInHistory(rank INTEGER?, run_id INTEGER?, launch INTEGER?, pid INTEGER?)
+WITH ran AS MATERIALIZED (SELECT compile_id, max(calls) AS calls, sum(us) AS run_us,
+    sum(device_us) AS device_us
+  FROM (SELECT l.compile_id, l.graph_id, count(*) AS calls, sum(s.duration_ns) / 1e3 AS us,
+      sum(l.device_ns) / 1e3 AS device_us
+    FROM profile p JOIN compiled_slice_row s ON s.profile_id = p.id
+      JOIN compiled_slice_link_row l ON l.slice_id = s.id
+    WHERE p.run_id BETWEEN ifnull(:run_id, 0) AND ifnull(:run_id, 9223372036854775807)
+      AND p.overlaps_id IS NULL AND l.is_call = 1 AND l.compile_id IS NOT NULL GROUP BY 1, 2)
+  GROUP BY 1)
+SELECT r.name AS run, h.compile_id /*INTEGER*/, h.run_id /*INTEGER*/, h.rank /*INTEGER?*/,
+  h.process_id /*INTEGER*/, h.label /*TEXT*/, h.generation /*INTEGER*/, h.function /*TEXT?*/,
+  h.file /*TEXT?*/, h.line /*INTEGER?*/, h.status /*TEXT*/, h.start_time_us /*INTEGER?*/,
+  h.duration_us /*INTEGER?*/, h.backward_duration_us /*INTEGER?*/, h.total_us /*INTEGER?*/,
+  h.dynamo_us /*INTEGER?*/, h.aot_autograd_us /*INTEGER?*/, h.inductor_us /*INTEGER?*/,
+  h.code_gen_us /*INTEGER?*/, h.triton_us /*INTEGER?*/, h.before_restart_us /*INTEGER?*/,
+  h.graph_breaks /*INTEGER*/, h.restarts /*INTEGER?*/, h.recompile_reason /*TEXT?*/,
+  h.recompile_of /*TEXT?*/, h.caches /*TEXT?*/, h.graphs /*INTEGER*/,
+  h.graph_op_count /*INTEGER?*/, h.guard_count /*INTEGER?*/, h.fail_type /*TEXT?*/,
+  h.fail_reason /*TEXT?*/, h.backward_inductor_us /*INTEGER?*/, n.ordinal AS launch /*INTEGER?*/,
+  p.pid /*INTEGER*/,
+  CASE WHEN ran.calls IS NOT NULL
+    OR (EXISTS (SELECT 1 FROM profile x WHERE x.process_id = h.process_id
+        AND x.kind IN (SELECT name FROM profile_kind WHERE is_of_profiler)
+        AND x.end_us >= h.start_time_us)
+      AND EXISTS (SELECT 1 FROM graph g WHERE g.compile_id = h.compile_id))
+    THEN coalesce(ran.calls, 0) END AS calls /*INTEGER?*/,
+  ran.run_us /*REAL?*/, ran.device_us /*REAL?*/,
+  (SELECT group_concat(guard, '; ') FROM (SELECT 'after ' || coalesce(m.prior_label, '?') || ': ' ||
+      coalesce(m.guard, m.reason) AS guard
+    FROM recompile m WHERE m.compile_id = h.compile_id ORDER BY m.record_id, m.ordinal))
+    AS failed_guards /*TEXT?*/
+FROM compile_history h LEFT JOIN ran ON ran.compile_id = h.compile_id JOIN run r ON r.id = h.run_id
+  JOIN process p ON p.id = h.process_id LEFT JOIN launch n ON n.id = p.launch_id
+WHERE (:rank IS NULL OR h.rank = :rank) AND (:pid IS NULL OR p.pid = :pid)
+  AND r.id BETWEEN ifnull(:run_id, 0) AND ifnull(:run_id, 9223372036854775807)
+  AND (:launch IS NULL OR n.ordinal = :launch)
+ORDER BY h.run_id, h.start_time_us IS NULL, h.start_time_us, h.rank, h.compile_id;
+
+-- Whether a run has several processes without a rank, and whether the database has profiles.
+-- query InputsOfHistory
+SELECT EXISTS (SELECT 1 FROM process p JOIN log_file f ON f.id = p.log_file_id WHERE p.rank IS NULL
+    GROUP BY f.run_id HAVING count(*) > 1) AS has_processes /*BOOLEAN*/,
+  EXISTS (SELECT 1 FROM profile p JOIN profile_kind k ON k.name = p.kind WHERE k.has_times)
+    AS has_profiles /*BOOLEAN*/;
