@@ -1,120 +1,167 @@
+#include <algorithm>
+#include <span>
+
+#include "base/fields.h"
 #include "cli/memory_output.h"
-#include "cli/rank_output.h"
-#include "cli/shares.h"
+#include "cli/schemas.h"
 
 namespace tlparse {
 namespace {
 
-void WriteText(JsonWriter& json, std::string_view key, const std::string& value) {
-  json.Key(key).OptionalString(NonEmpty(value));
+struct InMemory {
+  std::string_view by, at;
+  std::size_t top = 0;
+};
+
+constexpr std::string_view kGroupings[] = {"line", "graph", "category", "stack"};
+constexpr std::string_view kRecordings[] = {"memory_snapshot", "kineto"};
+
+std::span<const MemoryRow> TopRows(const MemoryDevice& of, const InMemory& in) {
+  return std::span(of.rows).first(std::min(in.top, of.rows.size()));
 }
 
-void WriteMembers(JsonWriter& json, const MemoryRow& row) {
-  json.Key("size_bytes").Int(row.size_bytes);
-  json.Key("allocations").Int(row.allocations).Key("share").Real(row.share);
-  WriteText(json, "category", row.category);
-  WriteText(json, "file", row.file);
-  json.Key("line").OptionalInt(row.line);
-  WriteText(json, "function", row.function);
-  WriteText(json, "label", row.label);
-  WriteText(json, "direction", row.direction);
-  WriteText(json, "reason", row.reason);
-  json.Key("frames");
-  WriteStrings(json, row.frames);
-}
-
-void WriteMemoryRow(JsonWriter& json, const MemoryRow& row) {
-  json.BeginObject();
-  WriteMembers(json, row);
-  json.EndObject();
-}
-
-void WriteFreed(JsonWriter& json, const std::optional<MemoryFreed>& freed) {
-  json.Key("freed");
-  if (!freed) {
-    json.Null();
-    return;
-  }
-  json.BeginObject().Key("size_bytes").Int(freed->size_bytes);
-  json.Key("lower_peak_bytes").Int(freed->lower_peak_bytes);
-  WriteShares(json, freed->rows, freed->rows.size(), WriteMemoryRow);
-  json.EndObject();
-}
-
-void WriteSteps(JsonWriter& json, const MemoryDevice& device) {
-  json.Key("steps").BeginArray();
-  for (const MemoryStep& step : device.steps) {
-    json.BeginObject().Key("step").Int(step.step).Key("end_us").Int(step.end_ns / 1000);
-    json.Key("alive_bytes").Int(step.alive_bytes).EndObject();
-  }
-  json.EndArray().Key("growing_steps").Int(static_cast<std::int64_t>(device.growing_steps));
-  json.Key("growth").BeginArray();
-  for (const MemoryGrowth& growth : device.growth) {
-    json.BeginObject();
-    WriteMembers(json, growth.row);
-    json.Key("alive_bytes").BeginArray();
-    for (const BytesAlive& alive : growth.alive) json.Int(alive.size_bytes);
-    json.EndArray().EndObject();
-  }
-  json.EndArray();
-}
-
-void WriteSegments(JsonWriter& json, const std::optional<MemorySegments>& segments) {
-  json.Key("segments");
-  if (!segments) {
-    json.Null();
-    return;
-  }
-  json.BeginObject().Key("reserved_bytes").Int(segments->reserved_bytes);
-  json.Key("requested_bytes").Int(segments->requested_bytes);
-  json.Key("rounding_bytes").Int(segments->rounding_bytes);
-  json.Key("free_bytes").Int(segments->free_bytes);
-  json.Key("fragmented_bytes").Int(segments->fragmented_bytes);
-  json.Key("largest_free_bytes").Int(segments->largest_free_bytes).EndObject();
-}
-
-void WriteFailed(JsonWriter& json, const std::optional<FailedAllocation>& failed) {
-  json.Key("failed");
-  if (!failed) {
-    json.Null();
-    return;
-  }
-  json.BeginObject().Key("size_bytes").Int(failed->size_bytes);
-  json.Key("device_free_bytes").OptionalInt(failed->device_free_bytes);
-  json.Key("time_us").OptionalInt(failed->time_us);
-  WriteText(json, "file", failed->file);
-  json.Key("line").OptionalInt(failed->line);
-  WriteText(json, "function", failed->function);
-  json.EndObject();
+std::vector<std::int64_t> BytesOf(const MemoryGrowth& of) {
+  std::vector<std::int64_t> sizes;
+  for (const BytesAlive& alive : of.alive) sizes.push_back(alive.size_bytes);
+  return sizes;
 }
 
 }  // namespace
 
+template <>
+struct FieldsOf<MemoryRow> {
+  using Of = MemoryRow;
+  static constexpr std::string_view name = "row";
+  static constexpr std::tuple list{
+      Field{"size_bytes", AtLeast<0>(&Of::size_bytes),
+            "of a device: alive, they sum to its alive_bytes; of freed: they sum to its "
+            "size_bytes; of growth: alive after the last step"},
+      Field{"allocations", AtLeast<0>(&Of::allocations)},
+      Field{"share", &Of::share, "of what is alive, 0 to 1"},
+      Field{"category", OrNull{&Of::category}, "of all its allocations; null: they differ"},
+      Field{"file", OrNull{&Of::file}, "of the innermost Python line outside PyTorch"},
+      Field{"line", &Of::line},
+      Field{"function", OrNull{&Of::function}},
+      Field{"label", OrNull{&Of::label}, "of the compile"},
+      Field{"direction", OrNull{&Of::direction}, "of the graph; null: the compile alone is known"},
+      Field{"reason", OrNull{&Of::reason}, "why it has no line or graph"},
+      Field{"frames", &Of::frames, "with --by stack: innermost first"},
+  };
+};
+
+template <>
+struct FieldsOf<MemoryFreed> {
+  using Of = MemoryFreed;
+  static constexpr std::tuple list{
+      Field{"size_bytes", AtLeast<0>(&Of::size_bytes)},
+      Field{"lower_peak_bytes", AtLeast<0>(&Of::lower_peak_bytes),
+            "the peak if it had been freed before that allocation"},
+      Field{"rows", &Of::rows},
+      Field{"row_count", [](const Of& of) { return of.rows.size(); }},
+  };
+};
+
+template <>
+struct FieldsOf<MemoryStep> {
+  using Of = MemoryStep;
+  static constexpr std::tuple list{
+      Field{"step", &Of::step},
+      Field{"end_us", [](const Of& of) { return of.end_ns / 1000; }},
+      Field{"alive_bytes", AtLeast<0>(&Of::alive_bytes), "at its end"},
+  };
+};
+
+template <>
+struct FieldsOf<MemoryGrowth> {
+  using Of = MemoryGrowth;
+  static constexpr std::tuple list{
+      Inlined{&Of::row},
+      Field{"alive_bytes", &BytesOf, "after the step before these, and after each of them"},
+  };
+};
+
+template <>
+struct FieldsOf<MemorySegments> {
+  using Of = MemorySegments;
+  static constexpr std::tuple list{
+      Field{"reserved_bytes", AtLeast<0>(&Of::reserved_bytes)},
+      Field{"requested_bytes", AtLeast<0>(&Of::requested_bytes), "of active blocks"},
+      Field{"rounding_bytes", &Of::rounding_bytes, "what active blocks hold beyond that"},
+      Field{"free_bytes", AtLeast<0>(&Of::free_bytes), "segments without an active block"},
+      Field{"fragmented_bytes", &Of::fragmented_bytes, "inactive blocks of the other segments"},
+      Field{"largest_free_bytes", AtLeast<0>(&Of::largest_free_bytes)},
+  };
+};
+
+template <>
+struct FieldsOf<FailedAllocation> {
+  using Of = FailedAllocation;
+  static constexpr std::tuple list{
+      Field{"size_bytes", AtLeast<0>(&Of::size_bytes)},
+      Field{"device_free_bytes", &Of::device_free_bytes},
+      Field{"time_us", &Of::time_us},
+      Field{"file", OrNull{&Of::file}},
+      Field{"line", &Of::line},
+      Field{"function", OrNull{&Of::function}},
+  };
+};
+
+template <>
+struct FieldsOf<MemoryDevice> {
+  using Of = MemoryDevice;
+  static constexpr std::tuple list{
+      Field{"path", &Of::path},
+      Field{"kind", &Of::kind, "", kRecordings},
+      Field{"source", &Of::source, "device_traces, or the type of the device in a profile"},
+      Field{"device", &Of::device, "null: CPU"},
+      Field{"rank", &Of::rank},
+      Field{"event_count", AtLeast<0>(&Of::event_count)},
+      Field{"ordinal", AtLeast<-1>(&Of::ordinal),
+            "the event after which the rows are alive; -1: before the first"},
+      Field{"time_us", &Of::time_us},
+      Field{"alive_bytes", AtLeast<0>(&Of::alive_bytes)},
+      Field{"base_bytes", AtLeast<0>(&Of::base_bytes), "alive before the first event"},
+      Field{"peak_bytes", AtLeast<0>(&Of::peak_bytes)},
+      Field{"end_bytes", AtLeast<0>(&Of::end_bytes)},
+      Field{"reserved_bytes", &Of::reserved_bytes,
+            "held by the allocator at that event; null: unknown"},
+      Field{"line_bytes", AtLeast<0>(&Of::line_bytes), "of alive_bytes: with a Python line"},
+      Field{"graph_bytes", AtLeast<0>(&Of::graph_bytes), "with a compile"},
+      Field{"named_bytes", AtLeast<0>(&Of::named_bytes), "with a line or a compile"},
+      Field{"segments", &Of::segments,
+            "what the allocator held at the end of a snapshot; null: not in the file"},
+      Field{"failed", &Of::failed, "the last allocation that failed; null: none"},
+      Field{"rows", &TopRows},
+      Field{"row_count", [](const Of& of) { return of.rows.size(); }, "without --top"},
+      Field{"freed", &Of::freed,
+            "of what lived before the allocation that made the peak, what was freed before the "
+            "next one; null: not at the peak"},
+      Field{"steps", &Of::steps, "of the profiler, whose end the recording holds"},
+      Field{"growing_steps", &Of::growing_steps,
+            "in how many of the last steps what is in growth grew; 0: the recording holds too "
+            "few"},
+      Field{"growth", &Of::growth,
+            "what was alive with more bytes in more blocks after each of the last steps, the "
+            "largest growth first; its other members are of the end of the last step"},
+  };
+};
+
+template <>
+struct FieldsOf<MemoryAnswer> {
+  using Of = MemoryAnswer;
+  static constexpr std::tuple list{
+      Field{"by", [](const Of&, const InMemory& in) { return in.by; }, "", kGroupings},
+      Field{"at", [](const Of&, const InMemory& in) { return in.at; },
+            "peak, oom, end, or a number: at the end of this step of the profiler"},
+      Field{"devices", &Of::devices},
+      Field{"notes", &Of::notes},
+  };
+};
+
 JsonWriter MemoryJson(const MemoryAnswer& answer, std::string_view by, std::string_view at,
                       std::size_t top) {
-  JsonWriter json;
-  json.BeginObject().Key("by").String(by).Key("at").String(at).Key("devices").BeginArray();
-  for (const MemoryDevice& device : answer.devices) {
-    json.BeginObject().Key("path").String(device.path).Key("kind").String(device.kind);
-    json.Key("source").String(device.source).Key("device").OptionalInt(device.device);
-    json.Key("rank").OptionalInt(device.rank).Key("event_count").Int(device.event_count);
-    json.Key("ordinal").Int(device.ordinal).Key("time_us").OptionalInt(device.time_us);
-    json.Key("alive_bytes").Int(device.alive_bytes).Key("base_bytes").Int(device.base_bytes);
-    json.Key("peak_bytes").Int(device.peak_bytes).Key("end_bytes").Int(device.end_bytes);
-    json.Key("reserved_bytes").OptionalInt(device.reserved_bytes);
-    json.Key("line_bytes").Int(device.line_bytes).Key("graph_bytes").Int(device.graph_bytes);
-    json.Key("named_bytes").Int(device.named_bytes);
-    WriteSegments(json, device.segments);
-    WriteFailed(json, device.failed);
-    WriteShares(json, device.rows, top, WriteMemoryRow);
-    WriteFreed(json, device.freed);
-    WriteSteps(json, device);
-    json.EndObject();
-  }
-  json.EndArray().Key("notes").BeginArray();
-  for (const std::string& note : answer.notes) json.String(note);
-  json.EndArray().EndObject();
-  return json;
+  return ToJson(answer, InMemory{by, at, top});
 }
+std::string MemorySchema() { return SchemaOf<MemoryAnswer, InMemory>("tlparse memory --json"); }
 
 }  // namespace tlparse

@@ -31,6 +31,7 @@ constexpr OfFields kOfFields[] = {
     {"execution", &ExecutionSchema},
     {"findings", &FindingsSchema},
     {"history", &HistorySchema},
+    {"memory", &MemorySchema},
     {"ranks", &RanksSchema},
     {"recompiles", &RecompilesSchema},
     {"status", &StatusSchema},

@@ -22,6 +22,7 @@ std::string DiffSchema();
 std::string ExecutionSchema();
 std::string FindingsSchema();
 std::string HistorySchema();
+std::string MemorySchema();
 std::string RanksSchema();
 std::string RecompilesSchema();
 std::string StatusSchema();

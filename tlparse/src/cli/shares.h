@@ -9,7 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/json_writer.h"
 #include "cli/terminal.h"
 
 namespace tlparse {
@@ -30,14 +29,6 @@ std::vector<Table::Column> ShareHeadings(std::string_view amount);
 template <typename Row, typename CellsOf>
 void AddShares(Table& table, const std::vector<Row>& rows, std::size_t top, CellsOf cells_of) {
   for (std::size_t i = 0; i < std::min(top, rows.size()); ++i) table.Add(cells_of(rows[i]));
-}
-
-// The members "rows" (the first `top`) and "row_count" of an object that is open.
-template <typename Row, typename Write>
-void WriteShares(JsonWriter& json, const std::vector<Row>& rows, std::size_t top, Write write) {
-  json.Key("rows").BeginArray();
-  for (std::size_t i = 0; i < std::min(top, rows.size()); ++i) write(json, rows[i]);
-  json.EndArray().Key("row_count").Int(static_cast<std::int64_t>(rows.size()));
 }
 
 // Values of a flag by their names: of a table std::pair<std::string_view, Value>.
