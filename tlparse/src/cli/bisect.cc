@@ -11,6 +11,7 @@
 #include "answers/experiment/bisection.h"
 #include "answers/experiment/option_difference.h"
 #include "answers/experiment/outcome.h"
+#include "base/fields.h"
 #include "cli/answer.h"
 #include "cli/answer_input.h"
 #include "cli/arguments.h"
@@ -19,6 +20,8 @@
 #include "cli/commands.h"
 #include "cli/experiment_run.h"
 #include "cli/rank_output.h"
+#include "cli/schemas.h"
+#include "facts/compiles/change_fields.h"
 #include "facts/job/participants.h"
 
 namespace tlparse {
@@ -105,6 +108,10 @@ void SayBisection(const BisectPlan& plan, const std::string& output, std::size_t
   SayOfPlan("output", fmt::format("{}, at most {} runs", output, most_runs));
 }
 
+constexpr std::string_view kStates[] = {"good", "bad", "unknown"};
+
+std::string_view NameOf(BisectionState state) { return kStates[static_cast<int>(state)]; }
+
 struct MadeRun {
   std::int64_t experiment = 0;
   std::vector<std::size_t> bad;
@@ -112,11 +119,10 @@ struct MadeRun {
   std::string reason;
 };
 
-std::string_view StateName(BisectionState state) {
-  return state == BisectionState::kGood  ? "good"
-         : state == BisectionState::kBad ? "bad"
-                                         : "unknown";
-}
+struct InBisect {
+  const BisectPlan& plan;
+  const std::vector<MadeRun>& runs;
+};
 
 std::vector<Change> BadChanges(const BisectPlan& plan, const std::vector<std::size_t>& which) {
   std::vector<Change> changes;
@@ -124,32 +130,54 @@ std::vector<Change> BadChanges(const BisectPlan& plan, const std::vector<std::si
   return changes;
 }
 
-JsonWriter BisectionJson(const BisectPlan& plan, const Bisection& found,
-                         const std::vector<MadeRun>& runs) {
-  JsonWriter json;
-  json.BeginObject().Key("finding_id").String(plan.finding.id).Key("cause");
-  WriteChanges(json, BadChanges(plan, found.cause));
-  json.Key("is_sure").Bool(found.is_sure).Key("is_smallest").Bool(found.is_smallest);
-  const auto side = [&](std::string_view name, Change OptionDifference::*of) {
-    std::vector<Change> changes;
-    for (const OptionDifference& one : plan.options.differences) changes.push_back(one.*of);
-    json.Key(name);
-    WriteChanges(json, changes);
-  };
-  side("good", &OptionDifference::good);
-  side("bad", &OptionDifference::bad);
-  json.Key("left_out");
-  WriteStrings(json, plan.options.left_out);
-  json.Key("runs").BeginArray();
-  for (const MadeRun& run : runs) {
-    json.BeginObject().Key("experiment").Int(run.experiment).Key("as_bad").BeginArray();
-    for (const std::size_t index : run.bad) json.Int(static_cast<std::int64_t>(index));
-    json.EndArray().Key("state").String(StateName(run.state));
-    json.Key("reason").String(run.reason).EndObject();
-  }
-  json.EndArray().EndObject();
-  return json;
+template <Change OptionDifference::*side>
+std::vector<Change> ChangesOf(const Bisection&, const InBisect& in) {
+  std::vector<Change> changes;
+  for (const OptionDifference& one : in.plan.options.differences) changes.push_back(one.*side);
+  return changes;
 }
+
+}  // namespace
+
+template <>
+struct FieldsOf<MadeRun> {
+  using Of = MadeRun;
+  static constexpr std::tuple list{
+      Field{"experiment", &Of::experiment, "row of the table experiment"},
+      Field{"as_bad", &Of::bad,
+            "places in good and bad: these as in the bad run, the others as in the good one"},
+      Field{"state", [](const Of& of) { return NameOf(of.state); }, "", kStates},
+      Field{"reason", &Of::reason},
+  };
+};
+
+template <>
+struct FieldsOf<Bisection> {
+  using Of = Bisection;
+  static constexpr std::string_view description =
+      "The smallest set of variables and options in which two runs differ that makes the bad one "
+      "bad.";
+  static constexpr std::tuple list{
+      Field{"finding_id", [](const Of&, const InBisect& in) { return in.plan.finding.id; },
+            "a run is bad if it has this finding"},
+      Field{"cause", [](const Of& of, const InBisect& in) { return BadChanges(in.plan, of.cause); },
+            "those of bad"},
+      Field{"is_sure", &Of::is_sure,
+            "a run with these as in the bad run, and the others as in the good one, was bad"},
+      Field{"is_smallest", &Of::is_smallest,
+            "and it is known that without any one of them it would not be"},
+      Field{"good", &ChangesOf<&OptionDifference::good>, "what differs, as the good run has it"},
+      Field{"bad", &ChangesOf<&OptionDifference::bad>,
+            "the same, in the same order, as the bad run has it"},
+      Field{"left_out", [](const Of&, const InBisect& in) { return in.plan.options.left_out; },
+            "options that differ and cannot be set"},
+      Field{"runs", [](const Of&, const InBisect& in) { return in.runs; }},
+  };
+};
+
+std::string BisectSchema() { return SchemaOf<Bisection, InBisect>("tlparse bisect --json"); }
+
+namespace {
 
 void PrintBisection(const BisectPlan& plan, const Bisection& found,
                     const std::vector<MadeRun>& runs) {
@@ -214,15 +242,14 @@ Result<int> RunBisection(const BisectOptions& options) {
                                      ? BisectionState::kUnknown
                                      : BisectionState::kGood;
     runs.push_back({done.id, as_bad, state, done.judgement.reason});
-    SayOfPlan(
-        fmt::format("run {}", runs.size()),
-        fmt::format("{} of {} as in the bad run: {} ({})", as_bad.size(),
-                    plan.options.differences.size(), StateName(state), done.judgement.reason));
+    SayOfPlan(fmt::format("run {}", runs.size()),
+              fmt::format("{} of {} as in the bad run: {} ({})", as_bad.size(),
+                          plan.options.differences.size(), NameOf(state), done.judgement.reason));
     return state;
   };
   ASSIGN_OR_RETURN(const Bisection found, Bisect(plan.options.differences.size(), most_runs, test));
   if (options.json) {
-    PrintJson(BisectionJson(plan, found, runs));
+    PrintJson(ToJson(found, InBisect{plan, runs}));
   } else {
     PrintBisection(plan, found, runs);
   }

@@ -23,6 +23,7 @@ struct OfFields {
 // written by tests/e2e/test_documents.py --update; those of the others by hand.
 constexpr OfFields kOfFields[] = {
     {"autotune", &AutotuneSchema},
+    {"bisect", &BisectSchema},
     {"cache", &CacheSchema},
     {"collectives", &CollectivesSchema},
     {"compile", &CompileSchema},
@@ -35,6 +36,7 @@ constexpr OfFields kOfFields[] = {
     {"ranks", &RanksSchema},
     {"recompiles", &RecompilesSchema},
     {"status", &StatusSchema},
+    {"try", &TrySchema},
 };
 
 }  // namespace

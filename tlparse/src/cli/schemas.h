@@ -14,6 +14,7 @@ std::string AnswerSchema(std::string_view answer);
 
 // Of answers whose fields are declared (base/fields.h), each beside its fields.
 std::string AutotuneSchema();
+std::string BisectSchema();
 std::string CacheSchema();
 std::string CollectivesSchema();
 std::string CompileSchema();
@@ -26,5 +27,6 @@ std::string MemorySchema();
 std::string RanksSchema();
 std::string RecompilesSchema();
 std::string StatusSchema();
+std::string TrySchema();
 
 }  // namespace tlparse

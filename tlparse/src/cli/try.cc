@@ -11,7 +11,9 @@
 #include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/experiment_run.h"
+#include "cli/finding_fields.h"
 #include "cli/rank_output.h"
+#include "cli/schemas.h"
 
 namespace tlparse {
 namespace {
@@ -75,12 +77,11 @@ std::string KnownTime(const std::optional<std::int64_t>& us) {
 
 struct TimeOfRun {
   const char* name;
-  const char* key;
   std::optional<std::int64_t> RunOutcome::*of;
 };
-constexpr TimeOfRun kTimesOfRun[] = {{"compile time", "compile_us", &RunOutcome::compile_us},
-                                     {"step", "step_us", &RunOutcome::step_us},
-                                     {"command", "command_us", &RunOutcome::command_us}};
+constexpr TimeOfRun kTimesOfRun[] = {{"compile time", &RunOutcome::compile_us},
+                                     {"step", &RunOutcome::step_us},
+                                     {"command", &RunOutcome::command_us}};
 
 void PrintResult(const Planned& plan, const ExperimentRun& done) {
   PrintHeading(fmt::format("experiment {}: {}", done.id, Name(done.judgement.verdict)));
@@ -97,32 +98,47 @@ void PrintResult(const Planned& plan, const ExperimentRun& done) {
   }
 }
 
-JsonWriter ResultJson(const Planned& plan, const ExperimentRun& done) {
-  JsonWriter json;
-  json.BeginObject().Key("id").Int(done.id).Key("finding_id").String(plan.finding.id);
-  json.Key("verdict").String(Name(done.judgement.verdict));
-  json.Key("reason").String(done.judgement.reason).Key("changes");
-  WriteChanges(json, done.experiment.changes);
-  json.Key("command");
-  WriteStrings(json, done.experiment.command);
-  json.Key("directory").String(done.experiment.directory).Key("came");
-  WriteStrings(json, done.judgement.came);
-  const auto side = [&](std::string_view name, const RunOutcome* outcome) {
-    json.Key(name);
-    if (outcome == nullptr) {
-      json.Null();
-      return;
-    }
-    json.BeginObject().Key("run_id").Int(outcome->run_id).Key("exit_code");
-    outcome->exit_code ? json.Int(*outcome->exit_code) : json.Null();
-    for (const TimeOfRun& time : kTimesOfRun) json.Key(time.key).OptionalInt(outcome->*time.of);
-    json.EndObject();
+}  // namespace
+
+template <>
+struct FieldsOf<RunOutcome> {
+  using Of = RunOutcome;
+  static constexpr std::string_view name = "side";
+  static constexpr std::tuple list{
+      Field{"run_id", &Of::run_id},
+      Field{"exit_code", &Of::exit_code, "null: not recorded"},
+      Field{"compile_us", &Of::compile_us, "of the process whose compiles took longest"},
+      Field{"step_us", &Of::step_us, "median of the profiled steps"},
+      Field{"command_us", &Of::command_us, "from the start of the command to its end"},
   };
-  side("before", &plan.base);
-  side("after", done.changed ? &*done.changed : nullptr);
-  json.EndObject();
-  return json;
-}
+};
+
+template <>
+struct FieldsOf<ExperimentRun> {
+  using Of = ExperimentRun;
+  static constexpr std::string_view description =
+      "What came of one run of a command with the change that a finding suggests.";
+  static constexpr std::tuple list{
+      Field{"id", &Of::id, "row of the table experiment"},
+      Field{"finding_id", [](const Of&, const Planned& plan) { return plan.finding.id; }},
+      Field{"verdict", [](const Of& of) { return of.judgement.verdict; },
+            "the finding is gone; is still there; is gone, but others came or a note is left; the "
+            "run does not show it"},
+      Field{"reason", [](const Of& of) { return of.judgement.reason; }, "a sentence"},
+      Field{"changes", [](const Of& of) { return of.experiment.changes; }},
+      Field{"command", [](const Of& of) { return of.experiment.command; }},
+      Field{"directory", [](const Of& of) { return of.experiment.directory; },
+            "output directory of the new run"},
+      Field{"came", [](const Of& of) { return of.judgement.came; },
+            "ids of findings above a note that only the new run has"},
+      Field{"before", [](const Of&, const Planned& plan) { return plan.base; }},
+      Field{"after", &Of::changed, "null: the command left nothing to read"},
+  };
+};
+
+std::string TrySchema() { return SchemaOf<ExperimentRun, Planned>("tlparse try --json"); }
+
+namespace {
 
 Result<int> Try(const TryOptions& options) {
   ASSIGN_OR_RETURN(const Planned plan, Plan(options));
@@ -144,7 +160,7 @@ Result<int> Try(const TryOptions& options) {
   };
   ASSIGN_OR_RETURN(const ExperimentRun done,
                    RunExperiment(experiment, plan.finding.id, plan.base, judge));
-  options.json ? PrintJson(ResultJson(plan, done)) : PrintResult(plan, done);
+  options.json ? PrintJson(ToJson(done, plan)) : PrintResult(plan, done);
   return done.judgement.verdict == ExperimentVerdict::kConfirmed ? kExitDone : kExitNo;
 }
 
