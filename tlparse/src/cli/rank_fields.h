@@ -8,8 +8,14 @@
 #include "cli/finding_fields.h"
 #include "facts/job/job.h"
 #include "facts/job/job_tree.h"
+#include "facts/job/status.h"
 
 namespace tlparse {
+
+template <>
+struct LastOf<RankState> {
+  static constexpr RankState value = RankState::kFailed;
+};
 
 // What functions of fields get beside the owner.
 template <class Answer>

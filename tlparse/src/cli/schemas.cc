@@ -37,6 +37,7 @@ constexpr OfFields kOfFields[] = {
     {"recompiles", &RecompilesSchema},
     {"status", &StatusSchema},
     {"try", &TrySchema},
+    {"watch", &WatchSchema},
 };
 
 }  // namespace

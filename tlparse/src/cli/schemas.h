@@ -28,5 +28,6 @@ std::string RanksSchema();
 std::string RecompilesSchema();
 std::string StatusSchema();
 std::string TrySchema();
+std::string WatchSchema();
 
 }  // namespace tlparse

@@ -225,11 +225,6 @@ Result<Shown> LoadShown(Database& database, const StatusOptions& options) {
 }  // namespace
 
 template <>
-struct LastOf<RankState> {
-  static constexpr RankState value = RankState::kFailed;
-};
-
-template <>
 struct FieldsOf<TreeEnd> {
   using Of = TreeEnd;
   static constexpr std::tuple list{

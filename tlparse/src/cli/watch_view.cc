@@ -8,10 +8,10 @@
 #include <algorithm>
 #include <tuple>
 
-#include "cli/finding_fields.h"
 #include "cli/rank_output.h"
 #include "cli/terminal.h"
 #include "cli/watch_alert.h"
+#include "cli/watch_events.h"
 #include "facts/job/participants.h"
 #include "queries/cli/watch_view.h"
 
@@ -342,49 +342,29 @@ void WatchView::ShowLines(const std::vector<std::string>& lines) {
 }
 
 void WatchView::ShowJson() {
+  const auto print = [](const std::string& line) { std::printf("%s\n", line.c_str()); };
   if (!status_.rows.empty() && shown_running_ != is_running_) {
-    JsonWriter json;
-    json.BeginObject().Key("event").String("job").Key("state");
-    json.String(is_running_ ? "running" : "ended").EndObject();
-    std::printf("%s\n", json.text().c_str());
+    print(JobEvent(is_running_));
     shown_running_ = is_running_;
   }
   for (const ProcessStatus& row : status_.rows) {
     const Cache cache = cache_.contains(row.process_id) ? cache_.at(row.process_id) : Cache();
-    JsonWriter json;
-    json.BeginObject().Key("event").String("status").Key("launch").Int(row.launch);
-    json.Key("rank").OptionalInt(row.rank).Key("pid").Int(row.pid);
-    json.Key("state").String(Name(row.state)).Key("compile").OptionalString(NonEmpty(row.compile));
-    json.Key("function").OptionalString(NonEmpty(row.function));
-    json.Key("is_backward").Bool(row.is_backward);
-    json.Key("phase").OptionalString(NonEmpty(row.phase));
-    json.Key("since_us").OptionalInt(row.since_us).Key("compiles_done").Int(row.compiles_done);
-    json.Key("cache_hits").Int(cache.hits).Key("cache_lookups").Int(cache.lookups);
-    json.Key("log").String(row.log_path).EndObject();
+    std::string line = StatusEvent(row, cache.hits, cache.lookups);
     std::string& shown = shown_[row.process_id];
-    if (shown == json.text()) continue;
-    shown = json.text();
-    std::printf("%s\n", shown.c_str());
+    if (shown == line) continue;
+    shown = std::move(line);
+    print(shown);
   }
-  const auto print = [](const char* state, const Finding& finding) {
-    JsonWriter json;
-    json.BeginObject().Key("event").String("finding").Key("state").String(state).Key("finding");
-    fields::Write(json, finding, NoContext());
-    json.EndObject();
-    std::printf("%s\n", json.text().c_str());
-  };
-  for (const Finding& finding : opened_) print("open", finding);
-  for (const Finding& finding : changed_) print("changed", finding);
-  for (const Finding& finding : settled_) print("settled", finding);
+  for (const Finding& finding : opened_) print(FindingEvent("open", finding));
+  for (const Finding& finding : changed_) print(FindingEvent("changed", finding));
+  for (const Finding& finding : settled_) print(FindingEvent("settled", finding));
   ClearNews();
   std::fflush(stdout);
 }
 
 void WatchView::ShowEnd(const std::string& database) {
   if (!options_.json) return;
-  JsonWriter json;
-  json.BeginObject().Key("event").String("end").Key("database").String(database).EndObject();
-  std::printf("%s\n", json.text().c_str());
+  std::printf("%s\n", EndEvent(database).c_str());
   std::fflush(stdout);
 }
 
