@@ -1,7 +1,9 @@
 """`tlparse findings` of recorded jobs: the cause is the first finding, what follows from it is its evidence, and nothing else alarms."""
 
+import glob
 import os
 import sqlite3
+import subprocess
 import sys
 import unittest
 
@@ -103,6 +105,29 @@ class Failures(RecordedCauses):
         self.assertIn("suppress_errors False → True; post_grad_custom_post_pass None → a value that the log does not have", config["title"])
         self.assertEqual([one["kind"] for one in config["evidence"]], ["cache_bypassed"])
 
+    def test_an_exception_of_the_traced_code_ends_the_rank(self):
+        """Dynamo logs it as a graph break; rank 1's log ends together with rank 0's."""
+        job = self.ingest(os.path.join(RUNS, "raise_traced"), name="raise_traced")
+        one, = ask("findings", job)["findings"]
+        self.assertEqual((one["kind"], one["severity"], one["ranks"], one["place"]["line"]), ("compile_failed", "error", [0], 13))
+        self.assertEqual(one["title"], "Rank 0 raised ValueError('label out of range: 99') in 0/0 forward while it was traced; its log has no compile after that")
+        self.assertEqual([other["title"] for other in one["evidence"]], ["Rank 1's log ends inside 0/0 forward, in inductor_codecache_torch_key"])
+        self.assertEqual([row["state"] for row in ask("status", job)["rows"]], ["failed", "compiling"])
+
+    def test_a_compile_that_was_skipped_is_not_finished(self):
+        """The recording above with another reason why Dynamo gave up."""
+        folder = os.path.join(self.scratch, "skipped")
+        os.mkdir(folder)
+        for path in glob.glob(os.path.join(RUNS, "raise_traced", "*")):
+            text = subprocess.run(["zstd", "-dcq", path], capture_output=True, check=True).stdout
+            # Of the lines that are not of payloads.
+            text = b"\n".join(line if line.startswith(b"\t") else line.replace(b"Observed exception", b"Other thing") for line in text.split(b"\n"))
+            with open(os.path.join(folder, os.path.basename(path).removesuffix(".zst")), "wb") as file:
+                file.write(text)
+        ends, breaks = self.above_notes(ask("findings", self.ingest(folder, name="skipped_job"))["findings"])
+        self.assertEqual(ends["title"], "Rank 1's log ends inside 0/0 forward, in inductor_codecache_torch_key")
+        self.assertEqual((breaks["kind"], breaks["ranks"]), ("graph_break", [0]))
+
     def test_a_backward_that_failed_is_called_that(self):
         one, = self.above_notes(self.findings("backward_fails_2_6"))
         self.assertEqual((one["kind"], one["ranks"], one["title"]),
@@ -136,6 +161,13 @@ class Ends(RecordedCauses):
         # The first launch did not come to its backwards, so that the times are not compared.
         self.assertIn("Launch 2 had 5 cache hits, 4 of them on 2 entries that earlier launches had filled",
                       [one["title"] for one in ask("findings", database)["findings"]])
+
+    def test_a_break_before_what_the_log_ends_in_is_a_note(self):
+        """A compiled step of an optimizer: Dynamo compiles it by itself, which the log does not reach."""
+        end, graph_break = ask("findings", self.ingest(os.path.join(RUNS, "ends_in_step"), name="ends_in_step"))["findings"]
+        self.assertEqual((end["kind"], end["ranks"]), ("stopped_first", [1]))
+        self.assertEqual((graph_break["kind"], graph_break["severity"], graph_break["try"]), ("graph_break", "note", None))
+        self.assertEqual(graph_break["detail"], "The log ends inside the next compile, 2/0 wrapper, of a function of PyTorch.")
 
     def test_a_compile_that_stood_still_is_named_with_its_phase(self):
         one, = self.above_notes(self.findings("stalled_compile"))

@@ -82,7 +82,6 @@ class Recorder:
         try:
             if plan.fault.launch.get("warm"):
                 self.root.run(plan.job(0, strikes=False, trace="warm"))
-                shutil.rmtree(f"{folder}/cache/{plan.victim}", ignore_errors=True)
                 for name in ["truth.jsonl"] + [
                     os.path.basename(path)
                     for path in glob.glob(f"{folder}/store_*") + glob.glob(f"{folder}/profile*")
@@ -94,6 +93,8 @@ class Recorder:
             for launch in range(plan.launches):
                 for path in glob.glob(f"{folder}/dump*") + glob.glob(f"{folder}/fired_*"):
                     os.unlink(path)
+                if plan.fault.launch.get("warm") and launch == plan.struck:
+                    shutil.rmtree(f"{folder}/cache/{plan.victim}", ignore_errors=True)
                 answers.append(self.root.run(plan.job(launch)))
         finally:
             if is_tiny:

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "artifacts/common/json_members.h"
+#include "artifacts/common/text/observed_exception.h"
 #include "artifacts/common/text/recompile_limit.h"
 #include "rows/failure.h"
 
@@ -260,6 +261,7 @@ void FillCompile(const Record& record, const Metrics& m, CompileState& compile) 
   if (m.fail_type && !is_runtime) {
     compile.is_failed = true;
     compile.is_unsupported = m.fail_type->ends_with("Unsupported");
+    compile.has_raised = compile.is_unsupported && IsObservedException(m.fail_reason.value_or(""));
     compile.is_refused = IsRecompileLimit(*m.fail_type, m.fail_reason.value_or("")) &&
                          !IsHardRecompileLimit(*m.fail_type);
   }

@@ -153,9 +153,6 @@ Result<void> SetExperiments(Database& database, std::int64_t run_id,
 // Says of a finding about damaged logs alone that the damage may be its cause.
 void SayDamage(const FindingContext& context, Finding& finding);
 
-// Compiles that a graph break ended and whose frame runs eagerly: by their database ids.
-Result<std::set<std::int64_t>> CompilesRunEagerly(FindingContext& context);
-
 // The line of the user's code that was being run, by the stack of a compile's start; nothing: the
 // log has none.
 Result<std::optional<FindingPlace>> UserCaller(Database& database, std::int64_t compile_id);

@@ -137,9 +137,9 @@ std::vector<RankIndex> StopFinder::Finished(const Stop& stop,
         context_.StatusOf(other).compile_id == compile.id &&
         (context_.StatusOf(other).state == RankState::kCompiling || context_.ReadableBytes(other));
     const bool has_same = context_.StatusOf(other).is_backward == stop.is_backward;
-    const bool is_done =
-        !(ends_there && has_same) && (!stop.is_backward || compile.backward_duration_us > 0);
-    if (IsFinished(compile.status) && is_done) finished.push_back(other);
+    const bool has_code = IsFinished(compile.status) && compile.status != CompileStatus::kSkipped &&
+                          (!stop.is_backward || compile.backward_duration_us > 0);
+    if (has_code && !(ends_there && has_same)) finished.push_back(other);
   }
   return finished;
 }

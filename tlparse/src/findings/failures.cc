@@ -30,6 +30,7 @@ struct Failure {
   std::optional<std::int64_t> time_us;
   std::int64_t record_id = 0;
   bool is_backward = false;
+  bool is_raised = false;  // by the code that was traced
 };
 
 // The line of code below the innermost frame of a place; empty: the message has none.
@@ -92,10 +93,13 @@ Result<std::vector<Failure>> LoadFailures(FindingContext& context) {
     if (compile.status == CompileStatus::kFailed && !by_compile.contains(compile.id))
       failures.push_back({&compile, {}, {}, {}, {}, 0, false});
   }
-  ASSIGN_OR_RETURN(const std::set<std::int64_t> eager, CompilesRunEagerly(context));
+  ASSIGN_OR_RETURN(const BrokenCompiles broken, FindBrokenCompiles(context.database, context.job));
+  for (Failure& one : failures) one.is_raised = broken.raised.contains(one.compile->id);
   std::erase_if(failures, [&](const Failure& one) {
     return IsRecompileLimit(one.type, one.reason) ||  // a finding of its own
-           eager.contains(one.compile->id);           // the break is the finding
+           broken.eager.contains(one.compile->id) ||  // the break is the finding
+           // The frame within it is.
+           (one.is_raised && context.LastCompile(one.compile->participant) != one.compile);
   });
   return failures;
 }
@@ -150,6 +154,43 @@ void SetMayRunEagerly(Finding& finding) {
   finding.detail =
       "It runs eagerly, or its caller got this exception if it was compiled with "
       "fullgraph=True: the log of this version of PyTorch does not show which. ";
+}
+
+// Whether another rank went on: it compiles, or has compiled what comes after this compile.
+bool DoOthersGoOn(const FindingContext& context, const std::vector<RankIndex>& who,
+                  const JobCompile& compile) {
+  const std::vector<RankIndex> others = context.Others(who);
+  const std::int32_t position = compile.slot < 0 ? -1 : context.job.SlotPosition(compile.slot);
+  return std::any_of(others.begin(), others.end(),
+                     [&](RankIndex other) {
+                       return context.StatusOf(other).state == RankState::kCompiling;
+                     }) ||
+         std::any_of(context.job.compiles().begin(), context.job.compiles().end(),
+                     [&](const JobCompile& one) {
+                       return one.slot >= 0 && position >= 0 &&
+                              std::binary_search(others.begin(), others.end(), one.participant) &&
+                              (context.job.SlotPosition(one.slot) > position ||
+                               (one.slot == compile.slot && one.backward_duration_us > 0));
+                     });
+}
+
+// An exception of the user's code. A caller may handle it where no other rank shows otherwise.
+void SetRaised(const FindingContext& context, const std::vector<RankIndex>& who,
+               const std::string& compiles, const Failure& first, Finding& finding) {
+  finding.title =
+      fmt::format("{} raised {} in {} while it was traced; {} after that", context.Who(who),
+                  Shorten(RaisedException(first.reason), 300), compiles,
+                  who.size() == 1 ? "its log has no compile" : "their logs have no compile");
+  if (!context.HasRanks())
+    finding.title =
+        fmt::format("{} raised {} while it was traced; the log has no compile after that", compiles,
+                    Shorten(RaisedException(first.reason), 300));
+  finding.detail =
+      "Nothing in the compiled code handles it. The function runs eagerly then, and raises it "
+      "again "
+      "where it does the same. ";
+  if (!context.HasRanks() || !DoOthersGoOn(context, who, *first.compile))
+    finding.severity = FindingSeverity::kWarning;
 }
 
 // "Ranks 0,2,3 compiled it. "
@@ -250,6 +291,8 @@ Result<void> AddFailures(FindingContext& context, const std::vector<const Failur
         "PyTorch writes none for KeyboardInterrupt, SystemExit and others that are no "
         "Exception. ";
   }
+  if (first.is_raised && !RaisedException(first.reason).empty())
+    SetRaised(context, who, compiles, first, finding);
   SetHint(finding, HintOf(first.reason));
   if (finding.suggestion.empty()) finding.suggestion = AdviceForException(first.reason);
   if (MayRunEagerly(context, group)) {
@@ -269,7 +312,7 @@ Result<void> AddFailures(FindingContext& context, const std::vector<const Failur
   const bool is_last = std::all_of(group.begin(), group.end(), [&](const Failure* one) {
     return context.LastCompile(one->compile->participant) == one->compile;
   });
-  if (is_last && context.HasRanks())
+  if (is_last && context.HasRanks() && !first.is_raised)
     finding.detail +=
         fmt::format("It is the last compile in the log of {}.", context.WhoInside(who));
   return {};

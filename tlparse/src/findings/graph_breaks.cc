@@ -12,6 +12,7 @@
 #include "facts/compiles/advice.h"
 #include "facts/compiles/eager_compiles.h"
 #include "facts/compiles/exceptions.h"
+#include "facts/job/job_status.h"
 #include "facts/text/shorten.h"
 #include "findings/context.h"
 #include "queries/findings/graph_breaks.h"
@@ -27,6 +28,7 @@ struct Break {
   std::string reason;
   // That were compiled, in order; "A frame" of one without name.
   std::vector<std::string> functions;
+  std::string callee;  // CompileOfCallee
   FindingPlace site;
   std::size_t count = 0;
   bool is_of_torch = true;  // each is in PyTorch's own code
@@ -74,31 +76,42 @@ bool IsOfTorch(std::string_view stack, std::string_view function) {
   return is_compiled && is_of_torch && !calls_user;
 }
 
-// Whether what Dynamo would not trace into is a function of PyTorch that is compiled by itself, such as
-// the step of an optimizer: "… marked that the function `Adam.step` in file … should not be traced".
-bool IsCompiledByItself(const Job& job, std::string_view reason) {
+// Dynamo does not trace into some functions of PyTorch, such as the step of an optimizer, which are
+// compiled by themselves: "… marked that the function `Adam.step` in file … should not be traced".
+// What the log shows of that; empty: nothing.
+std::string CompileOfCallee(const Job& job, std::string_view reason, const JobCompile& caller) {
   constexpr std::string_view kMarked = "intentionally marked that the function `";
   const std::size_t at = reason.find(kMarked);
-  if (at == std::string_view::npos) return false;
+  if (at == std::string_view::npos) return {};
   std::string_view name = reason.substr(at + kMarked.size());
   name = name.substr(0, name.find('`'));
   name.remove_prefix(name.rfind('.') + 1);
-  return std::any_of(job.slots().begin(), job.slots().end(), [&](const JobSlot& slot) {
-    return slot.function == name && IsTorchFile(slot.file);
-  });
+  const bool is_compiled = std::any_of(
+      job.slots().begin(), job.slots().end(),
+      [&](const JobSlot& slot) { return slot.function == name && IsTorchFile(slot.file); });
+  if (is_compiled) return "The function that is called there is compiled by itself.";
+  const auto next =
+      std::find_if(job.compiles().begin(), job.compiles().end(), [&](const JobCompile& one) {
+        return one.participant == caller.participant && one.id > caller.id && one.slot >= 0;
+      });
+  if (next == job.compiles().end() || next->status != CompileStatus::kUnfinished ||
+      next->file_id < 0 || !IsTorchFile(job.string(next->file_id)))
+    return {};
+  return fmt::format("The log ends inside the next compile, {}, of a function of PyTorch.",
+                     TitleOfCompile(job, *next));
 }
 
-Result<Breaks> LoadBreaks(FindingContext& context, const std::set<std::int64_t>& eager) {
+Result<Breaks> LoadBreaks(FindingContext& context, const BrokenCompiles& broken) {
   Breaks breaks;
   FOR_EACH_ROW(
       const BreakOfJob& row,
       Query<BreakOfJob>(context.database, {.in_logs = context.job.InLogs("g.record_id")})) {
     const JobCompile* compile = row.compile_id ? context.job.FindCompile(*row.compile_id) : nullptr;
-    if (compile == nullptr) continue;
+    if (compile == nullptr || broken.raised.contains(compile->id)) continue;
+    const bool is_eager = broken.eager.contains(compile->id);
     const FindingPlace site = SiteOfBreak(row.user_stack);
-    Break& one =
-        breaks[{std::string(row.user_file), row.user_line.value_or(0), CauseOfBreak(row.reason),
-                eager.contains(compile->id), site.file, site.line}];
+    Break& one = breaks[{std::string(row.user_file), row.user_line.value_or(0),
+                         CauseOfBreak(row.reason), is_eager, site.file, site.line}];
     one.ranks.insert(compile->participant);
     if (compile->slot >= 0) one.slots.insert(compile->slot);
     one.ids.push_back(row.record_id);
@@ -112,9 +125,10 @@ Result<Breaks> LoadBreaks(FindingContext& context, const std::set<std::int64_t>&
     if (std::find(one.functions.begin(), one.functions.end(), function) == one.functions.end())
       one.functions.push_back(std::move(function));
     ++one.count;
-    one.is_of_torch = one.is_of_torch && !eager.contains(compile->id) &&
-                      (IsOfTorch(row.user_stack, context.FunctionOf(*compile)) ||
-                       IsCompiledByItself(context.job, row.reason));
+    if (one.callee.empty()) one.callee = CompileOfCallee(context.job, row.reason, *compile);
+    one.is_of_torch =
+        one.is_of_torch && !is_eager &&
+        (!one.callee.empty() || IsOfTorch(row.user_stack, context.FunctionOf(*compile)));
     if (compile->start_us != 0 && (!one.since_us || compile->start_us < *one.since_us))
       one.since_us = compile->start_us;
   }
@@ -175,9 +189,8 @@ Result<void> Report(FindingContext& context, const BreakKey& key, const Break& o
   }
   finding.title += WhereOfBreak(finding.place, one.site) + ": " + Shorten(key.cause, 200);
   if (one.count > 1) finding.detail = CountText(context, one);
-  if (IsCompiledByItself(context.job, one.reason)) {
-    finding.detail += (finding.detail.empty() ? "" : " ") +
-                      std::string("The function that is called there is compiled by itself.");
+  if (!one.callee.empty()) {
+    finding.detail += (finding.detail.empty() ? "" : " ") + one.callee;
   } else {
     AddBreakAdvice(finding, one.reason, one.site);
   }
@@ -235,14 +248,10 @@ void AddBreakAdvice(Finding& finding, std::string_view reason, const FindingPlac
                   explanation.empty() ? "" : " PyTorch: " + explanation);
 }
 
-// Without fullgraph=True, which logs no break, an unsupported construct makes the frame run eagerly.
-Result<std::set<std::int64_t>> CompilesRunEagerly(FindingContext& context) {
-  return CompilesRunEagerly(context.database, context.job);
-}
-
 Result<void> FindGraphBreaks(FindingContext& context) {
-  ASSIGN_OR_RETURN(const std::set<std::int64_t> eager, CompilesRunEagerly(context));
-  ASSIGN_OR_RETURN(const Breaks breaks, LoadBreaks(context, eager));
+  // Without fullgraph=True, which logs no break, an unsupported construct makes the frame run eagerly.
+  ASSIGN_OR_RETURN(const BrokenCompiles broken, FindBrokenCompiles(context.database, context.job));
+  ASSIGN_OR_RETURN(const Breaks breaks, LoadBreaks(context, broken));
   for (const auto& entry : breaks) {  // clang 14: no structured binding in a lambda
     const auto& key = entry.first;
     const auto& one = entry.second;

@@ -11,9 +11,10 @@ namespace tlparse {
 CompileStatus StatusOf(const CompileState& compile) {
   if (compile.is_failed) {
     // Without fullgraph=True, which logs no break, an unsupported construct makes the frame run
-    // eagerly, as the recompile limit does.
+    // eagerly, as the recompile limit does. An exception of its own code is then raised again.
     const bool runs_eagerly =
-        compile.is_refused || (compile.is_unsupported && compile.has_graph_break);
+        compile.is_refused ||
+        (compile.is_unsupported && compile.has_graph_break && !compile.has_raised);
     return runs_eagerly ? CompileStatus::kSkipped : CompileStatus::kFailed;
   }
   if (!compile.has_metrics) {

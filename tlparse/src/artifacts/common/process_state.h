@@ -68,7 +68,8 @@ struct CompileState {
   bool is_failed = false;
   bool is_refused = false;  // at the recompile limit: the function runs eagerly
   bool has_graph_break = false;
-  bool is_unsupported = false;   // failed with torch._dynamo.exc.Unsupported
+  bool is_unsupported = false;  // failed with torch._dynamo.exc.Unsupported
+  bool has_raised = false;  // … for an exception of the traced code, which the eager run raises too
   bool has_guarded_code = true;  // from the metrics; false: the frame was skipped
   std::int64_t max_attempt = 0;
   std::map<std::int64_t, std::string> restart_reasons;  // by attempt that followed

@@ -11,8 +11,15 @@
 
 namespace tlparse {
 
-// Compiles that a graph break ended and whose frame runs eagerly: by their database ids.
-Result<std::set<std::int64_t>> CompilesRunEagerly(Database& database, const Job& job);
+// Compiles, by their database ids, that a graph break ended.
+struct BrokenCompiles {
+  // Their frame runs eagerly.
+  std::set<std::int64_t> eager;
+  // The traced code raised an exception that nothing in it handles, and the log of the participant has
+  // no compile after it: the eager run of the frame raises it again, where it does the same.
+  std::set<std::int64_t> raised;
+};
+Result<BrokenCompiles> FindBrokenCompiles(Database& database, const Job& job);
 
 // Whether all of these compiles had torch._dynamo.config.suppress_errors set: a function that cannot
 // be compiled runs eagerly.

@@ -29,11 +29,11 @@ Result<std::vector<FailedEnd>> FailedEnds(const JobStatus& job) {
       std::any_of(job.status.begin(), job.status.end(),
                   [](const ProcessStatus& one) { return one.state == RankState::kFailed; });
   if (!has_failed) return ends;
-  ASSIGN_OR_RETURN(const std::set<std::int64_t> eager, CompilesRunEagerly(job.database, job.job));
+  ASSIGN_OR_RETURN(const BrokenCompiles broken, FindBrokenCompiles(job.database, job.job));
   ASSIGN_OR_RETURN(auto failures, PreparedQuery<FailureOfLastCompile>::Make(job.database));
   for (const RankIndex rank : job.All()) {
     const ProcessStatus& status = job.StatusOf(rank);
-    if (status.state != RankState::kFailed || eager.contains(status.compile_id)) continue;
+    if (status.state != RankState::kFailed || broken.eager.contains(status.compile_id)) continue;
     ASSIGN_OR_RETURN(const bool is_suppressed,
                      AreErrorsSuppressed(job.database, {status.compile_id}));
     if (is_suppressed) continue;
