@@ -301,6 +301,22 @@ class Rows(unittest.TestCase):
                 found.append(match.group(0))
         return found
 
+    def test_what_is_damage_is_a_column(self):
+        """import_code.is_damage: warnings that say so as errors do are listed by no query."""
+        infos = read(os.path.join(SOURCES, "log", "import_code.cc")).split("{C::")
+        codes = {re.search(r'"(\w+)"', info).group(1) for info in infos if re.search(r",\s*kDamage\}", info)}
+        self.assertLessEqual({"unhashed_payload", "missing_metrics"}, codes)
+        self.assertEqual([], ["%s: %s" % (os.path.relpath(path, ROOT), code) for path in self.sources(".cc", ".h", ".sql") + list(below(SQL, ".sql"))
+                              for found in self.LIST.findall(re.sub(r"\"\n\s*\"", "", read(path))) for code in codes if "'%s'" % code in found])
+
+    def test_commands_hold_no_sql(self):
+        """A query stands in an .sql file; help texts may name SELECT."""
+        sql = re.compile(r"\"[^\"]*\bSELECT\b[^\"]*\bFROM \w|\bQuery(?:Int|Text)\(|Prepare\(\s*(?:\"|fmt)")
+        cli = os.path.join(SOURCES, "cli")
+        self.assertEqual([], ["%s: %s" % (os.path.relpath(path, ROOT), found.group(0)) for path in below(cli, ".cc", ".h")
+                              for found in sql.finditer(re.sub(r"\"\n\s*\"", "", read(path)))])
+        self.assertTrue(sql.search('QueryText("SELECT name FROM run")') and sql.search('"SELECT DISTINCT rank FROM process"'), "it finds none")
+
     def test_facts_of_an_enumeration_are_columns(self):
         tables = self.enumerations()
         self.assertLessEqual({"cache_state", "profile_kind", "compiled_slice_kind"}, {name for name, _ in tables})

@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 #include <openssl/evp.h>
 
+#include "base/json_writer.h"
 #include "cli/command.h"
-#include "cli/not_looked_for.h"
+#include "facts/job/not_looked_for.h"
 #include "facts/job/participants.h"
+#include "queries/facts/job/participants.h"
 
 namespace tlparse {
 
@@ -41,25 +43,12 @@ void ValueToJson(const Statement& statement, int column, JsonWriter& json) {
 
 }  // namespace
 
-Result<void> RowsToJson(AnyRows rows, JsonWriter& json, const AddMembers& add) {
-  json.BeginArray();
-  FOR_EACH_ROW(const AnyRow& row, std::move(rows)) {
-    json.BeginObject();
-    const Statement& statement = row.statement();
-    for (int column = 0; column < statement.column_count(); ++column) {
-      json.Key(statement.ColumnName(column));
-      ValueToJson(statement, column, json);
-    }
-    if (add) RETURN_IF_ERROR(add(row, json));
-    json.EndObject();
-  }
-  json.EndArray();
-  return {};
+std::string CellText(const std::optional<std::int64_t>& number) {
+  return number ? std::to_string(*number) : std::string();
 }
 
-std::string CellText(const AnyRow& row, std::string_view column) {
-  const int index = row.Column(column);
-  return index < 0 ? std::string() : CellText(row.statement(), index);
+std::string CellText(const std::optional<std::string_view>& text) {
+  return std::string(text.value_or(""));
 }
 
 std::string CellText(const Statement& statement, int column) {
@@ -75,17 +64,21 @@ std::string CellText(const Statement& statement, int column) {
   }
 }
 
-int PrintRowsAsJson(Statement statement, std::string_view name, const AddMembers& add,
-                    const std::optional<std::string>& not_looked_for) {
+Result<void> PrintRowsAsJson(Statement statement) {
   JsonWriter json;
-  json.BeginObject().Key(name);
-  if (Result<void> rows = RowsToJson(AnyRows::Of(std::move(statement)), json, add); !rows)
-    return ReportError(rows.error());
-  if (not_looked_for && !not_looked_for->empty())
-    json.Key("not_looked_for").String(*not_looked_for);
-  json.EndObject();
-  PrintJson(json);
-  return kExitDone;
+  json.BeginObject().Key("rows").BeginArray();
+  while (true) {
+    ASSIGN_OR_RETURN(const bool has_row, statement.Step());
+    if (!has_row) break;
+    json.BeginObject();
+    for (int column = 0; column < statement.column_count(); ++column) {
+      json.Key(statement.ColumnName(column));
+      ValueToJson(statement, column, json);
+    }
+    json.EndObject();
+  }
+  PrintJson(json.EndArray().EndObject());
+  return {};
 }
 
 void AddAnswerArguments(Arguments& app, AnswerArguments& arguments) {
@@ -106,24 +99,11 @@ Result<RunFilter::Named> RunFilter::Find(Database& database) {
     named.launch = launch_;
   }
   ASSIGN_OR_RETURN(named.run_id, RunId(database));
-  if (!launch_) {
-    ASSIGN_OR_RETURN(const std::int64_t several,
-                     database.QueryInt(fmt::format(
-                         "SELECT EXISTS (SELECT 1 FROM launch WHERE ordinal > 1{})",
-                         named.run_id ? fmt::format(" AND run_id = {}", *named.run_id) : "")));
-    has_launches_ = several != 0;
-  }
-  if (named.run_id) return named;
-  ASSIGN_OR_RETURN(const std::int64_t count, database.QueryInt("SELECT count(*) FROM run"));
-  has_several_ = count > 1;
+  ASSIGN_OR_RETURN(const FirstRow<SeveralParts> parts,
+                   First(Query<SeveralParts>(database, {named.run_id})));
+  has_launches_ = !launch_ && parts->has_launches;
+  has_several_ = !named.run_id && parts->has_runs;
   return named;
-}
-
-Result<void> RunFilter::Bind(Database& database, int index, Statement& statement) {
-  ASSIGN_OR_RETURN(const Named named, Find(database));
-  statement.Bind(index, named.run_id);
-  statement.Bind(index + 1, named.launch);
-  return {};
 }
 
 Result<std::optional<std::int64_t>> RunFilter::RunId(Database& database) const {

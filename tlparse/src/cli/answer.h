@@ -1,34 +1,27 @@
 // Answers that are one query: prints the rows as a table, or as JSON.
 #pragma once
 
-#include <functional>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "base/json_writer.h"
 #include "base/result.h"
 #include "cli/arguments.h"
 #include "cli/terminal.h"
-#include "store/any_rows.h"
 #include "store/database.h"
 
 namespace tlparse {
 
-// Members of the object of a row beyond its columns.
-using AddMembers = std::function<Result<void>(const AnyRow& row, JsonWriter& json)>;
-// Appends an array of objects, one per row, with the columns as members. Blobs become
-// {"base64": …}. `add` may be empty.
-Result<void> RowsToJson(AnyRows rows, JsonWriter& json, const AddMembers& add = {});
-// The value of a column as a cell of a table; NULL is empty.
+// A value as a cell of a table; nothing, or NULL, is empty.
 std::string CellText(const Statement& statement, int column);
-std::string CellText(const AnyRow& row, std::string_view column);
+std::string CellText(const std::optional<std::int64_t>& number);
+std::string CellText(const std::optional<std::string_view>& text);
 
-// {"<name>": [rows…]} to standard output.
-int PrintRowsAsJson(Statement statement, std::string_view name, const AddMembers& add = {},
-                    const std::optional<std::string>& not_looked_for = {});
+// {"rows": [rows…]} to standard output, with the columns as members. Blobs become {"base64": …}.
+Result<void> PrintRowsAsJson(Statement statement);
 
 // --json and the database argument that every answer takes.
 struct AnswerArguments {
@@ -42,20 +35,18 @@ void AddAnswerArguments(Arguments& app, AnswerArguments& arguments);
 class RunFilter {
  public:
   void AddTo(Arguments& app);
-  // Binds parameter `index` to the run's id (NULL: all runs), and the next one to the launch's
-  // ordinal (NULL: all). kNotFound, with a list of those that exist, if there is none of that name.
-  Result<void> Bind(Database& database, int index, Statement& statement);
   // Of the run's id; its inputs, if the answer is empty: see NotLookedFor.
   Result<std::string> WhyNone(Database& database, std::string_view of_torch_logs) const;
   bool has_launch() const { return launch_.has_value(); }
   // The run's id; nothing: all runs.
   Result<std::optional<std::int64_t>> RunId(Database& database) const;
-  // The run's id and the launch's ordinal; nothing: all. Errors as those of Bind.
+  // The run's id and the launch's ordinal; nothing: all. kNotFound, with a list of those that exist,
+  // if there is none of that name.
   struct Named {
     std::optional<std::int64_t> run_id, launch;
   };
   Result<Named> Find(Database& database);
-  // After Bind or Find: a table whose first column is the run, if there are several runs.
+  // After Find: a table whose first column is the run, if there are several runs.
   Table MakeTable(std::vector<Table::Column> columns) const;
   void Add(Table& table, std::string run, std::vector<std::string> cells) const;
   // The same with the launch behind the run, if a run has several launches.

@@ -1,5 +1,7 @@
 // tlparse __complete WORD…: what the last word may become, for the scripts of `tlparse completion`. It never complains: a shell would print that into a line
 // that is being typed.
+#include "queries/cli/complete.h"
+
 #include <fmt/format.h>
 #include <sys/stat.h>
 
@@ -10,24 +12,11 @@
 #include "cli/commands.h"
 #include "cli/described_commands.h"
 #include "cli/playbooks.h"
-#include "store/any_rows.h"
 
 namespace tlparse {
 namespace {
 
 using Words = std::span<const std::string>;
-
-// Options whose values are in the database.
-struct OfDatabase {
-  std::string_view option;
-  const char* sql;
-};
-constexpr OfDatabase kOfDatabase[] = {
-    {"--run", "SELECT name AS value FROM run ORDER BY id DESC"},
-    {"--rank", "SELECT DISTINCT rank AS value FROM process WHERE rank IS NOT NULL ORDER BY 1"},
-    {"--launch", "SELECT DISTINCT ordinal AS value FROM launch ORDER BY 1"},
-    {"--kernel", "SELECT DISTINCT name AS value FROM kernel ORDER BY 1 LIMIT 1000"},
-};
 
 class Completion {
  public:
@@ -54,11 +43,12 @@ std::optional<Database> DatabaseOf(Words words) {
   return std::nullopt;
 }
 
-Result<void> OfferRows(Words words, const char* sql, const Completion& completion) {
+// Values of options that are in the database.
+Result<void> OfferRows(Words words, const std::string& option, const Completion& completion) {
   std::optional<Database> database = DatabaseOf(words);
   if (!database) return {};
-  FOR_EACH_ROW(const AnyRow& row, AnyRows::Of(*database, sql)) {
-    completion.Offer(row.Text("value"), {});
+  FOR_EACH_ROW(const ValueOfOption& row, Query<ValueOfOption>(*database, {option})) {
+    completion.Offer(row.value, {});
   }
   return {};
 }
@@ -77,8 +67,7 @@ void OfferValues(Words words, const DescribedOption& option, const Completion& c
   for (const std::string& choice : option.choices) completion.Offer(choice, {});
   const std::string& name = option.names.back();
   if (name == "--kind" || name == "kind") OfferKinds(completion);
-  for (const OfDatabase& one : kOfDatabase)
-    if (one.option == name) (void)OfferRows(words, one.sql, completion);
+  (void)OfferRows(words, name, completion);
 }
 
 const DescribedOption* OptionOf(const DescribedCommand& command, const std::string& name) {

@@ -12,9 +12,9 @@
 #include "cli/commands.h"
 #include "cli/finding_fields.h"
 #include "cli/finding_output.h"
-#include "cli/not_looked_for.h"
 #include "cli/rank_output.h"
 #include "cli/schemas.h"
+#include "facts/job/not_looked_for.h"
 #include "facts/job/participants.h"
 #include "facts/text/shorten.h"
 #include "report/finding_text.h"
@@ -93,8 +93,7 @@ Result<AnsweredRun> Identify(Database& database, const FindingsOptions& options)
   AnsweredRun run;
   ASSIGN_OR_RETURN(const std::int64_t id, FindRun(database, options.run));
   ASSIGN_OR_RETURN(run.launch, FindLaunch(database, id, options.launch));
-  ASSIGN_OR_RETURN(run.name,
-                   database.QueryText(fmt::format("SELECT name FROM run WHERE id = {}", id)));
+  ASSIGN_OR_RETURN(run.name, NameOfRun(database, id));
   ASSIGN_OR_RETURN(const std::vector<Launch> launches, LoadLaunches(database, id));
   run.launch_count = std::max<std::size_t>(1, launches.size());
   ASSIGN_OR_RETURN(run.findings, FindFindings(database, options));

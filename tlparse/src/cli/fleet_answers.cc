@@ -58,7 +58,7 @@ JsonWriter FleetJson(const FleetAnswer& answer) {
 
 bool IsShown(const FleetColumnOfAnswer& column) { return column.name != "start_us"; }
 
-std::string CellText(const FleetColumnOfAnswer& column, const std::optional<std::string>& value) {
+std::string ValueText(const FleetColumnOfAnswer& column, const std::optional<std::string>& value) {
   if (!value) return {};
   if (column.kind == Kind::kBool) return *value == "0" ? "" : "yes";
   return column.name.ends_with("_us") ? HumanDuration(std::strtod(value->c_str(), nullptr) / 1e6)
@@ -89,7 +89,7 @@ void Print(const FleetAnswer& answer, std::int64_t limit) {
     for (const auto& row : section.rows) {
       std::vector<std::string> cells;
       for (std::size_t i = 0; i < section.columns.size(); ++i)
-        if (IsShown(section.columns[i])) cells.push_back(CellText(section.columns[i], row[i]));
+        if (IsShown(section.columns[i])) cells.push_back(ValueText(section.columns[i], row[i]));
       table.Add(std::move(cells));
     }
     table.Print();

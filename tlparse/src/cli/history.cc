@@ -19,10 +19,10 @@
 #include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/compile_status_fields.h"
-#include "cli/not_looked_for.h"
 #include "cli/rank_output.h"
 #include "cli/schemas.h"
 #include "facts/compiles/recompile_reasons.h"
+#include "facts/job/not_looked_for.h"
 #include "facts/job/participants.h"
 #include "facts/text/shorten.h"
 
@@ -102,14 +102,14 @@ Result<std::string> Remarks(Database& database, const CompileInHistory& row) {
 Result<HistoryRow> ReadRow(Database& database, const CompileInHistory& row, bool has_processes) {
   HistoryRow one;
   one.run = row.run;
-  one.launch = row.launch ? std::to_string(*row.launch) : "";
+  one.launch = CellText(row.launch);
   one.label = row.label;
   if (row.generation > 0) one.label += fmt::format("#{}", row.generation + 1);
   one.function = row.function.value_or("");
   one.status = Name(StatusOf(row));
   one.graphs = std::to_string(row.graphs);
   one.caches = row.caches.value_or("");
-  one.calls = row.calls ? std::to_string(*row.calls) : "";
+  one.calls = CellText(row.calls);
   ASSIGN_OR_RETURN(one.remarks, Remarks(database, row));
   one.start_us = row.start_time_us;
   one.total_us = one.least_us = Sum(row, row.duration_us, row.backward_duration_us);

@@ -24,6 +24,7 @@
 #include "cli/terminal.h"
 #include "cli/version_text.h"
 #include "cli/what_is_here.h"
+#include "facts/job/participants.h"
 #include "facts/ranks/job_facts.h"
 #include "findings/findings.h"
 #include "import/importer.h"
@@ -118,14 +119,6 @@ Result<ImportSummary> Import(const IngestOptions& options, const FoundInputs& fo
 return ImportLogs(found.logs, found.skipped, import);
 }  // namespace
 
-Result<std::int64_t> RecordsWithoutCompileId(Database& database, std::int64_t run_id) {
-  return database.QueryInt(
-      fmt::format("SELECT count(*) FROM compile c "
-                  "JOIN process p ON p.id = c.process_id JOIN log_file f ON f.id = p.log_file_id "
-                  "WHERE c.is_synthetic = 1 AND f.run_id = {}",
-                  run_id));
-}
-
 void Say(const IngestOptions& options, const ImportSummary& summary, double seconds) {
   if (!options.verbose) return;
   std::fprintf(stderr, "%s\n",
@@ -169,12 +162,13 @@ int Judge(const IngestOptions& options, Database& database, const ImportSummary&
     code = kExitNo;
   }
   if (options.strict_compile_id) {
-    Result<std::int64_t> count = RecordsWithoutCompileId(database, summary.run_id);
-    if (!count) return ReportError(count.error());
-    if (*count > 0) {
+    const Result<FirstRow<StretchesWithoutId>> row =
+        First(Query<StretchesWithoutId>(database, {summary.run_id}));
+    if (!row) return ReportError(row.error());
+    if (const std::int64_t count = (*row)->stretches; count > 0) {
       std::fprintf(stderr,
                    "tlparse: --strict-compile-id: %lld stretches of records have no compile id\n",
-                   static_cast<long long>(*count));
+                   static_cast<long long>(count));
       code = kExitNo;
     }
   }
@@ -252,9 +246,7 @@ Result<void> TellFindings(Database& database, const ImportSummary& summary,
                           const IngestOptions& options, const std::string& path) {
   FindingsOptions findings_options;
   findings_options.world_size = options.world_size;
-  ASSIGN_OR_RETURN(
-      findings_options.run,
-      database.QueryText(fmt::format("SELECT name FROM run WHERE id = {}", summary.run_id)));
+  ASSIGN_OR_RETURN(findings_options.run, NameOfRun(database, summary.run_id));
   ASSIGN_OR_RETURN(const std::vector<Finding> findings, FindFindings(database, findings_options));
   constexpr std::size_t kMost = 5;
   PrintTopFindings(findings, kMost, options.db_only || options.database ? path : options.output);

@@ -6,3 +6,9 @@ WHERE i.run_id = :run_id AND i.severity = 'error'
   AND (p.id IS NOT NULL OR (i.path IS NOT NULL))
 GROUP BY coalesce(p.id, -i.id) HAVING i.id = max(i.id)
 ORDER BY p.id IS NULL, p.id, i.id LIMIT 3;
+
+-- Stretches of records that belong to a compile without naming it.
+-- query StretchesWithoutId(run_id INTEGER)
+SELECT count(*) AS stretches /*INTEGER*/ FROM compile c JOIN process p ON p.id = c.process_id
+  JOIN log_file f ON f.id = p.log_file_id
+WHERE c.is_synthetic = 1 AND f.run_id = :run_id;

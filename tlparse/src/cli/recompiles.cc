@@ -9,10 +9,10 @@
 #include "cli/bounded_output.h"
 #include "cli/command.h"
 #include "cli/commands.h"
-#include "cli/not_looked_for.h"
 #include "cli/rank_output.h"
 #include "cli/schemas.h"
 #include "facts/compiles/advice.h"
+#include "facts/job/not_looked_for.h"
 #include "facts/job/participants.h"
 #include "facts/text/shorten.h"
 #include "queries/answers/recompiles/series.h"
@@ -39,20 +39,14 @@ Result<void> PrintPairs(QueryRows<RecompileTried> rows, const RunFilter& runs, b
                                           {"guard that failed"},
                                           {"where", Table::Align::kLeft, 0, true},
                                           {"status"}});
-  const auto number = [](const std::optional<std::int64_t>& value) {
-    return value ? std::to_string(*value) : std::string();
-  };
-  const auto text = [](const std::optional<std::string_view>& value) {
-    return std::string(value.value_or(""));
-  };
   FOR_EACH_ROW(const RecompileTried& row, std::move(rows)) {
     const std::string where =
         row.user_file ? fmt::format("{}:{}", WholePath(*row.user_file, row.file.value_or("")),
                                     row.user_line.value_or(0))
                       : "";
-    runs.AddOfLaunch(table, std::string(row.run), number(row.launch),
-                     {number(row.rank), text(row.label), text(row.function), text(row.prior_label),
-                      GuardInWords(row), where, text(row.status)});
+    runs.AddOfLaunch(table, std::string(row.run), CellText(row.launch),
+                     {CellText(row.rank), CellText(row.label), CellText(row.function),
+                      CellText(row.prior_label), GuardInWords(row), where, CellText(row.status)});
   }
   is_empty = table.empty();
   if (!is_empty) table.Print();

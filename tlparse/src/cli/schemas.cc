@@ -22,21 +22,14 @@ struct OfFields {
 // Of answers whose fields are declared (base/fields.h). Their files in schemas/json/answers are
 // written by tests/e2e/test_documents.py --update; those of the others by hand.
 constexpr OfFields kOfFields[] = {
-    {"autotune", &AutotuneSchema},
-    {"bisect", &BisectSchema},
-    {"cache", &CacheSchema},
-    {"collectives", &CollectivesSchema},
-    {"compile", &CompileSchema},
-    {"cost", &CostSchema},
-    {"diff", &DiffSchema},
-    {"execution", &ExecutionSchema},
-    {"findings", &FindingsSchema},
-    {"history", &HistorySchema},
-    {"memory", &MemorySchema},
-    {"ranks", &RanksSchema},
-    {"recompiles", &RecompilesSchema},
-    {"status", &StatusSchema},
-    {"try", &TrySchema},
+    {"autotune", &AutotuneSchema}, {"bisect", &BisectSchema},
+    {"cache", &CacheSchema},       {"collectives", &CollectivesSchema},
+    {"compile", &CompileSchema},   {"cost", &CostSchema},
+    {"diff", &DiffSchema},         {"execution", &ExecutionSchema},
+    {"findings", &FindingsSchema}, {"history", &HistorySchema},
+    {"memory", &MemorySchema},     {"provenance", &ProvenanceSchema},
+    {"ranks", &RanksSchema},       {"recompiles", &RecompilesSchema},
+    {"status", &StatusSchema},     {"try", &TrySchema},
     {"watch", &WatchSchema},
 };
 

@@ -24,6 +24,7 @@ std::string ExecutionSchema();
 std::string FindingsSchema();
 std::string HistorySchema();
 std::string MemorySchema();
+std::string ProvenanceSchema();
 std::string RanksSchema();
 std::string RecompilesSchema();
 std::string StatusSchema();

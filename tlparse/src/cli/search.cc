@@ -17,15 +17,10 @@
 namespace tlparse {
 namespace {
 
-Result<std::string> LabelOf(Database& database, const FoundText& found) {
-  if (!found.compile_id) return std::string();
-  return database.QueryText("SELECT label FROM compile WHERE id = ?", *found.compile_id);
-}
-
 // "0/0 dynamo_output_graph, ranks 0-3, 2 lines (record 17)", and the lines.
-Result<void> PrintFound(Database& database, const FoundText& found) {
-  ASSIGN_OR_RETURN(const std::string label, LabelOf(database, found));
-  std::string heading = label.empty() ? found.title : fmt::format("{} {}", label, found.title);
+void PrintFound(const FoundText& found) {
+  std::string heading =
+      found.label.empty() ? found.title : fmt::format("{} {}", found.label, found.title);
   if (!found.direction.empty()) heading += " " + found.direction;
   if (!found.ranks.empty())
     heading += fmt::format(", rank{} {}", found.ranks.size() == 1 ? "" : "s",
@@ -36,19 +31,17 @@ Result<void> PrintFound(Database& database, const FoundText& found) {
       0, 2);
   for (const TextLine& line : found.lines)
     PrintWrapped(fmt::format("{}: {}", line.line, line.text), 4, 6);
-  return {};
 }
 
-Result<void> PrintTexts(Database& database, const TextSearch& search) {
+void PrintTexts(const TextSearch& search) {
   PrintHeading(fmt::format("{}{}", Count(search.texts.size(), "text"),
                            search.is_complete ? "" : ", and there may be more: ask for less"));
-  for (const FoundText& found : search.texts) RETURN_IF_ERROR(PrintFound(database, found));
+  for (const FoundText& found : search.texts) PrintFound(found);
   if (search.texts.empty())
     PrintWrapped(
         "Looked in what records hold beside their header: graphs, code, guards, other texts. Not "
         "in metrics, events, stacks and profiles: those are in the tables of 'tlparse sql'.",
         0, 0);
-  return {};
 }
 
 struct SearchArguments {
@@ -71,9 +64,8 @@ Result<void> Search(Database& database, const SearchArguments& asked) {
   if (kind != std::end(kTextKindNames))
     options.only = static_cast<TextKind>(kind - std::begin(kTextKindNames));
   ASSIGN_OR_RETURN(const TextSearch search, SearchTexts(database, run_id, options));
-  Result<void> printed;
-  PrintBounded(asked.all, "--all, --kind", [&] { printed = PrintTexts(database, search); });
-  return printed;
+  PrintBounded(asked.all, "--all, --kind", [&] { PrintTexts(search); });
+  return {};
 }
 
 }  // namespace

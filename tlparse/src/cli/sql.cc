@@ -55,9 +55,9 @@ int RunSql(std::span<const std::string> arguments) {
   if (!statement)
     return ReportError(
         {statement.error().code, WithNearestName(*database, statement.error().message)});
-  if (common.json) return PrintRowsAsJson(std::move(*statement), "rows");
-  if (Result<void> printed = PrintTable(*statement); !printed) return ReportError(printed.error());
-  return kExitDone;
+  const Result<void> printed =
+      common.json ? PrintRowsAsJson(std::move(*statement)) : PrintTable(*statement);
+  return printed ? kExitDone : ReportError(printed.error());
 }
 
 }  // namespace tlparse

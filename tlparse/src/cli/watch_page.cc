@@ -10,6 +10,7 @@
 
 #include "base/worker_threads.h"
 #include "cli/listen.h"
+#include "queries/cli/watch_view.h"
 #include "store/database.h"
 
 namespace tlparse {
@@ -72,8 +73,8 @@ Result<std::unique_ptr<WatchPage>> WatchPage::Start(const std::string& address,
   std::string uuid;
   {
     ASSIGN_OR_RETURN(Database database, Database::Open(database_path, Database::Mode::kReadOnly));
-    ASSIGN_OR_RETURN(uuid,
-                     database.QueryText(fmt::format("SELECT uuid FROM run WHERE id = {}", run_id)));
+    ASSIGN_OR_RETURN(const FirstRow<UuidOfRun> row, First(Query<UuidOfRun>(database, {run_id})));
+    if (row) uuid = row->uuid;
   }
   std::unique_ptr<WatchPage> page(new WatchPage);
   page->database_path_ = database_path;

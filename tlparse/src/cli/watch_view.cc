@@ -60,8 +60,8 @@ Result<void> WatchView::LoadCache(Database& database) {
 Result<void> WatchView::Read(Database& database) {
   StatusOptions options;
   options.run = options_.run;
-  ASSIGN_OR_RETURN(const std::int64_t processes, database.QueryInt("SELECT count(*) FROM process"));
-  if (processes == 0) return {};
+  ASSIGN_OR_RETURN(const FirstRow<AnyProcess> process, First(Query<AnyProcess>(database)));
+  if (!process) return {};
   ASSIGN_OR_RETURN(status_, AnalyzeStatus(database, options));
   return LoadCache(database);
 }

@@ -87,6 +87,7 @@ Result<bool> AddRecords(Database& database, std::int64_t run_id, std::int64_t pa
       if (options.only && *options.only != found.kind) return false;
       found.record_id = row.id;
       found.compile_id = row.compile_id;
+      found.label = row.label;
       found.title = row.name.empty() ? row.kind : row.name;
       found.direction = row.direction;
     }

@@ -35,6 +35,7 @@ struct FoundText {
   TextKind kind = TextKind::kLog;
   std::int64_t record_id = 0;  // the first that has it
   std::optional<std::int64_t> compile_id;
+  std::string label;                // of that compile
   std::string title;                // kind of the record, or name of the artifact
   std::string direction;            // of its graph; empty: none, or unknown
   std::int64_t record_count = 0;    // with this payload

@@ -42,3 +42,9 @@ WHERE f.run_id = :run_id AND p.id NOT IN (SELECT s.id
     AND s.first_record_id = i.record_id AND s.last_record_id = i.record_id
   WHERE i.code = 'stray_record')
 ORDER BY p.id;
+
+-- Whether there are several runs, and several launches of one (of this).
+-- query SeveralParts(run_id INTEGER?)
+SELECT (SELECT count(*) > 1 FROM run) AS has_runs /*BOOLEAN*/,
+  EXISTS (SELECT 1 FROM launch WHERE ordinal > 1 AND (:run_id IS NULL OR run_id = :run_id))
+    AS has_launches /*BOOLEAN*/;
