@@ -276,7 +276,9 @@ CREATE TABLE import_code (
   id INTEGER PRIMARY KEY,
   severity TEXT NOT NULL,  -- error: bytes damaged or not attributable; warning: content contradictory or lost; info: new or foreign
   code TEXT NOT NULL,      -- its name: broken_header, payload_mismatch, …
-  advice TEXT NOT NULL     -- what to do about it
+  advice TEXT NOT NULL,    -- what to do about it
+  is_damage INTEGER,       -- a record or more was lost or changed, or what a file holds is unknown
+  is_cut INTEGER           -- the data of the log end there
 ) STRICT;
 
 CREATE TABLE import_log_row (
@@ -297,5 +299,5 @@ CREATE TABLE import_log_row (
 -- What was dropped, odd or damaged: one row for each place, with the advice of its code.
 CREATE VIEW import_log AS
   SELECT i.id, i.run_id, i.log_file_id, i.record_id, i.line, i.byte_offset, c.severity, c.code, i.message, c.advice,
-    i.text, i.line_count, i.profile_id, i.path
+    i.text, i.line_count, i.profile_id, i.path, c.is_damage, c.is_cut
   FROM import_log_row i JOIN import_code c ON c.id = i.code_id;

@@ -4,11 +4,9 @@
 CREATE VIEW log_damage AS
   WITH damage AS MATERIALIZED (
     SELECT i.run_id, CASE WHEN i.code <> 'stray_record' THEN i.record_id END AS record_id, i.log_file_id,
-      i.code IN ('payload_truncated', 'damaged_input') OR (i.code IN ('broken_header', 'binary_noise') AND i.line + i.line_count > f.line_count) AS is_cut,
+      i.is_cut OR (i.code IN ('broken_header', 'binary_noise') AND i.line + i.line_count > f.line_count) AS is_cut,
       CASE WHEN i.code = 'damaged_input' THEN coalesce(i.byte_offset, 0) END AS end_offset
-    FROM import_log i JOIN log_file f ON f.id = i.log_file_id
-    WHERE i.code IN ('broken_header', 'payload_mismatch', 'payload_missing', 'payload_truncated', 'payload_without_record', 'unhashed_payload',
-      'bad_payload_hash', 'damaged_input', 'line_too_long', 'damaged_header', 'stray_record', 'missing_metrics', 'binary_noise'))
+    FROM import_log i JOIN log_file f ON f.id = i.log_file_id WHERE i.is_damage)
   SELECT run_id, process_id, max(is_cut = 0 OR end_offset IS NOT NULL) AS is_damaged, max(is_cut) AS is_cut, min(end_offset) AS readable_bytes
   FROM (
     SELECT d.run_id, r.process_id, d.is_cut, d.end_offset FROM damage d JOIN record_row r ON r.id = d.record_id

@@ -11,6 +11,7 @@
 #include "base/ascii.h"
 #include "facts/ranks/ends.h"
 #include "findings/context.h"
+#include "findings/damage.h"
 #include "findings/early_dumps.h"
 
 namespace tlparse {
@@ -26,17 +27,7 @@ void AddEmptyLogs(FindingContext& context) {
   finding.title = fmt::format("The log{} of {} {} no record", ranks.size() == 1 ? "" : "s",
                               (ranks.size() == 1 ? "rank " : "ranks ") + list,
                               ranks.size() == 1 ? "holds" : "hold");
-  finding.cause = "no record";
-  const bool is_one = ranks.size() == 1;
-  finding.detail =
-      fmt::format("What {} did is not known, and {} not compared with the others.",
-                  is_one ? "its process" : "their processes", is_one ? "it is" : "they are");
-  finding.suggestion = fmt::format("look at what {} printed, and whether the file was copied whole",
-                                   is_one ? "that process" : "those processes");
-  finding.query = fmt::format(
-      "SELECT id, path, size_bytes, line_count "
-      "FROM log_file WHERE run_id = {} AND record_count = 0",
-      context.job.run_id());
+  SayWithoutRecords(context, finding, ranks.size() == 1, "the others");
 }
 
 // The latest other launch in which all of these ranks have logs; 0: there is none.

@@ -1,5 +1,5 @@
 // Damage of logs and other inputs: what can be read of them, and how much is lost or changed.
-#include "queries/findings/damage.h"
+#include "findings/damage.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -7,16 +7,16 @@
 #include <algorithm>
 #include <set>
 
-#include "facts/job/log_damage.h"
 #include "facts/ranks/unread_inputs.h"
 #include "findings/context.h"
 #include "log/find_logs.h"
+#include "queries/findings/damage.h"
 
 namespace tlparse {
 namespace {
 
 // Records were lost or changed, or they contradict one another.
-const std::string kDamage = fmt::format("({} OR code = 'rank_conflict')", kLostOrChanged);
+constexpr std::string_view kDamage = "(is_damage OR code = 'rank_conflict')";
 
 // A log whose compressed file is cut or damaged. It shows nothing of what its process did later.
 void AddUnread(FindingContext& context, RankIndex rank, std::int64_t readable_bytes) {
@@ -106,6 +106,24 @@ Result<void> AddUnopened(FindingContext& context) {
   return {};
 }
 
+}  // namespace
+
+void SayWithoutRecords(const FindingContext& context, Finding& finding, bool is_one,
+                       std::string_view others) {
+  finding.cause = "no record";
+  finding.detail = fmt::format("What {} did is not known, and {} not compared with {}.",
+                               is_one ? "its process" : "their processes",
+                               is_one ? "it is" : "they are", others);
+  finding.suggestion = fmt::format("look at what {} printed, and whether the file was copied whole",
+                                   is_one ? "that process" : "those processes");
+  finding.query = fmt::format(
+      "SELECT id, path, size_bytes, line_count "
+      "FROM log_file WHERE run_id = {} AND record_count = 0",
+      context.job.run_id());
+}
+
+namespace {
+
 // Logs without a record whose names have no rank: those of ranks are missing ranks.
 Result<void> AddWithoutRecords(FindingContext& context) {
   std::vector<std::string> paths;
@@ -129,16 +147,7 @@ Result<void> AddWithoutRecords(FindingContext& context) {
              : fmt::format(
                    "{} logs hold no record: {}{}", paths.size(), names,
                    paths.size() > kMost ? fmt::format(" and {} more", paths.size() - kMost) : "");
-  finding.cause = "no record";
-  finding.detail =
-      fmt::format("What {} did is not known, and {} not compared with others.",
-                  is_one ? "its process" : "their processes", is_one ? "it is" : "they are");
-  finding.suggestion = fmt::format("look at what {} printed, and whether the file was copied whole",
-                                   is_one ? "that process" : "those processes");
-  finding.query = fmt::format(
-      "SELECT id, path, size_bytes, line_count "
-      "FROM log_file WHERE run_id = {} AND record_count = 0",
-      context.job.run_id());
+  SayWithoutRecords(context, finding, is_one, "others");
   return {};
 }
 
@@ -159,7 +168,7 @@ Result<ImportErrors> CountErrors(FindingContext& context) {
       "i.run_id = {} AND {} AND i.code <> 'unread_input' AND NOT EXISTS "
       "(SELECT 1 FROM log_file e WHERE e.id = i.log_file_id AND e.record_count = 0) "
       "AND NOT (i.log_file_id IS NOT NULL "
-      "AND i.code IN ('damaged_input', 'payload_truncated') AND i.log_file_id IN ("
+      "AND i.is_cut AND i.log_file_id IN ("
       "SELECT p.log_file_id FROM import_log d JOIN process p ON p.log_file_id = d.log_file_id "
       "WHERE d.code = 'damaged_input' AND d.run_id = {}))",
       context.job.run_id(), kDamage, context.job.run_id());

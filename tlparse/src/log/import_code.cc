@@ -7,6 +7,7 @@ namespace {
 constexpr Severity kE = Severity::kError;
 constexpr Severity kW = Severity::kWarning;
 constexpr Severity kI = Severity::kInfo;
+constexpr Harm kDamage = Harm::kDamage, kCut = Harm::kCut;
 using C = ImportCode;
 
 constexpr ImportCodeInfo kInfos[] = {
@@ -23,9 +24,10 @@ constexpr ImportCodeInfo kInfos[] = {
      "Payload lines follow no record: their record was lost. The text is kept here."},
     {C::kPayloadTruncated, kE, "payload_truncated",
      "The log ends inside this payload: the disk was full, or the file was copied while the job "
-     "ran. Copy it again."},
+     "ran. Copy it again.",
+     kCut},
     {C::kDamagedInput, kE, "damaged_input",
-     "The compressed file is cut or damaged; what could be decoded was read. Copy it again."},
+     "The compressed file is cut or damaged; what could be decoded was read. Copy it again.", kCut},
     {C::kLineTooLong, kE, "line_too_long",
      "A record is longer than 768 MiB: it was cut there, and what follows is kept as text of "
      "import_log."},
@@ -82,14 +84,15 @@ constexpr ImportCodeInfo kInfos[] = {
      "strict form, record.envelope the original."},
     {C::kUnhashedPayload, kW, "unhashed_payload",
      "Payload lines follow a record that names no payload: the record they belong to was lost, "
-     "or has_payload was changed. They are kept with this record but cannot be verified."},
+     "or has_payload was changed. They are kept with this record but cannot be verified.",
+     kDamage},
     {C::kRankConflict, kW, "rank_conflict",
      "Records of one process name different ranks; each rank got a process row of its own."},
     {C::kAssumedUnit, kI, "assumed_unit",
      "The log does not say its unit reliably; op_runtime.assumed_unit is the unit that was "
      "assumed."},
     {C::kBadPayloadHash, kW, "bad_payload_hash",
-     "has_payload is not an MD5; the payload is kept but cannot be verified."},
+     "has_payload is not an MD5; the payload is kept but cannot be verified.", kDamage},
     {C::kImpossibleTime, kW, "impossible_time",
      "The record's prefix names a date or time of day that does not exist, and it got the time "
      "of the record before it (the first ones: of the one after); or its time contradicts those "
@@ -156,13 +159,16 @@ constexpr ImportCodeInfo kInfos[] = {
      "process printed, and whether the file was copied whole."},
     {C::kDamagedHeader, kW, "damaged_header",
      "The header can be read, but a byte of it was changed: what the record says may be wrong. "
-     "Compare with the original log."},
+     "Compare with the original log.",
+     kDamage},
     {C::kStrayRecord, kW, "stray_record",
      "No other record names this process, rank or compile: the number was probably changed. The "
-     "record is kept, but not compared with other ranks. Compare with the original log."},
+     "record is kept, but not compared with other ranks. Compare with the original log.",
+     kDamage},
     {C::kMissingMetrics, kW, "missing_metrics",
      "The compile ended, but its compilation_metrics are not in the log: the record was lost. "
-     "How long the compile took is unknown, and so is an exception that only the metrics name."},
+     "How long the compile took is unknown, and so is an exception that only the metrics name.",
+     kDamage},
     {C::kUnrecordedSegments, kI, "unrecorded_segments",
      "The snapshot's events do not hold all segments that the allocator took and gave back "
      "(_record_memory_history can leave out actions: skip_actions): what it held at the peak "

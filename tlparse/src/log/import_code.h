@@ -77,11 +77,16 @@ enum class ImportCode : std::uint8_t {
   kCount
 };
 
+// What a problem says of the input. kDamage: a record or more was lost or changed, or what a file
+// holds is unknown, as errors say. kCut: and the data of the log end there.
+enum class Harm : std::uint8_t { kNone, kDamage, kCut };
+
 struct ImportCodeInfo {
   ImportCode code;
   Severity severity;
   std::string_view name;
   std::string_view advice;
+  Harm harm = severity == Severity::kError ? Harm::kDamage : Harm::kNone;
 };
 const ImportCodeInfo& Info(ImportCode code);
 std::string_view Name(Severity severity);

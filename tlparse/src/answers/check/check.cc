@@ -7,7 +7,6 @@
 #include <map>
 #include <utility>
 
-#include "facts/job/log_damage.h"
 #include "facts/job/read_transaction.h"
 #include "facts/ranks/ranks.h"
 #include "facts/text/shorten.h"
@@ -180,13 +179,11 @@ constexpr char kInputsRule[] = "inputs";
 
 // What the other rules say they say of what was read. Nothing: all inputs were read whole.
 Result<std::optional<CheckRule>> InputsRule(Database& database, const Job& job) {
-  const std::string where = fmt::format("({} OR code = 'log_without_records')", kLostOrChanged);
   std::vector<std::string> rows;
   std::string last_path;
   std::size_t files = 0;
   FOR_EACH_ROW(const InputNotRead& row,
-               Query<InputNotRead>(
-                   database, {.run_id = job.run_id(), .launch = job.launch(), .where = where})) {
+               Query<InputNotRead>(database, {.run_id = job.run_id(), .launch = job.launch()})) {
     if (std::exchange(last_path, row.path) != row.path) ++files;
     rows.push_back(fmt::format("{}: {}: {}{}", row.path, row.code, row.message,
                                row.count > 1 ? fmt::format(" (×{})", row.count) : ""));

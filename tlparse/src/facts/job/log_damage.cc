@@ -16,10 +16,9 @@ Result<LogDamage> FindLogDamage(Database& database, const Job& job) {
     const RankIndex participant = job.ParticipantOfProcess(row.process_id);
     if (participant < 0) continue;
     const auto index = static_cast<std::size_t>(participant);
-    (row.is_cut ? damage.is_cut : damage.is_damaged)[index] = 1;
-    if (!row.end_offset) continue;
-    damage.is_damaged[index] = 1;
-    damage.readable_bytes[index] = row.end_offset;
+    if (row.is_damaged) damage.is_damaged[index] = 1;
+    if (row.is_cut) damage.is_cut[index] = 1;
+    if (row.readable_bytes) damage.readable_bytes[index] = row.readable_bytes;
   }
   return damage;
 }

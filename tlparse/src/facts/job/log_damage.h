@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <optional>
-#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -11,12 +10,6 @@
 #include "store/database.h"
 
 namespace tlparse {
-
-// A condition on rows of import_log: a record or more was lost or changed, or what a file holds is
-// unknown. A log without records has no row for it.
-inline constexpr std::string_view kLostOrChanged =
-    "(severity = 'error' OR code IN ('unhashed_payload', 'bad_payload_hash', 'damaged_header', "
-    "'stray_record', 'missing_metrics'))";
 
 struct LogDamage {
   // By participant. Records of its log were lost or changed before its end: what sets it apart from
