@@ -97,9 +97,6 @@ struct FindingContext {
   bool has_ranks_ = false;
 };
 
-// How the cause of a log begins that ends before a function which the others compiled.
-inline constexpr std::string_view kLogEndsBefore = "the log ends before ";
-
 using FindingFamily = Result<void> (*)(FindingContext&);
 Result<void> FindFailures(FindingContext& context);
 Result<void> FindFailedTraces(FindingContext& context);

@@ -270,8 +270,8 @@ void StopFinder::DescribeBehind(Finding& finding, const std::vector<Stop>& group
       std::any_of(stops_.begin(), stops_.end(), [](const Stop& stop) { return stop.is_inside; });
   finding.severity = ended_others ? FindingSeverity::kError : FindingSeverity::kWarning;
   const std::string last = context_.Title(*context_.LastCompile(first.rank));
-  finding.cause = fmt::format("{}{}{}", kLogEndsBefore,
-                              first.is_next_backward ? "the backward of " : "", next.function);
+  finding.ends_before = (first.is_next_backward ? "the backward of " : "") + next.function;
+  finding.cause = "the log ends before " + finding.ends_before;
   finding.title =
       first.is_next_backward
           ? fmt::format("{} {} after the forward of {}; {} went on to its backward", Subject(who),

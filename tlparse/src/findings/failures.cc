@@ -216,14 +216,10 @@ bool WasCompiledBefore(const FindingContext& context, const JobCompile& failed) 
   });
 }
 
-// "It was compiled again: size 0 of x … ." A function that was compiled before runs eagerly as well.
+// "It was compiled again: size 0 of x … ."
 Result<void> SayRecompile(const FindingContext& context, const JobCompile& failed,
                           Finding& finding) {
   if (!WasCompiledBefore(context, failed)) return {};
-  if (finding.suggestion.starts_with("Your code may result in an error when running in eager")) {
-    finding.suggestion.clear();
-    finding.changes.clear();
-  }
   ASSIGN_OR_RETURN(const std::vector<FailedEntry> entries,
                    LoadFailedEntries(context.database, failed.id));
   if (!entries.empty())
@@ -293,7 +289,7 @@ Result<void> AddFailures(FindingContext& context, const std::vector<const Failur
   }
   if (first.is_raised && !RaisedException(first.reason).empty())
     SetRaised(context, who, compiles, first, finding);
-  SetHint(finding, HintOf(first.reason));
+  SetHint(finding, HintOf(first.reason, WasCompiledBefore(context, *first.compile)));
   if (finding.suggestion.empty()) finding.suggestion = AdviceForException(first.reason);
   if (MayRunEagerly(context, group)) {
     finding.title = fmt::format(

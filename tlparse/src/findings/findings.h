@@ -83,6 +83,9 @@ struct Finding {
   bool has_more_rows = false;  // than row_count: they were not counted
   // It stands whether these ranks are meant to do equal work or not.
   bool needs_no_role = false;
+  std::string ends_before;  // kStoppedFirst: what the others compiled then; empty: not known
+  bool is_of_caller =
+      false;  // the function is of a library, `place` is where the user's code ran it
   // For the id, in addition to kind, place and cause.
   std::string function;
   std::optional<std::vector<EvidenceLine>> lines;  // behind `rows`, if asked for: AddLines

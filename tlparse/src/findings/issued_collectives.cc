@@ -140,10 +140,8 @@ bool ExplainsDelay(const Finding& earlier, const Finding& late, const LateArriva
 // Adds to a finding about a rank for which others wait that its log ends before a function which
 // the others compiled: they may wait in a later one.
 void SayWhereLogEnds(const FindingContext& context, const Finding& earlier, Finding& finding) {
-  if (earlier.kind != FindingKind::kStoppedFirst || !earlier.cause.starts_with(kLogEndsBefore))
-    return;
-  const std::string next = earlier.cause.substr(kLogEndsBefore.size());
-  if (finding.title.find(next) != std::string::npos) return;
+  const std::string& next = earlier.ends_before;
+  if (next.empty() || finding.title.find(next) != std::string::npos) return;
   std::vector<RankIndex> who;
   for (const RankIndex one : context.All()) {
     const auto& rank = context.job.participants()[static_cast<std::size_t>(one)].rank;

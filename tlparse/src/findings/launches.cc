@@ -61,7 +61,7 @@ const char* HowEnded(const std::vector<Finding>& own, const std::vector<ProcessS
                                            own.front().severity == FindingSeverity::kError;
   if (is_failed) return "with a failed compile";
   if (!own.empty() && own.front().kind == FindingKind::kStoppedFirst) {
-    if (own.front().cause.starts_with("the log ends before")) return "earlier on some ranks";
+    if (!own.front().ends_before.empty()) return "earlier on some ranks";
     // A log that is cut off was copied in part, or its process ended while it wrote.
     if (own.front().severity != FindingSeverity::kError)
       return "in a way that its logs do not show";

@@ -132,7 +132,7 @@ void SetAdvice(const std::vector<Recompile>& recompiles, const std::string& file
                Finding& finding) {
   Advice advice = AdviceFor(recompiles);
   // The variables of a library's function are not the user's.
-  if (!IsUserFile(file) && advice.text.starts_with("torch._dynamo.mark_dynamic(")) return;
+  if (!IsUserFile(file) && advice.is_of_local) return;
   finding.suggestion = std::move(advice.text);
   if (!advice.change) return;
   if (advice.change->kind == ChangeKind::kMarkDynamic) {
@@ -149,9 +149,6 @@ void FoldRecompiles(FindingContext& context) {
     return one.kind == FindingKind::kRecompiles && one.severity == FindingSeverity::kNote &&
            !one.cause.empty();
   };
-  const auto is_of_library = [](const Finding& one) {
-    return one.detail.starts_with("The function is of a library");
-  };
   std::vector<Finding>& findings = context.findings;
   for (std::size_t i = 0; i < findings.size(); ++i) {
     if (!is_note(findings[i])) continue;
@@ -163,7 +160,7 @@ void FoldRecompiles(FindingContext& context) {
         ++j;
         continue;
       }
-      if (is_of_library(findings[i]) && !is_of_library(findings[j]))
+      if (findings[i].is_of_caller && !findings[j].is_of_caller)
         std::swap(findings[i], findings[j]);
       if (findings[j].since_us && findings[i].since_us)
         findings[i].since_us = std::min(findings[i].since_us, findings[j].since_us);

@@ -44,6 +44,7 @@ Result<void> SetUserCaller(FindingContext& context, const std::vector<std::int64
       lines.size() == 1 ? std::string("it")
                         : fmt::format("it first: it is compiled again for {} lines", lines.size()));
   finding.place = first;
+  finding.is_of_caller = true;
   return {};
 }
 

@@ -65,7 +65,7 @@ std::string CauseOfBreak(std::string_view reason) {
   return cause;
 }
 
-std::string HintOf(std::string_view reason) {
+std::string HintOf(std::string_view reason, bool has_run) {
   std::string hint, general;
   ForEachLine(reason, [&](std::string_view line) {
     if (!line.starts_with("Hint: ")) return true;
@@ -82,7 +82,7 @@ std::string HintOf(std::string_view reason) {
     (is_general ? general : hint) = line;
     return is_general;
   });
-  return hint.empty() ? general : hint;
+  return hint.empty() && !has_run ? general : hint;
 }
 
 std::string OptionHintOf(std::string_view reason) {
@@ -292,7 +292,7 @@ Advice AdviceForRecompiles(const RecompileReason& reason) {
     const std::size_t of = reason.subject.find(" of ");
     const std::string index = reason.subject.substr(kSize.size(), of - kSize.size());
     Change change{ChangeKind::kMarkDynamic, reason.subject.substr(of + 4), index, {}, {}};
-    Advice advice{TextOf(change) + " before the call, if this size is meant to vary", {}};
+    Advice advice{TextOf(change) + " before the call, if this size is meant to vary", {}, true};
     if (IsLocalPath(change.name)) advice.change = std::move(change);
     return advice;
   }

@@ -13,8 +13,9 @@ namespace tlparse {
 // The cause in the message of a graph break or an unsupported construct: its first line without the
 // introduction ("Encountered graph break when attempting to trace …").
 std::string CauseOfBreak(std::string_view reason);
-// Its first "Hint:" that is an instruction; empty: none.
-std::string HintOf(std::string_view reason);
+// Its first "Hint:" that is an instruction; empty: none. `has_run`: the function has run before, so
+// that a hint that it may fail without a compiler is none.
+std::string HintOf(std::string_view reason, bool has_run = false);
 // The first of them that sets an option or an environment variable; empty: none.
 std::string OptionHintOf(std::string_view reason);
 // The explanation in the message; empty: none.
@@ -53,7 +54,8 @@ bool IsOfSizeZeroOrOne(const RecompileReason& reason);
 // What to try, and what of it can be done from outside of the program.
 struct Advice {
   std::string text;  // empty: nothing is known
-  std::optional<Change> change;
+  std::optional<Change> change = {};
+  bool is_of_local = false;  // the text is a call that names a variable of the function
 };
 // Against recompiles for this reason, with the condition under which it helps. The change of a size
 // names no function.
