@@ -261,8 +261,8 @@ void AddImportCodes(Schema& schema) {
     const tlparse::ImportCodeInfo& info = tlparse::Info(static_cast<tlparse::ImportCode>(code));
     schema.Run("INSERT INTO import_code VALUES(" + std::to_string(code) + ", " +
                Quoted(tlparse::Name(info.severity)) + ", " + Quoted(info.name) + ", " +
-               Quoted(info.advice) + ", " + (info.harm != tlparse::Harm::kNone ? "1" : "0") +
-               ", " + (info.harm == tlparse::Harm::kCut ? "1" : "0") + ")");
+               Quoted(info.advice) + ", " + (info.harm != tlparse::Harm::kNone ? "1" : "0") + ", " +
+               (info.harm == tlparse::Harm::kCut ? "1" : "0") + ")");
   }
 }
 

@@ -86,6 +86,14 @@ void AddAnswerArguments(Arguments& app, AnswerArguments& arguments) {
   app.Flag("--json", arguments.json, "print JSON instead of a table");
 }
 
+int AnswerFrom(const std::string& path,
+               const std::function<Result<void>(Database& database)>& answer) {
+  Result<Database> database = OpenAnswerDatabase(path);
+  if (!database) return ReportError(database.error());
+  const Result<void> answered = answer(*database);
+  return answered ? kExitDone : ReportError(answered.error());
+}
+
 void RunFilter::AddTo(Arguments& app) {
   app.Add("--run", name_, "only the run of this name");
   app.Add("--launch", launch_, "only this launch (1 is the first)").Positive();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -29,6 +30,9 @@ struct AnswerArguments {
   bool json = false;
 };
 void AddAnswerArguments(Arguments& app, AnswerArguments& arguments);
+// Opens the database and answers. Returns the exit code.
+int AnswerFrom(const std::string& path,
+               const std::function<Result<void>(Database& database)>& answer);
 
 // --run and --launch of answers about all runs of a database, and all launches, unless one is
 // named. Their tables then begin with a column "run", and those of AddOfLaunch with "launch".

@@ -118,11 +118,7 @@ template <>
 struct FieldsOf<TunedChoice> {
   using Of = TunedChoice;
   static constexpr std::tuple list{
-      Field{"rank",
-            [](const Of& of, const AutotuneAnswer& in) {
-              return in.job.participants()[static_cast<std::size_t>(of.rank)].name;
-            },
-            "the rank, or a participant without one by name"},
+      Field{"rank", kNameOfRank, "the rank, or a participant without one by name"},
       Field{"choices", &Of::choices, "that were timed; null: the log does not say"},
       Field{"triton_choices", &Of::triton_choices},
       Field{"best", OrNull{&Of::best}, "the choice that was fastest"},

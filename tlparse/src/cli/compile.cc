@@ -26,16 +26,11 @@ int RunCompile(std::span<const std::string> arguments) {
   app.Add("--launch", options.launch, "this launch (1 is the first; default: the latest)")
       .Positive();
   if (const std::optional<int> code = app.Parse(arguments)) return *code;
-  Result<Database> database = OpenAnswerDatabase(common.database);
-  if (!database) return ReportError(database.error());
-  const Result<CompileAnswer> answer = AnalyzeCompile(*database, options);
-  if (!answer) return ReportError(answer.error());
-  if (common.json) {
-    PrintJson(CompileJson(*answer));
-  } else {
-    PrintCompile(*answer);
-  }
-  return kExitDone;
+  return AnswerFrom(common.database, [&](Database& database) -> Result<void> {
+    ASSIGN_OR_RETURN(const CompileAnswer answer, AnalyzeCompile(database, options));
+    common.json ? PrintJson(CompileJson(answer)) : PrintCompile(answer);
+    return {};
+  });
 }
 
 }  // namespace tlparse

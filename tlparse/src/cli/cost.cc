@@ -290,22 +290,21 @@ int RunCost(std::span<const std::string> arguments) {
   if (const std::optional<int> code = app.Parse(arguments)) return *code;
   options.by = ValueOf(kQuestions, by);
   if (steps && !ParseSteps(*steps, options.first_step, options.last_step)) return kExitUsage;
-  Result<Database> database = OpenAnswerDatabase(common.database);
-  if (!database) return ReportError(database.error());
-  const Result<std::int64_t> run_id = FindRun(*database, run.value_or(""));
-  if (!run_id) return ReportError(run_id.error());
-  options.run_id = *run_id;
-  const Result<CostAnswer> answer = Cost(*database, options);
-  if (!answer) return ReportError(answer.error());
-  if (common.json) {
-    PrintJson(CostJson(*answer, by, static_cast<std::size_t>(top)));
-  } else {
+  const auto answer_from = [&](Database& database) -> Result<void> {
+    ASSIGN_OR_RETURN(options.run_id, FindRun(database, run.value_or("")));
+    ASSIGN_OR_RETURN(const CostAnswer answer, Cost(database, options));
+    const auto count = static_cast<std::size_t>(top);
+    if (common.json) {
+      PrintJson(CostJson(answer, by, count));
+      return {};
+    }
     PrintBounded(most.WasGiven(), "--top", [&] {
-      PrintProfiles(*answer);
-      PrintRows(*answer, options.by, static_cast<std::size_t>(top));
+      PrintProfiles(answer);
+      PrintRows(answer, options.by, count);
     });
-  }
-  return kExitDone;
+    return {};
+  };
+  return AnswerFrom(common.database, answer_from);
 }
 
 }  // namespace tlparse

@@ -390,10 +390,8 @@ int RunHistory(std::span<const std::string> arguments) {
   options.runs.AddTo(app);
   if (const std::optional<int> code = app.Parse(arguments)) return *code;
   options.json = common.json;
-  Result<Database> database = OpenAnswerDatabase(common.database);
-  if (!database) return ReportError(database.error());
-  const Result<void> answered = AnswerHistory(*database, options);
-  return answered ? kExitDone : ReportError(answered.error());
+  return AnswerFrom(common.database,
+                    [&](Database& database) { return AnswerHistory(database, options); });
 }
 
 }  // namespace tlparse

@@ -128,10 +128,8 @@ int RunImportLog(std::span<const std::string> arguments) {
   options.run.AddTo(app);
   if (const std::optional<int> code = app.Parse(arguments)) return *code;
   options.json = common.json;
-  Result<Database> database = OpenAnswerDatabase(common.database);
-  if (!database) return ReportError(database.error());
-  const Result<void> answered = AnswerImportLog(*database, options);
-  return answered ? kExitDone : ReportError(answered.error());
+  return AnswerFrom(common.database,
+                    [&](Database& database) { return AnswerImportLog(database, options); });
 }
 
 }  // namespace tlparse

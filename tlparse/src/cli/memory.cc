@@ -258,26 +258,25 @@ int RunMemory(std::span<const std::string> arguments) {
                  Printable(at).c_str());
     return kExitUsage;
   }
-  Result<Database> database = OpenAnswerDatabase(common.database);
-  if (!database) return ReportError(database.error());
-  const Result<std::int64_t> run_id = FindRun(*database, run.value_or(""));
-  if (!run_id) return ReportError(run_id.error());
-  options.run_id = *run_id;
-  const Result<MemoryAnswer> answer = Memory(*database, options);
-  if (!answer) return ReportError(answer.error());
-  if (common.json) {
-    PrintJson(MemoryJson(*answer, by, at, static_cast<std::size_t>(top)));
-    return kExitDone;
-  }
-  PrintBounded(most.WasGiven(), "--top", [&] {
-    for (const MemoryDevice& device : answer->devices) {
-      if (&device != &answer->devices.front()) std::fputc('\n', stdout);
-      PrintDevice(device, options);
-      PrintMemoryRows(device, options.by, static_cast<std::size_t>(top));
+  const auto answer_from = [&](Database& database) -> Result<void> {
+    ASSIGN_OR_RETURN(options.run_id, FindRun(database, run.value_or("")));
+    ASSIGN_OR_RETURN(const MemoryAnswer answer, Memory(database, options));
+    const auto count = static_cast<std::size_t>(top);
+    if (common.json) {
+      PrintJson(MemoryJson(answer, by, at, count));
+      return {};
     }
-    for (const std::string& note : answer->notes) PrintLine(note, 0);
-  });
-  return kExitDone;
+    PrintBounded(most.WasGiven(), "--top", [&] {
+      for (const MemoryDevice& device : answer.devices) {
+        if (&device != &answer.devices.front()) std::fputc('\n', stdout);
+        PrintDevice(device, options);
+        PrintMemoryRows(device, options.by, count);
+      }
+      for (const std::string& note : answer.notes) PrintLine(note, 0);
+    });
+    return {};
+  };
+  return AnswerFrom(common.database, answer_from);
 }
 
 }  // namespace tlparse

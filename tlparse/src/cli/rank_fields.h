@@ -45,6 +45,9 @@ struct Participants {
 template <class Owner>
 Participants(std::vector<RankIndex> Owner::*) -> Participants<Owner>;
 
+inline constexpr auto kNameOfRank = [](const auto& of, const auto& in) {
+  return in.job.participants()[static_cast<std::size_t>(of.rank)].name;
+};
 inline constexpr auto kGraphTitle = [](const auto& of, const auto& in) {
   return in.answer.graphs.Title(in.job, of.graph_slot);
 };

@@ -195,10 +195,7 @@ template <>
 struct FieldsOf<SlowestRank> {
   using Of = SlowestRank;
   static constexpr std::tuple list{
-      Field{"rank",
-            [](const Of& of, const InRanks& in) -> const std::string& {
-              return in.job.participants()[static_cast<std::size_t>(of.rank)].name;
-            }},
+      Field{"rank", kNameOfRank},
       Field{"compile_s", &Of::compile_s},
       Field{"is_at_least", &Of::is_at_least, "its log lacks the time of a compile"},
       Field{"median_s", &Of::median_s},

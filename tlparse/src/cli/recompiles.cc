@@ -256,11 +256,8 @@ int RunRecompiles(std::span<const std::string> arguments) {
   options.runs.AddTo(app);
   if (const std::optional<int> code = app.Parse(arguments)) return *code;
   options.json = common.json;
-  Result<Database> database = OpenAnswerDatabase(common.database);
-  if (!database) return ReportError(database.error());
-  if (const Result<void> answered = AnswerRecompiles(*database, options); !answered)
-    return ReportError(answered.error());
-  return kExitDone;
+  return AnswerFrom(common.database,
+                    [&](Database& database) { return AnswerRecompiles(database, options); });
 }
 
 }  // namespace tlparse

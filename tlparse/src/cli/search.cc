@@ -84,11 +84,8 @@ int RunSearch(std::span<const std::string> arguments) {
   app.Add("--run", asked.run, "the run of this name (default: the latest)");
   app.Flag("--all", asked.all, "every text that was found");
   if (const std::optional<int> code = app.Parse(arguments)) return *code;
-  Result<Database> database = OpenAnswerDatabase(asked.common.database);
-  if (!database) return ReportError(database.error());
-  if (const Result<void> searched = Search(*database, asked); !searched)
-    return ReportError(searched.error());
-  return kExitDone;
+  return AnswerFrom(asked.common.database,
+                    [&](Database& database) { return Search(database, asked); });
 }
 
 }  // namespace tlparse

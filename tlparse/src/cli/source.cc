@@ -156,11 +156,8 @@ int RunSource(std::span<const std::string> arguments) {
   app.Add("--run", asked.run, "the run of this name (default: the latest)");
   app.Flag("--all", asked.all, "every row");
   if (const std::optional<int> code = app.Parse(arguments)) return *code;
-  Result<Database> database = OpenAnswerDatabase(asked.common.database);
-  if (!database) return ReportError(database.error());
-  if (const Result<void> answered = AnswerSource(*database, asked); !answered)
-    return ReportError(answered.error());
-  return kExitDone;
+  return AnswerFrom(asked.common.database,
+                    [&](Database& database) { return AnswerSource(database, asked); });
 }
 
 }  // namespace tlparse

@@ -331,12 +331,11 @@ int RunStatus(std::span<const std::string> arguments) {
   app.Add("--launch", options.launch, "this launch (1 is the first; default: the latest)")
       .Positive();
   if (const std::optional<int> code = app.Parse(arguments)) return *code;
-  Result<Database> database = OpenAnswerDatabase(common.database);
-  if (!database) return ReportError(database.error());
-  const Result<Shown> answer = LoadShown(*database, options);
-  if (!answer) return ReportError(answer.error());
-  common.json ? PrintJson(ToJson(answer->status, *answer)) : Print(*answer);
-  return kExitDone;
+  return AnswerFrom(common.database, [&](Database& database) -> Result<void> {
+    ASSIGN_OR_RETURN(const Shown answer, LoadShown(database, options));
+    common.json ? PrintJson(ToJson(answer.status, answer)) : Print(answer);
+    return {};
+  });
 }
 
 }  // namespace tlparse

@@ -16,6 +16,7 @@
 #include "base/gzip_body.h"
 #include "base/human_bytes.h"
 #include "base/remove_on_signal.h"
+#include "cli/answer.h"
 #include "cli/arguments.h"
 #include "cli/command.h"
 #include "cli/commands.h"
@@ -129,13 +130,10 @@ int RunTimeline(std::span<const std::string> arguments) {
   if (const std::optional<int> code = app.Parse(arguments)) return *code;
   if (steps && !ParseSteps(*steps, options.first_step, options.last_step)) return kExitUsage;
   options.compile = compile.value_or("");
-  Result<Database> database = OpenAnswerDatabase(path);
-  if (!database) return ReportError(database.error());
-  const Result<std::int64_t> run_id = FindRun(*database, run.value_or(""));
-  if (!run_id) return ReportError(run_id.error());
-  options.run_id = *run_id;
-  const Result<void> written = WriteTimelineFile(*database, options, output);
-  return written ? kExitDone : ReportError(written.error());
+  return AnswerFrom(path, [&](Database& database) -> Result<void> {
+    ASSIGN_OR_RETURN(options.run_id, FindRun(database, run.value_or("")));
+    return WriteTimelineFile(database, options, output);
+  });
 }
 
 }  // namespace tlparse
