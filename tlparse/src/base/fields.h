@@ -92,15 +92,15 @@ template <std::int64_t least>
 struct Bounded {
   std::int64_t value = 0;
 };
-template <std::int64_t least, class Owner>
-constexpr auto AtLeast(std::int64_t Owner::*member) {
-  return [member](const Owner& owner) { return Bounded<least>{owner.*member}; };
-}
-template <std::int64_t least, class Owner>
-constexpr auto AtLeast(std::optional<std::int64_t> Owner::*member) {
-  return [member](const Owner& owner) {
-    const std::optional<std::int64_t>& value = owner.*member;
-    return value ? std::optional(Bounded<least>{*value}) : std::nullopt;
+template <std::int64_t least, class Get>
+constexpr auto AtLeast(Get get) {
+  return [get](const auto& owner) {
+    const auto& value = std::invoke(get, owner);
+    if constexpr (std::is_integral_v<std::remove_cvref_t<decltype(value)>>) {
+      return Bounded<least>{static_cast<std::int64_t>(value)};
+    } else {
+      return value ? std::optional(Bounded<least>{*value}) : std::nullopt;
+    }
   };
 }
 

@@ -17,7 +17,7 @@ struct FieldsOf<CacheEconomics::Reason> {
   using Of = CacheEconomics::Reason;
   static constexpr std::tuple list{
       Field{"reason", &Of::text},
-      Field{"count", &Of::count},
+      Field{"count", AtLeast<0>(&Of::count)},
   };
 };
 
@@ -25,8 +25,8 @@ template <>
 struct FieldsOf<CacheEconomics::Within> {
   using Of = CacheEconomics::Within;
   static constexpr std::tuple list{
-      Field{"time_saved_ns", &Of::saved_ns},
-      Field{"time_taken_ns", &Of::taken_ns},
+      Field{"time_saved_ns", AtLeast<0>(&Of::saved_ns)},
+      Field{"time_taken_ns", AtLeast<0>(&Of::taken_ns)},
   };
 };
 
@@ -44,17 +44,20 @@ struct FieldsOf<CacheEconomics> {
   using Of = CacheEconomics;
   static constexpr std::tuple list{
       Field{"layer", &Of::layer},
-      Field{"hits", &Of::hits},
-      Field{"misses", &Of::misses},
-      Field{"guard_misses", &Of::guard_misses},
-      Field{"remote_errors", &Of::remote_errors,
+      Field{"hits", AtLeast<0>(&Of::hits)},
+      Field{"misses", AtLeast<0>(&Of::misses)},
+      Field{"guard_misses", AtLeast<0>(&Of::guard_misses)},
+      Field{"remote_errors", AtLeast<0>(&Of::remote_errors),
             "misses where the remote store gave no usable answer"},
-      Field{"bypasses", &Of::bypasses},
-      Field{"disabled", &Of::disabled},
-      Field{"time_saved_ns", &Of::time_saved_ns, "by hits; null: the log has no time of any"},
-      Field{"time_taken_ns", &Of::time_taken_ns, "by misses; null: the log has no time of any"},
-      Field{"waited_ns", &Of::waited_ns, "for another thread or process that compiled the key"},
-      Field{"waits_given_up", &Of::waits_given_up,
+      Field{"bypasses", AtLeast<0>(&Of::bypasses)},
+      Field{"disabled", AtLeast<0>(&Of::disabled)},
+      Field{"time_saved_ns", AtLeast<0>(&Of::time_saved_ns),
+            "by hits; null: the log has no time of any"},
+      Field{"time_taken_ns", AtLeast<0>(&Of::time_taken_ns),
+            "by misses; null: the log has no time of any"},
+      Field{"waited_ns", AtLeast<0>(&Of::waited_ns),
+            "for another thread or process that compiled the key"},
+      Field{"waits_given_up", AtLeast<0>(&Of::waits_given_up),
             "lookups that compiled the key although another thread or process was compiling it"},
       Field{"within", &Of::within,
             "what of these times another layer counts as well, as these lookups are parts of its "

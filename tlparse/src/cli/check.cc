@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <fstream>
 
+#include "base/fields.h"
 #include "cli/answer.h"
 #include "cli/answer_input.h"
 #include "cli/budget.h"
@@ -13,6 +14,7 @@
 #include "cli/commands.h"
 #include "cli/fleet_arguments.h"
 #include "cli/rank_output.h"
+#include "cli/schemas.h"
 #include "fleet/fleet_answer.h"
 #include "fleet/run_selection.h"
 #include "fleet/sql_quote.h"
@@ -91,30 +93,34 @@ std::string CheckMarkdown(const CheckAnswer& answer) {
   return rows.empty() ? text : text + "\n" + rows;
 }
 
-JsonWriter CheckJson(const CheckAnswer& answer) {
-  JsonWriter json;
-  json.BeginObject()
-      .Key("run")
-      .String(answer.run)
-      .Key("is_ok")
-      .Bool(answer.IsOk())
-      .Key("rules")
-      .BeginArray();
-  for (const CheckRule& rule : answer.rules) {
-    json.BeginObject()
-        .Key("name")
-        .String(rule.name)
-        .Key("is_ok")
-        .Bool(rule.is_ok)
-        .Key("limit")
-        .String(rule.limit);
-    json.Key("actual").String(rule.actual).Key("rows").BeginArray();
-    for (const std::string& row : rule.rows) json.String(row);
-    json.EndArray().Key("left_out").Int(static_cast<std::int64_t>(rule.left_out)).EndObject();
-  }
-  json.EndArray().EndObject();
-  return json;
-}
+}  // namespace
+
+template <>
+struct FieldsOf<CheckRule> {
+  using Of = CheckRule;
+  static constexpr std::tuple list{
+      Field{"name", &Of::name},
+      Field{"is_ok", &Of::is_ok},
+      Field{"limit", &Of::limit},
+      Field{"actual", &Of::actual},
+      Field{"rows", &Of::rows, "what offends"},
+      Field{"left_out", &Of::left_out},
+  };
+};
+
+template <>
+struct FieldsOf<CheckAnswer> {
+  using Of = CheckAnswer;
+  static constexpr std::tuple list{
+      Field{"run", &Of::run},
+      Field{"is_ok", &Of::IsOk},
+      Field{"rules", &Of::rules},
+  };
+};
+
+std::string CheckSchema() { return SchemaOf<CheckAnswer>("tlparse check --json"); }
+
+namespace {
 
 // The first word of each line that is neither empty nor a comment.
 Result<std::vector<std::string>> ReadKnown(const std::string& path) {
@@ -203,7 +209,7 @@ namespace {
 
 void PrintAs(const CheckAnswer& answer, bool is_json, bool is_markdown) {
   if (is_json) {
-    PrintJson(CheckJson(answer));
+    PrintJson(ToJson(answer));
   } else if (is_markdown) {
     std::fputs(CheckMarkdown(answer).c_str(), stdout);
   } else {

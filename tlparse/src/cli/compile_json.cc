@@ -191,8 +191,8 @@ struct FieldsOf<CompileAnswer> {
       "are microseconds since the epoch, UTC; null: unknown.";
   static constexpr std::tuple list{
       Field{"run", &Of::run},
-      Field{"launch", &Of::launch},
-      Field{"launch_count", &Of::launch_count},
+      Field{"launch", AtLeast<1>(&Of::launch)},
+      Field{"launch_count", AtLeast<1>(&Of::launch_count)},
       Field{"compile", &Of::label, "its label; 1/0#2: of its second use after a reset"},
       Field{"rank", &Of::rank},
       Field{"who", &Of::who, "the rank, log or process in words"},

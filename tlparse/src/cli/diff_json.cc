@@ -121,15 +121,15 @@ struct FieldsOf<CompileChange> {
       Field{"vanished_graph_breaks", &Of::vanished_graph_breaks},
       Field{"changed_graph_breaks", &Of::changed_graph_breaks,
             "in the same place, with another cause"},
-      Field{"a_guard_count", &Of::a_guard_count},
-      Field{"b_guard_count", &Of::b_guard_count},
-      Field{"a_kernel_count", &Of::a_kernel_count},
-      Field{"b_kernel_count", &Of::b_kernel_count},
+      Field{"a_guard_count", AtLeast<0>(&Of::a_guard_count)},
+      Field{"b_guard_count", AtLeast<0>(&Of::b_guard_count)},
+      Field{"a_kernel_count", AtLeast<0>(&Of::a_kernel_count)},
+      Field{"b_kernel_count", AtLeast<0>(&Of::b_kernel_count)},
       Field{"new_guards", &Of::new_guards},
       Field{"vanished_guards", &Of::vanished_guards},
       Field{"changed_guards", &Of::changed_guards,
             "of the same value in the same line of code: before → after"},
-      Field{"alike_guard_count", &Of::alike_guard_count,
+      Field{"alike_guard_count", AtLeast<0>(&Of::alike_guard_count),
             "guards that differ in names of generated code only: no difference"},
       Field{"new_kernels", &Of::new_kernels},
       Field{"vanished_kernels", &Of::vanished_kernels},
@@ -275,7 +275,7 @@ struct FieldsOf<DiffAnswer> {
       Field{"b_torch_version", OrNull{&Of::b_torch_version}},
       Field{"a_python_version", OrNull{&Of::a_python_version}},
       Field{"b_python_version", OrNull{&Of::b_python_version}},
-      Field{"finished_count", &Of::timed_count,
+      Field{"finished_count", AtLeast<0>(&Of::timed_count),
             "compiles that both sides finished and whose times both logs have: phases are their "
             "sums"},
       Field{"phases", &Of::phases},
@@ -291,7 +291,7 @@ template <>
 struct FieldsOf<RankComparison> {
   using Of = RankComparison;
   static constexpr std::tuple list{
-      Field{"pair_count", &Of::count,
+      Field{"pair_count", AtLeast<1>(&Of::count),
             "pairs of ranks that are alike on each side; one is compared for all"},
       Field{"a_ranks", &Of::a_ranks, "\"0-3,6\""},
       Field{"b_ranks", &Of::b_ranks},
@@ -309,8 +309,8 @@ struct FieldsOf<DigestChange> {
       Field{"function", OrNull{&Of::function}},
       Field{"graph", OrNull{&Of::graph}},
       Field{"ranks", &Of::ranks, "of side a, in which it differs"},
-      Field{"calls", &Of::call_count, "in which it differs"},
-      Field{"compared_calls", &Of::compared_count},
+      Field{"calls", AtLeast<1>(&Of::call_count), "in which it differs"},
+      Field{"compared_calls", AtLeast<1>(&Of::compared_count)},
       Field{"first_call", &Of::first_call},
       Field{"a_value", OrNull{&Of::a_value}, "in that call: the type of an output, the choice"},
       Field{"b_value", OrNull{&Of::b_value}},
@@ -322,13 +322,13 @@ template <>
 struct FieldsOf<DigestDifference> {
   using Of = DigestDifference;
   static constexpr std::tuple list{
-      Field{"calls", &Of::call_count,
+      Field{"calls", AtLeast<0>(&Of::call_count),
             "runs of graphs that were compared: same rank, compile id, graph and number"},
-      Field{"kernels", &Of::kernel_count, "how many were compared, over all calls"},
-      Field{"choices", &Of::choice_count},
-      Field{"outputs", &Of::output_count},
-      Field{"only_a_calls", &Of::only_a_call_count, "hashed on this side only"},
-      Field{"only_b_calls", &Of::only_b_call_count},
+      Field{"kernels", AtLeast<0>(&Of::kernel_count), "how many were compared, over all calls"},
+      Field{"choices", AtLeast<0>(&Of::choice_count)},
+      Field{"outputs", AtLeast<0>(&Of::output_count)},
+      Field{"only_a_calls", AtLeast<0>(&Of::only_a_call_count), "hashed on this side only"},
+      Field{"only_b_calls", AtLeast<0>(&Of::only_b_call_count)},
       Field{"changes", &Of::changes},
   };
 };

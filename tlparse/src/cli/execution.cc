@@ -148,8 +148,10 @@ template <>
 struct FieldsOf<OrderDifference> {
   using Of = OrderDifference;
   static constexpr std::tuple list{
-      Field{"position", &Of::position}, Field{"against_position", &Of::against_position},
-      Field{"ran", &Of::ran},           Field{"against_ran", &Of::against_ran},
+      Field{"position", AtLeast<0>(&Of::position)},
+      Field{"against_position", AtLeast<0>(&Of::against_position)},
+      Field{"ran", &Of::ran},
+      Field{"against_ran", &Of::against_ran},
       Field{"is_moved", &Of::is_moved},
   };
 };

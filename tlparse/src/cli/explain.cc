@@ -3,28 +3,43 @@
 
 #include <cstdio>
 
+#include "base/fields.h"
 #include "cli/arguments.h"
 #include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/playbooks.h"
 #include "cli/rank_output.h"
+#include "cli/schemas.h"
 
 namespace tlparse {
 namespace {
 
-JsonWriter KindsToJson(std::span<const FindingKind> kinds, bool with_text) {
-  JsonWriter json;
-  json.BeginObject().Key("kinds").BeginArray();
-  for (const FindingKind kind : kinds) {
-    json.BeginObject().Key("kind").String(Name(kind)).Key("meaning").String(MeaningOf(kind));
-    if (with_text) json.Key("text").String(PlaybookOf(kind));
-    json.EndObject();
-  }
-  json.EndArray().EndObject();
-  return json;
-}
+struct ExplainedKind {
+  FindingKind kind;
+  std::optional<std::string_view> text;
+};
+struct ExplainAnswer {
+  std::vector<ExplainedKind> kinds;
+};
 
 }  // namespace
+
+template <>
+struct FieldsOf<ExplainedKind> {
+  using Of = ExplainedKind;
+  static constexpr std::tuple list{
+      Field{"kind", &Of::kind, "as in findings.schema.json"},
+      Field{"meaning", [](const Of& of) { return MeaningOf(of.kind); }, "one sentence"},
+      Missable{"text", &Of::text, "the whole page, Markdown; if one kind was asked for"},
+  };
+};
+
+template <>
+struct FieldsOf<ExplainAnswer> {
+  static constexpr std::tuple list{Field{"kinds", &ExplainAnswer::kinds}};
+};
+
+std::string ExplainSchema() { return SchemaOf<ExplainAnswer>("tlparse explain --json"); }
 
 int RunExplain(std::span<const std::string> arguments) {
   Arguments app(
@@ -36,25 +51,25 @@ int RunExplain(std::span<const std::string> arguments) {
   app.Add("kind", name, "a kind of finding, like cold_cache");
   app.Flag("--json", as_json, "JSON (schemas/json/answers/explain.schema.json)");
   if (const std::optional<int> code = app.Parse(arguments)) return *code;
-  std::vector<FindingKind> kinds;
+  ExplainAnswer answer;
   if (name) {
     const std::optional<FindingKind> kind = FindingKindOf(*name);
     if (!kind)
       return ReportError(
           {ErrorCode::kUsage,
            fmt::format("there is no kind '{}'; 'tlparse explain' lists them", *name)});
-    kinds.push_back(*kind);
+    answer.kinds.push_back({*kind, PlaybookOf(*kind)});
   } else {
     for (std::size_t i = 0; i < kFindingKindCount; ++i)
-      kinds.push_back(static_cast<FindingKind>(i));
+      answer.kinds.push_back({static_cast<FindingKind>(i), {}});
   }
   if (as_json) {
-    PrintJson(KindsToJson(kinds, name.has_value()));
+    PrintJson(ToJson(answer));
   } else if (name) {
-    const std::string_view text = PlaybookOf(kinds.front());
+    const std::string_view text = *answer.kinds.front().text;
     std::fwrite(text.data(), 1, text.size(), stdout);
   } else {
-    for (const FindingKind kind : kinds)
+    for (const auto& [kind, text] : answer.kinds)
       PrintWrapped(fmt::format("{}: {}", Name(kind), MeaningOf(kind)), 0, 4, Style::kBold);
   }
   return kExitDone;

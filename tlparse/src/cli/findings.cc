@@ -155,8 +155,8 @@ struct FieldsOf<AnsweredRun> {
       "What is wrong with a run and why, most urgent first.";
   static constexpr std::tuple list{
       Field{"run", &Of::name},
-      Field{"launch", &Of::launch},
-      Field{"launch_count", &Of::launch_count},
+      Field{"launch", AtLeast<1>(&Of::launch)},
+      Field{"launch_count", AtLeast<1>(&Of::launch_count)},
       Field{"findings", &Of::findings},
       Missable{"not_looked_for", OrNull{&Of::not_looked_for},
                "what the inputs cannot show, so that no finding does not mean that all is well"},

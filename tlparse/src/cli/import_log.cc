@@ -6,11 +6,13 @@
 #include <map>
 
 #include "answers/import_log/unknown_names.h"
+#include "base/fields.h"
 #include "cli/answer.h"
 #include "cli/bounded_output.h"
 #include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/rank_output.h"
+#include "cli/schemas.h"
 
 namespace tlparse {
 
@@ -67,18 +69,41 @@ void PrintUnknown(const std::vector<UnknownName>& names) {
   table.Print();
 }
 
-JsonWriter UnknownJson(const std::vector<UnknownName>& names) {
-  JsonWriter json;
-  json.BeginObject().Key("unknown").BeginArray();
-  for (const UnknownName& one : names) {
-    json.BeginObject().Key("kind").String(one.kind).Key("name").String(one.name);
-    json.Key("count").Int(one.count).Key("path").OptionalString(NonEmpty(one.path));
-    json.Key("line").OptionalInt(one.path.empty() ? std::nullopt : std::optional(one.line));
-    json.Key("torch_version").OptionalString(NonEmpty(one.torch_version)).EndObject();
-  }
-  json.EndArray().EndObject();
-  return json;
+constexpr std::string_view kKindsOfNames[] = {"record", "artifact", "phase", "component", "metric"};
+
+struct UnknownNames {
+  std::span<const UnknownName> unknown;
+};
+
+}  // namespace
+
+template <>
+struct FieldsOf<UnknownName> {
+  using Of = UnknownName;
+  static constexpr std::tuple list{
+      Field{"kind", &Of::kind, "", kKindsOfNames},
+      Field{"name", &Of::name},
+      Field{"count", AtLeast<1>(&Of::count),
+            "records; of a component: distinct components of all runs"},
+      Field{"path", OrNull{&Of::path}, "the log of the first one"},
+      Field{"line",
+            [](const Of& of) { return of.path.empty() ? std::nullopt : std::optional(of.line); }},
+      Field{"torch_version", OrNull{&Of::torch_version}, "of the process that wrote it"},
+  };
+};
+
+template <>
+struct FieldsOf<UnknownNames> {
+  static constexpr std::string_view description =
+      "Names in the logs that this tlparse does not know, by kind and name.";
+  static constexpr std::tuple list{Field{"unknown", &UnknownNames::unknown}};
+};
+
+std::string UnknownNamesSchema() {
+  return SchemaOf<UnknownNames>("tlparse import-log --unknown --json");
 }
+
+namespace {
 
 // --unknown
 Result<void> AnswerUnknown(Database& database, const RunFilter& run, bool as_json) {
@@ -86,7 +111,7 @@ Result<void> AnswerUnknown(Database& database, const RunFilter& run, bool as_jso
     return Fail(ErrorCode::kUsage, "--unknown lists the names of runs, not of a --launch");
   ASSIGN_OR_RETURN(const std::optional<std::int64_t> run_id, run.RunId(database));
   ASSIGN_OR_RETURN(const std::vector<UnknownName> names, FindUnknownNames(database, run_id));
-  as_json ? PrintJson(UnknownJson(names)) : PrintUnknown(names);
+  as_json ? PrintJson(ToJson(UnknownNames{names})) : PrintUnknown(names);
   return {};
 }
 

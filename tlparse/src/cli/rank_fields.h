@@ -67,8 +67,8 @@ template <>
 struct FieldsOf<Job> {
   static constexpr std::tuple list{
       Field{"run", &Job::run_name},
-      Field{"launch", &Job::launch},
-      Field{"launch_count", &Job::launch_count},
+      Field{"launch", AtLeast<0>(&Job::launch)},
+      Field{"launch_count", AtLeast<0>(&Job::launch_count)},
       Field{"participants", [](const Job& job) { return job.participants().size(); }},
   };
 };

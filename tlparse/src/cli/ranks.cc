@@ -217,7 +217,7 @@ struct FieldsOf<RanksAnswer> {
             "the reference first; aspects say what sets a class apart from it"},
       Field{"same_key_codes", [](const Of& of) { return of.cache.same_key_codes.size(); }},
       Field{"slowest", &Of::slowest},
-      Field{"world_size", &Of::world_size,
+      Field{"world_size", AtLeast<0>(&Of::world_size),
             "as given with --world-size, else the least number of ranks that the logs, recorder "
             "dumps and profiles show"},
       Field{"missing_ranks", &MissingRanks},

@@ -6,33 +6,44 @@
 #include <iterator>
 #include <optional>
 
+#include "base/fields.h"
 #include "cli/arguments.h"
 #include "cli/command.h"
+#include "cli/schemas.h"
 #include "cli/sharing.h"
 #include "cli/terminal.h"
 #include "redact/log_file.h"
 #include "redact/redact_files.h"
 
 namespace tlparse {
-namespace {
 
-JsonWriter ReportToJson(const RedactionReport& report) {
-  JsonWriter json;
-  json.BeginObject().Key("names").Int(static_cast<std::int64_t>(report.names));
-  json.Key("files").BeginArray();
-  for (const RedactedFile& file : report.files) {
-    json.BeginObject().Key("path").String(file.path);
-    json.Key("written").OptionalString(file.written.empty() ? std::nullopt
-                                                            : std::optional(file.written));
-    json.Key("reason").OptionalString(file.reason.empty() ? std::nullopt
-                                                          : std::optional(file.reason));
-    json.Key("replaced").Int(file.replaced).Key("kept_records").Int(file.kept_records);
-    json.Key("dropped_records").Int(file.dropped_records);
-    json.Key("dropped_lines").Int(file.dropped_lines).EndObject();
-  }
-  json.EndArray().EndObject();
-  return json;
-}
+template <>
+struct FieldsOf<RedactedFile> {
+  using Of = RedactedFile;
+  static constexpr std::tuple list{
+      Field{"path", &Of::path, "of the input"},
+      Field{"written", OrNull{&Of::written},
+            "the copy, below the output directory; null: the file was left out"},
+      Field{"reason", OrNull{&Of::reason}, "why it was left out"},
+      Field{"replaced", &Of::replaced, "occurrences of names"},
+      Field{"kept_records", &Of::kept_records, "of a log"},
+      Field{"dropped_records", &Of::dropped_records, "of a log: their envelope cannot be parsed"},
+      Field{"dropped_lines", &Of::dropped_lines, "of a log: they belong to no record"},
+  };
+};
+
+template <>
+struct FieldsOf<RedactionReport> {
+  using Of = RedactionReport;
+  static constexpr std::tuple list{
+      Field{"names", &Of::names, "names that have a pseudonym, those of an earlier key included"},
+      Field{"files", &Of::files},
+  };
+};
+
+std::string RedactSchema() { return SchemaOf<RedactionReport>("tlparse redact --json"); }
+
+namespace {
 
 void PrintRedaction(const RedactionReport& report, const std::string& directory) {
   std::int64_t written = 0, replaced = 0, kept = 0, records = 0, lines = 0;
@@ -96,7 +107,7 @@ int RunRedact(std::span<const std::string> arguments) {
   if (!key.empty())
     if (const Result<void> saved = pseudonyms.Save(key); !saved) return ReportError(saved.error());
   if (json)
-    PrintJson(ReportToJson(*report));
+    PrintJson(ToJson(*report));
   else
     PrintRedaction(*report, directory);
   for (const RedactedFile& file : report->files)

@@ -16,19 +16,25 @@ std::string AnswerSchema(std::string_view answer);
 std::string AutotuneSchema();
 std::string BisectSchema();
 std::string CacheSchema();
+std::string CheckSchema();
 std::string CollectivesSchema();
 std::string CompileSchema();
 std::string CostSchema();
 std::string DiffSchema();
+std::string DoctorSchema();
 std::string ExecutionSchema();
+std::string ExplainSchema();
 std::string FindingsSchema();
 std::string HistorySchema();
 std::string MemorySchema();
 std::string ProvenanceSchema();
 std::string RanksSchema();
 std::string RecompilesSchema();
+std::string RedactSchema();
+std::string SourceSchema();
 std::string StatusSchema();
 std::string TrySchema();
+std::string UnknownNamesSchema();
 std::string WatchSchema();
 
 }  // namespace tlparse

@@ -5,11 +5,13 @@
 #include <tuple>
 
 #include "answers/source/line_outcomes.h"
+#include "base/fields.h"
 #include "cli/answer.h"
 #include "cli/bounded_output.h"
 #include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/rank_output.h"
+#include "cli/schemas.h"
 #include "facts/job/participants.h"
 #include "facts/text/shorten.h"
 
@@ -101,29 +103,58 @@ Result<void> PrintOutcomes(Database& database, const std::vector<LineOutcome>& o
   return {};
 }
 
-JsonWriter OutcomesJson(const std::vector<LineOutcome>& outcomes) {
-  JsonWriter json;
-  json.BeginObject().Key("outcomes").BeginArray();
-  for (const LineOutcome& one : outcomes) {
-    json.BeginObject().Key("kind").String(Name(one.kind)).Key("file").String(one.file);
-    json.Key("line").Int(one.line).Key("compile").String(one.label);
-    json.Key("function").OptionalString(NonEmpty(one.function));
-    json.Key("direction").OptionalString(NonEmpty(one.direction)).Key("ranks").BeginArray();
-    for (const std::int64_t rank : one.ranks) json.Int(rank);
-    json.EndArray().Key("text").String(one.text).Key("count").Int(one.count);
-    json.Key("compile_id").Int(one.compile_id).Key("record_id").OptionalInt(one.record_id);
-    json.EndObject();
-  }
-  json.EndArray().EndObject();
-  return json;
-}
+struct SourceAnswer {
+  std::span<const LineOutcome> outcomes;
+};
+
+}  // namespace
+
+template <>
+struct LastOf<LineOutcomeKind> {
+  static constexpr LineOutcomeKind value = LineOutcomeKind::kKernel;
+};
+
+template <>
+struct FieldsOf<LineOutcome> {
+  using Of = LineOutcome;
+  static constexpr std::tuple list{
+      Field{"kind", &Of::kind,
+            "function: a compiled function begins here; recompile: by a guard that comes from "
+            "here; kernel: the line is innermost in a stack of one of its nodes"},
+      Field{"file", &Of::file, "as PyTorch spells it; may be cut at the left"},
+      Field{"line", &Of::line},
+      Field{"compile", &Of::label, "label"},
+      Field{"function", OrNull{&Of::function}, "that was compiled"},
+      Field{"direction", OrNull{&Of::direction}, "of a kernel's graph"},
+      Field{"ranks", &Of::ranks},
+      Field{"text", &Of::text,
+            "the compile's status, the cause of a break, the guard, the exception's type, stage "
+            "and first node, or the kernel with its handle"},
+      Field{"count", &Of::count, "guards or nodes of the line in one compile; else 1"},
+      Field{"compile_id", &Of::compile_id, "of the first"},
+      Field{"record_id", &Of::record_id, "of the first"},
+  };
+};
+
+template <>
+struct FieldsOf<SourceAnswer> {
+  static constexpr std::string_view description =
+      "What came of a line of Python, or of each line of a file, by file, line, kind and compile. "
+      "null: unknown.";
+  static constexpr std::tuple list{
+      Field{"outcomes", &SourceAnswer::outcomes, "equal ones of several ranks are one"}};
+};
+
+std::string SourceSchema() { return SchemaOf<SourceAnswer>("tlparse source --json"); }
+
+namespace {
 
 Result<void> AnswerSource(Database& database, const SourceArguments& asked) {
   ASSIGN_OR_RETURN(const std::int64_t run_id, FindRun(database, asked.run.value_or("")));
   ASSIGN_OR_RETURN(const std::vector<LineOutcome> outcomes,
                    LoadLineOutcomes(database, run_id, ParsePlace(asked.place), asked.rank));
   if (asked.common.json) {
-    PrintJson(OutcomesJson(outcomes));
+    PrintJson(ToJson(SourceAnswer{outcomes}));
     return {};
   }
   if (outcomes.empty()) {

@@ -300,7 +300,7 @@ struct FieldsOf<StatusAnswer> {
   static constexpr std::tuple list{
       Field{"run", &Of::run},
       Field{"launch", &Of::launch},
-      Field{"launch_count", &Of::launch_count},
+      Field{"launch_count", AtLeast<1>(&Of::launch_count)},
       Field{
           "roles",
           [](const Of&, const Shown& in) -> const std::vector<TreeRole>& { return in.tree.roles; },

@@ -114,9 +114,7 @@ Result<std::optional<RunComparison>> CompareWithoutLogs(const DiffSide& a, const
     ASSIGN_OR_RETURN(const std::vector<RunParticipant> participants,
                      LoadParticipants(*side.database, measured.run_id));
     (is_b ? diff.b_has_log : diff.a_has_log) = !participants.empty();
-    ASSIGN_OR_RETURN(
-        const std::string name,
-        side.database->QueryText("SELECT name FROM run WHERE id = ?", measured.run_id));
+    ASSIGN_OR_RETURN(const std::string name, NameOfRun(*side.database, measured.run_id));
     (is_b ? diff.b_title : diff.a_title) = "run " + name;
   }
   if (diff.HasLogs()) return std::optional<RunComparison>();

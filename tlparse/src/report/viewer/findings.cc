@@ -181,8 +181,7 @@ Result<std::string> FindingsChunk(Database& database, std::int64_t run_id, std::
                                   std::optional<std::int64_t> asked_launch,
                                   const std::optional<WatchedJob>& watched) {
   FindingsOptions options;
-  ASSIGN_OR_RETURN(options.run,
-                   database.QueryText(fmt::format("SELECT name FROM run WHERE id = {}", run_id)));
+  ASSIGN_OR_RETURN(options.run, NameOfRun(database, run_id));
   options.launch = asked_launch;
   if (watched) options.world_size = watched->world_size;
   RanksOptions ranks_options;
