@@ -8,6 +8,7 @@ import { baseName, count } from './lib/format';
 import { behindFrame } from './lib/schedule';
 import { CompilePage } from './pages/compile';
 import { ComparePage } from './pages/compare';
+import { firstPair } from './pages/compare_pair';
 import { CompilesPage } from './pages/compiles';
 import { CostPage } from './pages/cost';
 import { DiffPage } from './pages/diff';
@@ -33,7 +34,7 @@ const pages: { key: string; title: string; shown?: (model: Model) => boolean }[]
   { key: 'overview', title: 'Overview' },
   { key: 'compiles', title: 'Compiles', shown: (model) => model.allCompiles.length > 0 || isLive },
   { key: 'ranks', title: 'Ranks', shown: (model) => model.allProcesses.length > 1 || measuresRanks(model) || isLive },
-  { key: 'compare', title: 'Compare', shown: (model) => model.peers.length > 1 || model.launches > 1 || model.index.run.rows > 1 },
+  { key: 'compare', title: 'Compare', shown: (model) => model.peers.length > 1 || model.launches > 1 || model.index.run.rows > 1 || firstPair(model) !== null },
   { key: 'provenance', title: 'Provenance', shown: (model) => has(model, 'provenance_graphs') },
   { key: 'source', title: 'Source', shown: (model) => model.allCompiles.length > 0 },
   { key: 'cost', title: 'Cost', shown: hasMeasuredRuns },

@@ -98,3 +98,12 @@ export function changedPart(a: string, b: string): { a: [number, number]; b: [nu
   while (end < a.length - start && end < b.length - start && a[a.length - 1 - end] === b[b.length - 1 - end]) end++;
   return { a: [start, a.length - end], b: [start, b.length - end] };
 }
+
+// Differences of addresses, temporary paths and process ids have no meaning.
+export function normalize(line: string): string {
+  return line
+    .replace(/0x[0-9a-f]{6,}/g, '0x…')
+    .replace(/\b1[34]\d{13,14}\b/g, '…')
+    .replace(/\/tmp\/torchinductor_[^\s'"]*/g, '/tmp/torchinductor_…')
+    .replace(/\bc[a-z2-7]{50}\b/g, 'c…');
+}

@@ -7,6 +7,7 @@ import type { Model } from '../data/model';
 import { count, plural } from '../lib/format';
 import { href, type Route } from '../route';
 import { Empty, Place, Section, Waiting } from '../ui/bits';
+import { ComparePair, firstPair, pairHref, pairOf } from './compare_pair';
 import { Causes, causesOf, CompileDifference, hasOnlyKeys, Only } from './compare_compiles';
 import { functionTimes, PhaseTable, TimedTable } from './compare_times';
 
@@ -32,6 +33,7 @@ function sidesOf(model: Model, { kind, sides }: Comparisons): { key: string; nam
 
 function Chooser({ model, found, a, b }: { model: Model; found: Comparisons; a: string; b: string }) {
   const sides = sidesOf(model, found);
+  const compiles = firstPair(model);
   const select = (label: string, value: string, link: (key: string) => string) => (
     <select aria-label={label} value={value} onChange={(event) => (location.hash = link(event.currentTarget.value))}>
       {!sides.some((side) => side.key === value) && <option value={value}>{value}</option>}
@@ -49,6 +51,7 @@ function Chooser({ model, found, a, b }: { model: Model; found: Comparisons; a: 
             {kindNames[kind]}
           </a>
         ))}
+        {compiles && <a href={pairHref(...compiles)}>Compiles</a>}
       </nav>
       <b>a</b> {select('Side a', a, (key) => link(key, b))}
       <a class="tag" href={link(b, a)} title="Swap">
@@ -114,6 +117,13 @@ function OneComparison({ model, one }: { model: Model; one: Comparison }) {
 }
 
 export function ComparePage({ model, route }: { model: Model; route: Route }) {
+  const asked = pairOf(route.query.get('a'), route.query.get('b'));
+  const first = possibleKinds(model).length === 0 ? firstPair(model) : null;
+  const ids = asked ?? (first && [first[0].id, first[1].id]);
+  return ids ? <ComparePair model={model} ids={ids} /> : <CompareSides model={model} route={route} />;
+}
+
+function CompareSides({ model, route }: { model: Model; route: Route }) {
   const [a, b] = [route.query.get('a'), route.query.get('b')];
   const possible = possibleKinds(model);
   const asked = kinds.find((kind) => kind === route.query.get('kind'));

@@ -9,6 +9,7 @@ import { ArtifactView } from '../ui/artifact_view';
 import { CompileLink, Empty, PhaseBar, Place, Status, Waiting, phases } from '../ui/bits';
 import { ComparePicker } from '../ui/compare';
 import { RecordList, type RecordRow } from '../ui/record_list';
+import { pairHref } from './compare_pair';
 import { Measured, Ops, measuredRows } from './compile_measured';
 import { Guards, Metrics, Shapes, Summary, shapeKinds, type Context } from './compile_views';
 
@@ -53,15 +54,19 @@ function Head({ model, compile }: { model: Model; compile: Compile }) {
                   <CompileLink compile={other}>{nameOf(other)}</CompileLink>{' '}
                 </>
               ))}
-              {twins.length > 24 && `and ${twins.length - 24} more`}
+              {twins.length > 24 && `and ${twins.length - 24} more `}
+              <a href={pairHref(twins[0], compile)}>compare</a>
             </span>
           )}
           {siblings.length > 0 && (
             <span>
               <span class="quiet">Same frame:</span>{' '}
               {siblings.slice(0, 24).map((other) => (
-                <CompileLink compile={other}>{other.title} </CompileLink>
+                <>
+                  <CompileLink compile={other} />{' '}
+                </>
               ))}
+              <a href={pairHref(siblings[0], compile)}>compare</a>
             </span>
           )}
         </p>

@@ -11,6 +11,8 @@ import { TextPane } from '../ui/artifact_view';
 import { CacheTag, CompileLink, GuardHint, Place, Stack, Waiting } from '../ui/bits';
 import { FilterBox } from '../ui/filter_box';
 import { Grid, type Column } from '../ui/virtual';
+import { pairHref } from './compare_pair';
+import { CompileTuning, TritonKernels } from './compile_tuning';
 
 export interface Context {
   model: Model;
@@ -21,7 +23,7 @@ export interface Context {
 }
 
 export function Summary({ context }: { context: Context }) {
-  const { model, compile, chunk, artifacts, route } = context;
+  const { model, compile, chunk, artifacts } = context;
   const problems = useChunk('problems');
   const link = (recordId: number) => href(['compile', compile.id], { record: recordId });
   const cache = useChunk('cache');
@@ -42,7 +44,7 @@ export function Summary({ context }: { context: Context }) {
                     const prior = t.prior_compile_id[i] === null ? undefined : model.compileById.get(t.prior_compile_id[i]!);
                     return (
                       <p>
-                        <span class="quiet">{prior ? <CompileLink compile={prior} /> : t.prior_label[i]} could not be reused: guard failed</span> <code class="guard">{t.guard[i] ?? t.reason[i]}</code> <Place file={t.user_file[i]} line={t.user_line[i]} />
+                        <span class="quiet">{prior ? <CompileLink compile={prior} /> : t.prior_label[i]} could not be reused: guard failed</span> <code class="guard">{t.guard[i] ?? t.reason[i]}</code> <Place file={t.user_file[i]} line={t.user_line[i]} /> {prior && <a href={pairHref(prior, compile)}>compare the two</a>}
                         <GuardHint reason={t.reason[i] ?? ''} />
                       </p>
                     );
@@ -84,6 +86,8 @@ export function Summary({ context }: { context: Context }) {
         <h2>Graphs</h2>
         <GraphList context={context} link={link} />
       </section>
+      <CompileTuning model={model} compile={compile} />
+      <TritonKernels chunk={chunk} compile={compile} />
       <section>
         <h2>Cache lookups</h2>
         <Waiting pending={cache}>{(value) => <CacheRows model={model} chunk={value} compile={compile} />}</Waiting>
@@ -108,9 +112,7 @@ export function Summary({ context }: { context: Context }) {
           <Stack frames={stackOf(model.frames, compile.stackId)} />
         </section>
       )}
-      <Lists context={context} />
       {artifacts.length === 0 && <p class="empty">No record of this compile is in the log but its Chromium events: see Timeline.</p>}
-      <span hidden>{route.path[1]}</span>
     </div>
   );
 }
@@ -216,45 +218,6 @@ function CacheRows({ model, chunk, compile }: { model: Model; chunk: Chunks['cac
         ))}
       </tbody>
     </table>
-  );
-}
-
-// Short lists that come from several records.
-function Lists({ context }: { context: Context }) {
-  const { compile, chunk } = context;
-  const kernels = rowsWhere(chunk.triton_kernel.compile_id, compile.id);
-  const t = chunk.triton_kernel;
-  if (kernels.length === 0) return null;
-  return (
-    <section>
-      <h2>Triton kernels</h2>
-      <table class="plain">
-        <thead>
-          <tr>
-            <th scope="col">Kernel</th>
-            <th scope="col">Autotune cache</th>
-            <th scope="col" class="right">
-              Configs
-            </th>
-            <th scope="col" class="right">
-              Compile time
-            </th>
-          </tr>
-        </thead>
-        <tbody>
-          {kernels.slice(0, 300).map((i) => (
-            <tr>
-              <th scope="row">
-                <code>{t.name[i]}</code>
-              </th>
-              <td>{t.autotune_cache_state[i]}</td>
-              <td class="right">{t.num_configs[i]}</td>
-              <td class="right">{duration(t.compile_time_us[i])}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </section>
   );
 }
 

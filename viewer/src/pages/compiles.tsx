@@ -1,4 +1,4 @@
-import { useMemo } from 'preact/hooks';
+import { useMemo, useState } from 'preact/hooks';
 import { markOf } from '../data/changes';
 import { useChunk } from '../data/chunks';
 import { isFollowing } from '../data/live';
@@ -13,10 +13,11 @@ import { Grid, sortRows, type Column } from '../ui/virtual';
 import { Problems, Recompiles } from './compiles_problems';
 import { StackTree } from './compiles_stacks';
 
-// Columns of one phase are there while the table is sorted by them.
+// Columns of one phase are there while the table is sorted by them, or where they were chosen.
 const ofPhase = new Set(['dynamo', 'aot', 'inductor', 'code']);
 
-function compileColumns(model: Model, slowest: number, sorted: string): Column<Compile>[] {
+// Those that the run has something for.
+function compileColumns(model: Model, slowest: number): Column<Compile>[] {
   const hasRanks = model.processes.length > 1 && model.processes.some((process) => process.rank !== null);
   const hasBackward = model.compiles.some((c) => c.backwardUs !== null);
   const columns: Column<Compile>[] = [
@@ -40,7 +41,7 @@ function compileColumns(model: Model, slowest: number, sorted: string): Column<C
     { key: 'breaks', title: 'Breaks', width: '60px', align: 'right', cell: (c) => c.graphBreaks || '', sort: (c) => c.graphBreaks },
     { key: 'cache', copy: (c) => Object.entries(c.cache).flatMap(([state, n]) => (n > 0 ? [`${n} ${state}`] : [])).join(', '), title: 'Cache', width: '112px', cell: (c) => <CacheSummary compile={c} />, sort: (c) => (c.cache.miss + c.cache.remote_error) * 100 + c.cache.guard_miss * 10 + c.cache.bypass },
   ];
-  return columns.filter((column) => (!model.isOneLaunch || column.key !== 'launch') && (!ofPhase.has(column.key) || column.key === sorted) && (hasRanks || column.key !== 'rank') && (hasBackward || column.key !== 'backward'));
+  return columns.filter((column) => (!model.isOneLaunch || column.key !== 'launch') && (hasRanks || column.key !== 'rank') && (hasBackward || column.key !== 'backward'));
 }
 
 // Null: unknown.
@@ -48,11 +49,48 @@ function totalUs(c: Compile): number | null {
   return c.durationUs === null && c.backwardUs === null ? null : (c.durationUs ?? 0) + (c.backwardUs ?? 0);
 }
 
+// The columns of the address; a table that nobody changed has no list there.
+function useColumns(model: Model, slowest: number, route: Route, sort: string) {
+  const all = useMemo(() => compileColumns(model, slowest), [model, slowest]);
+  const asked = route.query.get('cols');
+  const sorted = sort.replace(/^-/, '');
+  const columns = useMemo(() => {
+    const chosen = new Set(asked?.split(',') ?? all.flatMap(({ key }) => (ofPhase.has(key) ? [] : [key])));
+    return all.filter(({ key }) => key === 'id' || key === sorted || chosen.has(key));
+  }, [all, asked, sorted]);
+  return { all, columns };
+}
+
+function ColumnChoice({ all, columns }: { all: Column<Compile>[]; columns: Column<Compile>[] }) {
+  const [isOpen, setOpen] = useState(false);
+  const change = (key: string, isShown: boolean) => {
+    const next = all.filter((column) => (column.key === key ? isShown : columns.includes(column))).map((column) => column.key);
+    const usual = all.filter((column) => !ofPhase.has(column.key)).map((column) => column.key);
+    setQuery({ cols: next.join() === usual.join() ? null : next.join() });
+  };
+  return (
+    <>
+      <button class="link" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
+        Columns {isOpen ? '▾' : '▸'}
+      </button>
+      {isOpen && (
+        <span class="column-choice" role="group" aria-label="Columns">
+          {all.slice(1).map((column) => (
+            <label title={column.hint}>
+              <input type="checkbox" checked={columns.includes(column)} onChange={(event) => change(column.key, event.currentTarget.checked)} /> {column.title}
+            </label>
+          ))}
+        </span>
+      )}
+    </>
+  );
+}
+
 function CompileTable({ model, route }: { model: Model; route: Route }) {
   const query = route.query.get('q') ?? '';
   const sort = route.query.get('sort') ?? '';
   const slowest = useMemo(() => model.compiles.reduce((most, c) => Math.max(most, (c.durationUs ?? 0) + (c.backwardUs ?? 0)), 0), [model]);
-  const columns = useMemo(() => compileColumns(model, slowest, sort.replace(/^-/, '')), [model, slowest, sort]);
+  const { all, columns } = useColumns(model, slowest, route, sort);
   const rows = useMemo(() => sortRows(filterCompiles(model.compiles, query), columns, sort), [model, query, sort, columns]);
   return (
     <>
@@ -62,6 +100,7 @@ function CompileTable({ model, route }: { model: Model; route: Route }) {
           {rows.length === model.compiles.length ? plural(rows.length, 'compile') : `${count(rows.length)} of ${plural(model.compiles.length, 'compile')}`}
         </span>
         {rows.length > 0 && <CopyTable rows={rows} columns={columns} />}
+        <ColumnChoice all={all} columns={columns} />
       </div>
       <div class="scroll-x">
         <div style={{ minWidth: '1010px' }}>

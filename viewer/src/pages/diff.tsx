@@ -2,7 +2,7 @@ import { useMemo, useRef, useState } from 'preact/hooks';
 import { loadArtifacts, type Artifact } from '../data/artifact';
 import { useAsync } from '../data/chunks';
 import { loadText, type Compile, type Model } from '../data/model';
-import { changedPart, diff, type Hunk } from '../lib/diff';
+import { changedPart, diff, normalize, type Hunk } from '../lib/diff';
 import { plural, prettyJson, shorten } from '../lib/format';
 import { Highlighter, languageOf } from '../lib/highlight';
 import { href, setQuery, type Route } from '../route';
@@ -23,15 +23,6 @@ async function loadSide(model: Model, reference: string): Promise<Side> {
   const artifact = (await loadArtifacts(compile)).find((candidate) => candidate.recordId === recordId);
   if (!artifact?.text) throw new Error(`Compile ${compile.title} has no text ${shorten(reference, 40)}.`);
   return { compile, artifact, text: prettyJson((await loadText(artifact.text)).content) };
-}
-
-// Differences of addresses, temporary paths and process ids have no meaning.
-function normalize(line: string): string {
-  return line
-    .replace(/0x[0-9a-f]{6,}/g, '0x…')
-    .replace(/\b1[34]\d{13,14}\b/g, '…')
-    .replace(/\/tmp\/torchinductor_[^\s'"]*/g, '/tmp/torchinductor_…')
-    .replace(/\bc[a-z2-7]{50}\b/g, 'c…');
 }
 
 interface Row {

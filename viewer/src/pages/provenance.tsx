@@ -41,6 +41,7 @@ async function loadGraph(compile: Compile, graphId: number, contentId: number, c
 interface PaneLines {
   entityOfLine: Map<number, string>;
   linesOfEntity: Map<string, number[]>;
+  bodies?: Map<string, [number, number]>; // of kernels: from the definition to the last line of their code
 }
 
 function linesOfGraph(graph: GraphLines | null, level: Level): PaneLines {
@@ -56,7 +57,9 @@ function linesOfCode(code: string | null, links: Links): PaneLines {
   const lines: PaneLines = { entityOfLine: new Map(), linesOfEntity: new Map() };
   if (code === null) return lines;
   const definitions = new Map<string, number>();
-  code.split('\n').forEach((text, i) => {
+  const all = code.split('\n');
+  lines.bodies = new Map();
+  all.forEach((text, i) => {
     const defined = /^(?:def )?(\w+) = async_compile|^def (\w+)\(/.exec(text);
     const name = defined?.[1] ?? defined?.[2];
     if (name && !definitions.has(name)) definitions.set(name, i);
@@ -70,11 +73,21 @@ function linesOfCode(code: string | null, links: Links): PaneLines {
     const start = definitions.get(kernel.name);
     if (start !== undefined) {
       own.push(start);
+      const end = bodyEnd(all, start);
+      if (end > start) lines.bodies.set(entity, [start, end]);
       if (!lines.entityOfLine.has(start)) lines.entityOfLine.set(start, entity);
     }
     lines.linesOfEntity.set(entity, own);
   }
   return lines;
+}
+
+// The last line of the text that a kernel is compiled from, or of a function.
+function bodyEnd(lines: string[], start: number): number {
+  const quote = /('''|\"\"\")[^'"]*$/.exec(lines[start])?.[1];
+  const isAfter = quote ? (text: string) => text.includes(quote) : (text: string) => text !== '' && !/^[\s)]/.test(text);
+  const end = lines.findIndex((text, i) => i > start && isAfter(text));
+  return end < 0 ? start : quote ? end : end - 1;
 }
 
 function linesOfSources(links: Links): PaneLines {
@@ -140,7 +153,11 @@ interface PaneProps {
 }
 
 function Pane({ title, text, name, lines, pinned, pin, hovered, hover, onHover, empty, link, heat, wrap, gutter }: PaneProps) {
-  const marks = new Map<number, 'pin' | 'hover' | 'linked'>();
+  const marks = new Map<number, 'pin' | 'hover' | 'linked' | 'body'>();
+  for (const entity of pinned) {
+    const [from, to] = lines.bodies?.get(entity) ?? [0, -1];
+    for (let line = from; line <= to; line++) marks.set(line, 'body');
+  }
   const mark = (entities: Set<string>, own: string | null, strong: 'pin' | 'hover', weak: 'linked' | 'hover') => {
     for (const entity of entities) for (const line of lines.linesOfEntity.get(entity) ?? []) marks.set(line, entity === own ? strong : weak);
   };

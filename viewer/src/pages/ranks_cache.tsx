@@ -5,7 +5,7 @@ import { useAsync, type Chunks } from '../data/chunks';
 import { isFollowing } from '../data/live';
 import type { Compile, Model, Process } from '../data/model';
 import { compareKeys, damageOf, loadKeysAhead, lookupsOf, slotsOf, worstState, type ComponentDifference, type Damage, type Lookup, type Slot } from '../data/ranks';
-import { diff } from '../lib/diff';
+import { changedPart, diff } from '../lib/diff';
 import { count, plural, shorten } from '../lib/format';
 import { href, setQuery, type Route } from '../route';
 import { CacheTag, CompileLink, Empty, Waiting, cacheNames, cacheSigns } from '../ui/bits';
@@ -315,7 +315,9 @@ function DifferenceTable({ differences, sides }: { differences: ComponentDiffere
     if (hash === null) return <span class="quiet">not there</span>;
     return (
       <>
-        <code title={shorten(text ?? '', 4000)}>{shorten(text ?? '', 600)}</code>
+        <code title={shorten(text ?? '', 4000)}>
+          <Changed text={shorten(text ?? '', 600)} other={other === null ? null : shorten(other, 600)} />
+        </code>
         {text === other && <span class="quiet"> (text equal, hash {hash.slice(0, 10)}… not)</span>}
       </>
     );
@@ -350,6 +352,19 @@ function DifferenceTable({ differences, sides }: { differences: ComponentDiffere
         ))}
       </tbody>
     </table>
+  );
+}
+
+// A value, with what the other one does not have marked.
+function Changed({ text, other }: { text: string; other: string | null }) {
+  if (other === null || text === other) return <>{text}</>;
+  const [begin, end] = changedPart(text, other).a;
+  return (
+    <>
+      {text.slice(0, begin)}
+      <mark>{text.slice(begin, end)}</mark>
+      {text.slice(end)}
+    </>
   );
 }
 

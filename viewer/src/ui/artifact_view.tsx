@@ -1,11 +1,12 @@
 // One record: its place in the log, its members, its text.
-import { useMemo, useState } from 'preact/hooks';
+import { useEffect, useMemo, useState } from 'preact/hooks';
 import type { Artifact } from '../data/artifact';
 import { useText, type Frame } from '../data/model';
 import { stackOf } from '../data/model';
 import { languageOf } from '../lib/highlight';
 import { bytes, count, duration, prettyJson } from '../lib/format';
 import { Stack, Waiting } from './bits';
+import { onKeys, useStored } from './keys';
 import { FindBox, TextView } from './text_view';
 import type { ComponentChildren } from 'preact';
 import { setQuery } from '../route';
@@ -26,6 +27,8 @@ export function TextPane({ text, name, label, lines, tools, height }: { text: st
   const selection = parseLines(lines);
   const split = useMemo(() => shown.split('\n'), [shown]);
   const [copied, setCopied] = useState(false);
+  const [wrap, setWrap] = useStored('tlparse-wrap', false);
+  useEffect(() => onKeys({ w: () => setWrap((old) => !old) }), []);
   return (
     <div class="text-pane">
       <div class="text-tools">
@@ -35,6 +38,9 @@ export function TextPane({ text, name, label, lines, tools, height }: { text: st
             <input type="checkbox" checked={isRaw} onChange={(event) => setRaw(event.currentTarget.checked)} /> as logged
           </label>
         )}
+        <label title="Long lines take several rows: w">
+          <input type="checkbox" checked={wrap} onChange={(event) => setWrap(event.currentTarget.checked)} /> wrap
+        </label>
         <button
           onClick={() => {
             // On file:// the clipboard is not always there.
@@ -58,6 +64,7 @@ export function TextPane({ text, name, label, lines, tools, height }: { text: st
         selection={selection}
         onSelect={([first, last]) => setQuery({ lines: first === last ? first + 1 : `${first + 1}-${last + 1}` })}
         height={height}
+        wrap={wrap}
       />
     </div>
   );

@@ -42,7 +42,7 @@ const keys: [string, string][] = [
   ['↑ ↓ Enter', 'in a table: move, open'],
   ['← → + −, w a s d', 'on the timeline: move, zoom; Home: all of it'],
   ['n p', 'among linked lines: next, previous'],
-  ['w', 'linked panes: wrap long lines'],
+  ['w', 'texts and linked panes: wrap long lines'],
 ];
 const filters: [string, string][] = [
   ['word -word "two words"', 'must be there; must not; as one'],

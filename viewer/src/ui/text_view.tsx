@@ -60,7 +60,7 @@ interface TextViewProps {
   text: string;
   language: Language;
   // Marked lines (0-based) and how strongly.
-  marks?: Map<number, 'pin' | 'hover' | 'linked'>;
+  marks?: Map<number, 'pin' | 'hover' | 'linked' | 'body'>;
   // Shares of measured time (0 … 1) by line, shown in the margin, and what each means.
   heat?: Map<number, { share: number; title: string }>;
   // Brings this line into view when it changes.
