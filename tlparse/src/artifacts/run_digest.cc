@@ -25,7 +25,10 @@ class RunDigests final : public Ingestor {
                                       .kind = part.Text("kind"),
                                       .name = part.Text("name"),
                                       .hash = part.Text("hash"),
-                                      .value = part.Text("text")});
+                                      .value = part.Text("text"),
+                                      .norm = part.Number("norm"),
+                                      .nan_count = part.Int("nan"),
+                                      .inf_count = part.Int("inf")});
     });
     return {};
   }

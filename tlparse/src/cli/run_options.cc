@@ -45,13 +45,52 @@ Result<std::string> ProfileOf(std::string text) {
                           text));
 }
 
-// `profile`: what --profile gave; nothing: it was not given.
-Result<void> TakeRequests(const std::optional<std::string>& profile, RunOptions& options) {
-  if ((profile || options.requests.memory) && options.no_hook)
+// Of the calls of a graph each so many: --numbers=N.
+Result<std::string> EveryOf(const std::string& text) {
+  const bool is_number =
+      text.size() < 8 && text.find_first_not_of("0123456789") == std::string::npos;
+  if (text.empty()) return std::string("1");
+  if (is_number && text.find_first_not_of('0') != std::string::npos) return text;
+  return Fail(
+      ErrorCode::kUsage,
+      fmt::format("run: --numbers={}: give a number, as in --numbers=10 for each tenth call",
+                  text));
+}
+
+// What --profile and --numbers gave; nothing: they were not given.
+struct HookWords {
+  std::optional<std::string> profile, numbers;
+};
+
+void AddHookOptions(Arguments& app, HookWords& words, RunOptions& options) {
+  app.FlagWithText("--profile", words.profile,
+                   "also profile each process with torch.profiler: steps 3 to 5 of its first "
+                   "optimizer, --profile=A-B other steps, --profile=10s that long from its second "
+                   "step on, --profile=on-demand 10 s whenever tlparse run gets SIGPROF");
+  app.Flag(
+      "--memory", options.requests.memory,
+      "also record what the allocator of CUDA does in each process: a snapshot is written after "
+      "a step with a new peak, when an allocation fails, and at the end of the process");
+  app.FlagWithText(
+      "--numbers", words.numbers,
+      "also hash what each call of a compiled graph gives, with its norm and counts of NaN and "
+      "infinity (--numbers=N: each Nth call); it reads every output and waits for the device");
+}
+
+Result<void> TakeRequests(const HookWords& words, RunOptions& options) {
+  const auto& [profile, numbers] = words;
+  const bool needs_hook = profile || numbers || options.requests.memory;
+  if (needs_hook && options.no_hook)
     return Fail(ErrorCode::kUsage, fmt::format("run: {} needs the hook that --no-hook leaves out",
-                                               profile ? "--profile" : "--memory"));
-  if (!profile) return {};
-  ASSIGN_OR_RETURN(options.requests.profile, ProfileOf(*profile));
+                                               profile   ? "--profile"
+                                               : numbers ? "--numbers"
+                                                         : "--memory"));
+  if (profile) {
+    ASSIGN_OR_RETURN(options.requests.profile, ProfileOf(*profile));
+  }
+  if (numbers) {
+    ASSIGN_OR_RETURN(options.requests.numbers, EveryOf(*numbers));
+  }
   return {};
 }
 
@@ -100,15 +139,8 @@ std::optional<int> ParseRunOptions(std::span<const std::string> arguments, RunOp
       .Positive();
   app.Flag("--no-hook", options.no_hook,
            "leave PYTHONPATH alone: no Python stacks, and dumps of NCCL's recorder alone");
-  std::optional<std::string> profile;
-  app.FlagWithText("--profile", profile,
-                   "also profile each process with torch.profiler: steps 3 to 5 of its first "
-                   "optimizer, --profile=A-B other steps, --profile=10s that long from its second "
-                   "step on, --profile=on-demand 10 s whenever tlparse run gets SIGPROF");
-  app.Flag(
-      "--memory", options.requests.memory,
-      "also record what the allocator of CUDA does in each process: a snapshot is written after "
-      "a step with a new peak, when an allocation fails, and at the end of the process");
+  HookWords words;
+  AddHookOptions(app, words, options);
   app.SetFooter(
       "The command follows --, as in: tlparse run -- torchrun --nproc-per-node 8 train.py");
   if (const std::optional<int> code = ParseWithCommand(app, arguments, options.command))
@@ -116,8 +148,7 @@ std::optional<int> ParseRunOptions(std::span<const std::string> arguments, RunOp
   if (options.command.empty())
     return ReportError({ErrorCode::kUsage,
                         "run: give the command behind --, as in 'tlparse run -- python train.py'"});
-  if (Result<void> taken = TakeRequests(profile, options); !taken)
-    return ReportError(taken.error());
+  if (Result<void> taken = TakeRequests(words, options); !taken) return ReportError(taken.error());
   options.output = output ? WithHost(*output) : FreeDirectory("tl_run");
   options.on_hang = OnHangOf(on_hang);
   options.hang_after_s =

@@ -40,6 +40,7 @@ constexpr FamilyOfJob kFamilies[] = {
     {&FindLateRanks, true},
     {.find = &FindLateAtCollectives, .needs_log = false},
     {&FindGuardWaits},
+    {&FindNotFinite},
     {.find = &FindFailedAllocations, .needs_log = false},
     {.find = &FindMemoryGrowth, .needs_log = false},
     {.find = &FindMemoryImbalance, .is_of_role = true, .needs_log = false},

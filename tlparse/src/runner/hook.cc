@@ -9,4 +9,11 @@ std::string_view HookText() {
   return {kText, sizeof kText - 1};
 }
 
+std::string_view NumbersText() {
+  static constexpr char kText[] =
+#include "runner_numbers.inc"
+      ;
+  return {kText, sizeof kText - 1};
+}
+
 }  // namespace tlparse

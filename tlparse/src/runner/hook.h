@@ -1,4 +1,4 @@
-// The Python file that `tlparse run` puts before a program.
+// The Python files that `tlparse run` puts before a program.
 #pragma once
 
 #include <string_view>
@@ -7,5 +7,7 @@ namespace tlparse {
 
 // Text of sitecustomize.py.
 std::string_view HookText();
+// Text of tlparse_numbers.py, which the former loads.
+std::string_view NumbersText();
 
 }  // namespace tlparse

@@ -115,6 +115,7 @@ JobEnvironment MakeJobEnvironment(std::span<const char* const> variables,
     made.variables.push_back("TLPARSE_RUN_PROCESSES=" + places.processes);
     made.variables.push_back("TLPARSE_RUN_PROFILE=" + requests.profile);
     made.variables.push_back(std::string("TLPARSE_RUN_MEMORY=") + (requests.memory ? "1" : ""));
+    made.variables.push_back("TLPARSE_RUN_NUMBERS=" + requests.numbers);
     made.variables.push_back("TLPARSE_RUN_SIGNAL=" + std::to_string(StackSignal()));
     made.variables.push_back("TLPARSE_RUN_PROFILE_SIGNAL=" + std::to_string(ProfileSignal()));
     if (!requests.changes.empty()) {

@@ -48,6 +48,7 @@ int ProfileSignal();
 struct HookRequests {
   std::string profile;          // "steps 3 5", "seconds 10", "demand 10"; empty: nothing
   bool memory = false;          // what the allocator of CUDA does
+  std::string numbers;          // what compiled graphs give, each so many calls; empty: nothing
   std::vector<Change> changes;  // what `tlparse try` changes; variables replace those of the user
 };
 

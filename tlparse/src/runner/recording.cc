@@ -20,9 +20,8 @@ Result<void> MakeFolder(const std::string& path) {
   return Fail(ErrorCode::kIo, fmt::format("cannot make '{}': {}", path, std::strerror(errno)));
 }
 
-Result<void> WriteHook(const std::string& path) {
+Result<void> WriteText(const std::string& path, std::string_view text) {
   std::FILE* const file = std::fopen(path.c_str(), "wbe");
-  const std::string_view text = HookText();
   const bool is_whole =
       file != nullptr && std::fwrite(text.data(), 1, text.size(), file) == text.size();
   if (file != nullptr && std::fclose(file) == 0 && is_whole) return {};
@@ -54,7 +53,8 @@ Result<RecordPlaces> MakeRecordPlaces(const std::string& output, bool has_hook) 
   places.processes = root + "/processes.txt";
   places.hook_folder = root + "/hook";
   RETURN_IF_ERROR(MakeFolder(places.hook_folder));
-  RETURN_IF_ERROR(WriteHook(places.hook_folder + "/sitecustomize.py"));
+  RETURN_IF_ERROR(WriteText(places.hook_folder + "/sitecustomize.py", HookText()));
+  RETURN_IF_ERROR(WriteText(places.hook_folder + "/tlparse_numbers.py", NumbersText()));
   return places;
 }
 

@@ -9,7 +9,7 @@
 namespace tlparse {
 
 // `output`: an output directory that exists. Makes in it: `recorded` (logs, dumps, run.json), `ask`
-// (pipes) and, unless `has_hook` is false, `hook` (sitecustomize.py). Without `ask` and its pipes the
+// (pipes) and, unless `has_hook` is false, `hook` (sitecustomize.py and what it loads). Without `ask` and its pipes the
 // places have none: PyTorch ends a program whose pipe cannot be made.
 Result<RecordPlaces> MakeRecordPlaces(const std::string& output, bool has_hook);
 

@@ -11,6 +11,7 @@ STACKS = os.environ.get("TLPARSE_RUN_STACKS", "")
 PROCESSES = os.environ.get("TLPARSE_RUN_PROCESSES", "")
 PROFILE = os.environ.get("TLPARSE_RUN_PROFILE", "")  # "steps 3 5", "seconds 10", "demand 10"
 MEMORY = os.environ.get("TLPARSE_RUN_MEMORY", "")
+NUMBERS = os.environ.get("TLPARSE_RUN_NUMBERS", "")  # of the calls of a compiled graph each so many
 CHANGES = os.environ.get("TLPARSE_RUN_CHANGES", "")  # JSON: what `tlparse try` changes, a list of objects
 CHANGED = os.environ.get("TLPARSE_RUN_CHANGED", "")  # the file that says which of them were made
 
@@ -41,7 +42,6 @@ def write_identity(kind, rank):
 def at_end(step, *arguments):
     """Calls the step when the program ends by itself, also in a child of multiprocessing, which atexit leaves out."""
     from multiprocessing import util
-
     util.Finalize(None, attempt, (step, *arguments), exitpriority=100)
 
 
@@ -64,7 +64,6 @@ def write_dump():
     """The flight recorder of this process, where PyTorch would write it at a timeout."""
     from torch._C import _distributed_c10d as c10d
     from torch.distributed import distributed_c10d
-
     dump = getattr(c10d, "_dump_fr_trace", None) or getattr(c10d, "_dump_nccl_trace", None)
     path = os.path.join(RECORDED, "comm_lib_trace_rank_%d" % distributed_c10d.get_rank())
     with open(os.path.join(PIPES, "draft_%d" % os.getpid()), "wb") as file:
@@ -93,7 +92,6 @@ def listen_for_dumps(distributed_c10d):
 
 def after_distributed(module):
     import functools
-
     original = module.init_process_group
 
     @functools.wraps(original)
@@ -209,7 +207,6 @@ class MemoryHistory:
 
     def begin(self):
         import torch
-
         torch.cuda.memory._record_memory_history(stacks="python", max_entries=100000)
         at_end(self.write, "end")
         torch._C._cuda_attach_out_of_memory_observer(self.after_failure)
@@ -390,6 +387,9 @@ def watch_imports():
         after["torch.optim.optimizer"] = lambda module: [module.register_optimizer_step_post_hook(one.after_step) for one in follow_steps]
     if CHANGES:
         after["torch._dynamo.convert_frame"] = Changes().after_convert_frame
+    if NUMBERS:
+        from tlparse_numbers import Numbers
+        after["torch._inductor.output_code"] = Numbers(NUMBERS).after_output_code
     sys.meta_path.insert(0, Finder({"torch": leave_one_name}, after))
 
 
