@@ -93,6 +93,19 @@ test('of processes without ranks it is not said that nothing sets ranks apart; a
   assert.equal(await page.locator('main h1').innerText(), 'p_cache_hit.py');
 });
 
+test('a compile whose graph or code holds a text comes before one whose options name it; no count is cut', async () => {
+  const { page } = await openPage(browser, 'file:');
+  await visit(page, pageUrl(reportOf('recompiles_2_6')), '#/search?q=relu');
+  await page.locator('.text-hits').first().waitFor();
+  await page.waitForFunction(() => !/Searching/.test(document.querySelector('main').textContent));
+  const kinds = await page.locator('.text-hits').evaluateAll((groups) => groups.map((group) => [...group.querySelectorAll('.tag')].every((tag) => tag.textContent === 'log')));
+  assert.ok(kinds.includes(true) && kinds.includes(false), kinds.join());
+  assert.deepEqual(kinds, [...kinds].sort());
+  await visit(page, pageUrl(reportOf('crash_segv_in_inductor')), '#/');
+  const cut = await page.locator('.grid .tag').evaluateAll((tags) => tags.filter((tag) => tag.getBoundingClientRect().right > tag.closest('.grid').getBoundingClientRect().right).map((tag) => tag.textContent));
+  assert.deepEqual(cut, []);
+});
+
 test('the head of the page is one row at 1280 pixels, and at 760 no link of a table is cut', async () => {
   const wide = await openPage(browser, 'file:');
   await visit(wide.page, pageUrl(reportOf('restart_elastic')), '#/');

@@ -46,7 +46,9 @@ export function byCompile(model: Model, answer: SearchAnswer): FoundIn[] {
     if (group) group.texts.push(text);
     else groups.set(text.compile_id, { compile, texts: [text] });
   }
-  return [...groups.values()];
+  // Options and keys of the log name much that a compile does not use: where only they match comes last.
+  const isOfLog = (group: FoundIn) => Number(group.texts.every((text) => text.kind === 'log'));
+  return [...groups.values()].sort((a, b) => isOfLog(a) - isOfLog(b));
 }
 
 export interface Searching extends Pending<SearchAnswer> {

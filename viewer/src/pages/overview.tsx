@@ -178,10 +178,10 @@ function Processes({ model }: { model: Model }) {
     const logs = model.index.log_file;
     const problems = new Map(logs.path.flatMap((path, i) => (logs.problems[i] ? [[path ?? '', logs.problems[i]!]] : [])));
     return [
-      { key: 'process', title: 'Process', width: 'minmax(120px, 1.2fr)', cell: (process) => <a href={href(['process', process.id])}>{process.name}</a> },
+      { key: 'process', title: 'Process', width: 'minmax(80px, 1.2fr)', cell: (process) => <a href={href(['process', process.id])}>{process.name}</a> },
       { key: 'version', title: 'PyTorch', width: 'minmax(108px, 1fr)', cell: (process) => process.torchVersion ?? <span class="quiet">unknown</span> },
       { key: 'compiles', title: 'Compiles', width: '64px', align: 'right', cell: (process) => count(compilesOf.get(process.id) ?? 0) },
-      { key: 'log', title: 'Log', width: 'minmax(90px, 1.4fr)', cell: (process) => <span class="tail" title={process.file}><bdi>{baseName(process.file)}</bdi></span> },
+      { key: 'log', title: 'Log', width: 'minmax(70px, 1.4fr)', cell: (process) => <span class="tail" title={process.file}><bdi>{baseName(process.file)}</bdi></span> },
       ...(problems.size > 0 ? [{ key: 'problems', title: '', width: '88px', cell: (process: Process) => problems.has(process.file) && <a class="tag severity-warning" href={problemsOf(process.file)}>{plural(problems.get(process.file)!, 'problem')}</a> }] : []),
     ];
   }, [model]);
