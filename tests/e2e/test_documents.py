@@ -74,7 +74,7 @@ class Screens(harness.EndToEnd):
             write(path_of(name), text)
 
     def test_questions(self):
-        self.check("questions.md", 12)
+        self.check("questions.md", 13)
 
     def test_get_a_trace(self):
         self.check("get-a-trace.md", 6)
