@@ -12,13 +12,13 @@ SECOND_NS = 1_000_000_000
 
 
 class Collectives(RecorderTest):
-    def delays(self, compiles=False, backward=False):
-        """Rank 3 comes 0.45 s late to five of six calls. Rank 0 compiles for 16 s between the first two, if `compiles`: all wait for it.
+    def delays(self, compiles=False, backward=False, late_s=(0, 0.45, 0.45, 0.45, 0.45, 0.45)):
+        """Rank 3 comes late to the calls, to five of six by 0.45 s. Rank 0 compiles for 16 s between the first two, if `compiles`: all wait for it.
         `backward`: it is the backward of a forward that was compiled long before."""
         def change(rank, dump):
             usual, entries = [one for one in dump["entries"] if one["process_group"][0] == "1"][0], []
-            for step in range(6):
-                late_ns = SECOND_NS * 45 // 100 if rank == 3 and step > 0 else 0
+            for step, late in enumerate(late_s):
+                late_ns = int(late * SECOND_NS) if rank == 3 else 0
                 at_ns = self.first_ns + (step + (16 if step > 0 else 0)) * SECOND_NS + late_ns + (3 - rank) * 1_000_000
                 entries.append(dict(usual, record_id=step, collective_seq_id=step + 1, time_created_ns=at_ns))
             dump["entries"] = entries
@@ -43,6 +43,19 @@ class Collectives(RecorderTest):
         for name in os.listdir(self.folder):
             os.rename(self.path(name), self.path("old_" + name))
         self.assertEqual([], self.delays())
+
+    def again(self, late_s):
+        for name in os.listdir(self.folder):
+            os.rename(self.path(name), self.path("old_" + name))
+        return self.delays(True, late_s=late_s)
+
+    def test_delays_of_one_length_are_steady_with_short_ones_beside_them(self):
+        """And whatever the longest is. Those of a busy machine are of any length."""
+        finding, = self.delays(True, late_s=(0, 0.45, 0.45, 0.45, 0.45, 0.1, 0.1, 0.1))
+        self.assertEqual([3], finding["ranks"])
+        finding, = self.again((0, 2.0, 0.45, 0.4, 0.45, 0.1))
+        self.assertEqual([3], finding["ranks"])
+        self.assertEqual([], self.again((0, 1.6, 0.8, 0.4, 0.2, 0.1)))
 
     def test_a_backward_is_compiled_when_the_log_says(self):
         finding, = self.delays(backward=True)

@@ -48,7 +48,7 @@ class StopFinder {
   void DescribeWaiting(Finding& finding, const std::vector<Stop>& group);
   void DescribeBehind(Finding& finding, const std::vector<Stop>& group);
   void DescribeAll(Finding& finding);
-  void AddOutside(Finding& finding);
+  void AddOutside(Finding& finding, const std::vector<Stop>& stops, bool is_one_place);
   void SetPlace(Finding& finding, const std::vector<Stop>& group) const;
   void AddPlaces(Finding& finding, const std::vector<Stop>& stops);
   Finding* FailureBefore();
@@ -281,44 +281,42 @@ void StopFinder::DescribeBehind(Finding& finding, const std::vector<Stop>& group
                         has_other_label ? next.function : next.Title());
 }
 
-// All logs end inside compiles, and none shows that it was first.
+// Logs that end inside compiles, and maybe others with them, and none shows that it was first.
 void StopFinder::DescribeAll(Finding& finding) {
-  SetPlace(finding, stops_);
-  const Stop& first = stops_.front();
-  const bool is_one_place = std::all_of(stops_.begin(), stops_.end(), [&](const Stop& stop) {
-    return IsSamePlace(states_, stop, first);
+  std::vector<Stop> inside = stops_;
+  std::erase_if(inside, [](const Stop& stop) { return !stop.is_inside; });
+  SetPlace(finding, inside);
+  const bool is_one_place = std::all_of(inside.begin(), inside.end(), [&](const Stop& stop) {
+    return IsSamePlace(states_, stop, inside.front());
   });
   if (is_one_place) {
-    Describe(finding, stops_, false);
+    Describe(finding, inside, false);
   } else {
     finding.cause = "the logs end inside compiles";
-    finding.title = fmt::format("{} end inside compiles", Subject(Ranks(stops_)));
+    finding.title = fmt::format("{} end inside compiles", Subject(Ranks(inside)));
     finding.compiles.clear();
-    for (const Stop& stop : stops_) {
+    for (const Stop& stop : inside) {
       const std::string& label = job_.string(context_.LastCompile(stop.rank)->label_id);
       if (finding.compiles.empty() || finding.compiles.back() != label)
         finding.compiles.push_back(label);
     }
-    finding.detail = HowEnded(stops_) + LastRecords(stops_);
+    finding.detail = HowEnded(inside) + LastRecords(inside);
   }
-  if (!chain_.outside.empty()) AddOutside(finding);
+  if (!chain_.outside.empty()) AddOutside(finding, inside, is_one_place);
   finding.detail += " Which rank was the first to stop is not in the logs.";
 }
 
 // Those that end at the same time outside compiles are of the title as well.
-void StopFinder::AddOutside(Finding& finding) {
-  const std::vector<RankIndex> inside = Ranks(stops_);
+void StopFinder::AddOutside(Finding& finding, const std::vector<Stop>& stops, bool is_one_place) {
+  const std::vector<RankIndex> inside = Ranks(stops);
   std::vector<RankIndex> who = inside;
   who.insert(who.end(), chain_.outside.begin(), chain_.outside.end());
   std::sort(who.begin(), who.end());
   std::int64_t first_us = INT64_MAX;
   for (const RankIndex one : who)
     first_us = std::min(first_us, context_.StatusOf(one).last_record_us.value_or(INT64_MAX));
-  const Stop& first = stops_.front();
+  const Stop& first = stops.front();
   const std::string title = context_.Title(*context_.LastCompile(first.rank));
-  const bool is_one_place = std::all_of(stops_.begin(), stops_.end(), [&](const Stop& stop) {
-    return IsSamePlace(states_, stop, first);
-  });
   finding.title =
       fmt::format("{} end within {}: {} inside {}, {} outside compiles", Subject(who),
                   SecondsText(LatestRecord(states_) - first_us), context_.WhoInside(inside),

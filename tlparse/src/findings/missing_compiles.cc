@@ -92,27 +92,32 @@ std::string DivergenceFinder::TitleOfMissing(const RankClass& one, const RankAsp
     return fmt::format("{} {} not in the log{} of {}, which {} cut off or damaged", where,
                        aspect.slots.size() == 1 ? "is" : "are", who.size() == 1 ? "" : "s",
                        context_.WhoInside(who), who.size() == 1 ? "is" : "may be");
+  const std::vector<RankIndex>& with = aspect.is_on_others ? Reference() : one.ranks;
+  const bool is_done =
+      std::all_of(aspect.slots.begin(), aspect.slots.end(), [&](std::int32_t slot) {
+        const std::int32_t index = job_.CompileOf(with.front(), slot);
+        return index < 0 || IsFinished(job_.compiles()[static_cast<std::size_t>(index)].status);
+      });
+  const std::string_view did = is_done ? "compiled" : "began to compile";
   const std::string recompiled = RecompiledText(aspect, reason);
   const std::string after_comma = because.empty() ? "" : ", " + because;
   if (aspect.has_majority)
     return aspect.is_on_others
-               ? fmt::format("{} did not compile {}, {} did{}", context_.Who(one.ranks), where,
-                             WhoHave(one.ranks, aspect),
-                             aspect.slots.size() == 1
-                                 ? WithCollectives(context_, aspect.slots.front(),
-                                                   Reference().front(), one.ranks)
-                                 : "")
+               ? fmt::format(
+                     "{} did not {} {}, {} did{}", context_.Who(one.ranks),
+                     is_done ? "compile" : "begin to compile", where, WhoHave(one.ranks, aspect),
+                     aspect.slots.size() == 1 ? WithCollectives(context_, aspect.slots.front(),
+                                                                Reference().front(), one.ranks)
+                                              : "")
            : recompiled.empty()
                ? fmt::format("Only {} {} {}{}", context_.WhoInside(one.ranks),
-                             where == kCompileWithoutId ? "has" : "compiled", where, after_comma)
+                             where == kCompileWithoutId ? "has" : did, where, after_comma)
                : fmt::format("Only {} {}", context_.WhoInside(one.ranks), recompiled);
-  const std::vector<RankIndex>& reference = Reference();
-  const std::vector<RankIndex>& with = aspect.is_on_others ? reference : one.ranks;
-  const std::vector<RankIndex>& without = aspect.is_on_others ? one.ranks : reference;
+  const std::vector<RankIndex>& without = aspect.is_on_others ? one.ranks : Reference();
   if (!recompiled.empty() && !aspect.is_on_others)
     return fmt::format("{} {}; {} did not", context_.Who(with), recompiled,
                        context_.WhoInside(without));
-  return fmt::format("{} compiled {}, {} did not{}", context_.Who(with), where,
+  return fmt::format("{} {} {}, {} did not{}", context_.Who(with), did, where,
                      context_.WhoInside(without), because.empty() ? "" : "; it was " + because);
 }
 

@@ -194,12 +194,18 @@ std::size_t CountOfLong(const std::vector<Lag>& lags) {
   return count;
 }
 
-// Whether the long delays are of one length: those of a busy machine are not.
+// Whether there are delays of one length, to which the others add little: those of a busy machine are
+// of any length. The longest may be a compile or a pause as well, and says nothing.
 bool AreSteady(const std::vector<Lag>& lags) {
-  const std::size_t count = CountOfLong(lags);
-  std::int64_t long_ns = 0;
-  for (std::size_t i = 0; i < count; ++i) long_ns += lags[i].ns;
-  return count > 0 && 2 * lags[count - 1].ns * static_cast<std::int64_t>(count) >= long_ns;
+  std::size_t count = 0;
+  std::int64_t alike_ns = 0, rest_ns = 0;
+  for (std::size_t i = 1; i < lags.size(); ++i) {
+    rest_ns += lags[i].ns;
+    if (3 * lags[i].ns < 2 * lags[1].ns) continue;
+    alike_ns += lags[i].ns;
+    ++count;
+  }
+  return count >= 2 && 4 * alike_ns >= 3 * rest_ns;
 }
 
 void SetLongDelays(const std::vector<Lag>& lags, Straggler& straggler) {

@@ -67,13 +67,14 @@ namespace {
 
 // The ranks whose logs end outside compiles, together with those that end inside: a launcher ends all
 // within a second of the first. Empty: these ended before, or went on; or fewer end inside, which
-// shows that something happened there unless one outside has a later record.
+// shows that something happened there, unless one outside has a later record. Of two ranks one of which
+// lacks what the other went on to, none is odd: either may have been first.
 std::vector<RankIndex> EndingWith(const JobStatus& job, const std::vector<Stop>& stops) {
   constexpr std::int64_t kGraceUs = 1'000'000;
   std::int64_t first_us = INT64_MAX, last_us = 0;
   std::vector<RankIndex> who;
   for (const Stop& stop : stops) {
-    if (!stop.is_inside) return {};
+    if (!stop.is_inside) continue;
     first_us = std::min(first_us, stop.last_us);
     last_us = std::max(last_us, stop.last_us);
     who.push_back(stop.rank);
@@ -93,7 +94,8 @@ std::vector<RankIndex> EndingWith(const JobStatus& job, const std::vector<Stop>&
   // Of damaged logs it is not known that they end inside.
   if (job.damage.AreDamaged(who)) return {};
   const bool are_most = who.size() > 1 && who.size() >= outside.size();
-  return are_most || has_later ? outside : std::vector<RankIndex>();
+  const bool is_pair = who.size() == 1 && outside.size() == 1 && stops.size() == 2;
+  return are_most || has_later || is_pair ? outside : std::vector<RankIndex>();
 }
 
 // Takes the ranks out that lived on after their logs' last records: inside a collective, by a dump.
