@@ -2,13 +2,14 @@
 
 import glob
 import os
+import shutil
 import sqlite3
 import subprocess
 import sys
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from answers import ROOT, AnswerTest, ask, run  # noqa: E402
+from answers import ROOT, AnswerTest, ask, run, trace_lines  # noqa: E402
 
 RUNS = os.path.join(ROOT, "fixtures", "runs")
 
@@ -132,6 +133,20 @@ class Failures(RecordedCauses):
         one, = self.above_notes(self.findings("backward_fails_2_6"))
         self.assertEqual((one["kind"], one["ranks"], one["title"]),
                          ("compile_failed", [2], "Rank 2 failed to compile the backward of 0/0 forward: KeyError: 'sum'"))
+
+    def test_those_that_compiled_a_backward_are_not_those_that_compiled_the_forward(self):
+        """Rank 0's log is cut behind the forwards and inside its backward of 0/0."""
+        for count, text in ((233, "Ranks 0,1 compiled it."), (200, "Rank 1 compiled it."), (150, "Rank 1 compiled it.")):
+            folder = os.path.join(self.scratch, f"backward_{count}")
+            shutil.copytree(os.path.join(ROOT, "fixtures", "logs", "backward_fails_2_6"), folder)
+            path, = glob.glob(os.path.join(folder, "*_rank_0_*"))
+            data = subprocess.run(["zstd", "-dcq", path], capture_output=True, check=True).stdout
+            records = [one for one in trace_lines.read_log(path) if isinstance(one, trace_lines.Record)]
+            os.remove(path)
+            with open(path.removesuffix(".zst"), "wb") as file:
+                file.write(data[:records[count].byte_offset] if count < len(records) else data)
+            one = next(one for one in ask("findings", self.ingest(folder, name=f"cut_{count}"))["findings"] if one["kind"] == "compile_failed")
+            self.assertIn(text, one["detail"])
 
     def test_an_export_that_failed(self):
         """No record has the exception: the graph as far as it was traced shows that there was one."""

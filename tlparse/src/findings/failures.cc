@@ -193,14 +193,17 @@ void SetRaised(const FindingContext& context, const std::vector<RankIndex>& who,
     finding.severity = FindingSeverity::kWarning;
 }
 
-// "Ranks 0,2,3 compiled it. "
+// "Ranks 0,2,3 compiled it. ": of a backward those that compiled that as well.
 std::string WhoCompiledIt(const FindingContext& context, const std::vector<RankIndex>& who,
-                          const JobCompile& compile) {
+                          const JobCompile& compile, bool is_backward) {
   std::vector<RankIndex> fine;
   for (const RankIndex other : context.Others(who)) {
     const std::int32_t index = compile.slot < 0 ? -1 : context.job.CompileOf(other, compile.slot);
     if (index < 0) continue;
-    if (IsFinished(context.job.compiles()[static_cast<std::size_t>(index)].status))
+    const JobCompile& own = context.job.compiles()[static_cast<std::size_t>(index)];
+    const ProcessStatus& status = context.StatusOf(other);
+    const bool ends_there = status.state == RankState::kCompiling && status.compile_id == own.id;
+    if (IsFinished(own.status) && (!is_backward || (own.backward_duration_us > 0 && !ends_there)))
       fine.push_back(other);
   }
   return fine.empty() ? std::string() : context.Who(fine) + " compiled it. ";
@@ -299,7 +302,7 @@ Result<void> AddFailures(FindingContext& context, const std::vector<const Failur
   }
   RETURN_IF_ERROR(SaySuppressed(context, ids, finding));
   RETURN_IF_ERROR(SayRecompile(context, *first.compile, finding));
-  finding.detail += WhoCompiledIt(context, who, *first.compile);
+  finding.detail += WhoCompiledIt(context, who, *first.compile, is_backward);
   const std::string ids_text = IdList(ids);
   finding.query =
       first.type.empty()
