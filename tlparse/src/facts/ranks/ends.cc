@@ -68,7 +68,7 @@ namespace {
 // The ranks whose logs end outside compiles, together with those that end inside: a launcher ends all
 // within a second of the first. Empty: these ended before, or went on; or fewer end inside, which
 // shows that something happened there, unless one outside has a later record. Of two ranks one of which
-// lacks what the other went on to, none is odd: either may have been first.
+// lacks a compile that the other went on to, none is odd: either may have been first.
 std::vector<RankIndex> EndingWith(const JobStatus& job, const std::vector<Stop>& stops) {
   constexpr std::int64_t kGraceUs = 1'000'000;
   std::int64_t first_us = INT64_MAX, last_us = 0;
@@ -94,7 +94,9 @@ std::vector<RankIndex> EndingWith(const JobStatus& job, const std::vector<Stop>&
   // Of damaged logs it is not known that they end inside.
   if (job.damage.AreDamaged(who)) return {};
   const bool are_most = who.size() > 1 && who.size() >= outside.size();
-  const bool is_pair = who.size() == 1 && outside.size() == 1 && stops.size() == 2;
+  const bool is_pair = who.size() == 1 && outside.size() == 1 && stops.size() == 2 &&
+                       std::none_of(stops.begin(), stops.end(),
+                                    [](const Stop& stop) { return stop.is_next_backward; });
   return are_most || has_later || is_pair ? outside : std::vector<RankIndex>();
 }
 
