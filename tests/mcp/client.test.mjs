@@ -102,6 +102,7 @@ test("sql only reads, and ends", async () => {
   assert.ok(slow.isError);
   assert.match(slow.text, /stopped after/);
   assert.match((await ask("sql", { query: "SELECT functoin FROM compile" })).text, /functoin.*did you mean.*function/s);
+  assert.match((await ask("sql", { query: "SELECT backward_duration_us FROM guard" })).text, /is a column of [a-z_, ]*compile/s);
 });
 
 test("wrong arguments are said", async () => {

@@ -27,6 +27,19 @@ std::size_t EditDistance(std::string_view a, std::string_view b, std::size_t mos
   return row[b.size()];
 }
 
+// "compile_history", "compile_history, rank_summary and 3 more"
+std::string OwnersOf(Database& database, std::string_view column) {
+  constexpr std::size_t kMost = 3;
+  std::string owners;
+  std::size_t count = 0;
+  auto rows = Query<OwnerOfColumn>(database, {.name = column});
+  while (rows.Next()) {
+    if (++count <= kMost) owners += (owners.empty() ? "" : ", ") + std::string(rows.row().name);
+  }
+  if (count > kMost) owners += " and " + std::to_string(count - kMost) + " more";
+  return owners;
+}
+
 }  // namespace
 
 std::string WithNearestName(Database& database, std::string message) {
@@ -54,8 +67,11 @@ std::string WithNearestName(Database& database, std::string message) {
       nearest = one;
     }
   }
-  if (!nearest.empty()) message += "; did you mean " + nearest + "?";
-  return message;
+  if (nearest.empty()) return message;
+  // A column that is there, of something else than the query names.
+  if (nearest == name)
+    return message + "; " + nearest + " is a column of " + OwnersOf(database, nearest);
+  return message + "; did you mean " + nearest + "?";
 }
 
 }  // namespace tlparse
