@@ -133,7 +133,7 @@ class Planted(AnswerTest):
 class Lists(AnswerTest):
     def test_of_the_others_only_those_are_named_that_compiled_it_and_names_of_groups_are_no_other_graph(self):
         findings = ask("findings", self.ingest(os.path.join(ROOT, "fixtures", "runs", "mesh_full_disk")))["findings"]
-        self.assertIn("Rank 1 did not compile 1/0 margin_loss, ranks 2,3 did", [one["title"] for one in findings[0]["evidence"]])
+        self.assertIn("Rank 1 did not begin to compile 1/0 margin_loss, ranks 2,3 did", [one["title"] for one in findings[0]["evidence"]])
         self.assertEqual([one["title"] for one in findings if "compiled different graphs" in one["title"] or "versions" in one["title"]], [])
 
     def findings(self, scenario, *arguments):
