@@ -196,8 +196,12 @@ Result<bool> GroupFinder::FindNotReached() {
   finding.cause = note;
   SetPlace(finding, group_, waited);
   for (const std::size_t position : behind) finding.ranks.push_back(group_.ranks[position]);
-  finding.advice = fmt::format("look at what {} was doing after #{}: its stack, its log",
-                               Ranks(behind), last.sequence);
+  finding.advice =
+      behind.size() == 1
+          ? fmt::format("look at what {} was doing after #{}: its stack, its log", Ranks(behind),
+                        last.sequence)
+          : fmt::format("look at what {} were doing after #{}: their stacks, their logs",
+                        Ranks(behind), last.sequence);
   findings_.push_back(std::move(finding));
   return true;
 }
@@ -232,8 +236,10 @@ bool GroupFinder::FindNeverIssued() {
       fmt::format("{}: {}, {}", Ranks(waiting), waited->Title(), Wait(waiting, waited->sequence));
   SetPlace(finding, group_, *waited);
   finding.ranks = absent;
-  finding.advice = fmt::format("look at what {} {} was doing: its stack, its log",
-                               numbers.size() == 1 ? "rank" : "ranks", FormatRankRanges(numbers));
+  finding.advice = fmt::format(numbers.size() == 1
+                                   ? "look at what rank {} was doing: its stack, its log"
+                                   : "look at what ranks {} were doing: their stacks, their logs",
+                               FormatRankRanges(numbers));
   findings_.push_back(std::move(finding));
   return true;
 }
