@@ -63,6 +63,7 @@ JOBS = {
     "fixtures/runs/slow_loader": "the loader of rank 1 takes 0.45 s a step; recorder dumps",
     "fixtures/runs/hook_raises_one_dump": "a hook of rank 1 raises; rank 0, which waits for it, leaves no recorder dump",
     "fixtures/runs/mesh_peer_of_failed": "the disk of rank 3 is full; rank 2 waits for it, ranks 0 and 1 go on",
+    "fixtures/runs/nothing_compiled": "nothing; `torch.compile(DDP(model))`, with a model of modules of torch.nn alone",
     "fixtures/runs/slow_loader_compiles": "the loader of rank 1 takes 0.6 s a step, while rank 0 compiles; recorder dumps, profile of rank 1",
 }
 SCREENS = {"A crash": "jobs/crash_in_compile/logs", "A hang": "jobs/hang_in_compile/logs", "A restart": "jobs/restart_elastic/logs",

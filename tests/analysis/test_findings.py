@@ -72,6 +72,7 @@ PLANTED = {
     "fixtures/runs/slow_loader": ("straggler", [1], r"Rank 0 waits for rank 1: it came last to 5 of 5 collectives .* at least 0\.44 s after the others"),
     "fixtures/runs/hook_raises_one_dump": ("stopped_first", [1], r"ends after the forward of 0/0 forward; rank 0 went on to its backward"),
     "fixtures/runs/mesh_peer_of_failed": ("compile_failed", [3], r"No space left on device"),
+    "fixtures/runs/nothing_compiled": ("nothing_compiled", [], r"^Nothing was compiled: 0/0 inner, 1/0 helper and 2 more made no graph$"),
     "fixtures/runs/slow_loader_compiles": ("straggler", [1], r"Rank 0 waits for rank 1: it came last to 3 of 3 collectives .* at least 0\.56 s after the others"),
 }
 # What is reported besides: another plant, or a rank whose log is not bundled.

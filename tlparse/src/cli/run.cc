@@ -153,6 +153,7 @@ void RunningCommand::HandleHang(const std::string& why) {
   }
   facts_.hangs.push_back(report);
   if (options_.on_hang != OnHang::kKill || terminated_) return;
+  facts_.hangs.back().was_ended = true;
   if (!options_.quiet) SayOfRun("the command is ended (--on-hang kill)");
   kill(-child_.pid(), SIGTERM);
   terminated_ = std::chrono::steady_clock::now();

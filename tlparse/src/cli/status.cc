@@ -16,6 +16,7 @@
 #include "cli/rank_output.h"
 #include "cli/role_output.h"
 #include "cli/schemas.h"
+#include "facts/job/hangs.h"
 #include "facts/job/job_tree.h"
 #include "facts/job/participants.h"
 #include "facts/ranks/unread_inputs.h"
@@ -39,6 +40,7 @@ struct Shown {
   StatusAnswer status;
   JobTree tree;
   std::vector<UnreadInput> unread;  // of the run
+  std::vector<Hang> hangs;          // of the run
 };
 
 // Processes that are shown in one line: alike but for their numbers and times.
@@ -176,6 +178,13 @@ void Print(const Shown& shown) {
     if (input.is_log) add(input.rank, "not read");
   table.Print();
   PrintEnds(shown.status.rows, shown.tree);
+  for (const Hang& hang : shown.hangs) {
+    const std::string places = hang.PlacesText();
+    PrintWrapped(fmt::format("hang: at {} UTC {} (run.json){}{}{}", TimeText(hang.time_us),
+                             hang.why, places.empty() ? "" : ": ", places,
+                             hang.was_ended ? "; tlparse run ended the command then" : ""),
+                 0, 2);
+  }
   for (const UnreadInput& input : shown.unread)
     PrintWrapped(fmt::format("not read: {}: {}", input.path, input.reason), 0, 2);
   const bool has_unread = std::any_of(answer.rows.begin(), answer.rows.end(),
@@ -218,6 +227,7 @@ Result<Shown> LoadShown(Database& database, const StatusOptions& options) {
   ASSIGN_OR_RETURN(const std::int64_t run_id, FindRun(database, options.run));
   ASSIGN_OR_RETURN(shown.status, AnalyzeStatus(database, options));
   ASSIGN_OR_RETURN(shown.unread, UnreadInputs(database, run_id));
+  ASSIGN_OR_RETURN(shown.hangs, LoadHangs(database, run_id));
   ASSIGN_OR_RETURN(shown.tree, LoadJobTree(database, run_id, shown.status.launch));
   return shown;
 }
@@ -292,6 +302,27 @@ struct FieldsOf<UnreadInput> {
 };
 
 template <>
+struct FieldsOf<HangPlace> {
+  using Of = HangPlace;
+  static constexpr std::tuple list{
+      Field{"ranks", &Of::ranks, "empty: a process without rank"},
+      Field{"who", &Of::who},
+      Field{"where", &Of::where, "of the main thread: file, line, function, and what it called"},
+  };
+};
+
+template <>
+struct FieldsOf<Hang> {
+  using Of = Hang;
+  static constexpr std::tuple list{
+      Field{"time_us", &Of::time_us},
+      Field{"why", &Of::why},
+      Field{"was_ended", &Of::was_ended, "tlparse run ended the command then (--on-hang kill)"},
+      Field{"places", &Of::places, "where the processes were; empty: no stack was taken"},
+  };
+};
+
+template <>
 struct FieldsOf<StatusAnswer> {
   using Of = StatusAnswer;
   static constexpr std::string_view description =
@@ -311,6 +342,9 @@ struct FieldsOf<StatusAnswer> {
       Field{"inputs_not_read",
             [](const Of&, const Shown& in) -> const std::vector<UnreadInput>& { return in.unread; },
             "files and directories of the run that could not be opened: what they hold is unknown"},
+      Field{"hangs",
+            [](const Of&, const Shown& in) -> const std::vector<Hang>& { return in.hangs; },
+            "when tlparse run judged that the command hangs"},
   };
 };
 

@@ -119,6 +119,7 @@ Result<void> FindOtherChoices(FindingContext& context);  // of autotuning, after
 Result<void> FindTuningCosts(FindingContext& context);
 Result<void> FindRecompiles(FindingContext& context);
 Result<void> FindGraphBreaks(FindingContext& context);
+Result<void> FindNothingCompiled(FindingContext& context);  // after FindGraphBreaks
 Result<void> FindSkippedCudaGraphs(FindingContext& context);
 Result<void> FindInTorchLogs(FindingContext& context);  // of processes without a log
 Result<void> FindSlowRanks(FindingContext& context);
@@ -136,6 +137,7 @@ bool IsOfLaunch(const FindingContext& context, std::optional<std::int64_t> time_
 Result<void> FindGuardWaits(FindingContext& context);  // after those that name failures and ends
 Result<void> FindLaunchNotes(FindingContext& context);
 Result<void> FindExits(FindingContext& context);  // after those that name failures
+Result<void> FindHangs(FindingContext& context);  // after all that name errors of the job
 Result<void> FindImportErrors(FindingContext& context);
 
 // Sets a hint of PyTorch as what to try, and the option or variable that it sets.

@@ -1,4 +1,5 @@
-// Ranks that a signal ended, or that ended with an exit code, by what `tlparse run` saw.
+// Ranks that an exception or a signal ended, or that ended with an exit code: by what `tlparse run` saw, or else by what ranks and
+// torchrun printed.
 #include "facts/job/exits.h"
 
 #include <fmt/format.h>
@@ -25,43 +26,210 @@ const ProcessExit* FirstFailed(const FindingContext& context,
                                      [](const ProcessExit& one) { return one.rank.has_value(); });
   for (const ProcessExit& one : exits) {
     if (has_ranks && !one.rank) continue;
-    const bool is_of_launch = one.ended_us && one.ended_us >= since_us.value_or(0) &&
-                              (!until_us || one.ended_us < until_us);
-    if (one.HasFailed() && is_of_launch) return one.WasAsked() ? nullptr : &one;
+    const std::optional<std::int64_t> end_us =
+        one.ended_us || !one.raised ? one.ended_us : one.raised->raised_us;
+    const bool is_of_launch =
+        end_us && *end_us >= since_us.value_or(0) && (!until_us || *end_us < *until_us);
+    if (one.HasFailed() && is_of_launch) return one.WasAsked() ? nullptr : &CauseOf(exits, one);
   }
   return nullptr;
 }
 
-bool IsAbout(const Finding& finding, const ProcessExit& exit) {
-  return finding.ranks.empty() || !exit.rank ||
-         std::find(finding.ranks.begin(), finding.ranks.end(), *exit.rank) != finding.ranks.end();
+bool IsAbout(const Finding& finding, const std::optional<std::int64_t>& rank) {
+  return finding.ranks.empty() || !rank ||
+         std::find(finding.ranks.begin(), finding.ranks.end(), *rank) != finding.ranks.end();
 }
 
-// An exit code says less than a record of the failure.
-bool IsExplained(const FindingContext& context, const ProcessExit& exit) {
+// An exit code says less than any record of the failure; the exception of a compile that failed is
+// that of its record.
+bool IsExplained(const FindingContext& context, const std::optional<std::int64_t>& rank,
+                 bool has_exception) {
   return std::any_of(context.findings.begin(), context.findings.end(), [&](const Finding& one) {
-    return one.severity == FindingSeverity::kError && IsAbout(one, exit);
+    return one.severity == FindingSeverity::kError && IsAbout(one, rank) &&
+           (!has_exception || one.kind == FindingKind::kCompileFailed);
   });
 }
 
-// "At 23:00:43.013 UTC, 1.50 s after the last record of its log, of 4/0 forward."
-std::string WhenItEnded(const FindingContext& context, const ProcessExit& exit) {
-  std::string text = "At " + ClockText(*exit.ended_us);
+// "At 23:00:43.013 UTC, 1.50 s after the last record of its log, of 4/0 forward".
+std::string When(const FindingContext& context, const ProcessExit& exit, std::int64_t time_us) {
+  std::string text = "At " + ClockText(time_us);
   for (const RankIndex rank : context.All()) {
     const ProcessStatus& status = context.StatusOf(rank);
     if (!exit.process_id || status.process_id != *exit.process_id || !status.last_record_us)
       continue;
-    text +=
-        fmt::format(", {} after the last record of its log{}",
-                    SecondsText(std::max<std::int64_t>(0, *exit.ended_us - *status.last_record_us)),
-                    status.compile.empty() ? "" : ", of " + status.Title());
+    text += fmt::format(", {} after the last record of its log{}",
+                        SecondsText(std::max<std::int64_t>(0, time_us - *status.last_record_us)),
+                        status.compile.empty() ? "" : ", of " + status.Title());
   }
-  return text + " (run.json).";
+  return text;
 }
 
 std::string HowItEnded(const ProcessExit& exit) {
   return exit.signal ? fmt::format("was ended by {}", SignalName(*exit.signal))
-                     : fmt::format("ended with exit code {}", *exit.exit_code);
+                     : fmt::format("ended with exit code {}", exit.exit_code.value_or(0));
+}
+
+// "At …, …; it ended with exit code 1 0.50 s later (run.json)."
+std::string WhatCame(const FindingContext& context, const ProcessExit& exit) {
+  const std::optional<std::int64_t> raised_us =
+      exit.raised ? exit.raised->raised_us : std::optional<std::int64_t>();
+  std::string text = When(context, exit, raised_us ? *raised_us : exit.ended_us.value_or(0));
+  if (raised_us && (exit.signal || exit.exit_code) && exit.ended_us)
+    text += fmt::format("; it {} {} later", HowItEnded(exit),
+                        SecondsText(std::max<std::int64_t>(0, *exit.ended_us - *raised_us)));
+  return text + " (run.json).";
+}
+
+constexpr std::string_view kLookForMemory =
+    "look whether its memory ran out: the kernel's log (dmesg) names the processes that it killed";
+
+std::string QueryOf(const FatalException& raised) {
+  return fmt::format("SELECT id, rank FROM uncaught_exception WHERE id = {}", raised.id);
+}
+
+std::string Subject(const std::optional<std::int64_t>& rank) {
+  return rank ? fmt::format("Rank {}", *rank) : "The command";
+}
+
+// Where nothing is known of an end but an exception.
+void SetException(Finding& finding, const FatalException& raised) {
+  finding.title = fmt::format("{} raised {}", Subject(raised.rank), raised.Text());
+  finding.cause = raised.Text();
+  if (!raised.file.empty()) finding.place = FindingPlace{raised.file, raised.line, {}};
+  if (raised.ComesOfPeer())
+    finding.suggestion =
+        "look for the process that was gone: its end came before, and is not known";
+}
+
+// A finding of such an end; what follows from it becomes its evidence: where the log of the rank ends,
+// and what it did not reach.
+void Add(FindingContext& context, Finding finding) {
+  finding.kind = FindingKind::kCrashed;
+  finding.severity = FindingSeverity::kError;
+  finding.rank_count = std::max<std::size_t>(1, finding.ranks.size());
+  for (auto one = context.findings.begin(); one != context.findings.end();) {
+    const bool is_end =
+        one->kind == FindingKind::kStoppedFirst || one->kind == FindingKind::kCollectiveNotReached;
+    const bool follows = is_end && one->ranks == finding.ranks;
+    if (follows) finding.evidence.push_back(std::move(*one));
+    one = follows ? context.findings.erase(one) : one + 1;
+  }
+  context.findings.push_back(std::move(finding));
+}
+
+std::string RanksText(const std::vector<std::int64_t>& ranks) {
+  return fmt::format("rank{} {}", ranks.size() == 1 ? "" : "s", FormatRankRanges(ranks));
+}
+
+// Ranks that gave up waiting, or found others gone, at several lines: they did not make the same calls.
+// The few are named first.
+bool SetApart(Finding& finding, const std::vector<const FatalException*>& raised) {
+  const std::vector<RaisedTogether> places = WhereTheyWaited(raised);
+  if (places.size() < 2) return false;
+  const RaisedTogether &most = places.front(), &least = places.back();
+  std::string title = fmt::format("{} gave up waiting at {}", RanksText(least.ranks), least.place);
+  title[0] = 'R';
+  for (const RaisedTogether& one : places) {
+    if (&one != &least) title += fmt::format(", {} at {}", RanksText(one.ranks), one.place);
+  }
+  finding.title = title;
+  finding.cause = "waited at several lines";
+  finding.place = FindingPlace{least.first->file, least.first->line, {}};
+  finding.ranks.clear();
+  if (least.ranks.size() < most.ranks.size()) finding.ranks = least.ranks;
+  finding.suggestion =
+      fmt::format("compare {} with {}: look for a branch that depends on the rank or on data",
+                  least.place, most.place);
+  const std::string& path = least.first->path;
+  finding.detail = fmt::format("The exception of {}: {} ({}).", RanksText({*least.first->rank}),
+                               least.first->Text(), path.substr(path.rfind('/') + 1));
+  finding.query = fmt::format(
+      "SELECT id, rank FROM uncaught_exception WHERE rank IS NOT NULL "
+      "AND profile_id = (SELECT profile_id FROM uncaught_exception WHERE id = {})",
+      least.first->id);
+  return true;
+}
+
+void AddExit(FindingContext& context, const std::vector<ProcessExit>& exits,
+             const ProcessExit& exit) {
+  Finding finding;
+  finding.title = fmt::format("{} {}", Subject(exit.rank), HowItEnded(exit));
+  finding.cause = exit.signal ? SignalName(*exit.signal) : "exit code";
+  if (exit.signal == SIGKILL) finding.suggestion = kLookForMemory;
+  if (!exit.signal) finding.suggestion = "read what it printed last";
+  finding.since_us = exit.raised && exit.raised->raised_us ? exit.raised->raised_us : exit.ended_us;
+  finding.query = fmt::format(
+      "SELECT profile_id, rank, pid, exit_code, signal, ended_us FROM run_process WHERE profile_id "
+      "= {} AND ordinal = {}",
+      exit.profile_id, exit.ordinal);
+  if (exit.raised) {
+    finding.suggestion.clear();
+    SetException(finding, *exit.raised);
+    finding.query = QueryOf(*exit.raised);
+  }
+  finding.detail = WhatCame(context, exit);
+  std::vector<const FatalException*> raised;
+  for (const ProcessExit& one : exits) {
+    if (one.raised && one.rank) raised.push_back(&*one.raised);
+  }
+  if (!exit.raised || !SetApart(finding, raised))
+    finding.ranks = exit.rank ? std::vector{*exit.rank} : std::vector<std::int64_t>();
+  Add(context, std::move(finding));
+}
+
+// The exception that explains the most: that of the rank which torchrun saw first, else the first in
+// the text that does not say that another process was gone.
+const FatalException* FirstRaised(const PrintedFailures& printed) {
+  const FatalException* first = nullptr;
+  for (const FatalException& one : printed.raised) {
+    const bool is_root = printed.root && one.rank == printed.root->rank && !one.ComesOfPeer();
+    const bool is_better = first == nullptr || (first->ComesOfPeer() && !one.ComesOfPeer());
+    if (is_root) return &one;
+    if (is_better) first = &one;
+  }
+  return first;
+}
+
+// Of several launches the text does not say which of them it is of.
+void AddPrinted(FindingContext& context, const PrintedFailures& printed) {
+  if (context.launches.size() > 1) return;
+  const FatalException* const raised = FirstRaised(printed);
+  const std::int64_t code = printed.root ? printed.root->exit_code.value_or(0) : 0;
+  const bool was_killed = code < 0 && code != -SIGTERM && code != -SIGINT && code != -SIGHUP;
+  Finding finding;
+  if (raised != nullptr && !was_killed) {
+    if (IsExplained(context, raised->rank, true)) return;
+    SetException(finding, *raised);
+    const std::size_t count = printed.raised.size();
+    finding.detail = count == 1 ? fmt::format("By its traceback in {}.", raised->path)
+                                : fmt::format("Of the {} tracebacks in {} {}.", count, raised->path,
+                                              raised == &printed.raised.front()
+                                                  ? "it is the first"
+                                                  : "the first that is no consequence");
+    if (printed.root && printed.root->rank == raised->rank)
+      finding.detail += " The report of torchrun names the rank as well.";
+    finding.query = QueryOf(*raised);
+    std::vector<const FatalException*> all;
+    for (const FatalException& one : printed.raised) all.push_back(&one);
+    if (!SetApart(finding, all)) finding.ranks = {raised->rank.value_or(0)};
+    Add(context, std::move(finding));
+    return;
+  }
+  if (!printed.root || !printed.root->exit_code || code == 0) return;
+  const std::optional<std::int64_t> rank = printed.root->rank;
+  if (code > 0 && IsExplained(context, rank, false)) return;
+  ProcessExit exit;
+  (code < 0 ? exit.signal : exit.exit_code) = code < 0 ? -code : code;
+  exit.rank = rank;
+  finding.title = fmt::format("{} {}", Subject(rank), HowItEnded(exit));
+  finding.cause = code < 0 ? SignalName(-code) : "exit code";
+  finding.detail = fmt::format("By the report of torchrun in {}: the failure that it saw first.",
+                               printed.root->path);
+  finding.suggestion = code == -SIGKILL ? kLookForMemory : "read what it printed last";
+  finding.query =
+      fmt::format("SELECT id, rank FROM launcher_failure WHERE id = {}", printed.root->id);
+  finding.ranks = {*rank};
+  Add(context, std::move(finding));
 }
 
 }  // namespace
@@ -69,36 +237,17 @@ std::string HowItEnded(const ProcessExit& exit) {
 Result<void> FindExits(FindingContext& context) {
   ASSIGN_OR_RETURN(const std::vector<ProcessExit> exits,
                    LoadExits(context.database, context.job.run_id()));
-  const ProcessExit* const first = FirstFailed(context, exits);
-  if (first == nullptr || (!first->signal && IsExplained(context, *first))) return {};
-  Finding finding;
-  finding.kind = FindingKind::kCrashed;
-  finding.severity = FindingSeverity::kError;
-  finding.title =
-      fmt::format("{} {}", first->rank ? fmt::format("Rank {}", *first->rank) : "The command",
-                  HowItEnded(*first));
-  finding.cause = first->signal ? SignalName(*first->signal) : "exit code";
-  finding.since_us = first->ended_us;
-  if (first->rank) finding.ranks = {*first->rank};
-  finding.rank_count = 1;
-  finding.detail = WhenItEnded(context, *first);
-  if (first->signal == SIGKILL)
-    finding.suggestion =
-        "look whether its memory ran out: the kernel's log (dmesg) names the processes that it "
-        "killed";
-  if (!first->signal) finding.suggestion = "read what it printed last";
-  finding.query = fmt::format(
-      "SELECT profile_id, rank, pid, exit_code, signal, ended_us FROM run_process WHERE profile_id "
-      "= {} AND ordinal = {}",
-      first->profile_id, first->ordinal);
-  // Where its log ends follows from it.
-  for (auto one = context.findings.begin(); one != context.findings.end();) {
-    const bool follows = one->kind == FindingKind::kStoppedFirst && IsAbout(*one, *first) &&
-                         one->ranks == finding.ranks;
-    if (follows) finding.evidence.push_back(std::move(*one));
-    one = follows ? context.findings.erase(one) : one + 1;
+  if (exits.empty()) {
+    ASSIGN_OR_RETURN(const PrintedFailures printed,
+                     LoadPrintedFailures(context.database, context.job.run_id()));
+    AddPrinted(context, printed);
+    return {};
   }
-  context.findings.push_back(std::move(finding));
+  const ProcessExit* const first = FirstFailed(context, exits);
+  if (first == nullptr ||
+      (!first->signal && IsExplained(context, first->rank, first->raised.has_value())))
+    return {};
+  AddExit(context, exits, *first);
   return {};
 }
 

@@ -33,6 +33,7 @@ constexpr FamilyOfJob kFamilies[] = {
     {&FindTuningCosts},
     {&FindRecompiles},
     {&FindGraphBreaks},
+    {&FindNothingCompiled},
     {&FindSkippedCudaGraphs},
     {.find = &FindInTorchLogs, .needs_log = false},
     {&FindSlowRanks, true},
@@ -46,6 +47,7 @@ constexpr FamilyOfJob kFamilies[] = {
     {.find = &FindMemoryImbalance, .is_of_role = true, .needs_log = false},
     {&FindLaunchNotes},
     {.find = &FindExits, .needs_log = false},
+    {.find = &FindHangs, .needs_log = false},
     {.find = &FindImportErrors, .needs_log = false},
 };
 

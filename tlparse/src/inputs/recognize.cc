@@ -9,6 +9,7 @@
 #include "base/ascii.h"
 #include "base/input.h"
 #include "base/json_string.h"
+#include "inputs/torch_logs/tracebacks.h"
 #include "inputs/torch_logs/watchdog.h"
 #include "log/find_logs.h"
 
@@ -114,11 +115,12 @@ bool HasTraceLine(std::string_view text) {
 }
 
 // A line of TORCH_LOGS: header of glog, then "[__artifact]" behind brackets; or the warning at the
-// recompile limit; or one of NCCL's watchdog.
+// recompile limit; or one of NCCL's watchdog; or what a rank or torchrun prints of a failure.
 bool HasTorchLogsLine(std::string_view text) {
   while (!text.empty()) {
     const std::size_t end = std::min(text.find('\n'), text.size());
     std::string_view line = text.substr(0, end);
+    if (BeginsFailureText(line)) return true;
     if (line.starts_with("[rank")) line.remove_prefix(std::min(line.find("]:") + 2, line.size()));
     if (Contains(line, "torch._dynamo hit config.") || ParseWatchdogLine(line)) return true;
     const std::size_t bracket = line.find("] [");

@@ -26,6 +26,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kUnreadMark = ": cannot be read: ";
+constexpr std::string_view kOnlyRecorded =
+    "it is an output directory of tlparse run: only its folder recorded is read";
 constexpr std::size_t kProbeBytes = 64 << 10;
 
 bool IsSuffixCharacter(char c) { return IsDigit(c) || (c >= 'a' && c <= 'z') || c == '_'; }
@@ -125,13 +127,24 @@ bool IsOutputOfTlparse(const std::string& directory) {
                      });
 }
 
+// The folder of an output of `tlparse run` that holds what it recorded; empty: the directory is
+// another one.
+std::string RecordedIn(const std::string& directory) {
+  struct stat status {};
+  std::string path = fmt::format("{}/{}", directory, kRecordedFolder);
+  const bool is_there = ::stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
+  return is_there && IsOutputOfTlparse(directory) ? path : std::string();
+}
+
 // Walks through a directory and those below it, without recursion.
 class Search {
  public:
   explicit Search(FoundLogs& found) : found_(found) {}
 
   Result<void> Run(const std::string& directory) {
-    RETURN_IF_ERROR(Enter(directory));
+    const std::string recorded = RecordedIn(directory);
+    if (!recorded.empty()) Skip(directory, std::string(kOnlyRecorded));
+    RETURN_IF_ERROR(Enter(recorded.empty() ? directory : recorded));
     while (!pending_.empty()) {
       const std::string path = std::move(pending_.back());
       pending_.pop_back();
@@ -172,6 +185,10 @@ class Search {
       return Skip(path, "it was already found under another name");
     }
     if (S_ISDIR(status.st_mode)) {
+      if (const std::string recorded = RecordedIn(path); !recorded.empty()) {
+        Skip(path, std::string(kOnlyRecorded));
+        return Look(recorded);
+      }
       if (IsOutputOfTlparse(path)) return Skip(path, "it is an output directory of tlparse");
       // A container makes a directory of a file that it does not find.
       if (IsTraceFileName(path)) SkipUnread(path, "it is a directory");

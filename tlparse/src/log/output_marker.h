@@ -11,4 +11,7 @@ inline constexpr std::string_view kMarkerFileName = ".tlparse-output";
 // for logs does not enter such a directory.
 inline constexpr std::string_view kOutputFileNames[] = {kMarkerFileName, "compile_directory.json"};
 
+// The folder of such a directory in which `tlparse run` records a command. A search enters it.
+inline constexpr std::string_view kRecordedFolder = "recorded";
+
 }  // namespace tlparse

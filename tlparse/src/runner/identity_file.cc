@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/file_descriptor.h"
+#include "base/json_string.h"
 
 namespace tlparse {
 
@@ -33,7 +34,17 @@ bool ParseNumber(std::string_view text, T& value) {
   return error == std::errc() && rest == end && value >= 0;
 }
 
-// machine, kind, pid, start, parent, rank, command
+// A time, and a traceback as a JSON string.
+std::optional<UncaughtException> ParseRaised(std::string_view time, std::string_view json) {
+  UncaughtException raised;
+  if (!ParseNumber(time, raised.raised_us) || json.size() < 2) return std::nullopt;
+  std::optional<std::string> text = UnescapeJson(json.substr(1, json.size() - 2));
+  if (!text) return std::nullopt;
+  raised.traceback = *std::move(text);
+  return raised;
+}
+
+// machine, kind, pid, start, parent; then rank and command, or what was raised
 std::optional<ProcessIdentity> ParseIdentity(std::string_view line, std::string_view machine) {
   std::array<std::string_view, 7> fields;
   for (std::size_t i = 0; i < fields.size(); ++i) {
@@ -47,6 +58,11 @@ std::optional<ProcessIdentity> ParseIdentity(std::string_view line, std::string_
       !ParseNumber(fields[3], identity.started_ticks) ||
       !ParseNumber(fields[4], identity.parent_pid))
     return std::nullopt;
+  if (fields[1] == "raised") {
+    identity.raised = ParseRaised(fields[5], fields[6]);
+    if (!identity.raised) return std::nullopt;
+    return identity;
+  }
   identity.is_member = fields[1] == "member";
   if (!fields[5].empty()) identity.rank_text = fields[5];
   identity.command = fields[6];

@@ -1,6 +1,7 @@
 // What the Python processes of a command write of themselves: the hook of `tlparse run`
-// (sitecustomize.py) appends a line when a process starts, and another when it joins a process
-// group. So a process is known that lives shorter than the time between two looks at /proc.
+// (sitecustomize.py) appends a line when a process starts, another when it joins a process group, and
+// one when an exception ends it. So a process is known that lives shorter than the time between two
+// looks at /proc.
 #pragma once
 
 #include <sys/types.h>
@@ -12,12 +13,19 @@
 
 namespace tlparse {
 
+// The exception that ends a Python process: nothing has caught it.
+struct UncaughtException {
+  std::int64_t raised_us = 0;  // since the epoch: when nothing had caught it
+  std::string traceback;       // as Python prints it
+};
+
 struct ProcessIdentity {
   pid_t pid = 0, parent_pid = 0;
   std::int64_t started_ticks = 0;  // as ProcStat's
   std::optional<std::string> rank_text;
   bool is_member = false;  // the rank is that of its process group, not RANK of its environment
   std::string command;     // arguments with spaces between them
+  std::optional<UncaughtException> raised;  // then without rank and command
 };
 
 class IdentityFile {

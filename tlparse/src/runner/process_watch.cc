@@ -260,6 +260,10 @@ void ProcessWatch::ReadIdentities() {
   for (ProcessIdentity& identity : identities_.ReadNew()) {
     Entry* const entry = FindIdentified(identity);
     if (entry == nullptr) continue;
+    if (identity.raised) {
+      entry->process.raised = std::move(identity.raised);
+      continue;
+    }
     entry->is_known = true;
     entry->is_member = identity.is_member;
     entry->rank_text = std::move(identity.rank_text);
@@ -307,7 +311,9 @@ void ProcessWatch::MeasureIdle() {
     const std::optional<ProcStat> stat = ReadProcStat(pid);
     if (!stat) continue;
     entry.cpu_ticks = stat->cpu_ticks;
-    is_busy = is_busy || static_cast<double>(entry.cpu_ticks - entry.idle_cpu_ticks) > most;
+    // One that could run and gets no CPU is not idle: others use it.
+    is_busy = is_busy || stat->state == 'R' ||
+              static_cast<double>(entry.cpu_ticks - entry.idle_cpu_ticks) > most;
   }
   measured_ = now;
   if (!is_busy) return;

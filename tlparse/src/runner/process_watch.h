@@ -38,6 +38,7 @@ struct WatchedProcess {
   std::int64_t started_us = 0;           // since the epoch
   std::optional<std::int64_t> ended_us;  // nothing: it lives on
   std::optional<int> exit_code, signal;  // at most one; neither: not known
+  std::optional<UncaughtException> raised;
 };
 
 // Its own thread follows the processes. Other functions may be called by any thread.

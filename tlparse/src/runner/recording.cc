@@ -9,6 +9,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "log/output_marker.h"
 #include "runner/hook.h"
 
 namespace tlparse {
@@ -42,7 +43,7 @@ Result<RecordPlaces> MakeRecordPlaces(const std::string& output, bool has_hook) 
   const std::string root = std::filesystem::canonical(output, error).string();
   if (error) return Fail(ErrorCode::kIo, fmt::format("'{}': {}", output, error.message()));
   RecordPlaces places;
-  places.recorded = root + "/recorded";
+  places.recorded = fmt::format("{}/{}", root, kRecordedFolder);
   places.pipes = root + "/ask";
   RETURN_IF_ERROR(MakeFolder(places.recorded));
   RETURN_IF_ERROR(MakeFolder(places.pipes));

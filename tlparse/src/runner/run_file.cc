@@ -18,7 +18,8 @@ constexpr std::size_t kMostProcesses = 10'000;
 
 bool IsTold(const RunFacts& facts, const WatchedProcess& process, std::size_t index) {
   const bool was_short = process.ended_us && *process.ended_us - process.started_us < 1'000'000;
-  const bool was_fine = process.exit_code == 0 || (!process.exit_code && !process.signal);
+  const bool was_fine =
+      process.exit_code == 0 || (!process.exit_code && !process.signal && !process.raised);
   return index < kMostProcesses &&
          (process.rank || process.pid == facts.processes.front().pid || !was_short || !was_fine);
 }
@@ -37,7 +38,12 @@ void WriteProcesses(JsonWriter& json, const RunFacts& facts) {
     json.Key("exit_code").OptionalInt(process.exit_code);
     json.Key("signal").OptionalInt(process.signal);
     json.Key("started_us").Int(process.started_us);
-    json.Key("ended_us").OptionalInt(process.ended_us).EndObject();
+    json.Key("ended_us").OptionalInt(process.ended_us);
+    if (process.raised) {
+      json.Key("raised_us").Int(process.raised->raised_us);
+      json.Key("traceback").String(process.raised->traceback);
+    }
+    json.EndObject();
   }
   json.EndArray().Key("processes_left_out").Int(left_out);
 }
@@ -75,6 +81,7 @@ std::string RunFileText(const RunFacts& facts) {
     WriteTexts(json, hang.taken);
     json.Key("missing");
     WriteTexts(json, hang.missing);
+    json.Key("was_ended").Bool(hang.was_ended);
     json.EndObject();
   }
   json.EndArray().EndObject();

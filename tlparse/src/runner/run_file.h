@@ -18,6 +18,7 @@ struct HangReport {
   std::string why;                   // a sentence
   std::vector<std::string> taken;    // what was taken, a line each
   std::vector<std::string> missing;  // what could not be, and why
+  bool was_ended = false;            // the command was, then
 };
 
 struct RunFacts {

@@ -28,13 +28,14 @@ def content(path):
         return file.read().decode("utf-8", "replace")
 
 
-def write_identity(kind, rank):
+def write_identity(kind, value, text=None):
     """Who this process is, in a line: tlparse may look at processes only when this one has ended. `kind`: "start", with the rank of the
-    environment, or "member", with the rank in the process group. runner/identity_file.cc reads it."""
+    environment; "member", with the rank in the process group; "raised", with the time, and the traceback of the exception that ends
+    the program. runner/identity_file.cc reads it."""
     machine = content("/proc/sys/kernel/random/boot_id").strip() + " " + os.readlink("/proc/self/ns/pid")
     stat = content("/proc/self/stat").rpartition(")")[2].split()  # from the third field of proc(5) on
     command = "".join(letter if letter.isprintable() else " " for letter in content("/proc/self/cmdline")[:2000].rstrip("\0"))
-    line = "\t".join((machine, kind, str(os.getpid()), stat[19], stat[1], rank, command)) + "\n"
+    line = "\t".join((machine, kind, str(os.getpid()), stat[19], stat[1], value, text or command)) + "\n"
     with open(PROCESSES, "ab", buffering=0) as file:  # in one write: other processes append too
         file.write(line.encode("utf-8", "replace"))
 
@@ -43,6 +44,25 @@ def at_end(step, *arguments):
     """Calls the step when the program ends by itself, also in a child of multiprocessing, which atexit leaves out."""
     from multiprocessing import util
     util.Finalize(None, attempt, (step, *arguments), exitpriority=100)
+
+
+def write_raise(kind, error, trace):
+    import json
+    import traceback
+
+    now_us = time.time_ns() // 1000
+    write_identity("raised", str(now_us), json.dumps("".join(traceback.format_exception(kind, error, trace))[:50000]))
+
+
+def listen_for_raises():
+    """The hooks that PyTorch and others put in front of it call it too."""
+    show = sys.excepthook
+
+    def excepthook(kind, error, trace):
+        attempt(write_raise, kind, error, trace)
+        show(kind, error, trace)
+
+    sys.excepthook = excepthook
 
 
 def listen_for_stacks():
@@ -234,70 +254,6 @@ class MemoryHistory:
         torch.cuda.memory._dump_snapshot(os.path.join(RECORDED, "memory_pid_%d_%s.pickle" % (os.getpid(), reason)))
 
 
-class Changes:
-    """Makes changes before each compile of Dynamo, so that what the program itself has set until then does not undo them. A line of the
-    file CHANGED says that a process has made a change: its pid, and the change's place in the list."""
-
-    def __init__(self):
-        import json
-        self.changes, self.said = json.loads(CHANGES), set()
-
-    def before_compile(self, frame):
-        for index, change in enumerate(self.changes):
-            attempt(self.make, "%d %d\n" % (os.getpid(), index), change, frame)
-
-    def make(self, line, change, frame):
-        getattr(self, change["kind"])(change["name"], change["value"], change, frame)
-        if line not in self.said:
-            self.said.add(line)
-            with open(CHANGED, "a", encoding="ascii") as file:
-                file.write(line)
-
-    def variable(self, name, value, change, _):
-        os.environ.pop(name, None)
-        if change["kind"] == "variable":
-            os.environ[name] = value
-    no_variable = variable
-
-    def option(self, name, text, *_):
-        """torch._inductor.config.triton.cudagraphs = True; the text is JSON, a literal of Python, or a plain word."""
-        import ast
-        import functools
-        import importlib
-        module, path = name.split(".config.", 1)
-        *parts, name = path.split(".")
-        owner = functools.reduce(getattr, parts, importlib.import_module(module + ".config"))
-        current = getattr(owner, name)  # no such option in this version: nothing is changed
-        try:
-            value = ast.literal_eval({"true": "True", "false": "False", "null": "None"}.get(text, text))
-        except (ValueError, SyntaxError):
-            if not isinstance(current, str):
-                raise
-            value = text
-        setattr(owner, name, bool(value) if isinstance(current, bool) else value)
-
-    def mark_dynamic(self, name, value, change, frame):
-        """A local of the frame that is compiled: "x", "self.bias", "xs[0]". In other frames an error: nothing is changed."""
-        import re
-        import torch
-        if (frame.f_code.co_name, os.path.basename(frame.f_code.co_filename)) != (change["function"], os.path.basename(change["file"])):
-            raise KeyError(name)
-        first, *rest = re.findall(r"\w+|\[\d+\]", name)
-        tensor = frame.f_locals[first]
-        for part in rest:
-            tensor = tensor[int(part[1:-1])] if part[0] == "[" else getattr(tensor, part)
-        torch._dynamo.mark_dynamic(tensor, int(value))
-
-    def after_convert_frame(self, module):
-        original = module.ConvertFrameAssert.__call__
-        def call(convert, frame, *arguments, **options):
-            attempt(self.before_compile, frame)
-            if "skip" in options:
-                options["skip"] += 1  # this function is no frame of the program's
-            return original(convert, frame, *arguments, **options)
-        module.ConvertFrameAssert.__call__ = call
-
-
 # Old names and the ones that replaced them: PyTorch warns of an old one that is set.
 RENAMED = (("TORCH_NCCL_TRACE_BUFFER_SIZE", "TORCH_FR_BUFFER_SIZE"), ("TORCH_NCCL_DUMP_ON_TIMEOUT", "TORCH_FR_DUMP_ON_TIMEOUT"),
            ("TORCH_NCCL_DEBUG_INFO_TEMP_FILE", "TORCH_FR_DUMP_TEMP_FILE"))
@@ -396,5 +352,6 @@ def watch_imports():
 if STACKS:
     attempt(write_identity, "start", os.environ.get("RANK", ""))
     attempt(listen_for_stacks)
+    attempt(listen_for_raises)
     attempt(watch_imports)
 load_next()

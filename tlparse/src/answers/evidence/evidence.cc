@@ -86,6 +86,8 @@ class Evidence {
     if (row.table == "collective_run") return AddCollective(row);
     if (row.table == "cache_event") return AddRecordOf<RecordOfCacheEvent>(row);
     if (row.table == "failure") return AddRecordOf<RecordOfFailure>(row);
+    if (row.table == "uncaught_exception" || row.table == "launcher_failure")
+      return AddPrinted(row);
     return AddFile(row);
   }
 
@@ -175,6 +177,26 @@ class Evidence {
     if (first->sequence_number)
       text += fmt::format(" (number {} of group {})", *first->sequence_number, first->group_name);
     lines_.push_back({row, std::string(first->path), {}, {}, {}, Cut(text)});
+    return {};
+  }
+
+  Result<void> AddPrinted(const FindingRow& row) {
+    if (row.table == "uncaught_exception") {
+      ASSIGN_OR_RETURN(const FirstRow<EvidenceException> first,
+                       First(Query<EvidenceException>(database_, {.id = row.id})));
+      if (first)
+        lines_.push_back({row, std::string(first->path), first->line, {}, {}, Cut(first->text)});
+      return {};
+    }
+    ASSIGN_OR_RETURN(const FirstRow<EvidenceOfLauncher> first,
+                     First(Query<EvidenceOfLauncher>(database_, {.id = row.id})));
+    if (first)
+      lines_.push_back({row,
+                        std::string(first->path),
+                        first->line,
+                        {},
+                        {},
+                        fmt::format("rank {}, exit code {}", first->rank, first->exit_code)});
     return {};
   }
 

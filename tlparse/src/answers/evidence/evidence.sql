@@ -56,3 +56,12 @@ FROM collective_run_row c LEFT JOIN profile p ON p.id = c.profile_id
   LEFT JOIN recorder_entry_row e ON e.id = c.entry_id LEFT JOIN text_row g ON g.id = c.group_id
   LEFT JOIN text_row o ON o.id = c.op_id
 WHERE c.id = :id;
+
+-- An exception of a run.json or of a text; a failure that a launcher reported.
+-- query EvidenceException(id INTEGER)
+SELECT p.path, e.line, e.type || ': ' || e.message AS text /*TEXT*/
+FROM uncaught_exception e JOIN profile p ON p.id = e.profile_id WHERE e.id = :id;
+
+-- query EvidenceOfLauncher(id INTEGER)
+SELECT p.path, l.line, l.rank, coalesce(l.exit_code, 0) AS exit_code /*INTEGER*/
+FROM launcher_failure l JOIN profile p ON p.id = l.profile_id WHERE l.id = :id;

@@ -11,6 +11,36 @@
 
 namespace tlparse {
 
+// An exception that nothing caught.
+struct FatalException {
+  std::int64_t id = 0;  // of uncaught_exception
+  std::optional<std::int64_t> rank;
+  std::string type, message;
+  std::string file;  // of the innermost line of the user's; empty: none is
+  std::int64_t line = 0;
+  std::optional<std::int64_t> raised_us;
+  std::string path;  // of the input that names it
+
+  // "FloatingPointError: gradient is not finite": the first line of the message, cut.
+  std::string Text() const;
+  // Its message says that another process was gone: that one failed first.
+  bool ComesOfPeer() const;
+  // It waited too long for other processes.
+  bool IsTimeout() const;
+  // "f4.py:27"; empty: no line is known.
+  std::string Place() const;
+};
+
+// Ranks whose exceptions came at one line.
+struct RaisedTogether {
+  std::string place;
+  std::vector<std::int64_t> ranks;  // ascending
+  const FatalException* first = nullptr;
+};
+// Of exceptions that say that others did not come or were gone, the lines from which they came: those of
+// most ranks first. Nothing of them if one is another, or has no line.
+std::vector<RaisedTogether> WhereTheyWaited(const std::vector<const FatalException*>& raised);
+
 struct ProcessExit {
   std::int64_t profile_id = 0, ordinal = 0;  // its row of run_process
   std::int64_t pid = 0;
@@ -20,14 +50,32 @@ struct ProcessExit {
   std::optional<std::int64_t> started_us, ended_us;  // no end: it lived on
   std::optional<std::int64_t> exit_code, signal;     // at most one; neither: not known
 
-  bool HasFailed() const { return signal || exit_code.value_or(0) != 0; }
+  std::optional<FatalException> raised;
+
+  bool HasFailed() const { return signal || exit_code.value_or(0) != 0 || raised; }
   // Somebody asked it to end: the user, a launcher whose other rank has failed, a scheduler.
   bool WasAsked() const;
 };
 
-// Of the ranks, and of the command that started them, in order of their ends. Empty: no run.json was
-// read.
+// Of the ranks, and of the command that started them, in order of their ends; of those that raised an
+// exception in order of these. Empty: no run.json was read.
 Result<std::vector<ProcessExit>> LoadExits(Database& database, std::int64_t run_id);
+
+// Why `first`, one of them, failed: it, or a later one, if it failed because that was gone.
+const ProcessExit& CauseOf(const std::vector<ProcessExit>& exits, const ProcessExit& first);
+
+// What ranks printed to a standard error that was read, in the order of the text; and what the last
+// report of torchrun in it calls the root cause.
+struct PrintedFailures {
+  std::vector<FatalException> raised;
+  struct Root {
+    std::int64_t id = 0, rank = 0;  // id: of launcher_failure
+    std::optional<std::int64_t> exit_code;
+    std::string path;
+  };
+  std::optional<Root> root;
+};
+Result<PrintedFailures> LoadPrintedFailures(Database& database, std::int64_t run_id);
 
 // "SIGTERM" or "exit code 1", if all of these processes ended so; else empty.
 std::string HowAllEnded(const std::vector<ProcessExit>& exits,

@@ -2,11 +2,23 @@
 -- The process of a log has the pid, and began to write while the other lived.
 -- query ExitOfProcess(run_id INTEGER)
 SELECT c.profile_id, c.ordinal, c.pid, c.rank, c.exit_code, c.signal, c.started_us, c.ended_us,
-  r.host, (SELECT min(p.id) FROM process p JOIN log_file l ON l.id = p.log_file_id
+  e.id AS exception_id /*INTEGER?*/, e.type, e.message, e.user_file, coalesce(e.user_line, 0) AS user_line /*INTEGER*/,
+  e.raised_us, f.path, r.host, (SELECT min(p.id) FROM process p JOIN log_file l ON l.id = p.log_file_id
     WHERE l.run_id = :run_id AND p.pid = c.pid
       AND p.first_record_us BETWEEN c.started_us - 1000000
         AND coalesce(c.ended_us, p.first_record_us) + 1000000) AS process_id /*INTEGER?*/
 FROM run_process c JOIN run_command r ON r.profile_id = c.profile_id
   JOIN profile f ON f.id = c.profile_id
+  LEFT JOIN uncaught_exception e ON e.profile_id = c.profile_id AND e.ordinal = c.ordinal
 WHERE f.run_id = :run_id AND (c.rank IS NOT NULL OR c.ordinal = 0)
-ORDER BY c.ended_us IS NULL, c.ended_us, c.profile_id, c.ordinal;
+-- Ends are seen some time after they came, exceptions at once.
+ORDER BY coalesce(e.raised_us, c.ended_us) IS NULL, coalesce(e.raised_us + 200000, c.ended_us), c.profile_id, c.ordinal;
+
+-- query PrintedException(run_id INTEGER)
+SELECT e.id, e.rank, e.type, e.message, e.user_file, coalesce(e.user_line, 0) AS user_line /*INTEGER*/, f.path
+FROM uncaught_exception e JOIN profile f ON f.id = e.profile_id
+WHERE f.run_id = :run_id AND e.ordinal IS NULL ORDER BY f.id, e.line;
+
+-- query ReportedFailure(run_id INTEGER)
+SELECT l.id, l.rank, l.exit_code, f.path FROM launcher_failure l JOIN profile f ON f.id = l.profile_id
+WHERE f.run_id = :run_id ORDER BY f.id, l.line;

@@ -261,7 +261,7 @@ void EndFinder::AddExits() {
   for (const ProcessExit& exit : exits_) {
     const auto found = exit.process_id ? at_.find(*exit.process_id) : at_.end();
     if (found == at_.end()) continue;
-    if (first == nullptr && exit.HasFailed() && !exit.WasAsked()) first = &exit;
+    if (first == nullptr && exit.HasFailed() && !exit.WasAsked()) first = &CauseOf(exits_, exit);
     ProcessEnd& end = ends_[found->second];
     end.exit_code = exit.exit_code;
     end.signal = exit.signal;
@@ -274,13 +274,16 @@ void EndFinder::AddExits() {
       end.kind = is_bystander ? EndKind::kEndedWithAnother : EndKind::kSignal;
       end.ended_by_process_id.reset();
       if (is_bystander) end.ended_by_process_id = first->process_id;
-      end.evidence =
-          fmt::format("{} ended it (run.json); {}", SignalName(*exit.signal), end.evidence);
+      end.evidence = fmt::format("{} ended it{} (run.json); {}", SignalName(*exit.signal),
+                                 exit.raised ? " after it had raised " + exit.raised->Text() : "",
+                                 end.evidence);
     } else if (exit.exit_code) {
       if (*exit.exit_code == 0 || end.kind != EndKind::kFailure) end.kind = EndKind::kExit;
       end.ended_by_process_id.reset();
       end.evidence =
-          fmt::format("it ended with exit code {} (run.json); {}", *exit.exit_code, end.evidence);
+          fmt::format("it {}ended with exit code {} (run.json); {}",
+                      exit.raised ? fmt::format("raised {}, and ", exit.raised->Text()) : "",
+                      *exit.exit_code, end.evidence);
     }
   }
 }

@@ -6,8 +6,10 @@
 #include <optional>
 #include <string>
 
+#include "inputs/common/exception_row.h"
 #include "inputs/common/plain_json.h"
 #include "rows/command.h"
+#include "rows/uncaught_exception.h"
 
 namespace tlparse {
 namespace {
@@ -30,6 +32,7 @@ class RunFileReader final : public RuntimeReader {
   void Prepare(TableSet& tables) override {
     tables.Use<RunCommandRow>();
     tables.Use<RunProcessRow>();
+    tables.Use<UncaughtExceptionRow>();
   }
 
   Result<bool> Read(RuntimeContext& context) override {
@@ -88,6 +91,10 @@ class RunFileReader final : public RuntimeReader {
     row.started_us = process["started_us"].Int();
     row.ended_us = process["ended_us"].Int();
     context.rows().Add(row);
+    if (const std::optional<std::string> text = TextOf(process["traceback"]); text)
+      AddException(context,
+                   {.ordinal = ordinal, .rank = row.rank, .raised_us = process["raised_us"].Int()},
+                   *text);
   }
 };
 

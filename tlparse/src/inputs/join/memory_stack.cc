@@ -27,7 +27,7 @@ MemoryCategory CategoryOf(std::string_view file, std::string_view function) {
   return MemoryCategory::kUnknown;
 }
 
-bool IsUserFile(std::string_view file) {
+bool IsLineOfUser(std::string_view file) {
   return file.ends_with(".py") && !IsFrameOfTorch(file) && !IsGeneratedFile(file) &&
          !Has(file, "-packages/torch/");
 }
@@ -54,7 +54,7 @@ Result<MemoryStack> ReadMemoryStack(Database& database, std::int64_t stack_id,
     }
     if (stack.category == MemoryCategory::kUnknown)
       stack.category = CategoryOf(file, frame.function);
-    if (stack.file.empty() && IsUserFile(file)) {
+    if (stack.file.empty() && IsLineOfUser(file)) {
       stack.file = file;
       stack.line = frame.line;
       stack.function = frame.function;

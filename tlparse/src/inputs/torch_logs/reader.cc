@@ -1,7 +1,7 @@
 // Text that processes print. TORCH_LOGS: "V1122 19:30:29.099000 26478 torch/_inductor/scheduler.py:2132] [0/0]
 // [__fusion] cannot fuse …". Lines that name an artifact become rows, and those of the warning at the
-// recompile limit, which PyTorch prints without TORCH_LOGS too; so do lines of NCCL's watchdog (watchdog.h). The rest is
-// reported once.
+// recompile limit, which PyTorch prints without TORCH_LOGS too; so do lines of NCCL's watchdog (watchdog.h), and what ranks and torchrun
+// print of failures (tracebacks.h). The rest is reported once.
 #include "inputs/reader.h"
 
 #include <fmt/format.h>
@@ -14,10 +14,13 @@
 
 #include "base/ascii.h"
 #include "base/utf8.h"
+#include "inputs/common/exception_row.h"
 #include "inputs/common/line_stream.h"
+#include "inputs/torch_logs/tracebacks.h"
 #include "inputs/torch_logs/watchdog.h"
 #include "log/glog_prefix.h"
 #include "rows/torch_logs.h"
+#include "rows/uncaught_exception.h"
 #include "rows/watchdog.h"
 
 namespace tlparse {
@@ -137,6 +140,8 @@ class TorchLogsReader final : public RuntimeReader {
   void Prepare(TableSet& tables) override {
     tables.Use<TorchLogLineRow>();
     tables.Use<NcclWatchdogRow>();
+    tables.Use<UncaughtExceptionRow>();
+    tables.Use<LauncherFailureRow>();
   }
   Result<bool> Read(RuntimeContext& context) override;
 };
@@ -190,12 +195,31 @@ void AddWatchdogRow(RuntimeContext& context, std::int64_t number, const Watchdog
   ++context.facts().kept_count;
 }
 
+void AddFailures(RuntimeContext& context, const FailureText& text) {
+  for (const PrintedTraceback& one : text.tracebacks) {
+    ++context.facts().kept_count;
+    AddException(context, {.line = one.line, .rank = one.rank}, one.text);
+  }
+  for (const LauncherFailure& one : text.failures) {
+    if (!one.rank) continue;
+    ++context.facts().kept_count;
+    LauncherFailureRow row{.id = context.NextId<LauncherFailureRow>(),
+                           .profile_id = context.profile_id(),
+                           .line = one.line,
+                           .rank = *one.rank};
+    row.pid = one.pid;
+    row.exit_code = one.exit_code;
+    context.rows().Add(row);
+  }
+}
+
 Result<bool> TorchLogsReader::Read(RuntimeContext& context) {
   RowBatch& rows = context.rows();
   ProfileFacts& facts = context.facts();
   facts.kind = "torch_logs";
   LineStream lines(context, kMostLineBytes);
   Others others;
+  FailureText failures;
   bool is_in_limit = false;
   std::map<std::int64_t, std::int64_t> lines_of_pid;
   while (true) {
@@ -215,7 +239,7 @@ Result<bool> TorchLogsReader::Read(RuntimeContext& context) {
       }
     }
     if (!line) {
-      others.Add(*next);
+      if (next->is_too_long || !failures.Add(next->text, next->number)) others.Add(*next);
       continue;
     }
     others.Flush(context);
@@ -242,6 +266,7 @@ Result<bool> TorchLogsReader::Read(RuntimeContext& context) {
     RETURN_IF_ERROR(context.Flush());
   }
   others.Flush(context);
+  AddFailures(context, failures);
   // Text of several processes in one file belongs to none of them.
   if (lines_of_pid.size() == 1) facts.pid = lines_of_pid.begin()->first;
   return true;

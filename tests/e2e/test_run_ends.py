@@ -1,0 +1,110 @@
+#!/usr/bin/env python3
+"""tlparse run: exceptions that end processes, commands that hang; what it recorded is an input like any other."""
+
+import json
+import shutil
+import sys
+import unittest
+
+import harness
+from test_run import Running
+
+PYTHON = sys.executable
+
+
+class Ends(Running):
+    def ask(self, command):
+        return json.loads(self.tlparse(command, "tl_run", "--json").stdout)
+
+    def findings(self):
+        return self.ask("findings")["findings"]
+
+    RANKS = """\
+        import os, subprocess, sys, time
+        program = '''
+        import os, sys, time
+        rank = int(os.environ["RANK"])
+        def step():
+            if rank == 1:
+                raise FloatingPointError("not finite")
+            time.sleep(0.3)
+            raise RuntimeError("Connection closed by peer")
+        if rank == 1:  # it ends last
+            import atexit
+            atexit.register(time.sleep, 1.5)
+        step()
+        '''
+        open("rank.py", "w").write(program)
+        ranks = [subprocess.Popen([sys.executable, "rank.py"], env={**os.environ, "RANK": str(rank)}) for rank in range(3)]
+        sys.exit(max(rank.wait() for rank in ranks))
+        """
+
+    def test_the_exception_that_came_first_is_named(self):
+        """Its process ends after those that follow from it."""
+        self.run_command("--", PYTHON, self.script("launch.py", self.RANKS), expect=1)
+        first = self.findings()[0]
+        self.assertEqual((first["kind"], first["ranks"], first["title"]), ("crashed", [1], "Rank 1 raised FloatingPointError: not finite"))
+        self.assertEqual(first["place"]["file"].rpartition("/")[2], "rank.py")
+        self.assertRegex(first["detail"], r"it ended with exit code 1 1\.\d+ s later \(run.json\)")
+
+    def test_an_exception_of_a_program_and_its_own_hook(self):
+        """The program's own hook prints what it wants, and calls the one before it."""
+        program = self.script("own.py", """\
+            import sys
+            before = sys.excepthook
+            def show(kind, error, trace):
+                print("own", kind.__name__)
+                before(kind, error, trace)
+            sys.excepthook = show
+            try:
+                raise ValueError("caught")
+            except ValueError:
+                pass
+            raise KeyError("x\\ty")
+            """)
+        out, errors = self.run_command("--", PYTHON, program, expect=1)
+        self.assertEqual(out, b"own KeyError\n")
+        self.assertEqual(errors.count("Traceback"), 1)
+        self.assertEqual([one["title"] for one in self.findings()], [r"The command raised KeyError: 'x\ty'"])
+
+    def test_a_program_that_python_cannot_read(self):
+        """Python prints no word "Traceback" then."""
+        self.run_command("--", PYTHON, self.script("broken.py", "x = 1\nif x:\npass\n"), expect=1)
+        first = self.findings()[0]
+        self.assertRegex(first["title"], "^The command raised IndentationError: expected an indented block")
+        self.assertEqual(first["place"]["line"], 3)
+
+    def test_a_program_that_exits_raises_nothing(self):
+        self.run_command("--", PYTHON, "-c", "raise SystemExit(3)", expect=3)
+        self.assertEqual([one["title"] for one in self.findings()], ["The command ended with exit code 3"])
+
+    def test_a_hang_is_a_finding_and_in_the_status(self):
+        program = self.script("hang.py", """\
+            import threading
+            def wait():
+                threading.Event().wait()
+            wait()
+            """)
+        self.run_command("--on-hang", "kill", "--hang-after", "3", "--", PYTHON, program, expect=128 + 15)
+        first = self.findings()[0]
+        self.assertEqual((first["kind"], first["severity"], first["place"]["line"]), ("stuck", "error", 3))
+        self.assertIn("tlparse run ended it then", first["detail"])
+        hang = self.ask("status")["hangs"][0]
+        self.assertEqual((hang["was_ended"], [place["where"].rpartition("/")[2] for place in hang["places"]]),
+                         (True, ["hang.py:3 in wait, which called wait"]))
+
+    def test_what_was_recorded_is_an_input(self):
+        """Of one host, and of a folder with those of several: only what was recorded is read."""
+        for host in ("a", "b"):
+            self.run_command("-o", f"hosts/{host}", "--", PYTHON, "-c", "raise ValueError('%s')" % host, expect=1)
+        shutil.rmtree(self.path("hosts", "b", "hook"))
+        for path, count in (("hosts", 2), ("hosts/a", 1)):
+            self.tlparse(path, "-o", "read", "--db-only", "--overwrite")
+            database = self.path("read", "trace.db")
+            self.assertEqual(harness.rows(database, "SELECT count(*) FROM run_command"), [[count]])
+            self.assertEqual(harness.rows(database, "SELECT count(*), count(*) FILTER (WHERE message LIKE '%only its folder recorded is read') FROM import_log"),
+                             [[count, count]])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,73 @@
+#include "facts/job/hangs.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <string_view>
+
+#include "facts/job/participants.h"
+#include "queries/facts/job/hangs.h"
+
+namespace tlparse {
+namespace {
+
+// "rank 2 (pid 5088) is at /app/train.py:27 in <module>, which called backward"
+void AddPlace(std::string_view sentence, std::vector<HangPlace>& places) {
+  constexpr std::string_view kIsAt = " is at ", kRank = "rank ";
+  const std::size_t at = sentence.find(kIsAt);
+  if (at == sentence.npos) return;
+  const std::string_view who = sentence.substr(0, at);
+  const std::string_view where = sentence.substr(at + kIsAt.size());
+  std::int64_t rank = -1;
+  if (who.starts_with(kRank))
+    std::from_chars(who.data() + kRank.size(), who.data() + who.size(), rank);
+  const auto known = std::find_if(places.begin(), places.end(), [&](const HangPlace& one) {
+    return rank >= 0 && !one.ranks.empty() && one.where == where;
+  });
+  if (known != places.end()) {
+    known->ranks.push_back(rank);
+    return;
+  }
+  places.push_back({{}, std::string(who), std::string(where)});
+  if (rank >= 0) places.back().ranks = {rank};
+}
+
+}  // namespace
+
+std::string Hang::PlacesText() const {
+  std::string text;
+  for (const HangPlace& place : places)
+    text += fmt::format("{}{} {} at {}", text.empty() ? "" : "; ", place.who,
+                        place.ranks.size() > 1 ? "were" : "was", place.where);
+  return text;
+}
+
+Result<std::vector<Hang>> LoadHangs(Database& database, std::int64_t run_id) {
+  std::vector<Hang> hangs;
+  FOR_EACH_ROW(const HangOfRun& row, Query<HangOfRun>(database, {.run_id = run_id})) {
+    Hang hang{row.profile_id, row.time_us,       std::string(row.why),
+              row.was_ended,  row.was_signalled, {}};
+    FOR_EACH_ROW(
+        const TakenOfHang& taken,
+        Query<TakenOfHang>(database, {.profile_id = row.profile_id, .ordinal = row.ordinal}))
+      AddPlace(taken.text, hang.places);
+    std::vector<HangPlace>& places = hang.places;
+    const auto is_rank = [](const HangPlace& one) { return !one.ranks.empty(); };
+    // A launcher waits for its ranks.
+    if (std::any_of(places.begin(), places.end(), is_rank))
+      std::erase_if(places, [&](const HangPlace& one) { return !is_rank(one); });
+    for (HangPlace& place : places) {
+      if (place.ranks.empty()) continue;
+      std::sort(place.ranks.begin(), place.ranks.end());
+      place.who = fmt::format("rank{} {}", place.ranks.size() > 1 ? "s" : "",
+                              FormatRankRanges(place.ranks));
+    }
+    hangs.push_back(std::move(hang));
+  }
+  std::stable_sort(hangs.begin(), hangs.end(),
+                   [](const Hang& a, const Hang& b) { return a.time_us < b.time_us; });
+  return hangs;
+}
+
+}  // namespace tlparse

@@ -1,0 +1,36 @@
+// When `tlparse run` judged that its command hangs, and where the processes were then.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "store/database.h"
+
+namespace tlparse {
+
+// Processes whose main threads were at one place.
+struct HangPlace {
+  std::vector<std::int64_t> ranks;
+  std::string who;    // "ranks 0,1"; "pid 27447"
+  std::string where;  // "/app/train.py:21 in validate, which called barrier"
+};
+
+struct Hang {
+  std::int64_t profile_id = 0;  // the run.json
+  std::int64_t time_us = 0;
+  std::string why;                // a clause: "no process of the command has used the CPU for 26 s"
+  bool was_ended = false;         // `tlparse run` ended the command then (--on-hang kill)
+  bool was_signalled = false;     // the command, which a signal ended later
+  std::vector<HangPlace> places;  // of the ranks; where there is none, of all processes
+
+  // "ranks 0,1 were at a.py:21 in f; rank 2 was at a.py:27 in g".
+  std::string PlacesText() const;
+};
+
+// In order of time. Empty: there was none, or no run.json was read.
+Result<std::vector<Hang>> LoadHangs(Database& database, std::int64_t run_id);
+
+}  // namespace tlparse

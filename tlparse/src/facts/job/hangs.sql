@@ -1,0 +1,11 @@
+-- query HangOfRun(run_id INTEGER)
+SELECT c.profile_id, h.key AS ordinal /*INTEGER*/, json_extract(h.value, '$.time_us') AS time_us /*INTEGER*/,
+  json_extract(h.value, '$.why') AS why /*TEXT*/, coalesce(json_extract(h.value, '$.was_ended'), 0) AS was_ended /*BOOLEAN*/,
+  coalesce(c.exit_code >= 128, 0) AS was_signalled /*BOOLEAN*/
+FROM run_command c JOIN profile f ON f.id = c.profile_id, json_each(c.hangs) h
+WHERE f.run_id = :run_id AND c.hangs IS NOT NULL AND json_extract(h.value, '$.why') IS NOT NULL ORDER BY c.profile_id, h.key;
+
+-- What was taken: of each process a sentence that says where it was.
+-- query TakenOfHang(profile_id INTEGER, ordinal INTEGER)
+SELECT t.value AS text /*TEXT*/ FROM run_command c, json_each(c.hangs, '$[' || :ordinal || '].taken') t
+WHERE c.profile_id = :profile_id ORDER BY t.key;

@@ -1,0 +1,71 @@
+// A command that `tlparse run` judged to hang: where its processes were.
+#include "facts/job/hangs.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "findings/context.h"
+
+namespace tlparse {
+namespace {
+
+// "/app/train.py:21 in validate, which called barrier"
+std::optional<FindingPlace> PlaceOf(std::string_view where) {
+  const std::string_view text = where.substr(0, where.find(" in "));
+  const std::size_t colon = text.rfind(':');
+  if (colon == text.npos) return std::nullopt;
+  FindingPlace place{std::string(text.substr(0, colon)), 0, {}};
+  const std::string_view digits = text.substr(colon + 1);
+  const auto [end, error] =
+      std::from_chars(digits.data(), digits.data() + digits.size(), place.line);
+  return error == std::errc() ? std::optional(place) : std::nullopt;
+}
+
+// Whether it hung until it was ended: no log has a later record.
+bool WasLast(const FindingContext& context, const Hang& hang) {
+  const bool has_later = std::any_of(
+      context.status.begin(), context.status.end(),
+      [&](const ProcessStatus& one) { return one.last_record_us.value_or(0) > hang.time_us; });
+  return hang.was_ended || (hang.was_signalled && !has_later);
+}
+
+}  // namespace
+
+// An error that is known says why: the hang is its evidence.
+Result<void> FindHangs(FindingContext& context) {
+  ASSIGN_OR_RETURN(const std::vector<Hang> hangs,
+                   LoadHangs(context.database, context.job.run_id()));
+  if (hangs.empty() || !IsOfLaunch(context, hangs.back().time_us)) return {};
+  if (!WasLast(context, hangs.back())) return {};
+  const Hang& hang = hangs.back();
+  Finding finding;
+  finding.kind = FindingKind::kStuck;
+  finding.severity = FindingSeverity::kError;
+  finding.title = fmt::format("The command seemed to hang: {}", hang.why);
+  finding.since_us = hang.time_us;
+  finding.cause = "hang";
+  finding.detail = fmt::format("At {}{}{}.", ClockText(hang.time_us),
+                               hang.places.empty() ? "" : " " + hang.PlacesText(),
+                               hang.was_ended ? "; tlparse run ended it then" : "");
+  const auto fewest = std::min_element(
+      hang.places.begin(), hang.places.end(),
+      [](const HangPlace& a, const HangPlace& b) { return a.ranks.size() < b.ranks.size(); });
+  if (fewest != hang.places.end()) finding.place = PlaceOf(fewest->where);
+  if (fewest != hang.places.end())
+    finding.suggestion =
+        hang.places.size() > 1
+            ? "ask which of these calls waits for one that other ranks have not made"
+            : "look at what this call waits for; stacks.txt has the stacks of all threads";
+  finding.query = fmt::format("SELECT profile_id, hangs FROM run_command WHERE profile_id = {}",
+                              hang.profile_id);
+  const auto known =
+      std::find_if(context.findings.begin(), context.findings.end(),
+                   [](const Finding& one) { return one.severity == FindingSeverity::kError; });
+  (known != context.findings.end() ? known->evidence : context.findings)
+      .push_back(std::move(finding));
+  return {};
+}
+
+}  // namespace tlparse

@@ -1,0 +1,41 @@
+#include "inputs/common/exception_row.h"
+
+#include <string>
+
+#include "artifacts/common/text/python_traceback.h"
+#include "base/utf8.h"
+#include "rows/uncaught_exception.h"
+
+namespace tlparse {
+namespace {
+
+constexpr std::string_view kHeader = "Traceback (most recent call last):\n";
+
+}  // namespace
+
+void AddException(RuntimeContext& context, const ExceptionPlace& place,
+                  std::string_view traceback) {
+  const std::string text = SanitizeUtf8(traceback);
+  // Of a source that Python cannot read it prints no header.
+  const std::string with_header = std::string(kHeader) + text;
+  const bool has_header = text.find(kHeader) != std::string::npos;
+  const TracebackSummary summary = SummarizeTraceback(has_header ? text : with_header);
+  if (summary.type.empty()) return;
+  UncaughtExceptionRow row{.id = context.NextId<UncaughtExceptionRow>(),
+                           .profile_id = context.profile_id(),
+                           .type = RowText(summary.type),
+                           .message = RowText(summary.message),
+                           .traceback = RowText(text)};
+  row.ordinal = place.ordinal;
+  row.line = place.line;
+  row.rank = place.rank;
+  row.raised_us = place.raised_us;
+  if (summary.user_frame) {
+    row.user_file = RowText(summary.user_frame->file);
+    row.user_line = summary.user_frame->line;
+    row.user_function = RowText(summary.user_frame->function);
+  }
+  context.rows().Add(row);
+}
+
+}  // namespace tlparse

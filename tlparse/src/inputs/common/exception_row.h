@@ -1,0 +1,23 @@
+// A traceback as a row of uncaught_exception.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "inputs/reader.h"
+
+namespace tlparse {
+
+// Where it was found, and of which process it is.
+struct ExceptionPlace {
+  std::optional<std::int64_t> ordinal = {};  // of its process in run.json
+  std::optional<std::int64_t> line = {};     // of a text
+  std::optional<std::int64_t> rank = {};
+  std::optional<std::int64_t> raised_us = {};
+};
+
+// Adds nothing if the text holds no traceback. The reader uses UncaughtExceptionRow.
+void AddException(RuntimeContext& context, const ExceptionPlace& place, std::string_view traceback);
+
+}  // namespace tlparse

@@ -1,0 +1,91 @@
+#include "inputs/torch_logs/tracebacks.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "artifacts/common/text/python_traceback.h"
+#include "log/glog_prefix.h"
+
+namespace tlparse {
+namespace {
+
+constexpr std::string_view kTraceback = "Traceback (most recent call last):";
+constexpr std::string_view kRootCause = "Root Cause (first observed failure):";
+
+// The number behind "name      : "; nothing: another line.
+std::optional<std::int64_t> MemberOf(std::string_view line, std::string_view name) {
+  line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
+  if (!line.starts_with(name)) return std::nullopt;
+  line.remove_prefix(name.size());
+  line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
+  if (!line.starts_with(": ")) return std::nullopt;
+  line.remove_prefix(2);
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), value);
+  if (error != std::errc()) return std::nullopt;
+  return value;
+}
+
+std::optional<std::int64_t> PidOf(std::string_view line) {
+  constexpr std::string_view kPid = "(pid: ";
+  const std::size_t at = line.find(kPid);
+  std::int64_t pid = 0;
+  if (at == line.npos) return std::nullopt;
+  line.remove_prefix(at + kPid.size());
+  const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), pid);
+  return error == std::errc() ? std::optional(pid) : std::nullopt;
+}
+
+}  // namespace
+
+bool FailureText::Add(std::string_view line, std::int64_t number) {
+  return AddToTraceback(line, number) || AddToReport(line, number);
+}
+
+bool FailureText::AddToTraceback(std::string_view line, std::int64_t number) {
+  const std::optional<RankPrefix> prefix = ParseRankPrefix(line);
+  if (!prefix) return false;
+  line.remove_prefix(prefix->length);
+  if (!line.empty() && line[0] != ' ') return false;  // a line of a log
+  if (!line.empty()) line.remove_prefix(1);
+  const auto last =
+      std::find_if(tracebacks.rbegin(), tracebacks.rend(),
+                   [&](const PrintedTraceback& one) { return one.rank == prefix->rank; });
+  const bool is_known = last != tracebacks.rend();
+  // Another one is part of the same text if a sentence says that it belongs to the one before.
+  const bool continues = is_known && TrimEnd(last->text).ends_with("exception occurred:");
+  const bool follows =
+      is_known && TrimEnd(last->text).ends_with("direct cause of the following exception:");
+  if (line == kTraceback && !continues && !follows) {
+    tracebacks.push_back({prefix->rank, number, std::string(line)});
+    return true;
+  }
+  if (!is_known) return false;
+  if (last->text.size() + line.size() < kMostTracebackBytes) last->text.append("\n").append(line);
+  return true;
+}
+
+bool FailureText::AddToReport(std::string_view line, std::int64_t number) {
+  if (line == kRootCause) {
+    is_in_report_ = true;
+    failures.emplace_back().line = number;
+    return true;
+  }
+  if (!is_in_report_) return false;
+  if (line.starts_with("====")) is_in_report_ = false;
+  LauncherFailure& failure = failures.back();
+  if (const auto rank = MemberOf(line, "rank")) failure.rank = rank;
+  if (const auto code = MemberOf(line, "exitcode")) {
+    failure.exit_code = code;
+    failure.pid = PidOf(line);
+  }
+  return true;
+}
+
+bool BeginsFailureText(std::string_view line) {
+  if (line == kRootCause) return true;
+  const std::optional<RankPrefix> prefix = ParseRankPrefix(line);
+  return prefix && line.substr(prefix->length) == " Traceback (most recent call last):";
+}
+
+}  // namespace tlparse

@@ -1,0 +1,48 @@
+// What a job of several ranks prints to standard error when it fails: the tracebacks of exceptions that
+// nothing caught, before each line of which PyTorch puts "[rankN]: ", and the report of
+// torchrun, which names the failure that it saw first.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tlparse {
+
+struct PrintedTraceback {
+  std::int64_t rank = 0;
+  std::int64_t line = 0;  // 1-based: the first of it
+  std::string text;       // without the prefixes; cut after kMostTracebackBytes
+};
+inline constexpr std::size_t kMostTracebackBytes = 50'000;
+
+// What the report of torchrun calls the root cause: the failure that it saw first.
+struct LauncherFailure {
+  std::int64_t line = 0;
+  std::optional<std::int64_t> rank, pid;
+  std::optional<std::int64_t> exit_code;  // -9: SIGKILL ended the process
+};
+
+// The lines of one file, in order.
+class FailureText {
+ public:
+  // Whether the line is part of a traceback or of a report.
+  bool Add(std::string_view line, std::int64_t number);
+
+  // In order of their first lines. A rank that a launcher started again may have several.
+  std::vector<PrintedTraceback> tracebacks;
+  std::vector<LauncherFailure> failures;  // one for each report
+
+ private:
+  bool AddToTraceback(std::string_view line, std::int64_t number);
+  bool AddToReport(std::string_view line, std::int64_t number);
+
+  bool is_in_report_ = false;
+};
+
+// Whether a line begins one of them.
+bool BeginsFailureText(std::string_view line);
+
+}  // namespace tlparse
