@@ -236,10 +236,11 @@ bool GroupFinder::FindNeverIssued() {
       fmt::format("{}: {}, {}", Ranks(waiting), waited->Title(), Wait(waiting, waited->sequence));
   SetPlace(finding, group_, *waited);
   finding.ranks = absent;
-  finding.advice = fmt::format(numbers.size() == 1
-                                   ? "look at what rank {} was doing: its stack, its log"
-                                   : "look at what ranks {} were doing: their stacks, their logs",
-                               FormatRankRanges(numbers));
+  const std::string ranks = FormatRankRanges(numbers);
+  finding.advice =
+      numbers.size() == 1
+          ? fmt::format("look at what rank {} was doing: its stack, its log", ranks)
+          : fmt::format("look at what ranks {} were doing: their stacks, their logs", ranks);
   findings_.push_back(std::move(finding));
   return true;
 }
