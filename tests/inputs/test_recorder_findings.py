@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """What is said of the collectives that ranks issued: findings of recorded jobs (healthy, another op, a late rank) and of planted dumps."""
 
+import json
 import os
 import pickle
 import shutil
@@ -109,6 +110,19 @@ class Findings(RecorderTest):
             self.assertTrue(finding["title"].startswith("Rank 3 had not reached all_reduce #3 "), finding["title"])
             if logs:
                 self.assertIn("began to compile second (1/0)", finding["cause"])
+
+    def test_a_wait_that_was_over(self):
+        """The job went on after the dumps: each rank ended with exit code 0, by the run.json of `tlparse run`."""
+        for code, severity in ((0, "note"), (1, "error")):
+            folder = self.part("fr_late", "fr_hang_trace_rank_?")
+            with open(os.path.join(folder, "run.json"), "w") as file:
+                json.dump({"version": 1, "tool": "tlparse run", "command": ["torchrun"], "directory": "/", "host": "h", "started_us": 1, "ended_us": 2, "exit_code": code, "processes": [
+                    {"pid": 100 + rank, "parent_pid": 99, "rank": rank, "exit_code": code if rank == 3 else 0, "signal": None, "started_us": 1, "ended_us": 2} for rank in range(4)]}, file)
+            finding, = self.issued(self.ingest(folder, name=f"over{code}.db"))["findings"]
+            self.assertEqual(("collective_not_reached", severity), (finding["kind"], finding["severity"]))
+            reported = [one for one in self.answer("findings", self.database)["findings"] if one["kind"] == "collective_not_reached"]
+            self.assertEqual([severity], [one["severity"] for one in reported])
+            self.assertEqual(code == 0, reported[0]["detail"].endswith("All these ranks ended with exit code 0 afterwards: the wait was over."), reported[0])
 
     def test_a_late_rank_after_the_timeout(self):
         issued = self.issued(self.ingest(self.part("fr_late", "fr_trace_rank_?")))

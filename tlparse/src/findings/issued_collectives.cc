@@ -10,7 +10,6 @@
 
 #include "facts/collectives/issued.h"
 #include "facts/collectives/issued_group.h"
-#include "facts/job/exits.h"
 #include "findings/context.h"
 
 namespace tlparse {
@@ -213,19 +212,6 @@ void SayOddByLogs(const FindingContext& context, const CollectiveFinding& proble
   }
 }
 
-// Whether every rank with a dump ended with exit code 0: what it waited for came.
-Result<bool> HaveAllSucceeded(const FindingContext& context) {
-  ASSIGN_OR_RETURN(const std::vector<ProcessExit> exits,
-                   LoadExits(context.database, context.job.run_id()));
-  const std::vector<IssuingRank>& ranks = context.issued.ranks;
-  return std::all_of(ranks.begin(), ranks.end(), [&](const IssuingRank& rank) {
-    const auto is_its = [&](const ProcessExit& one) { return rank.rank && one.rank == rank.rank; };
-    return std::any_of(exits.begin(), exits.end(), is_its) &&
-           std::all_of(exits.begin(), exits.end(),
-                       [&](const ProcessExit& one) { return !is_its(one) || one.exit_code == 0; });
-  });
-}
-
 }  // namespace
 
 Finding FindingOfIssued(const FindingContext& context, const IssuedJob& job,
@@ -261,14 +247,8 @@ Result<void> FindIssuedCollectives(FindingContext& context) {
   // Ranks that may wait themselves come after those of which nothing says so.
   std::stable_partition(problems.begin(), problems.end(),
                         [](const CollectiveFinding& one) { return !one.may_wait_elsewhere; });
-  ASSIGN_OR_RETURN(const bool have_succeeded, HaveAllSucceeded(context));
   for (const CollectiveFinding& problem : problems) {
     Finding finding = FindingOfIssued(context, job, problem);
-    if (have_succeeded && problem.kind == FindingKind::kCollectiveNotReached) {
-      finding.severity = FindingSeverity::kNote;
-      finding.detail += finding.detail.ends_with('.') ? "" : ".";
-      finding.detail += " All these ranks ended with exit code 0 afterwards: the wait was over.";
-    }
     SayOddByLogs(context, problem, finding);
     Finding* explanation = Explanation(context, finding, job.known_ranks);
     if (explanation == nullptr && problem.may_wait_elsewhere)

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "facts/collectives/issued_group.h"
+#include "facts/job/exits.h"
 
 namespace tlparse {
 
@@ -56,6 +57,21 @@ Result<void> GroupFinder::Run() {
   return {};
 }
 
+namespace {
+
+// Whether every rank that issued something ended with exit code 0: what it waited for came.
+Result<bool> HaveAllSucceeded(Database& database, const IssuedJob& job) {
+  ASSIGN_OR_RETURN(const std::vector<ProcessExit> exits, LoadExits(database, job.run_id));
+  return std::all_of(job.ranks.begin(), job.ranks.end(), [&](const IssuingRank& rank) {
+    const auto is_its = [&](const ProcessExit& one) { return rank.rank && one.rank == rank.rank; };
+    return std::any_of(exits.begin(), exits.end(), is_its) &&
+           std::all_of(exits.begin(), exits.end(),
+                       [&](const ProcessExit& one) { return !is_its(one) || one.exit_code == 0; });
+  });
+}
+
+}  // namespace
+
 Result<std::vector<CollectiveFinding>> FindIssuedProblems(Database& database,
                                                           const IssuedJob& job) {
   std::vector<CollectiveFinding> findings;
@@ -69,8 +85,15 @@ Result<std::vector<CollectiveFinding>> FindIssuedProblems(Database& database,
   FindMessageWaits(job, message_waits, waits, findings);
   FindCycle(job, waits, findings);
   FindOrder(job, waiting, findings);
+  ASSIGN_OR_RETURN(const bool have_succeeded, HaveAllSucceeded(database, job));
   for (CollectiveFinding& finding : findings) {
     finding.title = Capital(std::move(finding.title));
+    const bool is_wait =
+        finding.kind == FindingKind::kCollectiveNotReached || finding.kind == FindingKind::kStuck;
+    if (!is_wait || !have_succeeded) continue;
+    finding.severity = FindingSeverity::kNote;
+    finding.detail += finding.detail.empty() ? "" : finding.detail.ends_with('.') ? " " : ". ";
+    finding.detail += "All these ranks ended with exit code 0 afterwards: the wait was over.";
   }
   std::stable_sort(findings.begin(), findings.end(),
                    [](const CollectiveFinding& a, const CollectiveFinding& b) {
