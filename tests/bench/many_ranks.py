@@ -1,19 +1,23 @@
 #!/usr/bin/env python3
 """Ingests a job of N ranks without ever having all its logs: batch after batch, each by tlparse itself.
 
-usage: many_ranks.py TLPARSE TEMPLATE_LOG DATABASE N [--batch N] [--verify]
+usage: many_ranks.py TLPARSE TEMPLATE_LOG DATABASE N [--batch N] [--stages N] [--verify]
 
 The ranks are those of tests/tools/make_job.py --slim, divergences planted. Each batch of logs is written to --folder, appended to the
 run by `tlparse --run job --db DATABASE`, and removed; then the records and payloads that no answer about ranks reads are deleted, so
 that the database stays small. Everything else is what the importer wrote.
+
+--stages N: the ranks are N stages, one after the other, each with functions of a file of its own: N roles.
 
 --verify compares the database, table by table and row by row, with one that the same logs were ingested into at once.
 DATABASE.plan.json lists the planted divergences.
 """
 import argparse
 import collections
+import dataclasses
 import json
 import os
+import re
 import shutil
 import sqlite3
 import subprocess
@@ -30,24 +34,39 @@ KEPT = "SELECT r.id FROM record_row r WHERE r.name_id IN (SELECT id FROM text_ro
        "OR r.id IN (SELECT record_id FROM output_code_row) OR r.id = (SELECT max(id) FROM record_row)"
 
 
+FUNCTION_FILE = re.compile(rb'("co_filename": "[^"]*/)[^"/]*\.py"')
+
+
 class Ranks:
     """Renders logs of single ranks."""
 
-    def __init__(self, template, count):
-        self.records = [item for item in trace_lines.read_log(template)
-                        if isinstance(item, trace_lines.Record) and item.kind not in make_job.SLIM]
+    def __init__(self, template, count, stages=1):
+        records = [item for item in trace_lines.read_log(template)
+                   if isinstance(item, trace_lines.Record) and item.kind not in make_job.SLIM]
+        self.stage_of = lambda rank: rank * stages // count
+        self.stages = [records] if stages == 1 else [[self.of_stage(record, stage) for record in records] for stage in range(stages)]
+        self.records = self.stages[0]
         kinds = make_job.KINDS[:count // 4]
         self.placed = make_job.place_plants(kinds, count)
         self.kind_of_rank = {rank: kind for kind, rank in self.placed.items()}
-        self.common = make_job.Template(self.records)
+        self.common = [make_job.Template(one) for one in self.stages]
         self.size = 0
+
+    @staticmethod
+    def of_stage(record, stage):
+        """The record with functions of another file."""
+        def change(text):
+            return FUNCTION_FILE.sub(rb'\1stage_%d.py"' % stage, text)
+        envelope = change(record.envelope_bytes)
+        return dataclasses.replace(record, envelope_bytes=envelope, envelope=json.loads(envelope), payload_lines=[change(line) for line in record.payload_lines])
 
     def write(self, rank, folder):
         """The path of the rank's log; None if it is planted to have none."""
         kind = self.kind_of_rank.get(rank)
         if kind == "no_log":
             return None
-        template = make_job.Template(self.records, make_job.Plan(kind, self.records)) if kind else self.common
+        stage = self.stage_of(rank)
+        template = make_job.Template(self.stages[stage], make_job.Plan(kind, self.stages[stage])) if kind else self.common[stage]
         path = os.path.join(folder, f"dedicated_log_torch_trace_rank_{rank}_{rank:08d}.log")
         with open(path, "wb") as out:
             self.size += out.write(template.render(rank))
@@ -113,10 +132,11 @@ def main():
     parser.add_argument("database")
     parser.add_argument("count", type=int)
     parser.add_argument("--batch", type=int, default=256)
+    parser.add_argument("--stages", type=int, default=1)
     parser.add_argument("--folder", default="/dev/shm/many_ranks", help="for the logs of a batch")
     parser.add_argument("--verify", action="store_true")
     arguments = parser.parse_args()
-    ranks = Ranks(arguments.template, arguments.count)
+    ranks = Ranks(arguments.template, arguments.count, arguments.stages)
     wall = processor = 0.0
     for begin in range(0, arguments.count, arguments.batch):
         os.makedirs(arguments.folder, exist_ok=True)
