@@ -1,4 +1,6 @@
 // A job whose compiles all made no graph: it runs as if there were no torch.compile.
+#include "queries/findings/nothing_compiled.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -23,6 +25,11 @@ Result<void> FindNothingCompiled(FindingContext& context) {
     return one.status != CompileStatus::kEmpty || one.slot < 0;
   });
   if (compiles.empty() || !is_whole || has_graph) return {};
+  // A log without graphs may be one that another program thinned out: the metrics must say it.
+  ASSIGN_OR_RETURN(
+      const FirstRow<OpsOfGraphs> ops,
+      First(Query<OpsOfGraphs>(context.database, {.in_logs = context.job.InLogs("m.record_id")})));
+  if (!ops || ops->no_ops == 0 || ops->with_ops > 0) return {};
   std::set<std::int32_t> slots;
   for (const JobCompile& one : compiles) slots.insert(one.slot);
   Finding finding;
