@@ -23,8 +23,8 @@ struct Measure {
 };
 constexpr std::array<Measure, 7> kMeasures = {
     {{4000, 32, 99}, {400, 12, 99}, {240, 6, 8}, {160, 3, 8}, {100, 2, 6}, {60, 1, 5}, {40, 0, 4}}};
-// A title is the sentence that answers; without its middle it names nothing.
-constexpr std::size_t kTitle = 400;
+// The title of a row is the sentence that answers; without its middle it names nothing.
+constexpr std::size_t kTitle = 300;
 // Of the envelope around the document.
 constexpr std::size_t kReserve = 260;
 
@@ -95,7 +95,7 @@ class Writer {
         return WriteList(array(value), path, depth);
       case element_type::STRING: {
         const std::string text = Printable(value, true);
-        const bool is_title = path == "title" || path.ends_with(".title");
+        const bool is_title = path == fmt::format("{}.title", options_.rows);
         const std::string cut =
             ShortenMiddle(text, is_title ? std::max(measure_.text, kTitle) : measure_.text);
         if (cut != text) ++left_out_.texts;
