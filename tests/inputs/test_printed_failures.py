@@ -5,7 +5,7 @@ import sys
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "analysis"))
-from answers import AnswerTest, ask  # noqa: E402
+from answers import AnswerTest, ask, record  # noqa: E402
 
 # As PyTorch 2.14 prints them.
 TRACEBACK = """[rank{rank}]: Traceback (most recent call last):
@@ -78,6 +78,12 @@ class PrintedFailures(AnswerTest):
         self.assertEqual(first["title"], "Rank 1 gave up waiting at train.py:31, ranks 0,2,3 at train.py:27")
         self.assertEqual(first["ranks"], [1])
 
+    def test_ranks_that_found_another_gone_are_not_compared(self):
+        """Rank 3 was killed, and printed nothing. The others were at several lines then."""
+        first = self.first(*(traceback(rank, GONE, line=31 if rank == 1 else 27) for rank in (2, 1, 0)))
+        self.assertEqual(first["title"], "Rank 2 raised " + GONE)
+        self.assertIn("look for the process that was gone", first["try"])
+
     def test_lines_of_ranks_may_be_mixed_and_exceptions_chained(self):
         one = traceback(0, "KeyError: 'x'\n\nThe above exception was the direct cause of the following exception:\n\n") + traceback(0, "ValueError: y")
         other = traceback(1, GONE)
@@ -89,6 +95,19 @@ class PrintedFailures(AnswerTest):
         text = traceback(0, "ValueError: a").replace("[rank0]: ", "")
         with self.assertRaisesRegex(AssertionError, "no structured trace"):
             self.first(text, "[rank0]:W1128 01:54:15.1 Traceback (most recent call last):\n", LATE)
+
+
+class RunFile(AnswerTest):
+    def test_hangs_of_any_form_are_no_error(self):
+        for number, hangs in enumerate(('[3, "x", [], null, {"why": "w", "was_ended": true, "taken": {"q": [1]}}]', '"text"', '{"a": {"why": "w", "taken": 5, "was_ended": 1}}')):
+            with self.subTest(hangs):
+                self.save(f"job{number}/run.json", '{"command": ["a"], "directory": "/", "started_us": 1, "exit_code": 143, "hangs": ' + hangs + ', "processes": []}')
+                self.save(f"job{number}/a.log", record({"dynamo_start": {"stack": []}, "frame_id": 0, "frame_compile_id": 0, "attempt": 0}))
+                database = self.ingest(os.path.join(self.scratch, f"job{number}"), name=str(number))
+                found = ask("findings", database)["findings"]
+                titles = [one["title"] for finding in found for one in [finding, *finding["evidence"]] if one["kind"] == "stuck"]
+                self.assertEqual(titles, [] if number == 1 else ["The command seemed to hang: w"])
+                ask("status", database)
 
 
 if __name__ == "__main__":

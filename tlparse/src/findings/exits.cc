@@ -125,7 +125,13 @@ std::string RanksText(const std::vector<std::int64_t>& ranks) {
 // The few are named first.
 bool SetApart(Finding& finding, const std::vector<const FatalException*>& raised) {
   const std::vector<RaisedTogether> places = WhereTheyWaited(raised);
-  if (places.size() < 2) return false;
+  // What a rank was in when it found another gone says nothing of what it should have called.
+  const auto has_timeout = [&](const RaisedTogether& place) {
+    return std::any_of(raised.begin(), raised.end(), [&](const FatalException* one) {
+      return one->IsTimeout() && one->Place() == place.place;
+    });
+  };
+  if (std::count_if(places.begin(), places.end(), has_timeout) < 2) return false;
   const RaisedTogether &most = places.front(), &least = places.back();
   std::string title = fmt::format("{} gave up waiting at {}", RanksText(least.ranks), least.place);
   title[0] = 'R';

@@ -186,9 +186,8 @@ void SetRaised(const FindingContext& context, const std::vector<RankIndex>& who,
         fmt::format("{} raised {} while it was traced; the log has no compile after that", compiles,
                     Shorten(RaisedException(first.reason), 300));
   finding.detail =
-      "Nothing in the compiled code handles it. The function runs eagerly then, and raises it "
-      "again "
-      "where it does the same. ";
+      "Nothing in the compiled code handles it. The function then runs eagerly, and raises it "
+      "again if it does the same. ";
   if (!context.HasRanks() || !DoOthersGoOn(context, who, *first.compile))
     finding.severity = FindingSeverity::kWarning;
 }

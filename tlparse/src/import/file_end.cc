@@ -11,7 +11,7 @@ namespace tlparse {
 CompileStatus StatusOf(const CompileState& compile) {
   if (compile.is_failed) {
     // Without fullgraph=True, which logs no break, an unsupported construct makes the frame run
-    // eagerly, as the recompile limit does. An exception of its own code is then raised again.
+    // eagerly, as the recompile limit does. Code that raises an exception raises it there too.
     const bool runs_eagerly =
         compile.is_refused ||
         (compile.is_unsupported && compile.has_graph_break && !compile.has_raised);

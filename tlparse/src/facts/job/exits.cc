@@ -62,7 +62,8 @@ std::vector<RaisedTogether> WhereTheyWaited(const std::vector<const FatalExcepti
 }
 
 bool ProcessExit::WasAsked() const {
-  return signal == SIGTERM || signal == SIGINT || signal == SIGHUP || signal == SIGQUIT;
+  return signal == SIGTERM || signal == SIGINT || signal == SIGHUP || signal == SIGQUIT ||
+         (raised && raised->type == "KeyboardInterrupt");
 }
 
 Result<std::vector<ProcessExit>> LoadExits(Database& database, std::int64_t run_id) {

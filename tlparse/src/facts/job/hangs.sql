@@ -1,9 +1,10 @@
+-- The file may hold anything: members are looked for by path, which no other value makes an error.
 -- query HangOfRun(run_id INTEGER)
-SELECT c.profile_id, h.key AS ordinal /*INTEGER*/, json_extract(h.value, '$.time_us') AS time_us /*INTEGER*/,
-  json_extract(h.value, '$.why') AS why /*TEXT*/, coalesce(json_extract(h.value, '$.was_ended'), 0) AS was_ended /*BOOLEAN*/,
+SELECT c.profile_id, h.key AS ordinal /*INTEGER*/, json_extract(c.hangs, h.fullkey || '.time_us') AS time_us /*INTEGER*/,
+  json_extract(c.hangs, h.fullkey || '.why') AS why /*TEXT*/, coalesce(json_extract(c.hangs, h.fullkey || '.was_ended'), 0) AS was_ended /*BOOLEAN*/,
   coalesce(c.exit_code >= 128, 0) AS was_signalled /*BOOLEAN*/
 FROM run_command c JOIN profile f ON f.id = c.profile_id, json_each(c.hangs) h
-WHERE f.run_id = :run_id AND c.hangs IS NOT NULL AND json_extract(h.value, '$.why') IS NOT NULL ORDER BY c.profile_id, h.key;
+WHERE f.run_id = :run_id AND c.hangs IS NOT NULL AND json_extract(c.hangs, h.fullkey || '.why') IS NOT NULL ORDER BY c.profile_id, h.key;
 
 -- What was taken: of each process a sentence that says where it was.
 -- query TakenOfHang(profile_id INTEGER, ordinal INTEGER)
