@@ -285,7 +285,8 @@ class Hook(Running):
     DEMANDED = """
         import signal, sys, time, torch.profiler
         print("ready", flush=True)
-        while not (len(torch.profiler.written) == 2):
+        until = time.monotonic() + 120
+        while len(torch.profiler.written) < 2 and time.monotonic() < until:
             time.sleep(0.01)
         raise SystemExit(6)
         """

@@ -136,6 +136,7 @@ void RunningCommand::LookForHang() {
 
 void RunningCommand::LookForDemand() {
   if (!TakeDemand()) return;
+  processes_->LookNow();  // one that has just said that it is ready must not miss it
   const int asked = AskForProfiles(places_, processes_->Processes());
   if (options_.quiet) return;
   SayOfRun(asked == 0 ? std::string("no profile: no process with our hook runs")

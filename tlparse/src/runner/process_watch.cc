@@ -121,6 +121,12 @@ std::vector<WatchedProcess> ProcessWatch::Processes() const {
   return all;
 }
 
+void ProcessWatch::LookNow() {
+  const std::lock_guard lock(mutex_);
+  ReadIdentities();
+  Search();
+}
+
 pid_t ProcessWatch::StartBeside(const std::function<pid_t()>& start) {
   const std::lock_guard lock(mutex_);
   const pid_t pid = start();

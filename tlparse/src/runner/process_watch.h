@@ -56,6 +56,8 @@ class ProcessWatch {
   std::optional<int> WaitForEnd(std::chrono::microseconds longest);
   // Those that were seen, in order of their starts: the command first.
   std::vector<WatchedProcess> Processes() const;
+  // Searches for new processes without waiting for the next time.
+  void LookNow();
   // Calls `start`, which starts a process that is no part of the command, and returns its id.
   pid_t StartBeside(const std::function<pid_t()>& start);
   // Its status of waitpid when it has ended. Call it once for each.
