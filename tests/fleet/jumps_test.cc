@@ -113,7 +113,7 @@ struct Shape {
   std::size_t most_found;  // of kHistories
   std::function<double(Random&, std::size_t)> log_of;
 };
-constexpr std::size_t kHistories = 400;
+constexpr std::size_t kHistories = FLEET_TEST_HISTORIES;
 
 auto NoiseOf(double deviation) {
   return [=](Random& random, std::size_t) { return deviation * random.Normal(); };
