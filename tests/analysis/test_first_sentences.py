@@ -80,6 +80,12 @@ class Options(RankTest):
         self.assertEqual((one["kind"], one["ranks"], one["title"]), (
             "config_divergence", [1], "Rank 1 compiled with another configuration: assume_static_by_default True → False"))
 
+    def test_a_value_may_hold_any_text(self):
+        for rank in range(3):
+            self.rank(rank, self.compile(rank, 0, metrics={"dynamo_config": json.dumps({"debug_mode": "a: 1 → 2; b" if rank == 2 else "c: 3 → 4; d"})}))
+        one, = self.job_findings()
+        self.assertEqual(one["title"], "Rank 2 compiled with another configuration: debug_mode c: 3 → 4; d → a: 1 → 2; b")
+        self.assertEqual([(change["name"], change["value"]) for change in one["changes"]], [("torch._dynamo.config.debug_mode", "c: 3 → 4; d")])
 
     def test_options_of_keys_and_of_metrics_are_one_difference(self):
         for rank in range(3):
@@ -94,6 +100,22 @@ class Options(RankTest):
         one, = self.job_findings()
         self.assertEqual(one["title"], "Rank 2 compiled with another configuration: epilogue_fusion True → False; assume_static_by_default True → False")
         self.assertEqual(one["evidence"], [])
+
+    def test_guards_fail_on_the_ranks_that_missed(self):
+        """Most ranks hit; of the two that missed each has a graph of its own besides."""
+        for rank in range(4):
+            ids = {"rank": rank, "frame_id": 0, "frame_compile_id": 0, "attempt": 0}
+            event = {"key": "f" + "a" * 51, "components": [], "cache_state": "hit" if rank > 1 else "miss"}
+            if rank < 2:
+                event.update(cache_status_detailed="guard_miss", cache_status_guard_expr="s0 <= 64")
+            lookup = record({"artifact": {"name": f"fx_graph_cache_{event['cache_state']}", "encoding": "json"}, **ids}, json.dumps(event))
+            first = self.compile(rank, 0, graph('L_x_: "f32[4]"', "l_x_ = L_x_", 'y: "f32[4]" = l_x_.add(1)'))
+            at = first.rindex("V1121")
+            own = ("mul", "div", "sub", "sub")[rank]
+            other = self.compile(rank, 1, graph('L_x_: "f32[4]"', "l_x_ = L_x_", f'y: "f32[4]" = l_x_.{own}(1)'), function="g")
+            self.rank(rank, first[:at] + lookup + first[at:], other)
+        told = [one for finding in self.job_findings() for one in (finding, *finding["evidence"]) if one["kind"] == "input_divergence"]
+        self.assertEqual([one["title"].partition(" found ")[0] for one in told if "guards" in one["title"]], ["Rank 0", "Rank 1"])
 
     def test_a_rank_without_anything_of_inductor_has_another_backend(self):
         for rank in range(3):

@@ -9,29 +9,12 @@
 #include "facts/cache/cause.h"
 #include "facts/compiles/advice.h"
 #include "facts/contents/graph_difference.h"
+#include "facts/ranks/aspect_text.h"
 #include "facts/text/shorten.h"
 #include "findings/divergences.h"
 #include "findings/graph_breaks.h"
 
 namespace tlparse {
-namespace {
-
-// "inductor_config[max_fusion_size]: 64 → 13" → "max_fusion_size 64 → 13".
-std::string ShortOption(std::string text) {
-  for (const std::string_view prefix :
-       {"inductor_config[", "autograd_config[", "aot_config[", "dynamo_config[",
-        "functorch_config[", "compiler_config["}) {
-    for (std::size_t at = 0; (at = text.find(prefix, at)) != std::string::npos;) {
-      const std::size_t end = text.find("]: ", at);
-      if (end == std::string::npos) break;
-      text = text.substr(0, at) + text.substr(at + prefix.size(), end - at - prefix.size()) + " " +
-             text.substr(end + 3);
-    }
-  }
-  return text;
-}
-
-}  // namespace
 
 // Where there is no majority both sides are named, and none is the odd one.
 std::string DivergenceFinder::Pair(const RankClass& one, const RankAspect& aspect,
@@ -303,11 +286,12 @@ Difference DivergenceFinder::DescribeOptions(const RankClass& one, const RankAsp
   difference.finding.cause = aspect.reason;
   difference.finding.title = Pair(
       one, aspect, "compiled with another configuration: ", "compiled with another configuration: ",
-      "compiled with different configurations: ", ShortOption(aspect.reason));
+      "compiled with different configurations: ", OptionsText(aspect.options, true));
   difference.finding.suggestion =
       fmt::format("set the same option {}, unless they are meant to differ",
                   context_.HasRanks() ? "on all ranks" : "in all processes");
-  difference.finding.changes = OptionsOfReference(aspect.reason);
+  difference.finding.suggestion += HowToSet(aspect.options);
+  difference.finding.changes = OptionsOfReference(aspect.options);
   return difference;
 }
 
@@ -317,6 +301,8 @@ std::optional<Difference> DivergenceFinder::DescribeLookup(const RankClass& one,
                                                            const std::string& where) {
   if (!aspect.cause) return std::nullopt;
   const std::string& reason = aspect.reason;
+  // Of a missed guard and a bypass, which one side alone has.
+  const std::vector<RankIndex>& having = aspect.is_on_others ? Reference() : one.ranks;
   const auto make = [&](FindingKind kind, FindingSeverity severity, std::string title) {
     Difference difference = Of(one, aspect, kind, severity);
     difference.finding.cause = reason;
@@ -344,30 +330,16 @@ std::optional<Difference> DivergenceFinder::DescribeLookup(const RankClass& one,
                   aspect.is_of_sizes ? FindingSeverity::kNote : FindingSeverity::kWarning,
                   Pair(one, aspect, other, other, both, reason));
     }
-    case CauseKind::kGuardMiss: {
-      // Either side may have missed.
-      constexpr std::string_view kOnOthers = "on the others: ";
-      const bool is_on_others = reason.starts_with(kOnOthers);
-      const std::vector<RankIndex>& who = is_on_others ? Reference() : one.ranks;
+    case CauseKind::kGuardMiss:
       return make(FindingKind::kInputDivergence, FindingSeverity::kWarning,
                   fmt::format("{} found cached entries whose guards do not hold in {}: {}",
-                              context_.Who(who), where,
-                              reason.substr(is_on_others ? kOnOthers.size() : 0)));
-    }
+                              context_.Who(having), where, reason));
     case CauseKind::kRemoteError:  // a finding of its own, whether ranks differ in it or not
       return std::nullopt;
-    case CauseKind::kBypass: {
-      // Either side may have bypassed it.
-      constexpr std::string_view kOthersBypass = "the others bypass: ";
-      const bool is_on_others = reason.starts_with(kOthersBypass);
-      Difference difference =
-          make(FindingKind::kCacheBypassed, FindingSeverity::kWarning,
-               fmt::format("{} bypassed the cache in {}: {}",
-                           context_.Who(is_on_others ? Reference() : one.ranks), where,
-                           reason.substr(is_on_others ? kOthersBypass.size() : 0)));
-      difference.finding.cause = reason.substr(is_on_others ? kOthersBypass.size() : 0);
-      return difference;
-    }
+    case CauseKind::kBypass:
+      return make(
+          FindingKind::kCacheBypassed, FindingSeverity::kWarning,
+          fmt::format("{} bypassed the cache in {}: {}", context_.Who(having), where, reason));
     case CauseKind::kProcessGroup: {  // ranks of several groups: expected
       Difference difference =
           make(FindingKind::kCodeDivergence, FindingSeverity::kNote,

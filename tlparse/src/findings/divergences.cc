@@ -223,64 +223,47 @@ constexpr std::pair<std::string_view, std::string_view> kSetters[] = {
     {"grad_enabled", "torch.no_grad or torch.set_grad_enabled"},
 };
 
-// "; cuda_matmul_settings is set by torch.set_float32_matmul_precision", for each that a title names.
-std::string HowToSet(std::string_view title) {
-  std::string text;
-  for (const auto& [component, setter] : kSetters) {
-    if (title.find(component) != std::string_view::npos)
-      text += fmt::format("; {} is set by {}", component, setter);
-  }
-  return text;
-}
-
 // Options that a cache key names and options that only the metrics name are one difference.
-void TakeInOptions(Finding& finding, std::vector<Difference>& others) {
-  constexpr std::size_t kMostTitle = 400;
-  constexpr std::string_view kSides = " (from ", kColon = ": ",
-                             kNoValue = " → a value that the log does not have";
-  if (finding.kind != FindingKind::kConfigDivergence || finding.suggestion.empty()) return;
-  std::erase_if(others, [&](const Difference& other) {
-    const Finding& own = other.finding;
-    const std::size_t begin = own.title.find(kColon);
-    if (own.kind != finding.kind || own.suggestion != finding.suggestion ||
-        own.ranks != finding.ranks || begin == std::string::npos ||
-        finding.title.size() + own.title.size() > kMostTitle)
-      return false;
-    const std::size_t from = begin + kColon.size();
-    const std::string options = own.title.substr(from, own.title.rfind(kSides) - from);
-    // The metrics may lack a value that the cache key has.
-    const std::string name = options.substr(0, options.find_first_of(" :"));
-    if (options.ends_with(kNoValue) &&
-        (finding.title.find(": " + name + ": ") != std::string::npos ||
-         finding.title.find("; " + name + ": ") != std::string::npos))
-      return true;
-    finding.title.insert(std::min(finding.title.rfind(kSides), finding.title.size()),
-                         "; " + options);
-    finding.changes.insert(finding.changes.end(), own.changes.begin(), own.changes.end());
-    return true;
-  });
-  finding.suggestion += HowToSet(finding.title);
+std::vector<RankAspect> WithOptionsAsOne(std::vector<RankAspect> aspects) {
+  std::vector<RankAspect> result;
+  for (RankAspect& aspect : aspects) {
+    const auto first = std::find_if(result.begin(), result.end(), [&](const RankAspect& one) {
+      return !one.options.empty() && one.has_majority == aspect.has_majority &&
+             one.is_on_others == aspect.is_on_others;
+    });
+    if (aspect.options.empty() || first == result.end()) {
+      result.push_back(std::move(aspect));
+      continue;
+    }
+    for (RankOption& option : aspect.options) {
+      const bool is_told =
+          std::any_of(first->options.begin(), first->options.end(),
+                      [&](const RankOption& told) { return told.name == option.name; });
+      if (!is_told) first->options.push_back(std::move(option));
+    }
+  }
+  return result;
 }
 
 }  // namespace
 
-std::vector<Change> OptionsOfReference(std::string_view differences) {
-  constexpr std::string_view kArrow = " → ", kEnd = "; ", kColon = ": ";
+std::string HowToSet(const std::vector<RankOption>& options) {
+  std::string text;
+  for (const auto& setter : kSetters) {
+    const std::string_view component = setter.first;
+    const bool differs = std::any_of(options.begin(), options.end(),
+                                     [&](const RankOption& one) { return one.name == component; });
+    if (differs) text += fmt::format("; {} is set by {}", component, setter.second);
+  }
+  return text;
+}
+
+std::vector<Change> OptionsOfReference(const std::vector<RankOption>& options) {
   std::vector<Change> changes;
-  while (!differences.empty()) {
-    const std::string_view one = differences.substr(0, differences.find(kEnd));
-    differences.remove_prefix(std::min(differences.size(), one.size() + kEnd.size()));
-    const std::size_t colon = one.find(kColon), arrow = one.find(kArrow);
-    if (colon == std::string_view::npos || arrow == std::string_view::npos || arrow < colon)
-      continue;
-    const std::size_t begin = colon + kColon.size();
-    const std::string_view value = one.substr(begin, arrow - begin);
-    const std::string option = OptionOfConfig(one.substr(0, colon));
-    // A value that was cut, or that the log does not have, cannot be set.
-    const bool is_whole = !value.empty() && value.find("…") == std::string_view::npos &&
-                          value.find(" that the log ") == std::string_view::npos;
-    if (option.empty() || !is_whole) continue;
-    changes.push_back({ChangeKind::kOption, option, std::string(value), {}, {}});
+  for (const RankOption& one : options) {
+    const std::string option = OptionOfConfig(one.name);
+    if (!option.empty() && one.before)
+      changes.push_back({ChangeKind::kOption, option, *one.before, {}, {}});
   }
   return changes;
 }
@@ -304,7 +287,7 @@ void DivergenceFinder::Examine(const RankClass& one) {
   Finding* const end = EndOf(one.ranks);
   Finding* const reference_end = end != nullptr ? end : EndOf(Reference());
   std::vector<Difference> own, symptoms, of_hashes;
-  for (const RankAspect& aspect : one.aspects) {
+  for (const RankAspect& aspect : WithOptionsAsOne(one.aspects)) {
     // The finding on its end reports what a failed or unfinished compile lacks.
     const bool is_symptom =
         aspect.is_state || (reference_end != nullptr && !IsOfConfiguration(aspect) &&
@@ -343,7 +326,6 @@ void DivergenceFinder::Report(const RankClass& one, std::vector<Difference> own)
   const std::vector<RankIndex> unknown = std::move(own.front().unknown);
   own.erase(own.begin());
   TakeInSameBuild(finding, own);
-  TakeInOptions(finding, own);
   for (const Difference& other : own)
     finding.severity = std::min(finding.severity, other.finding.severity);
   const bool is_expected = finding.ranks.empty() && finding.severity == FindingSeverity::kNote;

@@ -30,8 +30,10 @@ struct OwnThing {
 // Another build or option: what a rank was given, not what became of it.
 bool IsOfConfiguration(const RankAspect& aspect);
 
-// Of "inductor_config[max_fusion_size]: 64 → 13; and 2 more": the options as the reference has them.
-std::vector<Change> OptionsOfReference(std::string_view differences);
+// The options with their first values.
+std::vector<Change> OptionsOfReference(const std::vector<RankOption>& options);
+// "; cuda_matmul_settings is set by torch.set_float32_matmul_precision", for each that a call sets.
+std::string HowToSet(const std::vector<RankOption>& options);
 
 class DivergenceFinder {
  public:

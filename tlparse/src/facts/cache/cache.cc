@@ -210,6 +210,16 @@ Result<void> ClassFinder::Explain(std::int32_t lookup_slot, const WorkClass& ref
     finding.cause.text = std::move(text);
     collector_.Add(std::move(finding), lookup_slot, CompileSlot(lookup_slot));
   };
+  // What one side has; `is_first`: the reference.
+  const auto add_of_side = [&](CauseKind kind, bool is_first, std::string_view prefix,
+                               std::string text) {
+    CacheFinding finding = base;
+    finding.cause.kind = kind;
+    finding.cause.text = fmt::format("{}{}", is_first ? prefix : "", text);
+    finding.cause.reason = std::move(text);
+    finding.cause.is_of_first = is_first;
+    collector_.Add(std::move(finding), lookup_slot, CompileSlot(lookup_slot));
+  };
   const auto bypasses = [](const JobLookup& lookup) {
     return lookup.state == CacheState::kBypass || lookup.state == CacheState::kDisabled;
   };
@@ -218,21 +228,18 @@ Result<void> ClassFinder::Explain(std::int32_t lookup_slot, const WorkClass& ref
            : lookup.state == CacheState::kDisabled ? std::string("it is disabled")
                                                    : std::string("no reason given");
   };
-  if (bypasses(b)) {
-    add(CauseKind::kBypass, reason(b, other.bypass_reason));
-    return {};
-  }
-  if (bypasses(a)) {
-    add(CauseKind::kBypass,
-        fmt::format("the others bypass: {}", reason(a, reference.bypass_reason)));
+  constexpr std::string_view kOnOthers = "on the others: ";
+  if (bypasses(a) || bypasses(b)) {
+    const bool is_other = bypasses(b);
+    add_of_side(CauseKind::kBypass, !is_other, "the others bypass: ",
+                is_other ? reason(b, other.bypass_reason) : reason(a, reference.bypass_reason));
     return {};
   }
   if ((a.state == CacheState::kRemoteError) != (b.state == CacheState::kRemoteError)) {
     const bool is_other = b.state == CacheState::kRemoteError;
     const std::string& error = is_other ? other.remote_error : reference.remote_error;
-    add(CauseKind::kRemoteError,
-        fmt::format("{}{}", is_other ? "" : "on the others: ",
-                    error.empty() ? "no reason given" : Shorten(error, 300)));
+    add_of_side(CauseKind::kRemoteError, !is_other, kOnOthers,
+                error.empty() ? "no reason given" : Shorten(error, 300));
     if (a.key_id != 0 && a.key_id == b.key_id) return {};
   }
   const bool both_miss_guards = a.state == b.state && other.guard == reference.guard;
@@ -240,9 +247,8 @@ Result<void> ClassFinder::Explain(std::int32_t lookup_slot, const WorkClass& ref
       !both_miss_guards) {
     const bool is_other = b.state == CacheState::kGuardMiss;
     const std::string& guard = is_other ? other.guard : reference.guard;
-    add(CauseKind::kGuardMiss,
-        fmt::format("{}{}", is_other ? "" : "on the others: ",
-                    guard.empty() ? "guard not logged" : Shorten(guard, 300)));
+    add_of_side(CauseKind::kGuardMiss, !is_other, kOnOthers,
+                guard.empty() ? "guard not logged" : Shorten(guard, 300));
   }
   if (a.key_id != 0 && a.key_id == b.key_id) {
     if (a.state != b.state && a.state != CacheState::kGuardMiss &&

@@ -56,6 +56,12 @@ struct Cause {
   // Differences that this cause explains (another build changes hundreds of config hashes).
   std::vector<ComponentDifference> explained;
   bool is_of_sizes = false;  // kInputs: in numbers alone, as where ranks got other sizes of data
+  // kGuardMiss, kRemoteError, kBypass: what one side has and the other has not, without which side;
+  // and whether that is side a.
+  std::string reason;
+  bool is_of_first = false;
+  // The text without the side.
+  const std::string& plain() const { return reason.empty() ? text : reason; }
 };
 
 // "is_inference False → True: gradients are not needed, as under torch.no_grad()", if that is among

@@ -15,6 +15,12 @@ namespace tlparse {
 
 using Positions = std::vector<std::size_t>;  // in IssuedGroup::ranks
 
+// How far a rank was with the compile of the graph that issues a collective; empty: not known.
+struct CompileNote {
+  std::string text;
+  bool is_late = false;  // it began after others had issued the collective
+};
+
 class GroupFinder {
  public:
   // `blocked`: ranks that are inside a call that not every rank that it needs has issued: they are
@@ -57,8 +63,8 @@ class GroupFinder {
   bool FindStuck();
   std::string WhyUnknown(std::size_t index) const;
   std::map<std::string, std::vector<std::int64_t>> UnknownRanks(std::int64_t sequence) const;
-  Result<std::string> CompileNote(std::size_t position, const IssuedCollective& waited,
-                                  const Positions& others) const;
+  Result<CompileNote> NoteOfCompile(std::size_t position, const IssuedCollective& waited,
+                                    const Positions& others) const;
   Result<bool> LackCompile(const Positions& positions, const IssuedCollective& waited) const;
   Result<std::string> NotReachedTitle(const Positions& behind, const Positions& waiting,
                                       const IssuedCollective& waited) const;

@@ -37,16 +37,17 @@ Result<std::string> SilenceBefore(Database& database, std::int64_t process_id,
 
 // What the log of a rank says about the compile that holds the collective that it did not reach, or
 // reached late; `others` came in time.
-Result<std::string> GroupFinder::CompileNote(std::size_t position, const IssuedCollective& waited,
-                                             const Positions& others) const {
+Result<CompileNote> GroupFinder::NoteOfCompile(std::size_t position, const IssuedCollective& waited,
+                                               const Positions& others) const {
   const IssuingRank& rank = job_.ranks[group_.ranks[position]];
-  if (waited.graph_id == 0 || !rank.process_id) return std::string();
+  if (waited.graph_id == 0 || !rank.process_id) return CompileNote();
   ASSIGN_OR_RETURN(const FirstRow<CompileOfFunction> compile,
                    tlparse::First(Query<CompileOfFunction>(
                        database_, {.process_id = *rank.process_id, .graph_id = waited.graph_id})));
   const std::string name = Ranks({position});
-  if (!compile) return fmt::format("the log of {} holds no compile of {}", name, waited.function);
-  if (!compile->start_time_us) return std::string();
+  if (!compile)
+    return CompileNote{fmt::format("the log of {} holds no compile of {}", name, waited.function)};
+  if (!compile->start_time_us) return CompileNote();
   const double issued_us = static_cast<double>(waited.start_ns) / 1e3;
   const std::int64_t begun_us = *compile->start_time_us;
   if (static_cast<double>(begun_us) > issued_us) {
@@ -71,14 +72,15 @@ Result<std::string> GroupFinder::CompileNote(std::size_t position, const IssuedC
     const std::int64_t since_us = known.empty() ? static_cast<std::int64_t>(issued_us) : last_us;
     ASSIGN_OR_RETURN(const std::string silence,
                      SilenceBefore(database_, *rank.process_id, begun_us, begun_us - since_us));
-    return fmt::format("{} {:.1f} s after {}{}", what,
-                       static_cast<double>(begun_us - since_us) / 1e6,
-                       known.empty() ? "the others issued it" : Ranks(known), silence);
+    return CompileNote{
+        fmt::format("{} {:.1f} s after {}{}", what, static_cast<double>(begun_us - since_us) / 1e6,
+                    known.empty() ? "the others issued it" : Ranks(known), silence),
+        true};
   }
   if (!compile->end_us)
-    return fmt::format("the compile of {} ({}) had not ended on {}", waited.function,
-                       compile->label, name);
-  return fmt::format("{} had compiled {} ({})", name, waited.function, compile->label);
+    return CompileNote{fmt::format("the compile of {} ({}) had not ended on {}", waited.function,
+                                   compile->label, name)};
+  return CompileNote{fmt::format("{} had compiled {} ({})", name, waited.function, compile->label)};
 }
 
 // Whether the call is of a compiled function that no log of these ranks has a compile of.
@@ -185,15 +187,15 @@ Result<bool> GroupFinder::FindNotReached() {
   finding.detail = fmt::format("{}: {}, {}. The last of {} on this group: #{} {}", Ranks(waiting),
                                waited.Title(), Wait(waiting, sequence), Ranks({behind.front()}),
                                last.sequence, last.Title());
-  ASSIGN_OR_RETURN(const std::string note, CompileNote(behind.front(), waited, waiting));
-  if (!note.empty()) finding.detail += "; " + note;
+  ASSIGN_OR_RETURN(const CompileNote note, NoteOfCompile(behind.front(), waited, waiting));
+  if (!note.text.empty()) finding.detail += "; " + note.text;
   if (const std::string elsewhere = LastElsewhere(job_, group_, group_.ranks[behind.front()]);
       !elsewhere.empty())
     finding.detail += ". " + elsewhere;
   finding.may_wait_elsewhere = std::all_of(behind.begin(), behind.end(), [&](std::size_t position) {
     return !LastElsewhere(job_, group_, group_.ranks[position]).empty();
   });
-  finding.cause = note;
+  finding.cause = note.text;
   SetPlace(finding, group_, waited);
   for (const std::size_t position : behind) finding.ranks.push_back(group_.ranks[position]);
   finding.advice =
@@ -299,8 +301,9 @@ Result<bool> GroupFinder::FindLate(std::int64_t sequence) {
   finding.detail += Before(late.front(), sequence);
   SetPlace(finding, group_, one);
   for (const std::size_t position : late) finding.ranks.push_back(group_.ranks[position]);
-  ASSIGN_OR_RETURN(finding.cause, CompileNote(late.front(), one, in_time));
-  if (finding.cause.find(" began to compile ") != std::string::npos) {
+  ASSIGN_OR_RETURN(const CompileNote note, NoteOfCompile(late.front(), one, in_time));
+  finding.cause = note.text;
+  if (note.is_late) {
     finding.title += ": " + finding.cause;
   } else if (!finding.cause.empty()) {
     finding.detail += "; " + finding.cause;

@@ -25,10 +25,36 @@ std::string KeyText(const CacheFinding& finding, const std::string& where, bool 
                     has_node ? NodeChange(finding.against_node, finding.node) : finding.cause.text);
   } else {
     text = fmt::format("{}{}: {} (in {})", is_on_others ? "on the others: " : "",
-                       Title(finding.cause.kind), finding.cause.text, where);
+                       Title(finding.cause.kind), finding.cause.plain(), where);
   }
   if (!finding.source.empty())
     text += (finding.cause.kind == CauseKind::kGraph ? ", at " : "; first at ") + finding.source;
+  return text;
+}
+
+std::vector<RankOption> OptionsOf(const Cause& cause) {
+  std::vector<RankOption> options;
+  for (const ComponentDifference& one : cause.differences)
+    options.push_back({one.name, DescribeChange(one), one.a_value});
+  return options;
+}
+
+std::string OptionsText(const std::vector<RankOption>& options, bool is_short) {
+  constexpr std::size_t kMost = 300;
+  std::string text;
+  for (std::size_t i = 0; i < options.size(); ++i) {
+    if (text.size() > kMost) return text + fmt::format("; and {} more", options.size() - i);
+    const auto& [name, change, before] = options[i];
+    const std::size_t bracket = name.find("_config[");
+    const bool has_module = bracket != std::string::npos && name.ends_with(']');
+    text += i == 0 ? "" : "; ";
+    if (is_short && has_module) {
+      const std::size_t begin = name.find('[') + 1;
+      text += fmt::format("{} {}", name.substr(begin, name.size() - begin - 1), change);
+    } else {
+      text += fmt::format("{}: {}", name, change);
+    }
+  }
   return text;
 }
 

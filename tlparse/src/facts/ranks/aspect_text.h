@@ -3,10 +3,12 @@
 
 #include <cstddef>
 #include <string>
+#include <vector>
 
 #include "facts/cache/cache.h"
 #include "facts/collectives/collectives.h"
 #include "facts/execution/execution.h"
+#include "facts/ranks/ranks.h"
 
 namespace tlparse {
 
@@ -15,6 +17,10 @@ std::string FirstTitles(const Job& job, const std::vector<std::int32_t>& slots);
 
 // Of keys that differ in compiles `where`; with `is_on_others` the reference is the odd one.
 std::string KeyText(const CacheFinding& finding, const std::string& where, bool is_on_others);
+// What differs where the cause is another configuration.
+std::vector<RankOption> OptionsOf(const Cause& cause);
+// "inductor_config[max_fusion_size]: 64 → 13; and 2 more"; with `is_short` "max_fusion_size 64 → 13".
+std::string OptionsText(const std::vector<RankOption>& options, bool is_short = false);
 // The first of `count` mismatches of collectives.
 std::string MismatchText(const std::string& graph, const CollectiveMismatch& first,
                          std::size_t count);

@@ -176,10 +176,13 @@ std::optional<RankAspect> RankFacts::CompareBackends(RankIndex reference, RankIn
     if (old_one.status != CompileStatus::kOk || new_one.status != CompileStatus::kOk ||
         old_one.graph_content == 0 || new_one.graph_content == 0)
       continue;
-    const std::string text = fmt::format(
-        "backend: {} ({} has neither generated code nor a cache lookup)",
-        here ? "another → Inductor" : "Inductor → another", here ? "the other log" : "the log");
-    return RankAspect{"options", text, {slot}, {}, false, false, text};
+    const std::string change = fmt::format("{} ({} has neither generated code nor a cache lookup)",
+                                           here ? "another → Inductor" : "Inductor → another",
+                                           here ? "the other log" : "the log");
+    const std::string text = "backend: " + change;
+    RankAspect aspect{"options", text, {slot}, {}, false, false, text};
+    aspect.options.push_back({"backend", change, {}});
+    return aspect;
   }
   return std::nullopt;
 }

@@ -81,10 +81,9 @@ Result<std::optional<RankOptions::Texts>> ReadTexts(PreparedQuery<MetricsOfCompi
 }
 
 // PyTorch logs a value that has no form in JSON, such as a function, as a text that says so.
-std::string ValueText(const std::string& value) {
-  return value.find("Value is not JSON serializable") == std::string::npos
-             ? value
-             : "a value that the log does not have";
+std::optional<std::string> ValueOf(const std::string& value) {
+  const bool is_there = value.find("Value is not JSON serializable") == std::string::npos;
+  return is_there ? std::optional(value) : std::nullopt;
 }
 
 // The last compile that the most ranks finished; -1: none.
@@ -104,6 +103,10 @@ std::int32_t LastCommonSlot(const Job& job) {
 }
 
 }  // namespace
+
+std::string OptionValue(const std::optional<std::string>& value) {
+  return value.value_or("a value that the log does not have");
+}
 
 Result<RankOptions> RankOptions::Load(Database& database, const Job& job) {
   RankOptions result;
@@ -204,7 +207,7 @@ std::vector<RankOptions::Change> RankOptions::Compare(RankIndex reference, RankI
           std::any_of(changes.begin(), changes.end(),
                       [&wanted = name](const Change& one) { return one.name == wanted; });
       if (!is_told && other != new_ones.end() && other->second != value)
-        changes.push_back({name, ValueText(value), ValueText(other->second), sample.slot});
+        changes.push_back({name, ValueOf(value), ValueOf(other->second), sample.slot});
     }
   }
   return changes;
@@ -217,7 +220,7 @@ Result<std::map<std::string, std::string>> OptionsOfCompile(Database& database,
   ASSIGN_OR_RETURN(const std::optional<RankOptions::Texts> texts, ReadTexts(metrics, compile_id));
   if (!texts) return std::map<std::string, std::string>();
   ASSIGN_OR_RETURN(auto options, ReadOptions(database, *texts));
-  for (auto& [name, value] : options) value = ValueText(value);
+  for (auto& [name, value] : options) value = OptionValue(ValueOf(value));
   return options;
 }
 

@@ -19,15 +19,18 @@
 
 namespace tlparse {
 
+// One that the log does not have is said so.
+std::string OptionValue(const std::optional<std::string>& value);
+
 class RankOptions {
  public:
   // Nothing is known of a job of very many ranks, or where each rank has options of its own.
   static Result<RankOptions> Load(Database& database, const Job& job);
 
   struct Change {
-    std::string name;  // "dynamo_config[recompile_limit]"
-    std::string from, to;
-    std::int32_t slot = -1;  // of the compile that shows it
+    std::string name;                     // "dynamo_config[recompile_limit]"
+    std::optional<std::string> from, to;  // nothing: the log does not have the value
+    std::int32_t slot = -1;               // of the compile that shows it
   };
   // From `reference` to `rank`; nothing where the log of one does not have them.
   std::vector<Change> Compare(RankIndex reference, RankIndex rank) const;

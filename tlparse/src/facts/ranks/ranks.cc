@@ -193,16 +193,19 @@ void RankClassifier::DescribeFindings(RankClass& one) const {
     if (finding.cause.kind == CauseKind::kMissingCompile) {
       DescribeMissing(finding, one, there);
     } else {
-      std::string text = KeyText(finding, FirstTitles(job_, slots), there);
+      const bool is_on_others = there != finding.cause.is_of_first;
+      std::string text = KeyText(finding, FirstTitles(job_, slots), is_on_others);
       const auto is_same = [&](const RankAspect& aspect) { return aspect.text == text; };
       if (std::any_of(one.aspects.begin(), one.aspects.end(), is_same)) continue;
       one.aspects.push_back({finding.cause.kind == CauseKind::kGraph ? "graphs" : "cache",
-                             std::move(text), slots, finding.cause.kind, there, false,
-                             finding.cause.text});
+                             std::move(text), slots, finding.cause.kind, is_on_others, false,
+                             finding.cause.plain()});
       one.aspects.back().group = job_.FormatRanks(finding.ranks);
       one.aspects.back().is_of_numbers =
           !finding.node.empty() && DigitsAsZero(finding.node) == DigitsAsZero(finding.against_node);
       one.aspects.back().is_of_sizes = finding.cause.is_of_sizes;
+      if (finding.cause.kind == CauseKind::kConfig || finding.cause.kind == CauseKind::kSetting)
+        one.aspects.back().options = OptionsOf(finding.cause);
       SetPlace(one.aspects.back(), finding.source);
     }
     one.aspects.back().has_majority = finding.has_majority && here;
@@ -211,29 +214,27 @@ void RankClassifier::DescribeFindings(RankClass& one) const {
 
 // Without those that a component of a cache key names already.
 void RankClassifier::DescribeOptions(RankClass& one) const {
-  const RankIndex rank = one.ranks.front();
-  std::string text;
-  std::size_t left_out = 0;
   std::int32_t slot = -1;
-  for (const RankOptions::Change& change :
-       options_.Compare(answer_.classes.front().ranks.front(), rank)) {
+  std::vector<RankOption> options;
+  for (RankOptions::Change& change :
+       options_.Compare(answer_.classes.front().ranks.front(), one.ranks.front())) {
     const bool is_told =
         std::any_of(one.aspects.begin(), one.aspects.end(), [&](const RankAspect& aspect) {
           return aspect.area == "build" || aspect.cause == CauseKind::kBuild ||
-                 aspect.text.find(change.name + ":") != std::string::npos;
+                 std::any_of(aspect.options.begin(), aspect.options.end(),
+                             [&](const RankOption& told) { return told.name == change.name; });
         });
     if (is_told) continue;
-    if (text.size() > 300) {
-      ++left_out;
-      continue;
-    }
     if (slot < 0) slot = change.slot;
-    text += fmt::format("{}{}: {} → {}", text.empty() ? "" : "; ", change.name,
-                        Shorten(change.from, 80), Shorten(change.to, 80));
+    options.push_back({std::move(change.name),
+                       fmt::format("{} → {}", Shorten(OptionValue(change.from), 80),
+                                   Shorten(OptionValue(change.to), 80)),
+                       std::move(change.from)});
   }
-  if (text.empty()) return;
-  if (left_out > 0) text += fmt::format("; and {} more", left_out);
+  if (options.empty()) return;
+  const std::string text = OptionsText(options);
   one.aspects.push_back({"options", text, {slot}, {}, false, false, text});
+  one.aspects.back().options = std::move(options);
 }
 
 void RankClassifier::DescribeCollectives(RankClass& one) const {

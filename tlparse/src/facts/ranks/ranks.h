@@ -18,6 +18,13 @@
 namespace tlparse {
 
 // One thing that sets a class apart from the reference.
+// An option or setting that two ranks have with other values.
+struct RankOption {
+  std::string name;                   // "inductor_config[max_fusion_size]", "default_dtype"
+  std::string change;                 // "64 → 13"
+  std::optional<std::string> before;  // the whole first value; nothing: the log does not have it
+};
+
 struct RankAspect {
   // build, options, compiles, graphs, cache, code, collectives, execution, tensors, failures,
   // graph_breaks
@@ -39,7 +46,8 @@ struct RankAspect {
   std::string group = {};      // cache: the ranks that differ so, as a text
   bool is_of_numbers = false;  // graphs: the first nodes that differ have other numbers only
   bool is_of_sizes = false;    // cache, graphs, code: inputs differ in numbers alone
-  bool is_of_lines = false;    // graphs: equal but for files and lines of the user's code
+  std::vector<RankOption> options = {};  // of another configuration: all of them
+  bool is_of_lines = false;              // graphs: equal but for files and lines of the user's code
 };
 
 // Ranks that compiled the same thing: the same compiles, graphs, generated codes, collectives,
