@@ -65,6 +65,21 @@ class Versions(harness.EndToEnd):
         self.tlparse(harness.bundled("simple"), "--db", path, "--db-only")
         self.assertEqual(harness.rows(path, "SELECT count(*) FROM run_digest"), [[0]])
 
+    def test_an_answer_says_that_a_view_is_of_an_earlier_version(self):
+        self.current()
+        path = self.path("now", "trace.db")
+        connection = harness.sqlite3.connect(path)
+        view, = connection.execute("SELECT sql FROM sqlite_schema WHERE name = 'torch_log_graph_break'").fetchone()
+        connection.execute("DROP VIEW torch_log_graph_break")
+        connection.execute(view.replace(" AS user_line", " AS place"))
+        connection.commit()
+        connection.close()
+        done = self.tlparse("findings", path, expect=2)
+        self.assert_one_line_of_complaint(done)
+        self.assertIn("was written by an earlier tlparse and lacks torch_log_graph_break.user_line: ", done.stderr)
+        self.tlparse(harness.bundled("simple"), "--db", path, "--db-only")
+        self.tlparse("findings", path)
+
     def test_a_newer_version_is_refused(self):
         self.current()
         path = self.path("now", "trace.db")

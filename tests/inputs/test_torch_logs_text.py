@@ -27,7 +27,19 @@ class TorchLogsText(profiles.InputTest):
         self.assertIn("4, 5", self.tlparse("recompiles", database).stdout)
         notes = [(one["kind"], one["severity"], one["title"]) for one in self.answer("findings", database)["findings"]]
         self.assertEqual([("recompiles", "note", "forward was recompiled once, by the text of TORCH_LOGS"),
-                          ("graph_break", "note", "One graph break, by the text of TORCH_LOGS: Unsupported: Tensor.item")], notes)
+                          ("graph_break", "note", "One graph break at model.py:331, by the text of TORCH_LOGS: Unsupported: Tensor.item")], notes)
+
+    def test_messages_of_several_lines(self):
+        """PyTorch 2.14.1: a guard with the user's stack, breaks whose reason is a line below, and breaks that were told before."""
+        database = self.ingest(os.path.join(profiles.ROOT, "fixtures", "inputs", "torch_logs_2_14", "graph_breaks.txt"))
+        self.assertEqual([["0/1", "f", "0/0", "k == 0"], ["2/1", "torch_dynamo_resume_in_f_at_6", "2/0", "tensor 'y' size mismatch at index 0. expected 4, actual 5"]],
+                         self.rows(database, "SELECT label, function, prior_label, guard FROM torch_log_recompile ORDER BY line"))
+        branch, call = "Data-dependent branching", "Failed to trace builtin operator"
+        self.assertEqual([["0/0", "/app/p4.py", 5, branch], ["1/0", "/app/p4.py", 6, call], ["0/1", "/app/p4.py", 5, branch], ["3/0", "/app/p4.py", 6, call]],
+                         self.rows(database, "SELECT label, file, user_line, reason FROM torch_log_graph_break ORDER BY line"))
+        told = [(one["title"], one["try"][:30]) for one in self.answer("findings", database)["findings"] if one["kind"] == "graph_break"]
+        self.assertEqual(told, [(f"2 graph breaks at p4.py:5, by the text of TORCH_LOGS: {branch}", "For the common pattern `if ten"),
+                                (f"2 graph breaks at p4.py:6, by the text of TORCH_LOGS: {call}", "Avoid calling builtin `print` ")])
 
     def test_the_warning_at_the_limit(self):
         with open(os.path.join(CASE, "recompile.txt"), encoding="utf-8") as file:

@@ -56,21 +56,35 @@ CREATE VIEW torch_log_recompile AS
     FROM part p WHERE p.artifact = 'recompile_limit' AND p.bare LIKE 'function: %'),
   said AS (
     SELECT p.*, CASE WHEN p.artifact = 'recompile_limit' THEN substr(p.bare, 14) ELSE substr(p.bare, 3) END AS reason
-    FROM part p WHERE p.head_line IS NOT NULL AND (p.bare LIKE 'last reason: %' OR (p.artifact <> 'recompile_limit' AND p.bare LIKE '- %')))
+    FROM part p WHERE p.head_line IS NOT NULL AND (p.bare LIKE 'last reason: %' OR (p.artifact <> 'recompile_limit' AND p.bare GLOB '- [^ ]*' AND p.bare <> '- User stack trace:')))
   SELECT s.id, s.profile_id, s.rank, s.process_id, s.line, s.label, h.function, rtrim(h.place, ':') AS file,
     CAST(substr(h.whole, length(h.place) + 1) AS INTEGER) AS function_line,
     CASE WHEN s.reason GLOB '[0-9!]*/*: *' THEN substr(s.reason, 1, instr(s.reason, ': ') - 1) END AS prior_label, s.reason,
-    CASE WHEN s.reason GLOB '[0-9!]*/*: *' THEN substr(s.reason, instr(s.reason, ': ') + 2) ELSE s.reason END AS guard,
+    rtrim(CASE WHEN instr(s.guard, '  # ') > 0 THEN substr(s.guard, 1, instr(s.guard, '  # ')) ELSE s.guard END) AS guard,
     (SELECT m.text FROM part m WHERE m.profile_id = s.profile_id AND m.line = s.head_line) AS message, s.artifact = 'recompile_limit' AS is_refused
-  FROM said s LEFT JOIN head h ON h.profile_id = s.profile_id AND h.line = s.head_line;
+  FROM (SELECT said.*, CASE WHEN reason GLOB '[0-9!]*/*: *' THEN substr(reason, instr(reason, ': ') + 2) ELSE reason END AS guard FROM said) s
+  LEFT JOIN head h ON h.profile_id = s.profile_id AND h.line = s.head_line;
 
--- Graph breaks as the text tells them: one row per "Graph break …" line, with the reason of the lines below it.
+-- Graph breaks as the text tells them: one row per line "Graph break in user code at FILE:LINE", with the reason and the first hint of
+-- the lines below it. PyTorch says a break that it has told before without its stack.
 CREATE VIEW torch_log_graph_break AS
   WITH part AS (
-    SELECT l.*, max(CASE WHEN l.text LIKE 'Graph break%' THEN l.line END)
-      OVER (PARTITION BY l.profile_id, l.pid, l.label ORDER BY l.line) AS head_line
-    FROM torch_log_line l WHERE l.artifact = 'graph_breaks')
-  SELECT h.id, h.profile_id, h.rank, h.process_id, h.line, h.label, h.text AS message,
-    (SELECT min(ltrim(substr(r.text, instr(r.text, ':') + 1))) FROM part r
-     WHERE r.profile_id = h.profile_id AND r.head_line = h.line AND (r.text LIKE 'Reason:%' OR r.text LIKE '%Graph Break Reason:%')) AS reason
-  FROM part h WHERE h.line = h.head_line;
+    SELECT l.*, ltrim(lead(l.text) OVER message) AS next_text,
+      max(CASE WHEN l.text GLOB 'Graph break in user code at *' OR l.text GLOB 'Graph break (* suppressed*) in user code at *'
+          OR l.text GLOB 'Graph break: *' THEN l.line END) OVER message AS head_line
+    FROM torch_log_line l WHERE l.artifact = 'graph_breaks' AND trim(l.text) <> ''
+    WINDOW message AS (PARTITION BY l.profile_id, l.pid, l.label ORDER BY l.line)),
+  said AS (
+    SELECT profile_id, head_line, min(line) AS line,
+      CASE WHEN text LIKE '%:' THEN next_text ELSE ltrim(substr(text, instr(text, ':') + 1)) END AS reason
+    FROM part WHERE text GLOB 'Reason:*' OR text GLOB 'Graph Break Reason:*' GROUP BY profile_id, head_line),
+  hint AS (
+    SELECT profile_id, head_line, min(line) AS line, ltrim(substr(ltrim(text), 6)) AS hint
+    FROM part WHERE text GLOB '  Hint: *' GROUP BY profile_id, head_line),
+  head AS (
+    SELECT p.*, CASE WHEN p.text GLOB '* in user code at *:[0-9]*' THEN substr(p.text, instr(p.text, ' in user code at ') + 17) END AS place
+    FROM part p WHERE p.line = p.head_line)
+  SELECT h.id, h.profile_id, h.rank, h.process_id, h.line, h.label, h.text AS message, s.reason,
+    rtrim(rtrim(h.place, '0123456789'), ':') AS file, CAST(substr(h.place, length(rtrim(h.place, '0123456789')) + 1) AS INTEGER) AS user_line, t.hint
+  FROM head h LEFT JOIN said s ON s.profile_id = h.profile_id AND s.head_line = h.line
+  LEFT JOIN hint t ON t.profile_id = h.profile_id AND t.head_line = h.line;

@@ -55,14 +55,20 @@ void AddTextRecompiles(FindingContext& context, const TextRecompiles& row) {
 void AddTextBreaks(FindingContext& context, const TextGraphBreaks& row) {
   Finding& finding = context.Add(FindingKind::kGraphBreak, FindingSeverity::kNote);
   const std::string_view reason = row.reason.empty() ? row.message : row.reason;
-  finding.title = fmt::format("{} graph break{}, by the text of TORCH_LOGS: {}",
+  std::string at;
+  if (!row.file.empty()) {
+    finding.place = FindingPlace{std::string(row.file), row.user_line, {}};
+    at = fmt::format(" at {}:{}", row.file.substr(row.file.rfind('/') + 1), row.user_line);
+  }
+  finding.title = fmt::format("{} graph break{}{}, by the text of TORCH_LOGS: {}",
                               row.times == 1 ? "One" : fmt::format("{}", row.times),
-                              row.times == 1 ? "" : "s", reason);
+                              row.times == 1 ? "" : "s", at, reason);
   finding.rank_count = 1;
   finding.cause = std::string(reason);
-  finding.detail = fmt::format(
-      "{}. From {}; no structured trace of its process is among the input.", row.message, row.path);
-  finding.suggestion = "TORCH_TRACE=<directory> records each with PyTorch's hint";
+  finding.detail =
+      fmt::format("From {}; no structured trace of its process is among the input.", row.path);
+  finding.suggestion = row.hint.empty() ? "TORCH_TRACE=<directory> records each with PyTorch's hint"
+                                        : std::string(row.hint);
   finding.query = fmt::format(
       "SELECT t.* FROM torch_log_graph_break t JOIN profile p ON p.id = t.profile_id "
       "WHERE p.run_id = {}",

@@ -9,9 +9,11 @@ FROM torch_log_recompile t JOIN profile p ON p.id = t.profile_id
 WHERE p.run_id = :run_id AND t.process_id IS NULL AND t.function IS NOT NULL
 GROUP BY t.function, t.file, t.function_line, t.is_refused ORDER BY t.is_refused DESC, times DESC, t.function;
 
--- Their graph breaks, by the reason.
+-- Their graph breaks, by place and reason.
 -- query TextGraphBreaks(run_id INTEGER)
-SELECT t.reason /*TEXT*/, min(t.message) AS message /*TEXT*/, count(*) AS times /*INTEGER*/, min(p.path) AS path /*TEXT*/
+SELECT t.reason /*TEXT*/, min(t.message) AS message /*TEXT*/, count(*) AS times /*INTEGER*/, min(p.path) AS path /*TEXT*/,
+  t.file /*TEXT*/, t.user_line /*INTEGER*/, min(t.hint) AS hint /*TEXT*/
 FROM torch_log_graph_break t JOIN profile p ON p.id = t.profile_id
-WHERE p.run_id = :run_id AND t.process_id IS NULL GROUP BY t.reason, CASE WHEN t.reason IS NULL THEN t.message END
-ORDER BY times DESC, t.reason;
+WHERE p.run_id = :run_id AND t.process_id IS NULL
+GROUP BY t.file, t.user_line, t.reason, CASE WHEN t.reason IS NULL THEN t.message END
+ORDER BY times DESC, min(t.line);

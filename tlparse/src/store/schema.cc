@@ -140,13 +140,13 @@ Result<void> FillRecordKinds(Database& database) {
 
 namespace {
 
-// "table.column" of all tables, and the names of all views.
+// "name.column" of all tables and views, and the names of all views.
 Result<std::set<std::string>> NamesOf(Database& database) {
   ASSIGN_OR_RETURN(
       Statement rows,
       database.Prepare("SELECT s.name || '.' || c.name "
                        "FROM sqlite_schema s JOIN pragma_table_info(s.name) c "
-                       "WHERE s.type = 'table' "
+                       "WHERE s.type IN ('table', 'view') "
                        "UNION ALL SELECT name FROM sqlite_schema WHERE type = 'view'"));
   std::set<std::string> names;
   while (true) {

@@ -26,7 +26,6 @@ void ParseTensorMismatch(std::string_view guard, RecompileReason& reason) {
   // 2.6 quotes a source that holds quotes itself: tensor 'L['x']' size mismatch …
   if (const std::size_t end = guard.find("' ", 8); guard.starts_with("tensor 'L['")) {
     name = guard.substr(8, end == std::string_view::npos ? end : end - 8);
-    if (name.starts_with("L['") && name.ends_with("']")) name = name.substr(3, name.size() - 5);
   }
   const std::size_t mismatch = what.find(" mismatch");
   if (name.empty() || mismatch == std::string_view::npos) return;
@@ -253,16 +252,10 @@ RecompileReason ParseRecompileReason(std::string_view guard, std::string_view re
   if (check.starts_with("tensor '")) {
     ParseTensorMismatch(check, result);
   } else if (const std::size_t equals = check.find(" == "); equals != std::string_view::npos) {
-    std::string_view subject = check.substr(0, equals);
-    if (subject.starts_with("L['") && subject.ends_with("']"))
-      subject = subject.substr(3, subject.size() - 5);
-    result.subject = ReadableName(subject);
+    result.subject = ReadableSource(check.substr(0, equals));
     result.value = check.substr(equals + 4);
   } else if (check.starts_with("___check_type_id(")) {
-    std::string_view subject = GuardSubject(check);
-    if (subject.starts_with("L['") && subject.ends_with("']"))
-      subject = subject.substr(3, subject.size() - 5);
-    result.subject = "type of " + ReadableName(subject);
+    result.subject = "type of " + ReadableSource(GuardSubject(check));
     const std::string_view type = Between(check, "type=<class '", "'>");
     result.value = type;
   }
@@ -298,8 +291,7 @@ Advice AdviceForRecompiles(const RecompileReason& reason) {
   }
   const bool is_integer =
       !reason.value.empty() && std::all_of(reason.value.begin(), reason.value.end(), IsDigit);
-  const bool is_module_attribute =
-      reason.subject.starts_with("self.") || reason.subject.starts_with("L['self'].");
+  const bool is_module_attribute = reason.subject.starts_with("self.");
   if (is_integer && is_module_attribute) {
     Change change{
         ChangeKind::kOption, "torch._dynamo.config.allow_unspec_int_on_nn_module", "True", {}, {}};
