@@ -187,9 +187,9 @@ void AddTuningTime(FindingContext& context, const Autotuned& tuned) {
   std::optional<RankIndex> longest;
   for (const RankIndex rank : context.All()) {
     const double seconds = tuned.TuningSeconds(rank);
+    if (seconds < kLeastTuningSeconds) continue;
     const std::optional<double> compiled = CompileSeconds(context.job, rank);
-    if (!compiled || seconds < kLeastTuningSeconds || seconds < kLeastShareOfCompiles * *compiled)
-      continue;
+    if (!compiled || seconds < kLeastShareOfCompiles * *compiled) continue;
     ranks.push_back(rank);
     if (!longest || seconds > tuned.TuningSeconds(*longest)) longest = rank;
   }

@@ -88,15 +88,15 @@ Result<void> TakeFiles(Database& database, const Job& job, std::int64_t most, Kn
 
 }  // namespace
 
-Result<void> FindAbsent(Database& database, const std::optional<std::int64_t>& world_size,
-                        RanksAnswer& answer) {
+Result<void> FindAbsent(Database& database, const RanksOptions& options, RanksAnswer& answer) {
+  if (!options.only_processes.empty()) return {};  // ranks of other roles are not absent
   ListParticipants(answer);
   const std::set<std::int64_t> present = RanksWithLogs(answer.job());
   if (present.empty()) return {};
   const std::int64_t most = kMostMissing + static_cast<std::int64_t>(present.size());
   KnownSize known;
-  if (world_size) {
-    known = {*world_size, "The number of ranks is as given with --world-size."};
+  if (options.world_size) {
+    known = {*options.world_size, "The number of ranks is as given with --world-size."};
   } else {
     if (*present.rbegin() >= most) return {};
     known.size = *present.rbegin() + 1;

@@ -1,16 +1,13 @@
 // Which ranks have no log, more than one, or no compile. Internal to analysis/ranks.
 #pragma once
 
-#include <cstdint>
-#include <optional>
-
 #include "facts/ranks/ranks.h"
 
 namespace tlparse {
 
 // Sets missing ranks, further logs of a rank, participants without a compile, and how many ranks
 // the job has: as given, else the least number that the logs, recorder dumps and profiles show.
-Result<void> FindAbsent(Database& database, const std::optional<std::int64_t>& world_size,
-                        RanksAnswer& answer);
+// Of a part of the job nothing is set.
+Result<void> FindAbsent(Database& database, const RanksOptions& options, RanksAnswer& answer);
 
 }  // namespace tlparse

@@ -392,7 +392,7 @@ Result<RanksAnswer> AnalyzeRanks(Database& database, const RanksOptions& options
   ASSIGN_OR_RETURN(RankOptions rank_options, RankOptions::Load(database, answer.cache.job));
   RETURN_IF_ERROR(
       RankClassifier(database, answer, std::move(facts), std::move(rank_options)).Run());
-  RETURN_IF_ERROR(FindAbsent(database, options.world_size, answer));
+  RETURN_IF_ERROR(FindAbsent(database, options, answer));
   AddNotes(answer);
   return answer;
 }
