@@ -57,6 +57,16 @@ class TorchLogsText(profiles.InputTest):
                              "last reason: L['idx']['max_len'] == 31868", finding["title"])
             os.unlink(database)
 
+    def test_the_hint_of_the_warning_is_kept(self):
+        hint = "you might want to make this integer dynamic using torch._dynamo.config.allow_unspec_int_on_nn_module = True"
+        lines = ("torch._dynamo hit config.recompile_limit (3)", "   function: 'forward' (/app/m.py:8)",
+                 f"   last reason: 1/2: s.n == 2    # return x*s.n  # app/m.py:8 in forward (HINT: {hint})", "User stack trace:",
+                 '  File "/app/m.py", line 8, in forward')
+        text = "".join(f"W1128 07:58:33.036000 463 torch/_dynamo/convert_frame.py:2008] [1/3] {line}\n" for line in lines)
+        finding, = self.answer("findings", self.ingest(self.write("stderr.txt", text.encode())))["findings"]
+        self.assertEqual(("forward reached the recompile limit (torch._dynamo.config.recompile_limit, 3); last reason: s.n == 2", hint),
+                         (finding["title"], finding["try"]))
+
     def test_an_empty_answer_says_what_it_stands_on(self):
         with open(os.path.join(CASE, "recompiles_verbose.txt"), encoding="utf-8") as file:
             fusion = [line for line in file if "__fusion" in line]

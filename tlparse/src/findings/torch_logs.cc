@@ -5,6 +5,7 @@
 
 #include <string_view>
 
+#include "facts/compiles/advice.h"
 #include "findings/context.h"
 #include "findings/watchdog.h"
 
@@ -44,8 +45,13 @@ void AddTextRecompiles(FindingContext& context, const TextRecompiles& row) {
                   : row.guards == 1 ? fmt::format("The guard that failed: {}. From ", row.guard)
                                     : fmt::format("{} guards failed. From ", row.guards),
                   row.path);
+  const Advice advice =
+      row.guards == 1 ? AdviceForRecompiles(ParseRecompileReason(row.guard, row.reason, {}, 0))
+                      : Advice{};
   finding.suggestion =
-      "TORCH_TRACE=<directory> records every recompile with its values and the user's line";
+      advice.text.empty()
+          ? "TORCH_TRACE=<directory> records every recompile with its values and the user's line"
+          : advice.text;
   finding.query = fmt::format(
       "SELECT t.* FROM torch_log_recompile t JOIN profile p ON p.id = t.profile_id "
       "WHERE p.run_id = {} AND t.is_refused = {}",

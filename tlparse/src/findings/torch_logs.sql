@@ -3,7 +3,7 @@
 -- query TextRecompiles(run_id INTEGER)
 SELECT t.function /*TEXT*/, t.file /*TEXT*/, t.function_line /*INTEGER*/,
   t.is_refused = 1 AS is_refused /*BOOLEAN*/, count(DISTINCT t.profile_id || ' ' || coalesce(t.label, t.line)) AS times /*INTEGER*/,
-  max(t.guard) AS guard /*TEXT*/, min(t.message) AS message /*TEXT*/, count(DISTINCT t.guard) AS guards /*INTEGER*/,
+  max(t.guard) AS guard /*TEXT*/, max(t.reason) AS reason /*TEXT*/, min(t.message) AS message /*TEXT*/, count(DISTINCT t.guard) AS guards /*INTEGER*/,
   min(p.path) AS path /*TEXT*/
 FROM torch_log_recompile t JOIN profile p ON p.id = t.profile_id
 WHERE p.run_id = :run_id AND t.process_id IS NULL AND t.function IS NOT NULL
