@@ -188,6 +188,10 @@ class Lists(AnswerTest):
         markdown = run("findings", self.job("diverge_order"), "--markdown")
         self.assertRegex(markdown, r"(?m)^- \*\*error\*\*: Rank 2 schedules its collectives in another order than the others: in 0/0")
         self.assertIn("all\\_reduce\\_", markdown)
+        markdown = run("findings", self.job("failures"), "--markdown")
+        self.assertLessEqual(len(markdown), 2500)
+        self.assertRegex(markdown, r"(?m)^$\nand \d+ more: .*\(--all\)$")
+        self.assertGreater(len(run("findings", self.job("failures"), "--markdown", "--all")), 2500)
         for line in run("findings", self.job("failures")).splitlines():
             self.assertLessEqual(len(line), 80 if " " in line.strip() else 10000, line)
 

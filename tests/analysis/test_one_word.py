@@ -42,10 +42,10 @@ class OneWord(AnswerTest):
                 self.assertEqual(row["status"], by_id[row["compile_id"]]["status"], self.where)
         for row in self.status:
             if row["state"] == "failed":
-                self.assertIn("failed", [one["status"] for one in self.compiles if (one["process_id"], one["label"]) == (row["process_id"], row["compile"])],
+                self.assertIn("failed", [one["status"] for one in self.compiles if (one["process_id"], self.name_of(one)) == (row["process_id"], row["compile"])],
                               (self.where, row))
             if row["compile"]:
-                self.assertIn(row["compile"], {one["label"] for one in self.compiles if one["process_id"] == row["process_id"]}, (self.where, row))
+                self.assertIn(row["compile"], {self.name_of(one) for one in self.compiles if one["process_id"] == row["process_id"]}, (self.where, row))
         for command in ("history", "ranks", "cache"):
             text = " ".join(run(command, self.database).split())
             self.assertNotIn("after a restart", text, (self.where, command))
@@ -60,16 +60,15 @@ class OneWord(AnswerTest):
 
     def check_findings(self):
         of_launch = [one for one in self.compiles if one["launch"] in (None, self.findings["launch"])]
-        labels = {one["label"] for one in of_launch}
+        labels = {self.name_of(one) for one in of_launch}
         for one in flat(self.findings["findings"]):
             if one["kind"] in ("missing_rank", "launch_differs", "restarted") or one["launch"] not in (None, self.findings["launch"]):
                 continue
             self.assertLessEqual(set(one["ranks"]), self.ranks | set(one["ranks"] if one["kind"] in ("crashed", "collective_not_reached") else ()), (self.where, one["title"]))
-            # A compile without an id is called unknown#1 where runs are compared, as its label has a line of the log.
-            named = {label.split(" ")[0] for label in one["compiles"] if not label.startswith("unknown#")}
+            named = set(one["compiles"])
             self.assertLessEqual(named, labels, (self.where, one["title"]))
             if one["kind"] == "compile_failed" and one["ranks"] and named:
-                failed = {row["rank"] for row in of_launch if row["label"] in one["compiles"] and row["status"] in ("failed", "skipped", "ok", "restarted")}
+                failed = {row["rank"] for row in of_launch if self.name_of(row) in one["compiles"] and row["status"] in ("failed", "skipped", "ok", "restarted")}
                 self.assertLessEqual(set(one["ranks"]), failed, (self.where, one["title"]))
                 for rank in one["ranks"]:
                     answer = ask("compile", self.database, one["compiles"][0], "--rank", str(rank))
@@ -94,6 +93,9 @@ class OneWord(AnswerTest):
                 for rank in numbers:
                     mine = [one["status"] for one in self.compiles if one["rank"] == rank and one["launch"] in (None, self.findings["launch"])]
                     self.assertIn(other["text"], mine, (self.where, label, other))
+
+    def name_of(self, row):
+        return row["label"] + (f"#{row['generation'] + 1}" if row["generation"] else "")
 
     def expand(self, part):
         low, _, high = part.partition("-")

@@ -10,6 +10,40 @@ from answers import ask, record, run  # noqa: E402
 from test_sentences import SentenceTest  # noqa: E402
 
 
+class Recorded(SentenceTest):
+    """Sizes that dynamic=False compiles apart, sizes of two dimensions, a reset; backends that make no code."""
+
+    def recompiled(self, function):
+        return next(one for one in self.findings(self.job("sizes_and_backends")) if one["title"].startswith(function))
+
+    def test_sizes_that_are_to_be_compiled_apart_are_a_note(self):
+        one = self.recompiled("fixed")
+        self.assertEqual((one["severity"], one["title"]), ("note", "fixed was recompiled 3 times (size 0 of x: 3, 4, 16, 1)"))
+        self.assertEqual(one["try"], "leave out what sets torch._dynamo.config.automatic_dynamic_shapes to False, as torch.compile(dynamic=False) "
+                         "does, if size 0 of x is meant to vary")
+
+    def test_another_thing_each_time_comes_to_an_end(self):
+        one = self.recompiled("loose")
+        self.assertEqual((one["severity"], one["title"]), ("note", "loose was recompiled 3 times (size 0 of x: 3, 4; size 1 of x: 5, 6; dtype of x: Float, "
+                                                                   "Double)"))
+        self.assertIn("; 0/1#2 after 0/0#2: tensor 'x' dtype mismatch", one["detail"])
+        self.assertTrue(one["try"].endswith(" (against 1 of the 3 recompiles)"), one["try"])
+        self.assertEqual(one["compiles"], ["1/1", "1/2", "0/1#2"])
+
+    def test_a_compile_after_a_reset_has_one_name(self):
+        database = self.job("sizes_and_backends")
+        for command, *arguments in (("history",), ("recompiles", "--all"), ("status",), ("compile", "0/1#2"), ("source", "sizes_and_backends.py")):
+            text = run(command, database, *arguments)
+            self.assertIn("0/1#2", text, command)
+            self.assertNotIn("after reset", text)
+        self.assertEqual(ask("status", database)["rows"][0]["compile"], "0/1#2")
+        self.assertIn("after 0/0#2: ", json.loads(run("history", database, "--json"))["compiles"][-1]["failed_guards"])
+
+    def test_graphs_of_a_backend_that_logs_none(self):
+        graphs = {one["label"]: one["graphs"] for one in ask("history", self.job("sizes_and_backends"))["compiles"]}
+        self.assertEqual((graphs["0/0"], graphs["2/0"]), (1, 2))  # eager; aot_eager: forward and backward
+
+
 class GuardsThatFailed(SentenceTest):
     """A recompile names what each cache entry failed on, not the newest alone."""
 
@@ -37,7 +71,7 @@ class GuardsThatFailed(SentenceTest):
             text = log.read()
         database = self.ingest(self.log("reset.log", text, text.replace("n == 1", "n == 2")))
         one = next(one for one in self.findings(database) if one["kind"] == "recompiles")
-        self.assertIn("0/1 after 0/0: n == 1; 0/1 (after reset 1) after 0/0: n == 2", one["detail"])
+        self.assertIn("0/1 after 0/0: n == 1; 0/1#2 after 0/0#2: n == 2", one["detail"])
 
     def test_every_reason_is_named(self):
         database = self.ingest(self.job_of(self.REASONS))
@@ -46,7 +80,7 @@ class GuardsThatFailed(SentenceTest):
         self.assertIn("0/2 after 0/1: tensor 'w' dtype mismatch. expected Float, actual Double; after 0/0: tensor 'x' dtype mismatch. expected Float, "
                       "actual Double; 0/3 after 0/2: tensor 'w' dtype mismatch. expected Double, actual Float; after 0/1,0/0: tensor 'x' rank mismatch. "
                       "expected 2, actual 3.", one["detail"])
-        self.assertEqual(one["try"], "torch._dynamo.mark_dynamic(x, 0) before the call, if this size is meant to vary (1 of the 3 recompiles)")
+        self.assertEqual(one["try"], "torch._dynamo.mark_dynamic(x, 0) before the call, if this size is meant to vary (against 1 of the 3 recompiles)")
         guards = [row["failed_guards"] for row in json.loads(run("history", database, "--json"))["compiles"]]
         self.assertEqual(guards[0], None)
         self.assertEqual(guards[3], "after 0/2: tensor 'w' dtype mismatch. expected Double, actual Float; after 0/1: tensor 'x' rank mismatch. expected 2, "
@@ -89,12 +123,16 @@ class GuardsThatFailed(SentenceTest):
         hint = "torch._dynamo.decorators.mark_unbacked(tensor, dim) to avoid specialization (PyTorch's hint for 2 <= x.size()[0])"
         advice = "torch._dynamo.mark_dynamic(x, 0) before the call, if this size is meant to vary"
         self.assertEqual(self.findings(self.ingest(self.job_of([[], [size], ["0/1: n == 1", guard, size]]), name="a"))[0]["try"],
-                         f"{advice} (1 of the 2 recompiles); {hint}")
+                         f"{advice} (against 1 of the 2 recompiles); {hint}")
         database = self.ingest(self.job_of([[], [guard]], name="b.log"), name="b")
         self.assertEqual(self.findings(database)[0]["try"], hint)
         text = run("recompiles", database)
         self.assertIn(" /u/m.py:4 ", text)
         self.assertNotIn("ome/u", text)
+
+    def test_values_are_in_the_order_in_which_they_were_compiled(self):
+        reasons = [[], ["0/0: mode == 'a'"], ["0/1: mode == 'b'"], ["0/2: n == 3", "0/1: n == 2", "0/0: n == 1"]]
+        self.assertEqual(self.findings(self.ingest(self.job_of(reasons)))[0]["title"], "f was recompiled 3 times (mode: 'a', 'b'; n: 1, 2, 3)")
 
     def test_older_values_of_the_same_are_not_repeated(self):
         one = self.findings(self.ingest(self.job_of([[], ["0/0: n == 1"], ["0/1: n == 2", "0/0: n == 1"]])))[0]
@@ -105,7 +143,7 @@ class GuardsThatFailed(SentenceTest):
         reasons = [[], [size % 0], ["0/1: n == 1"], [size % 2], [size % 3]]
         one = next(one for one in self.findings(self.ingest(self.job_of(reasons, refused={3, 4}))) if one["kind"] == "recompile_limit")
         self.assertIn("f was recompiled twice", one["title"])
-        self.assertTrue(one["try"].endswith("(1 of the 2 recompiles)"), one["try"])
+        self.assertTrue(one["try"].endswith("(against 1 of the 2 recompiles)"), one["try"])
 
     def test_a_compile_of_one_rank_only_names_all_of_them(self):
         job = self.job_of(self.REASONS[:2], name="job", ranks=(0, 1))

@@ -59,7 +59,7 @@ class Recompiles(RecordedCauses):
         one, = self.above_notes(findings)
         self.assertTrue(one["title"].startswith("forward was recompiled 7 times on each of the 2 ranks (len(self.past): 1, 2, 3, 4, 5, 6, …; not self.past); "), one["title"])
         self.assertEqual(one["place"]["line"], 9)
-        self.assertEqual(one["try"], "keep len(self.past) the same, or pass a tensor in its place: each length is compiled for itself (6 of the 7 recompiles)")
+        self.assertEqual(one["try"], "keep len(self.past) the same, or pass a tensor in its place: each length is compiled for itself (against 6 of the 7 recompiles)")
         self.assertEqual([other["try"] for other in findings[1:]], ["make temperature a tensor, if it is meant to vary: each value of a number is compiled for itself"])
 
     def test_a_recompile_that_failed_is_told_once(self):

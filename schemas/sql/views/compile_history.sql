@@ -1,5 +1,6 @@
 -- The compiles in order of time: when, how long by phase, status, graph breaks, recompiles and why, caches. total_us is that of the compile and
--- its lazy backward, NULL where the metrics of the compile itself are not in the log.
+-- its lazy backward, NULL where the metrics of the compile itself are not in the log. graphs: those that the backend logged; of a backend that
+-- logs none (aot_eager, eager) those that AOTAutograd made, else the one that Dynamo captured.
 CREATE VIEW compile_history AS
   SELECT c.id AS compile_id, f.run_id, c.rank, c.process_id, c.label, c.generation, c.function, c.file, c.line, c.status,
     c.start_time_us, c.duration_us, c.backward_duration_us,
@@ -14,7 +15,11 @@ CREATE VIEW compile_history AS
     (SELECT group_concat(layer || ' ' || state || CASE WHEN n > 1 THEN ' ×' || n ELSE '' END, ', ') FROM
       (SELECT l.text AS layer, (SELECT name FROM cache_state WHERE id = e.state) AS state, count(*) AS n
         FROM cache_event_row e JOIN text_row l ON l.id = e.layer_id WHERE e.compile_id = c.id GROUP BY 1, 2 ORDER BY 1, 2)) AS caches,
-    (SELECT count(*) FROM graph g WHERE g.compile_id = c.id) AS graphs,
+    coalesce(nullif((SELECT count(*) FROM graph g WHERE g.compile_id = c.id), 0),
+      CASE WHEN c.status IN ('ok', 'restarted') THEN nullif((SELECT count(*) FROM graph_text_row t JOIN text_row s ON s.id = t.stage_id
+        WHERE t.compile_id = c.id AND s.text IN ('aot_forward_graph', 'aot_backward_graph', 'aot_inference_graph')), 0) END,
+      c.status IN ('ok', 'restarted') AND EXISTS (SELECT 1 FROM graph_text_row t JOIN text_row s ON s.id = t.stage_id
+        WHERE t.compile_id = c.id AND s.text = 'dynamo_output_graph')) AS graphs,
     m.graph_op_count, m.guard_count,
     ft.text AS fail_type, fr.text AS fail_reason,
     (SELECT sum(x.inductor_us) FROM compilation_metric_row x JOIN text_row k ON k.id = x.kind_id WHERE x.compile_id = c.id

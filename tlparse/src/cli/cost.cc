@@ -15,6 +15,7 @@
 #include "cli/shares.h"
 #include "cli/steps.h"
 #include "facts/job/participants.h"
+#include "facts/text/compile_label.h"
 #include "facts/text/shorten.h"
 
 namespace tlparse {
@@ -172,8 +173,7 @@ constexpr std::size_t kLongestName = 72;
 constexpr std::size_t kLongestText = 120;
 
 std::string LabelOf(const CostRow& row) {
-  const std::int64_t generation = row.generation.value_or(0);
-  return generation > 0 ? fmt::format("{} #{}", row.label, generation + 1) : row.label;
+  return CompileLabel(row.label, row.generation.value_or(0));
 }
 
 // "(no line known: 0/0 backward)"

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <functional>
 
 #include "cli/answer.h"
 #include "cli/bounded_output.h"
@@ -115,30 +116,50 @@ std::string CountBySeverity(std::span<const Finding> findings) {
   return text;
 }
 
+// How findings are written.
+struct FindingsForm {
+  std::string heading, before_last_line;
+  std::function<std::string(const Finding&)> whole;
+  std::function<std::string(const Finding&, const std::string& title)> short_one;
+};
+
+FindingsForm TextForm(const std::string& heading) {
+  return {Captured([&] { PrintHeading(heading); }), "",
+          [](const Finding& one) { return Captured([&] { PrintFindings({one}); }); },
+          [](const Finding& one, const std::string& title) {
+            return Captured(
+                [&] { PrintWrapped(fmt::format("{}: {}", Name(one.severity), title), 0, 2); });
+          }};
+}
+
+FindingsForm MarkdownForm(const std::string& heading, bool has_findings) {
+  return {FindingsMarkdownHeading(heading, has_findings), "\n", &FindingMarkdown,
+          [](const Finding& one, const std::string& title) {
+            return fmt::format("- **{}**: {}\n", Name(one.severity), MarkdownText(title));
+          }};
+}
+
 // The first ones whole, of others the titles, as far as there is room.
-void PrintMostUrgent(const std::vector<Finding>& findings, const std::string& heading) {
+void PrintMostUrgent(const std::vector<Finding>& findings, const FindingsForm& form) {
   constexpr std::size_t kLastLine = 130;  // for the last line
-  std::string text = Captured([&] { PrintHeading(heading); });
+  std::string text = form.heading;
   std::size_t whole = 0, shown = 0;
   for (; shown < findings.size(); ++shown) {
     const std::size_t size = CountCharacters(text) + kLastLine;
     const std::size_t room = kMostFindingsText - std::min(kMostFindingsText, size);
     std::string one;
-    if (whole == shown) one = Captured([&] { PrintFindings({findings[shown]}); });
+    if (whole == shown) one = form.whole(findings[shown]);
     if (shown == 0) one = FirstLines(one, room, "--all");
     if (!one.empty() && CountCharacters(one) <= room) {
       ++whole;
     } else {
-      one = Captured([&] {
-        PrintWrapped(fmt::format("{}: {}", Name(findings[shown].severity),
-                                 Shorten(findings[shown].title, 200)),
-                     0, 2);
-      });
+      one = form.short_one(findings[shown], Shorten(findings[shown].title, 200));
       if (CountCharacters(one) > room) break;
     }
     text += one;
   }
   std::fputs(text.c_str(), stdout);
+  if (whole < findings.size()) std::fputs(form.before_last_line.c_str(), stdout);
   if (shown < findings.size())
     fmt::print("and {} more: {} (--all)\n", findings.size() - shown,
                CountBySeverity(std::span(findings).subspan(shown)));
@@ -208,13 +229,13 @@ int RunFindings(std::span<const std::string> arguments) {
       FindingsHeading(run->name, run->launch, run->launch_count, findings.size());
   if (common.json) {
     PrintJson(ToJson(*run));
-  } else if (markdown) {
+  } else if (markdown && all) {
     std::fputs(FindingsMarkdown(findings, heading).c_str(), stdout);
-  } else if (all || evidence) {
+  } else if (!markdown && (all || evidence)) {
     PrintHeading(heading);
     PrintFindings(findings);
   } else {
-    PrintMostUrgent(findings, heading);
+    PrintMostUrgent(findings, markdown ? MarkdownForm(heading, !findings.empty()) : TextForm(heading));
   }
   if (!common.json && !markdown && !run->not_looked_for.empty())
     PrintWrapped(run->not_looked_for, 0, 2);

@@ -24,6 +24,7 @@
 #include "facts/compiles/recompile_reasons.h"
 #include "facts/job/not_looked_for.h"
 #include "facts/job/participants.h"
+#include "facts/text/compile_label.h"
 #include "facts/text/shorten.h"
 
 namespace tlparse {
@@ -85,6 +86,7 @@ Result<std::string> Remarks(Database& database, const CompileInHistory& row) {
     add(IsRecompileLimit(*row.fail_type, row.fail_reason.value_or(""))
             ? "refused at the recompile limit"
             : *row.fail_type);
+  if (row.ends_in_backward) add("the log ends inside its backward");
   if (row.graph_breaks > 0) add(Count(static_cast<std::size_t>(row.graph_breaks), "graph break"));
   if (row.failed_guards && !row.failed_guards->empty()) {
     ASSIGN_OR_RETURN(std::vector<FailedEntry> entries, LoadFailedEntries(database, row.compile_id));
@@ -103,8 +105,7 @@ Result<HistoryRow> ReadRow(Database& database, const CompileInHistory& row, bool
   HistoryRow one;
   one.run = row.run;
   one.launch = CellText(row.launch);
-  one.label = row.label;
-  if (row.generation > 0) one.label += fmt::format("#{}", row.generation + 1);
+  one.label = CompileLabel(row.label, row.generation);
   one.function = row.function.value_or("");
   one.status = Name(StatusOf(row));
   one.graphs = std::to_string(row.graphs);
@@ -117,7 +118,8 @@ Result<HistoryRow> ReadRow(Database& database, const CompileInHistory& row, bool
   one.inductor_us = Sum(row, row.inductor_us, row.backward_inductor_us);
   one.backward_us = row.backward_duration_us;
   one.run_us = row.run_us;
-  one.is_bad = !IsFinished(StatusOf(row)) || !row.fail_type.value_or("").empty();
+  one.is_bad = !IsFinished(StatusOf(row)) || !row.fail_type.value_or("").empty() ||
+               row.ends_in_backward;
   if (row.rank) {
     one.ranks.insert(*row.rank);
   } else if (has_processes) {
@@ -328,6 +330,8 @@ struct FieldsOf<CompileInHistory> {
       Field{"calls", &Of::calls, "in the profiles, of its graph that was called most"},
       Field{"run_us", &Of::run_us},
       Field{"device_us", &Of::device_us},
+      Field{"ends_in_backward", &Of::ends_in_backward,
+            "the log ends inside the compile of its backward"},
       Field{"failed_guards", &Of::failed_guards, "of all earlier compiles that were tried"},
       Field{"failed_guards_in_words", &GuardsInWords},
   };

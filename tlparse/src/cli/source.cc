@@ -66,7 +66,10 @@ Result<void> PrintFile(Database& database, const std::vector<LineOutcome>& outco
   const bool is_one_line = outcomes.back().line == first.line;
   PrintHeading(is_one_line ? fmt::format("{}:{}", first.file, first.line) : first.file);
   if (is_one_line) {
-    ASSIGN_OR_RETURN(const std::string code, LoadCodeOfLine(database, first.file, first.line));
+    std::string code;
+    for (auto one = outcomes.begin(); one != outcomes.end() && code.empty(); ++one) {
+      ASSIGN_OR_RETURN(code, LoadCodeOfLine(database, one->logged_file, one->line));
+    }
     if (!code.empty()) PrintWrapped(code, 4, 4);
   }
   const bool has_ranks = std::any_of(outcomes.begin(), outcomes.end(),

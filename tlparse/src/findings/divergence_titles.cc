@@ -72,7 +72,7 @@ std::string DivergenceFinder::WhereOf(const RankClass& one, const RankAspect& as
   for (const std::int32_t slot : aspect.slots) {
     const JobSlot& of = job_.slots()[static_cast<std::size_t>(slot)];
     const std::int32_t index = job_.CompileOf(one.ranks.front(), slot);
-    has_other |= index >= 0 &&
+    has_other |= index >= 0 && !IsWithoutId(of.label) &&
                  job_.string(job_.compiles()[static_cast<std::size_t>(index)].label_id) != of.label;
     if (std::find(functions.begin(), functions.end(), of.function) == functions.end())
       functions.push_back(of.function);
@@ -84,7 +84,7 @@ std::string DivergenceFinder::WhereOf(const RankClass& one, const RankAspect& as
 // ranks alone recompiled a function sets it apart, unless the reason is PyTorch's own state.
 bool DivergenceFinder::AreFewRecompiles(const RankClass& one, const RankAspect& aspect) const {
   constexpr std::size_t kFew = 2;
-  const auto is_recompile = [](const JobSlot& slot) { return !slot.label.ends_with("/0"); };
+  const auto is_recompile = [](const JobSlot& slot) { return IsOfRecompile(slot.label); };
   const bool are_few =
       aspect.slots.size() <= kFew &&
       std::all_of(aspect.slots.begin(), aspect.slots.end(), [&](std::int32_t slot) {
@@ -235,7 +235,7 @@ bool IsOfDynamicSize(std::string_view change) {
 bool DivergenceFinder::WasRecompiled(const JobSlot& of) const {
   return std::any_of(job_.slots().begin(), job_.slots().end(), [&](const JobSlot& slot) {
     return slot.function == of.function && slot.file == of.file && slot.line == of.line &&
-           !slot.label.ends_with("/0");
+           IsOfRecompile(slot.label);
   });
 }
 

@@ -239,7 +239,7 @@ std::string NameCompiles(const FindingContext& context, const std::vector<const 
   const JobCompile& first = *group.front()->compile;
   const bool is_one =
       slots.size() == 1 && std::all_of(group.begin(), group.end(), [&](const Failure* one) {
-        return one->compile->label_id == first.label_id;
+        return one->compile->key_id == first.key_id;
       });
   if (!is_one) return text;
   finding.compiles = {context.job.string(first.label_id)};

@@ -133,6 +133,7 @@ void SetAdvice(const std::vector<Recompile>& recompiles, const std::string& file
   Advice advice = AdviceFor(recompiles);
   // The variables of a library's function are not the user's.
   if (!IsUserFile(file) && advice.is_of_local) return;
+  if (!advice.remark.empty()) finding.detail += ' ' + advice.remark;
   finding.suggestion = std::move(advice.text);
   if (!advice.change) return;
   if (advice.change->kind == ChangeKind::kMarkDynamic) {

@@ -14,6 +14,7 @@
 #include "facts/compiles/advice.h"
 #include "facts/compiles/recompile_reasons.h"
 #include "facts/compiles/recompile_texts.h"
+#include "facts/ranks/compile_options.h"
 #include "facts/text/guard_text.h"
 #include "findings/context.h"
 #include "findings/recompile_fold.h"
@@ -83,17 +84,29 @@ Result<std::vector<Recompile>> LoadRecompiles(FindingContext& context,
     Recompile& one = recompiles.emplace_back();
     const JobCompile& compile = *context.job.FindCompile(id);
     one.label = context.job.string(compile.label_id);
-    if (compile.generation > 0) one.label += fmt::format(" (after reset {})", compile.generation);
     one.is_refused = refused.contains(id);
     ASSIGN_OR_RETURN(one.entries, LoadFailedEntries(context.database, id));
   }
   return recompiles;
 }
 
+// torch.compile(dynamic=False) switches it off for its compiles.
+Result<void> FindFixedSizes(Database& database, Function& function) {
+  for (std::size_t i = 0; i < function.recompiles.size(); ++i) {
+    Recompile& one = function.recompiles[i];
+    if (one.entries.empty() || !one.entries.front().reason.subject.starts_with("size ")) continue;
+    ASSIGN_OR_RETURN(const auto options, OptionsOfCompile(database, function.shown_ids[i]));
+    const auto found = options.find("dynamo_config[automatic_dynamic_shapes]");
+    one.is_of_fixed_size = found != options.end() && found->second == "False";
+  }
+  return {};
+}
+
 Result<void> LoadEntries(FindingContext& context, const std::set<std::int64_t>& refused,
                          Function& function) {
   function.shown_ids = ShownIds(function, function.who.front());
   ASSIGN_OR_RETURN(function.recompiles, LoadRecompiles(context, refused, function.shown_ids));
+  RETURN_IF_ERROR(FindFixedSizes(context.database, function));
   if (const FailedEntry* const entry = EntryOfMost(function.recompiles))
     function.place = {entry->file, entry->line, entry->reason.code};
   // What varied on the first rank is not told of others that saw other values.
@@ -296,20 +309,36 @@ std::string TitleOf(const FindingContext& context, const Function& function) {
   return title;
 }
 
-// Recompiles for another grad mode or for train and eval, which programs have that evaluate.
-std::size_t CountOfModes(const Function& function) {
-  return static_cast<std::size_t>(std::count_if(
-      function.recompiles.begin(), function.recompiles.end(), [](const Recompile& one) {
-        if (one.entries.empty() || one.is_refused) return false;
-        const std::string& guard = one.entries.front().reason.guard;
-        return guard.find("GLOBAL_STATE changed: grad_mode") != std::string::npos ||
-               guard.ends_with(".training");
-      }));
+// Recompiles that the program asks for: for another grad mode or for train and eval, which programs
+// have that evaluate; for another size, with dynamic=False.
+bool IsWanted(const Recompile& one) {
+  if (one.entries.empty() || one.is_refused) return false;
+  if (one.is_of_fixed_size) return true;
+  const std::string& guard = one.entries.front().reason.guard;
+  return guard.find("GLOBAL_STATE changed: grad_mode") != std::string::npos ||
+         guard.ends_with(".training");
 }
 
-// More than those of programs that evaluate, or that have a few sizes.
+// The most recompiles that failed on one thing.
+std::size_t MostOfOneSubject(const Function& function) {
+  std::map<std::string, std::size_t> counts;
+  std::size_t most = 0;
+  for (const Recompile& one : function.recompiles) {
+    if (one.entries.empty() || one.is_refused || IsWanted(one)) continue;
+    const RecompileReason& reason = one.entries.front().reason;
+    most = std::max(most, ++counts[reason.subject + '\n' + reason.at]);
+  }
+  return most;
+}
+
+// More than those of programs that evaluate, or that have a few sizes. What fails on another thing
+// each time comes to an end: a size that varies is dynamic from then on.
 bool IsRepeated(const Function& function) {
-  return RangeOf(function.count_of, function.who).most > 2 + CountOfModes(function);
+  constexpr std::size_t kFewOfOne = 2, kFew = 4;
+  const std::size_t wanted = static_cast<std::size_t>(
+      std::count_if(function.recompiles.begin(), function.recompiles.end(), &IsWanted));
+  return RangeOf(function.count_of, function.who).most > kFew + wanted ||
+         MostOfOneSubject(function) > kFewOfOne;
 }
 
 // Whether it sets these ranks apart from several that never recompiled the function.
@@ -351,9 +380,9 @@ Result<Finding> Make(FindingContext& context, const Function& function) {
   if (function.IsLimit())
     finding.detail +=
         fmt::format("The first compile that was refused: {}. ", function.limit_compile);
-  SetAdvice(function.recompiles, function.file, finding);
   if (const std::string guards = FailedGuards(function.recompiles); !guards.empty())
     finding.detail += fmt::format("Guards that failed{}: {}.", function.of_first, guards);
+  SetAdvice(function.recompiles, function.file, finding);
   finding.query =
       fmt::format("SELECT * FROM recompile WHERE compile_id IN {} ORDER BY record_id", IdList(ids));
   return finding;

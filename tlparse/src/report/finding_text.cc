@@ -63,9 +63,12 @@ std::string FindingMarkdown(const Finding& finding) {
   return text + '\n';
 }
 
+std::string FindingsMarkdownHeading(const std::string& heading, bool has_findings) {
+  return fmt::format("**{}**\n\n{}", MarkdownText(heading), has_findings ? "" : "No findings.\n");
+}
+
 std::string FindingsMarkdown(const std::vector<Finding>& findings, const std::string& heading) {
-  std::string text = fmt::format("**{}**\n\n", MarkdownText(heading));
-  if (findings.empty()) text += "No findings.\n";
+  std::string text = FindingsMarkdownHeading(heading, !findings.empty());
   for (const Finding& finding : findings) text += FindingMarkdown(finding);
   return text;
 }

@@ -29,6 +29,7 @@ std::string MarkdownText(std::string_view text);
 std::string MarkdownBlock(std::string_view lines);
 
 // Markdown for a chat or an issue; ends with a newline. Text of the log is escaped.
+std::string FindingsMarkdownHeading(const std::string& heading, bool has_findings);
 std::string FindingMarkdown(const Finding& finding);
 std::string FindingsMarkdown(const std::vector<Finding>& findings, const std::string& heading);
 

@@ -146,7 +146,7 @@ function readCompiles(table: Chunks['compiles']['compile'], processById: Map<num
       launch: processById.get(table.process_id[i]!)?.launch ?? 1,
       rank: table.rank[i],
       label,
-      title: generation > 0 ? `${label} #${generation + 1}` : label,
+      title: generation > 0 ? `${label}#${generation + 1}` : label,
       generation,
       // Contexts of compiled autograd and stretches of records without an id are no compiles that could stop.
       status: table.status[i] === 'empty' && (table.frame_id[i] === null || table.is_synthetic[i] === 1) ? 'context' : (table.status[i] ?? ''),

@@ -5,8 +5,11 @@
 #include <algorithm>
 #include <functional>
 #include <map>
+#include <set>
 #include <utility>
 
+#include "artifacts/common/text/recompile_limit.h"
+#include "facts/compiles/recompile_reasons.h"
 #include "facts/job/read_transaction.h"
 #include "facts/ranks/ranks.h"
 #include "facts/text/shorten.h"
@@ -22,6 +25,8 @@ struct Tally {
   struct Group {
     RankIndex participant = 0;
     std::vector<std::string> rows;
+    std::vector<std::int64_t> compiles;  // of the rows
+    std::size_t refused = 0;             // of these, attempts that the recompile limit refused
   };
   std::vector<Group> groups;
 
@@ -48,14 +53,17 @@ std::string CompileTitle(const Job& job, const JobCompile& compile) {
                      compile.function_id < 0 ? std::string() : job.string(compile.function_id));
 }
 
-// Rows of `sql`: compile id, text.
-Result<Tally> Count(Database& database, const Job& job, CountedBy by, const std::string& sql) {
+std::string TextOfRow(const AnyRow& row) { return std::string(row.Text("text")); }
+
+// Rows of `sql`: compile_id, record_id and what `text_of` makes a text of.
+Result<Tally> Count(Database& database, const Job& job, CountedBy by, const std::string& sql,
+                    const std::function<std::string(const AnyRow&)>& text_of = &TextOfRow) {
   Tally tally;
   tally.groups.resize(by == CountedBy::kParticipant ? job.participants().size() : 0);
   for (std::size_t i = 0; i < tally.groups.size(); ++i)
     tally.groups[i].participant = static_cast<RankIndex>(i);
   std::map<std::int64_t, std::size_t> group_of_process;
-  const std::string counted = "SELECT x.compile_id, x.text, c.process_id FROM (" + sql +
+  const std::string counted = "SELECT x.*, c.process_id FROM (" + sql +
                               ") x JOIN compile c ON c.id = x.compile_id WHERE " +
                               job.InLogs("x.record_id") + " ORDER BY x.record_id";
   FOR_EACH_ROW(const AnyRow& row, AnyRows::Of(database, counted)) {
@@ -69,16 +77,43 @@ Result<Tally> Count(Database& database, const Job& job, CountedBy by, const std:
       group = found->second;
     }
     tally.groups[group].rows.push_back(
-        fmt::format("{}: {}", CompileTitle(job, *compile), Shorten(row.Text("text"), 300)));
+        fmt::format("{}: {}", CompileTitle(job, *compile), Shorten(text_of(row), 300)));
+    tally.groups[group].compiles.push_back(compile->id);
   }
   return tally;
 }
 
+// What the limit refused would have been a recompile.
 Result<Tally> CountRecompiles(Database& database, const Job& job, CountedBy by) {
-  return Count(database, job, by,
-               "SELECT m.compile_id, r.text, m.record_id "
-               "FROM recompile_row m LEFT JOIN text_row r ON r.id = m.reason_id "
-               "WHERE m.ordinal = 0");
+  std::set<std::int64_t> refused;
+  FOR_EACH_ROW(const CountedException& row,
+               Query<CountedException>(database, {.in_logs = job.InLogs("f.record_id")})) {
+    if (row.compile_id && IsRecompileLimit(row.type, row.reason)) refused.insert(*row.compile_id);
+  }
+  const auto text_of = [&](const AnyRow& row) {
+    const FailedEntry newest = {std::string(row.Text("prior")),
+                                ParseRecompileReason(row.Text("guard"), row.Text("text"),
+                                                     row.Text("file"), row.Int("line"))};
+    return (refused.contains(row.Int("compile_id")) ? "refused at the recompile limit, " : "") +
+           FailedEntriesText({newest}, "after ");
+  };
+  ASSIGN_OR_RETURN(
+      Tally tally,
+      Count(database, job, by,
+            "SELECT m.compile_id, r.text, m.record_id, coalesce(g.text, r.text) AS guard, "
+            "f.text AS file, m.user_line AS line, "
+            "p.text || iif(z.generation > 0, '#' || (z.generation + 1), '') AS prior "
+            "FROM recompile_row m LEFT JOIN text_row r ON r.id = m.reason_id "
+            "LEFT JOIN text_row g ON g.id = m.guard_id LEFT JOIN text_row f ON f.id = "
+            "m.user_file_id LEFT JOIN text_row p ON p.id = m.prior_label_id "
+            "LEFT JOIN compile z ON z.id = m.prior_compile_id WHERE m.ordinal = 0",
+            text_of));
+  for (Tally::Group& group : tally.groups) {
+    group.refused = static_cast<std::size_t>(
+        std::count_if(group.compiles.begin(), group.compiles.end(),
+                      [&](std::int64_t id) { return refused.contains(id); }));
+  }
+  return tally;
 }
 Result<Tally> CountGraphBreaks(Database& database, const Job& job, CountedBy by) {
   return Count(database, job, by,
@@ -105,6 +140,17 @@ Result<Tally> CountFailures(Database& database, const Job& job, CountedBy by) {
 
 constexpr std::size_t kMostRows = 50;
 
+// "7", "7 and 1 refused (rank 2)"
+std::string CountText(const Job& job, const Tally& tally) {
+  const Tally::Group* const worst = tally.Worst();
+  if (worst == nullptr) return "0";
+  std::string text = std::to_string(worst->rows.size() - worst->refused);
+  if (worst->refused > 0) text += fmt::format(" and {} refused", worst->refused);
+  if (job.HasSeveral() && !worst->rows.empty())
+    text += fmt::format(" ({})", Who(job, static_cast<std::size_t>(worst->participant)));
+  return text;
+}
+
 CheckRule MakeRule(std::string name, bool is_ok, std::string limit, std::string actual,
                    const std::vector<std::string>& rows) {
   CheckRule rule;
@@ -121,13 +167,8 @@ CheckRule MakeRule(std::string name, bool is_ok, std::string limit, std::string 
 
 CheckRule MaximumRule(const char* name, const Job& job, const Tally& tally, std::int64_t limit) {
   const Tally::Group* const worst = tally.Worst();
-  const std::int64_t count = tally.WorstCount();
-  return MakeRule(
-      name, count <= limit, std::to_string(limit),
-      job.HasSeveral() && count > 0
-          ? fmt::format("{} ({})", count, Who(job, static_cast<std::size_t>(worst->participant)))
-          : std::to_string(count),
-      worst == nullptr ? std::vector<std::string>() : worst->rows);
+  return MakeRule(name, tally.WorstCount() <= limit, std::to_string(limit), CountText(job, tally),
+                  worst == nullptr ? std::vector<std::string>() : worst->rows);
 }
 
 Result<CheckRule> HitRateRule(Database& database, const Job& job, double limit) {

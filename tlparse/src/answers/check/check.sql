@@ -1,3 +1,10 @@
+-- Exceptions, of which one may be that of the recompile limit.
+-- query CountedException(in_logs SQL)
+SELECT f.compile_id /*INTEGER?*/, t.text AS type /*TEXT*/, r.text AS reason /*TEXT*/
+FROM failure_row f LEFT JOIN text_row t ON t.id = f.type_id
+  LEFT JOIN text_row r ON r.id = f.reason_id
+WHERE {in_logs};
+
 -- Lookups that a hit rate counts.
 -- query CountedLookup(in_logs SQL)
 SELECT e.compile_id, s.is_hit FROM cache_event_row e JOIN cache_state s ON s.id = e.state

@@ -10,6 +10,7 @@
 #include "facts/job/participants.h"
 #include "facts/job/read_transaction.h"
 #include "facts/ranks/compile_options.h"
+#include "facts/text/compile_label.h"
 #include "queries/answers/compile/compile.h"
 
 namespace tlparse {
@@ -113,8 +114,7 @@ Result<FoundCompile> Find(Database& database, const ChosenLaunch& launch,
     if (answer.id != 0 && (is_preferred || !is_better)) continue;
     is_preferred = is_better;
     Take(row, answer, found);
-    answer.label = wanted.label;
-    if (row.generation > 0) answer.label += fmt::format("#{}", row.generation + 1);
+    answer.label = CompileLabel(wanted.label, row.generation);
   }
   if (answer.id == 0) return WhyNotFound(database, launch, options);
   return found;
@@ -179,7 +179,7 @@ Result<void> LoadEnd(Database& database, const FoundCompile& found, CompileAnswe
   FOR_EACH_ROW(const NextCompile& row,
                Query<NextCompile>(database, {.process_id = answer.process_id,
                                              .after_record_id = found.first_record_id})) {
-    answer.next_label = row.label;
+    answer.next_label = CompileLabel(row.label, row.generation);
     answer.next_function = row.function;
     answer.next_status = row.status;
     answer.next_start_us = row.start_time_us;

@@ -61,7 +61,7 @@ WHERE g.compile_id = :compile_id ORDER BY g.record_id;
 
 -- The compile that the same process began next.
 -- query NextCompile(process_id INTEGER, after_record_id INTEGER)
-SELECT label, function, status, start_time_us FROM compile
+SELECT label, generation, function, status, start_time_us FROM compile
 WHERE process_id = :process_id AND first_record_id > :after_record_id
 ORDER BY first_record_id LIMIT 1;
 

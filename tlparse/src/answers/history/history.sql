@@ -11,7 +11,10 @@ WITH ran AS MATERIALIZED (SELECT compile_id, max(calls) AS calls, sum(us) AS run
       JOIN compiled_slice_link_row l ON l.slice_id = s.id
     WHERE p.run_id BETWEEN ifnull(:run_id, 0) AND ifnull(:run_id, 9223372036854775807)
       AND p.overlaps_id IS NULL AND l.is_call = 1 AND l.compile_id IS NOT NULL GROUP BY 1, 2)
-  GROUP BY 1)
+  GROUP BY 1),
+open_backward AS MATERIALIZED (SELECT s.compile_id FROM rank_status s
+  WHERE s.run_id BETWEEN ifnull(:run_id, 0) AND ifnull(:run_id, 9223372036854775807)
+    AND s.state = 'compiling' AND s.is_backward)
 SELECT r.name AS run, h.compile_id /*INTEGER*/, h.run_id /*INTEGER*/, h.rank /*INTEGER?*/,
   h.process_id /*INTEGER*/, h.label /*TEXT*/, h.generation /*INTEGER*/, h.function /*TEXT?*/,
   h.file /*TEXT?*/, h.line /*INTEGER?*/, h.status /*TEXT*/, h.start_time_us /*INTEGER?*/,
@@ -30,10 +33,13 @@ SELECT r.name AS run, h.compile_id /*INTEGER*/, h.run_id /*INTEGER*/, h.rank /*I
       AND EXISTS (SELECT 1 FROM graph g WHERE g.compile_id = h.compile_id))
     THEN coalesce(ran.calls, 0) END AS calls /*INTEGER?*/,
   ran.run_us /*REAL?*/, ran.device_us /*REAL?*/,
-  (SELECT group_concat(guard, '; ') FROM (SELECT 'after ' || coalesce(m.prior_label, '?') || ': ' ||
+  (SELECT group_concat(guard, '; ') FROM (SELECT 'after ' ||
+      coalesce(m.prior_label || iif(z.generation > 0, '#' || (z.generation + 1), ''), '?') || ': ' ||
       coalesce(m.guard, m.reason) AS guard
-    FROM recompile m WHERE m.compile_id = h.compile_id ORDER BY m.record_id, m.ordinal))
-    AS failed_guards /*TEXT?*/
+    FROM recompile m LEFT JOIN compile z ON z.id = m.prior_compile_id
+    WHERE m.compile_id = h.compile_id ORDER BY m.record_id, m.ordinal))
+    AS failed_guards /*TEXT?*/,
+  h.compile_id IN (SELECT compile_id FROM open_backward) AS ends_in_backward /*BOOLEAN*/
 FROM compile_history h LEFT JOIN ran ON ran.compile_id = h.compile_id JOIN run r ON r.id = h.run_id
   JOIN process p ON p.id = h.process_id LEFT JOIN launch n ON n.id = p.launch_id
 WHERE (:rank IS NULL OR h.rank = :rank) AND (:pid IS NULL OR p.pid = :pid)

@@ -8,7 +8,7 @@ WITH measured AS MATERIALIZED (SELECT l.kernel_id, s.graph_id, count(*) AS calls
     JOIN compiled_slice_link_row s ON s.slice_id = l.slice_id
   WHERE p.run_id BETWEEN ifnull(:run_id, 0) AND ifnull(:run_id, 9223372036854775807)
     AND p.overlaps_id IS NULL AND l.kernel_id IS NOT NULL GROUP BY 1, 2)
-SELECT k.rank /*INTEGER?*/, k.label /*TEXT*/, k.direction /*TEXT?*/, k.kernel /*TEXT*/,
+SELECT k.rank /*INTEGER?*/, k.label || iif(c.generation > 0, '#' || (c.generation + 1), '') AS label /*TEXT*/, k.direction /*TEXT?*/, k.kernel /*TEXT*/,
   k.debug_handle /*INTEGER?*/, k.code_line /*INTEGER?*/, k.post_grad_nodes /*TEXT?*/,
   k.pre_grad_nodes /*TEXT?*/, k.file /*TEXT?*/, k.line /*INTEGER?*/, k.function /*TEXT?*/,
   k.code /*TEXT?*/, k.basis /*TEXT?*/, k.stack_ordinal /*INTEGER?*/, k.kernel_id /*INTEGER*/,

@@ -1,7 +1,8 @@
 -- Why compiles were made again: of each the newest earlier compile that was tried.
 -- query NewestReason(rank INTEGER?, run_id INTEGER?, launch INTEGER?, pid INTEGER?)
 SELECT r.id AS run_id /*INTEGER*/, r.name AS run, n.ordinal AS launch /*INTEGER?*/, c.rank /*INTEGER?*/,
-  p.pid, c.process_id, c.label, c.function, c.file, c.line AS line /*INTEGER*/,
+  p.pid, c.process_id, c.label || iif(c.generation > 0, '#' || (c.generation + 1), '') AS label /*TEXT*/,
+  c.function, c.file, c.line AS line /*INTEGER*/,
   coalesce(g.text, t.text) AS guard /*TEXT*/, t.text AS reason, u.text AS user_file /*TEXT*/,
   m.user_line /*INTEGER*/, c.duration_us + coalesce(c.backward_duration_us, 0) AS lost_us /*INTEGER?*/,
   c.id AS compile_id
@@ -41,11 +42,15 @@ SELECT run /*TEXT*/, rank /*INTEGER?*/, label /*TEXT?*/, function /*TEXT?*/, fil
   line /*INTEGER?*/, prior_label /*TEXT?*/, ordinal /*INTEGER*/, guard /*TEXT?*/, reason /*TEXT*/,
   user_file /*TEXT?*/, user_line /*INTEGER?*/, status /*TEXT?*/, compile_id /*INTEGER?*/,
   prior_compile_id /*INTEGER?*/, record_id /*INTEGER?*/, launch /*INTEGER?*/, source /*TEXT*/
-FROM (SELECT r.name AS run, c.rank, c.label, c.function, c.file, c.line, m.prior_label, m.ordinal,
+FROM (SELECT r.name AS run, c.rank,
+    c.label || iif(c.generation > 0, '#' || (c.generation + 1), '') AS label,
+    c.function, c.file, c.line,
+    m.prior_label || iif(z.generation > 0, '#' || (z.generation + 1), '') AS prior_label, m.ordinal,
     m.guard, m.reason, m.user_file, m.user_line, c.status, m.compile_id, m.prior_compile_id,
     m.record_id, n.ordinal AS launch, 'structured_trace' AS source, f.run_id, c.process_id,
     c.frame_id, c.frame_compile_id
   FROM recompile m JOIN compile c ON c.id = m.compile_id JOIN process p ON p.id = c.process_id
+    LEFT JOIN compile z ON z.id = m.prior_compile_id
     JOIN log_file f ON f.id = p.log_file_id JOIN run r ON r.id = f.run_id
     LEFT JOIN launch n ON n.id = p.launch_id
   WHERE (:rank IS NULL OR c.rank = :rank) AND (:run_id IS NULL OR r.id = :run_id)

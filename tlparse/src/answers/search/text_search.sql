@@ -6,7 +6,7 @@ ORDER BY id;
 
 -- The records of a run that have a payload. Chromium events (kind 1) are no text.
 -- query RecordWithPayload(payload_id INTEGER, run_id INTEGER)
-SELECT r.id, c.id AS compile_id /*INTEGER?*/, c.label /*TEXT*/, p.rank /*INTEGER?*/, k.text AS kind, n.text AS name, g.direction,
+SELECT r.id, c.id AS compile_id /*INTEGER?*/, c.label || iif(c.generation > 0, '#' || (c.generation + 1), '') AS label /*TEXT*/, p.rank /*INTEGER?*/, k.text AS kind, n.text AS name, g.direction,
   t.record_id IS NOT NULL AS is_graph /*BOOLEAN*/,
   o.record_id IS NOT NULL AS is_code /*BOOLEAN*/, u.record_id IS NOT NULL AS is_guards /*BOOLEAN*/
 FROM record_row r

@@ -27,7 +27,8 @@ std::string_view Name(LineOutcomeKind kind);
 // Equal ones of several ranks are one.
 struct LineOutcome {
   LineOutcomeKind kind = LineOutcomeKind::kFunction;
-  std::string file;  // as PyTorch spells it; may be cut at the left
+  std::string file;         // whole, where the inputs have one path that ends so
+  std::string logged_file;  // as the log spells it; may be cut at the left
   std::int64_t line = 0;
   std::string label, function, direction;  // direction: of a kernel's graph
   // The compile's status, the cause of a break, the guard, the exception's type, "<stage>: <first
@@ -51,7 +52,8 @@ Result<std::vector<LineOutcome>> LoadLineOutcomes(Database& database, std::int64
                                                   const PlaceInSource& place,
                                                   std::optional<std::int64_t> rank);
 
-// Empty: no record has the text of the line.
-Result<std::string> LoadCodeOfLine(Database& database, const std::string& file, std::int64_t line);
+// Empty: no record has the text of the line of a file that it spells so.
+Result<std::string> LoadCodeOfLine(Database& database, const std::string& logged_file,
+                                   std::int64_t line);
 
 }  // namespace tlparse

@@ -52,7 +52,8 @@ WITH of_file(id, path) AS MATERIALIZED (
       k.kernel || coalesce(':' || k.debug_handle, ''), 1
     FROM kernel_provenance k
     WHERE k.file IN (SELECT path FROM of_file))
-SELECT o.kind /*INTEGER*/, o.file /*TEXT*/, o.line /*INTEGER*/, c.label /*TEXT*/, c.generation /*INTEGER*/, c.function /*TEXT*/, c.rank /*INTEGER?*/,
+SELECT o.kind /*INTEGER*/, o.file /*TEXT*/, o.line /*INTEGER*/, c.label /*TEXT*/, c.generation /*INTEGER*/, c.function /*TEXT*/, c.file AS compile_file /*TEXT*/,
+  c.rank /*INTEGER?*/,
   o.direction /*TEXT*/, o.text /*TEXT*/, o.count /*INTEGER*/, o.compile_id /*INTEGER*/, o.record_id /*INTEGER?*/
 FROM outcome o
   JOIN compile c ON c.id = o.compile_id

@@ -25,8 +25,11 @@ struct EarlierKey {
 };
 
 std::string TitleOf(const EarlierKey& key) {
-  return fmt::format("{} {}{}{}", key.label, key.function, key.direction.empty() ? "" : " ",
-                     key.direction);
+  std::string title = key.label;
+  if (!key.function.empty()) title += ' ' + key.function;
+  // A function may have the name of a direction.
+  if (!key.direction.empty()) title += fmt::format(" ({} graph)", key.direction);
+  return title;
 }
 
 // Lookups of earlier runs, at most the latest few thousand: a key from long ago explains nothing.

@@ -118,8 +118,9 @@ Result<std::optional<MissingCompiles>> FindMissing(Database& database, const Cac
   const JobCompile& compile =
       job.compiles()[static_cast<std::size_t>(job.CompileOf(with_it, slot))];
   ASSIGN_OR_RETURN(std::vector<FailedEntry> entries, LoadFailedEntries(database, compile.id));
-  missing.recompiles.push_back({job.string(compile.label_id),
-                                compile.status == CompileStatus::kSkipped, std::move(entries)});
+  missing.recompiles.push_back({.label = job.string(compile.label_id),
+                                .is_refused = compile.status == CompileStatus::kSkipped,
+                                .entries = std::move(entries)});
   // A log that is cut or damaged does not show what was not compiled.
   const bool is_incomplete =
       answer.damage.AnyIsIncomplete(few_have_it ? finding.against : finding.ranks);

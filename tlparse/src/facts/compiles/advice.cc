@@ -321,4 +321,11 @@ Advice AdviceForRecompiles(const RecompileReason& reason) {
   return {};
 }
 
+Advice AdviceForFixedSize(std::string_view subject) {
+  return {.text = fmt::format("leave out what sets torch._dynamo.config.automatic_dynamic_shapes "
+                              "to False, as torch.compile(dynamic=False) does, if {} is meant to "
+                              "vary",
+                              subject)};
+}
+
 }  // namespace tlparse

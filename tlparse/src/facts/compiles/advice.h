@@ -53,12 +53,15 @@ std::string WholePath(std::string_view path, std::string_view whole);
 bool IsOfSizeZeroOrOne(const RecompileReason& reason);
 // What to try, and what of it can be done from outside of the program.
 struct Advice {
-  std::string text;  // empty: nothing is known
+  std::string text = {};  // empty: nothing is known
   std::optional<Change> change = {};
   bool is_of_local = false;  // the text is a call that names a variable of the function
+  std::string remark = {};   // a sentence that explains why there is nothing to try
 };
 // Against recompiles for this reason, with the condition under which it helps. The change of a size
 // names no function.
 Advice AdviceForRecompiles(const RecompileReason& reason);
+// Against recompiles for "size 0 of x" where each size is to be compiled for itself.
+Advice AdviceForFixedSize(std::string_view subject);
 
 }  // namespace tlparse

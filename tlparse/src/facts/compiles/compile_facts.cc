@@ -99,7 +99,7 @@ Result<ParticipantFacts> LoadParticipantFacts(Database& database, const Job& job
     CompileFacts facts;
     facts.id = compile.id;
     facts.label = job.string(compile.label_id);
-    if (compile.generation > 0) facts.label += fmt::format("#{}", compile.generation + 1);
+    facts.key = compile.is_synthetic ? job.string(compile.key_id) : facts.label;
     if (compile.function_id >= 0) facts.function = job.string(compile.function_id);
     if (compile.file_id >= 0) facts.file = job.string(compile.file_id);
     facts.status = compile.status;

@@ -41,6 +41,7 @@ struct FactBreak {
 struct CompileFacts {
   std::int64_t id = 0;
   std::string label, function, file;
+  std::string key;  // by which it is matched with those of another run
   CompileStatus status = CompileStatus::kOk;
   std::string graph_hash;  // normalised Dynamo graph; empty: none
   std::int64_t graph_content = 0;

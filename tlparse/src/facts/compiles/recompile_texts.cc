@@ -29,23 +29,31 @@ struct Subject {
   }
 };
 
+std::vector<Subject>::iterator Find(std::vector<Subject>& subjects, const RecompileReason& reason) {
+  return std::find_if(subjects.begin(), subjects.end(), [&](const Subject& one) {
+    return one.name == reason.subject && one.at == reason.at;
+  });
+}
+
 }  // namespace
 
 std::string Varied(const std::vector<Recompile>& recompiles) {
   std::vector<Subject> subjects;
   for (std::size_t i = 0; i < recompiles.size(); ++i) {
-    for (const FailedEntry& entry : recompiles[i].entries) {
-      const std::string& name = entry.reason.subject;
-      auto found = std::find_if(subjects.begin(), subjects.end(), [&](const Subject& one) {
-        return one.name == name && one.at == entry.reason.at;
-      });
+    const std::vector<FailedEntry>& entries = recompiles[i].entries;
+    for (const FailedEntry& entry : entries) {
+      auto found = Find(subjects, entry.reason);
       if (found == subjects.end())
-        found = subjects.insert(subjects.end(), {.name = name, .at = entry.reason.at});
+        found = subjects.insert(
+            subjects.end(), {.name = entry.reason.subject, .at = entry.reason.at});
       if (found->last != i) ++found->count, found->last = i;
-      if (&entry == &recompiles[i].entries.front()) ++found->newest;
-      found->Add(entry.reason.value);
-      found->Add(entry.reason.actual);
+      if (&entry == &entries.front()) ++found->newest;
     }
+    // In the order in which they were compiled: the oldest entry first, what fails them all last.
+    for (auto entry = entries.rbegin(); entry != entries.rend(); ++entry)
+      Find(subjects, entry->reason)->Add(entry->reason.value);
+    for (const FailedEntry& entry : entries)
+      Find(subjects, entry.reason)->Add(entry.reason.actual);
   }
   std::stable_sort(subjects.begin(), subjects.end(), [](const Subject& a, const Subject& b) {
     return std::pair(a.newest, a.count) > std::pair(b.newest, b.count);
@@ -102,13 +110,15 @@ Advice AdviceFor(const std::vector<Recompile>& recompiles) {
     if (one.entries.empty()) continue;
     const RecompileReason& reason = one.entries.front().reason;
     if (!one.is_refused) ++made;
-    if (IsOfSizeZeroOrOne(reason)) {
+    if (!one.is_of_fixed_size && IsOfSizeZeroOrOne(reason)) {
       is_special_size = true;
       continue;
     }
     const auto [found, is_new] = known.try_emplace(reason.subject);
     if (is_new) order.push_back(found->first);
-    if (found->second.advice.text.empty()) found->second.advice = AdviceForRecompiles(reason);
+    if (found->second.advice.text.empty())
+      found->second.advice = one.is_of_fixed_size ? AdviceForFixedSize(reason.subject)
+                                                  : AdviceForRecompiles(reason);
     ++found->second.all;
     if (!one.is_refused) ++found->second.made;
   }
@@ -118,11 +128,12 @@ Advice AdviceFor(const std::vector<Recompile>& recompiles) {
     if (!one.advice.text.empty() && (best == nullptr || one.all > best->all)) best = &one;
   }
   if (best == nullptr && hint.empty() && is_special_size)
-    return {"sizes 0 and 1 are compiled apart from others: mark_dynamic does not change that", {}};
+    return {.remark = "Sizes 0 and 1 are compiled apart from others: mark_dynamic does not change "
+                      "that."};
   if (best == nullptr) return {hint, ChangeInHint(hint)};
   Advice advice = best->advice;
   if (best->all != recompiles.size() && made != 0 && best->made != 0)
-    advice.text += fmt::format(" ({} of the {} recompiles)", best->made, made);
+    advice.text += fmt::format(" (against {} of the {} recompiles)", best->made, made);
   if (!hint.empty() && hint != best->advice.text) advice.text += "; " + hint;
   return advice;
 }

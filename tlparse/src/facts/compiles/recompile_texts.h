@@ -14,6 +14,7 @@ struct Recompile {
   std::string label;
   bool is_refused = false;  // by the limit
   std::vector<FailedEntry> entries;
+  bool is_of_fixed_size = false;  // a size varied, and dynamic=False compiles each for itself
 };
 
 // "n: 1, 2, 3" of the guards that failed: first that on which the newest entry failed in most

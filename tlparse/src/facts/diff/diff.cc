@@ -173,17 +173,17 @@ std::vector<std::pair<int, int>> Differ::Match() const {
     const auto name = [&](const CompileFacts& c) {
       return with_file ? fmt::format("{}\n{}", c.function, FileName(c.file)) : c.function;
     };
-    pass([&](const CompileFacts& c) { return Texts{name(c), c.graph_hash, c.label}; });
+    pass([&](const CompileFacts& c) { return Texts{name(c), c.graph_hash, c.key}; });
     pass([&](const CompileFacts& c) { return Texts{name(c), c.graph_hash}; });
-    pass([&](const CompileFacts& c) { return Texts{name(c), c.label}; });
+    pass([&](const CompileFacts& c) { return Texts{name(c), c.key}; });
     // Frame ids move where more or fewer functions were compiled; a function's compiles keep their
     // order. Without a name nothing shows that two compiles are the same.
     pass([&](const CompileFacts& c) {
       const bool has_name = !c.function.empty();
-      return Texts{name(c), has_name ? c.label.substr(c.label.rfind('/') + 1) : c.label};
+      return Texts{name(c), has_name ? c.key.substr(c.key.rfind('/') + 1) : c.key};
     });
     pass([&](const CompileFacts& c) {
-      return Texts{name(c), c.function.empty() ? c.label : std::string()};
+      return Texts{name(c), c.function.empty() ? c.key : std::string()};
     });
   }
   std::vector<std::pair<int, int>> pairs;

@@ -79,7 +79,7 @@ Result<std::vector<OrderClass>> OrderFinder::Classify() {
       const std::int32_t compile = job.CompileOf(members.front(), static_cast<std::int32_t>(slot));
       if (compile < 0) continue;
       const auto found =
-          label_ids_.find(job.string(job.compiles()[static_cast<std::size_t>(compile)].label_id));
+          label_ids_.find(job.string(job.compiles()[static_cast<std::size_t>(compile)].key_id));
       if (found != label_ids_.end())
         slot_of_label[static_cast<std::size_t>(found->second)] = static_cast<std::int32_t>(slot);
     }

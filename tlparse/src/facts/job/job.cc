@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 
+#include "facts/text/compile_label.h"
 #include "queries/facts/job/job.h"
 #include "store/hash128.h"
 
@@ -14,7 +15,6 @@ namespace tlparse {
 std::string JobSlot::Title() const {
   std::string title = label;
   if (!function.empty()) title += ' ' + function;
-  if (generation > 0) title += fmt::format(" (after reset {})", generation);
   return title;
 }
 
@@ -145,8 +145,9 @@ Result<void> Job::LoadCompiles(Database& database) {
     compile.id = row.id;
     compile.participant = participant;
     compile.is_synthetic = row.is_synthetic;
+    compile.label_id = Intern(CompileLabel(row.label, row.generation));
     // A synthetic label is a line number, which says nothing about other ranks: their order does.
-    compile.label_id =
+    compile.key_id =
         compile.is_synthetic
             ? Intern(fmt::format("unknown#{}",
                                  synthetic_count[static_cast<std::size_t>(participant)]++))
@@ -242,7 +243,7 @@ void Job::FindSequenceClasses() {
     SequenceHash hash;
     for (const std::int32_t index : compiles_of_participant_[i]) {
       const JobCompile& compile = compiles_[static_cast<std::size_t>(index)];
-      hash.Add(compile.label_id);
+      hash.Add(compile.key_id);
       hash.Add(compile.generation);
       hash.Add(compile.function_id);
       hash.Add(compile.file_id);
@@ -328,17 +329,17 @@ std::vector<std::int32_t> Job::MatchSlots(const std::vector<std::int32_t>& compi
     return qualifies ? std::optional(std::move(key)) : std::nullopt;
   };
   pass([&](const JobCompile& c) {
-    return when(true, {c.label_id, c.generation, c.function_id, c.line, c.graph_content});
+    return when(true, {c.key_id, c.generation, c.function_id, c.line, c.graph_content});
   });
   // The first compile of a function is that of the others, whatever it was given.
   pass([&](const JobCompile& c) {
-    return when(c.function_id >= 0, {c.label_id, c.generation, c.function_id, c.file_id, c.line});
+    return when(c.function_id >= 0, {c.key_id, c.generation, c.function_id, c.file_id, c.line});
   });
   pass([&](const JobCompile& c) {
     return when(c.graph_content != 0, {c.function_id, c.graph_content});
   });
   pass([&](const JobCompile& c) {
-    return when(c.function_id >= 0, {c.label_id, c.generation, c.function_id});
+    return when(c.function_id >= 0, {c.key_id, c.generation, c.function_id});
   });
   pass([&](const JobCompile& c) {
     return when(c.function_id >= 0, {c.function_id, c.line, c.generation});
@@ -346,7 +347,7 @@ std::vector<std::int32_t> Job::MatchSlots(const std::vector<std::int32_t>& compi
   // Another job's compiles are no other compiles of this one.
   pass([&](const JobCompile& c) {
     const bool is_of_job = !participants_[static_cast<std::size_t>(c.participant)].is_of_other_job;
-    return when(is_of_job, {c.label_id, c.generation});
+    return when(is_of_job, {c.key_id, c.generation});
   });
   return slot_of;
 }
@@ -362,7 +363,7 @@ void Job::AlignClass(const std::vector<RankIndex>& members) {
     const JobCompile& compile = compiles_[static_cast<std::size_t>(compiles[i])];
     if (slot_of[i] < 0) {
       slot_of[i] = static_cast<std::int32_t>(slots_.size());
-      slots_.push_back({string(compile.label_id), compile.generation,
+      slots_.push_back({string(compile.label_id),
                         compile.function_id < 0 ? std::string() : string(compile.function_id),
                         compile.file_id < 0 ? std::string() : string(compile.file_id),
                         compile.line});

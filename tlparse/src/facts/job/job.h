@@ -61,7 +61,8 @@ struct JobCompile {
   std::int64_t id = 0;
   RankIndex participant = 0;
   std::int32_t slot = -1;
-  std::int32_t label_id = -1;     // Job::string
+  std::int32_t label_id = -1;     // Job::string, its name: "1/0", "1/0#2", "unknown_16"
+  std::int32_t key_id = -1;       // by which it is matched with those of other ranks
   std::int32_t function_id = -1;  // -1: unknown
   std::int32_t file_id = -1;
   CompileStatus status = CompileStatus::kOk;
@@ -84,11 +85,10 @@ struct JobCompile {
 
 struct JobSlot {
   std::string label;  // of the reference rank, or of the first that has it
-  std::int32_t generation = 0;
   std::string function;  // empty: unknown
   std::string file;
   std::int64_t line = 0;
-  std::string Title() const;  // "1/0 forward", "1/0 forward (2nd after reset)"
+  std::string Title() const;  // "1/0 forward"
 };
 
 class Job {

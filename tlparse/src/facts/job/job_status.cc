@@ -42,8 +42,6 @@ std::vector<RankIndex> JobStatus::Others(const std::vector<RankIndex>& who) cons
   return rest;
 }
 
-bool IsWithoutId(std::string_view label) { return label.starts_with("unknown#"); }
-
 const std::string& FunctionOfCompile(const Job& job, const JobCompile& compile) {
   static const std::string kNone;
   return compile.function_id < 0 ? kNone : job.string(compile.function_id);

@@ -11,6 +11,7 @@
 #include "facts/job/job.h"
 #include "facts/job/log_damage.h"
 #include "facts/job/status.h"
+#include "facts/text/compile_label.h"
 #include "store/database.h"
 
 namespace tlparse {
@@ -51,10 +52,5 @@ struct JobStatus {
 const std::string& FunctionOfCompile(const Job& job, const JobCompile& compile);
 // "0/0 forward"
 std::string TitleOfCompile(const Job& job, const JobCompile& compile);
-
-// A stretch of records without ids (AOTInductor, export) has a generated label: "unknown#" and a
-// number.
-bool IsWithoutId(std::string_view label);
-inline constexpr std::string_view kCompileWithoutId = "a compile without an id";
 
 }  // namespace tlparse

@@ -43,7 +43,7 @@ bool IsOfSlot(const Job& job, const JobCompile& compile) {
 }
 
 // Whether the function had been compiled before: what it was given decides whether it is again.
-bool IsRecompile(const JobSlot& slot) { return !slot.label.ends_with("/0"); }
+bool IsRecompile(const JobSlot& slot) { return IsOfRecompile(slot.label); }
 
 // Ranks that lack nothing but the last steps that most others have, and whose log ends before the
 // others'. A step is a compile, or the backward of one. A recompile is one only if another log shows

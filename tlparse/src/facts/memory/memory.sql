@@ -14,7 +14,7 @@ GROUP BY 1, 2;
 
 -- query SiteOfMemory(site_id INTEGER)
 SELECT coalesce(s.stack_id, 0) AS stack_id /*INTEGER*/, s.op, s.annotation, s.category, s.file, s.line, s.function, s.join_note,
-  coalesce(c.label, CASE WHEN s.compile_context LIKE 'Torch-Compiled Region: %' THEN substr(s.compile_context, 24) END,
+  coalesce(c.label || iif(c.generation > 0, '#' || (c.generation + 1), ''), CASE WHEN s.compile_context LIKE 'Torch-Compiled Region: %' THEN substr(s.compile_context, 24) END,
     (SELECT t.text FROM memory_site_row r JOIN compiled_slice_row z ON z.id = r.slice_id JOIN compiled_slice_kind k ON k.id = z.kind
     JOIN text_row t ON t.id = z.name_id WHERE r.id = s.id AND k.name = 'region'), '') AS label /*TEXT*/,
   coalesce(g.direction, '') AS direction /*TEXT*/

@@ -3,7 +3,7 @@
 -- query CompileOfFinding(run_id INTEGER, launch INTEGER?, ids INTEGER[], processes INTEGER[], ranks INTEGER[], titles TEXT[])
 WITH
   candidate AS (
-    SELECT c.id, p.rank, c.label || CASE WHEN c.generation > 0 THEN ' #' || (c.generation + 1) ELSE '' END AS title
+    SELECT c.id, p.rank, c.label || CASE WHEN c.generation > 0 THEN '#' || (c.generation + 1) ELSE '' END AS title
     FROM log_file f
       JOIN process p ON p.log_file_id = f.id
       JOIN compile c ON c.process_id = p.id
