@@ -68,6 +68,13 @@ TEST_CASE("roles: parts of a model are no replicas, whether they are known or no
         "stage 1 of 2: 0; stage 2 of 2: 1");
 }
 
+TEST_CASE("roles: functions of several files that have one name are told apart by their places") {
+  const Functions first = {"forward stage_0.py:12"}, second = {"forward stage_1.py:12"};
+  CHECK(Text({Member(0, first, {1}), Member(1, first, {1}), Member(2, second, {2}),
+              Member(3, second, {2})}) ==
+        "forward at stage_0.py:12: 0 1; forward at stage_1.py:12: 2 3");
+}
+
 TEST_CASE("roles: programs without a common function are apart, unless one function called them") {
   const Functions server = {"serve server.py:3"};
   CHECK(Text({Member(0, server, {1}, "serve server.py"), Member(1, kBlock, {2}),

@@ -47,8 +47,7 @@ class Source(RankTest):
         self.assertIn("names it", " ".join(run("source", self.database, "m.py:17").split()))
 
     def test_a_cut_path_is_the_one_file_that_ends_so(self):
-        guards = guards_of(12).replace("m.py:", "ong/u/m.py:")
-        self.rank(0, self.branch(12, folder="/srv/long/u").replace(guards_of(12), guards))
+        self.rank(0, self.branch(12, folder="/srv/long/u").replace("  # m.py:12 in f", "  # ong/u/m.py:12 in f"))
         self.database = self.ingest(os.path.join(self.scratch, "job"), name="job")
         self.assertEqual([(one["kind"], one["file"]) for one in self.source("u/m.py:12")], [("guard", "/srv/long/u/m.py"), ("node", "/srv/long/u/m.py")])
 

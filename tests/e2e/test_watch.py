@@ -63,6 +63,12 @@ class Watch(watching.Watching):
         self.tlparse("logs", "--db", "w.db", "--db-only")  # nothing is new
         self.assert_fresh()
 
+    def test_once_of_a_job_that_has_just_begun(self):
+        self.append(next(iter(self.ranks(1))), b"")
+        done = self.tlparse("watch", "logs", "--once", "--db", "w.db")
+        self.assertIn("no record yet", done.stdout)
+        self.assertEqual(done.stderr, "tlparse: the logs are empty\n")
+
     def test_output_directory(self):
         for name, data in self.ranks(2).items():
             self.append(name, data)

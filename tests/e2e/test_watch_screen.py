@@ -204,7 +204,7 @@ class WithoutATerminal(Watching):
                 self.assertLess(time.monotonic(), deadline, f"{text}: {lines()}")
                 time.sleep(0.1)
 
-        wait_for("no log yet")
+        wait_for("no record yet")
         for name, data in logs.items():
             self.append(name, data)
         wait_for("4 ranks (0-3): after ")

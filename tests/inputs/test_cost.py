@@ -153,7 +153,7 @@ class Cost(costs.CostTest):
     def test_generations_of_a_label(self):
         self.tlparse(profiles.recorded("p_two_functions"), "--db", "x.db", "--db-only")
         self.assertEqual({row["generation"] for row in self.ask("--by", "graph")["rows"]}, {0, 1})
-        self.assertIn("1/0 #2", self.tlparse("cost", "x.db", "--by", "graph").stdout)
+        self.assertIn("1/0#2", self.tlparse("cost", "x.db", "--by", "graph").stdout)
 
     def test_a_profile_that_is_cut_or_has_no_kernels(self):
         event = {"ph": "X", "cat": "cpu_op", "name": "aten::add", "pid": 1, "tid": 1, "ts": 1, "dur": 1}

@@ -34,10 +34,10 @@ CREATE VIEW rank_status AS
       ELSE (SELECT r.local_us + o.time_shift_us FROM record_row r WHERE r.id = o.last_record_id) END AS since_us,
     o.last_record_us,
     CASE WHEN o.compile_id IS NULL THEN
-      (SELECT count(*) FROM compile d WHERE d.process_id = o.process_id AND d.status NOT IN ('unfinished', 'failed')
+      (SELECT count(*) FROM compile d WHERE d.process_id = o.process_id AND d.status NOT IN ('unfinished', 'failed', 'skipped')
         AND d.is_synthetic = 1 AND EXISTS (SELECT 1 FROM graph g WHERE g.compile_id = d.id))
     ELSE
-      (SELECT count(*) FROM compile d WHERE d.process_id = o.process_id AND d.status NOT IN ('unfinished', 'failed')
+      (SELECT count(*) FROM compile d WHERE d.process_id = o.process_id AND d.status NOT IN ('unfinished', 'failed', 'skipped')
         AND d.frame_id IS NOT NULL AND d.is_synthetic = 0 AND (d.last_record_id > d.first_record_id
           OR EXISTS (SELECT 1 FROM compilation_metric_row m WHERE m.record_id = d.first_record_id)))
     END AS compiles_done,

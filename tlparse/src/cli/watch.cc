@@ -297,7 +297,7 @@ Result<void> Watch::FollowJob() {
 // file. Then the tree and the page.
 Result<void> Watch::Complete() {
   RETURN_IF_ERROR(follower_->Finish());
-  const bool has_rows = !Live().logs.empty();
+  const std::map<std::string, LiveLog> logs = Live().logs;
   FoundInputs found = FindOtherInputs(options_);
   std::erase_if(found.logs, [&](const FoundLog& log) {
     if (follower_->Holds(log)) return true;
@@ -319,8 +319,8 @@ if (access(database_path_.c_str(), F_OK) != 0) {
   return Fail(ErrorCode::kIo,
               fmt::format("the database '{}' was removed while it was written", database_path_));
 }
-if (!has_rows && found.logs.empty() && found.runtime.empty()) {
-  std::fputs("tlparse: no log has come\n", stderr);
+if (AreEmptyFiles(logs) && found.logs.empty() && found.runtime.empty()) {
+  std::fputs(logs.empty() ? "tlparse: no log has come\n" : "tlparse: the logs are empty\n", stderr);
   return {};
 }
 ASSIGN_OR_RETURN(const ImportSummary summary, ImportLogs(found.logs, found.skipped, import));

@@ -1,5 +1,7 @@
 #include "cli/watch_end.h"
 
+#include <algorithm>
+#include <filesystem>
 #include <utility>
 #include <vector>
 
@@ -19,6 +21,13 @@ FoundInputs FindOtherInputs(const WatchOptions& options) {
       AppendInputs(std::move(*inputs), found);
   }
   return found;
+}
+
+bool AreEmptyFiles(const std::map<std::string, LiveLog>& logs) {
+  return std::all_of(logs.begin(), logs.end(), [](const auto& log) {
+    std::error_code error;
+    return std::filesystem::file_size(log.first, error) == 0 && !error;
+  });
 }
 
 Result<void> WriteWatchReport(const WatchOptions& options, const Directory& directory,

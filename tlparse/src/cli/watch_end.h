@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 
 #include "base/result.h"
 #include "cli/watch_options.h"
+#include "findings/live.h"
 #include "inputs/find_inputs.h"
 #include "report/output_directory.h"
 
@@ -13,6 +15,9 @@ namespace tlparse {
 
 // Everything in its directories, logs included; nothing of standard input.
 FoundInputs FindOtherInputs(const WatchOptions& options);
+
+// Whether these logs, by path, are files without a byte.
+bool AreEmptyFiles(const std::map<std::string, LiveLog>& logs);
 
 // The tree and the page of the output directory.
 Result<void> WriteWatchReport(const WatchOptions& options, const Directory& directory,

@@ -259,7 +259,7 @@ std::vector<std::string> WatchView::StatusLines() const {
   if (!missing.empty())
     texts.push_back(fmt::format("{} {}: no log yet", missing.size() == 1 ? "rank" : "ranks",
                                 FormatRankRanges(missing)));
-  if (texts.empty()) texts.emplace_back("no log yet");
+  if (texts.empty()) texts.emplace_back("no record yet");
   if (!is_running_)
     texts.insert(
         texts.begin(),

@@ -1,17 +1,32 @@
--- The profiles of a run whose events have times, with the chosen steps that each marks.
+-- The profiles of a run whose events have times, with the chosen steps that each marks. A last step
+-- in which nothing begins is none: the program's last call of step() began it, and the recording ended.
 -- query CostProfileRow(run_id INTEGER, rank INTEGER?, first_step INTEGER?, last_step INTEGER?, profile_id INTEGER?, has_processes BOOLEAN, process_ids INTEGER[])
-SELECT p.id, p.path, p.rank, p.process_id, n.ordinal AS launch /*INTEGER?*/,
-  p.start_us, p.end_us, o.path AS overlaps /*TEXT?*/,
+WITH marked AS MATERIALIZED (SELECT a.id, a.profile_id, a.step, a.start_ns,
+    a.start_ns + a.duration_ns AS end_ns, max(a.step) OVER (PARTITION BY a.profile_id) AS last,
+    min(a.step) OVER (PARTITION BY a.profile_id) AS first
+  FROM annotation_row a JOIN profile p ON p.id = a.profile_id AND p.run_id = :run_id
+  WHERE a.step IS NOT NULL AND a.device IS NULL),
+step AS MATERIALIZED (SELECT m.id, m.profile_id, m.step, m.start_ns, m.end_ns FROM marked m
+  WHERE m.step < m.last OR m.first = m.last
+    OR EXISTS (SELECT 1 FROM annotation_row d WHERE d.profile_id = m.profile_id
+      AND d.step = m.step AND d.device IS NOT NULL)
+    OR EXISTS (SELECT 1 FROM op_run_row o WHERE o.profile_id = m.profile_id
+      AND o.start_ns BETWEEN m.start_ns AND m.end_ns)
+    OR EXISTS (SELECT 1 FROM compiled_slice_row c WHERE c.profile_id = m.profile_id
+      AND c.start_ns BETWEEN m.start_ns AND m.end_ns)
+    OR EXISTS (SELECT 1 FROM kernel_run_row r WHERE r.profile_id = m.profile_id
+      AND r.start_ns BETWEEN m.start_ns AND m.end_ns))
+SELECT p.id /*INTEGER*/, p.path, p.rank /*INTEGER?*/, p.process_id /*INTEGER?*/,
+  n.ordinal AS launch /*INTEGER?*/, p.start_us /*INTEGER?*/, p.end_us /*INTEGER?*/, o.path AS overlaps /*TEXT?*/,
   count(a.id) AS steps /*INTEGER*/, min(a.step) AS first_step /*INTEGER?*/,
   max(a.step) AS last_step /*INTEGER?*/, min(a.start_ns) AS steps_start_ns /*INTEGER?*/,
-  max(a.start_ns + a.duration_ns) AS steps_end_ns /*INTEGER?*/,
-  (SELECT min(s.step) FROM annotation_row s WHERE s.profile_id = p.id)
-    AS first_marked /*INTEGER?*/,
-  (SELECT max(s.step) FROM annotation_row s WHERE s.profile_id = p.id) AS last_marked /*INTEGER?*/
+  max(a.end_ns) AS steps_end_ns /*INTEGER?*/,
+  (SELECT min(s.step) FROM step s WHERE s.profile_id = p.id) AS first_marked /*INTEGER?*/,
+  (SELECT max(s.step) FROM step s WHERE s.profile_id = p.id) AS last_marked /*INTEGER?*/
 FROM profile p JOIN profile_kind k ON k.name = p.kind AND k.has_times
   LEFT JOIN profile o ON o.id = p.overlaps_id
   LEFT JOIN process q ON q.id = p.process_id LEFT JOIN launch n ON n.id = q.launch_id
-  LEFT JOIN annotation_row a ON a.profile_id = p.id AND a.step IS NOT NULL AND a.device IS NULL
+  LEFT JOIN step a ON a.profile_id = p.id
     AND (:first_step IS NULL OR a.step >= :first_step)
     AND (:last_step IS NULL OR a.step <= :last_step)
 WHERE p.run_id = :run_id AND (:rank IS NULL OR p.rank = :rank)

@@ -171,7 +171,10 @@ std::vector<std::pair<int, int>> Differ::Match() const {
   // The same name in another file is another function, most often: those are paired last.
   for (const bool with_file : {true, false}) {
     const auto name = [&](const CompileFacts& c) {
-      return with_file ? fmt::format("{}\n{}", c.function, FileName(c.file)) : c.function;
+      if (with_file) return fmt::format("{}\n{}", c.function, FileName(c.file));
+      // A lambda of another file has nothing in common but its graph.
+      if (!c.function.starts_with('<')) return c.function;
+      return c.function + '\n' + (c.graph_hash.empty() ? c.file : c.graph_hash);
     };
     pass([&](const CompileFacts& c) { return Texts{name(c), c.graph_hash, c.key}; });
     pass([&](const CompileFacts& c) { return Texts{name(c), c.graph_hash}; });

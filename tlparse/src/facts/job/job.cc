@@ -12,6 +12,12 @@
 #include "store/hash128.h"
 
 namespace tlparse {
+namespace {
+
+std::string_view LastName(std::string_view path) { return path.substr(path.rfind('/') + 1); }
+
+}  // namespace
+
 std::string JobSlot::Title() const {
   std::string title = label;
   if (!function.empty()) title += ' ' + function;
@@ -281,9 +287,14 @@ void Job::FindEndPositions() {
   }
 }
 
-// Whether a rank compiled both functions: then they are no two versions of one.
+// Whether a rank compiled both functions: then they are no two versions of one. Lambdas of two files
+// have nothing in common but a graph.
 bool Job::AreTwoFunctions(const JobCompile& a, const JobCompile& b) const {
-  if (a.function_id < 0 || b.function_id < 0 || a.function_id == b.function_id) return false;
+  if (a.function_id < 0 || b.function_id < 0) return false;
+  if (a.function_id == b.function_id)
+    return string(a.function_id).starts_with('<') && a.file_id >= 0 && b.file_id >= 0 &&
+           LastName(string(a.file_id)) != LastName(string(b.file_id)) &&
+           (a.graph_content == 0 || a.graph_content != b.graph_content);
   return std::any_of(sequence_classes_.begin(), sequence_classes_.end(), [&](const auto& members) {
     const std::vector<std::int32_t>& own =
         compiles_of_participant_[static_cast<std::size_t>(members.front())];

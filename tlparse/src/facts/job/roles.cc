@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
+#include <map>
 #include <optional>
 #include <utility>
 
@@ -103,11 +105,28 @@ Role RoleOf(const Members& members, std::string name, std::string_view evidence)
   return role;
 }
 
-// "block model.py:12" → "block"
-std::string FirstFunction(const Members& members) {
+// "block model.py:12" → "block", "block at model.py:12"
+std::string FirstFunction(const Members& members, bool with_place = false) {
   const std::set<std::string> functions = FunctionsOf(members);
   if (functions.empty()) return "without compiles";
-  return functions.begin()->substr(0, functions.begin()->find(' '));
+  const std::string& first = *functions.begin();
+  const std::size_t space = first.find(' ');
+  const std::string name = first.substr(0, space);
+  return with_place && space != std::string::npos ? name + " at " + first.substr(space + 1) : name;
+}
+
+// Functions of several files may have one name.
+void TellApart(const std::vector<Members>& parts, std::vector<std::vector<Role>>& roles_of_part) {
+  std::map<std::string, std::size_t> counts;
+  for (const std::vector<Role>& roles : roles_of_part)
+    for (const Role& role : roles) ++counts[role.name];
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const std::string whole = FirstFunction(parts[i], true);
+    for (Role& role : roles_of_part[i]) {
+      if (counts[role.name] < 2) continue;
+      role.name = role.name == FirstFunction(parts[i]) ? whole : role.name + " of " + whole;
+    }
+  }
 }
 
 std::vector<Role> RoleFinder::Numbered(const std::vector<Members>& classes,
@@ -229,7 +248,7 @@ std::optional<std::vector<Role>> RoleFinder::Find(const Members& members) const 
   const std::vector<Members> parts = Connected(members);
   if (parts.size() == 1) return Split(members, true);
   // Parts that called their compiles from the same function may be one rank that took another branch.
-  std::vector<Role> roles;
+  std::vector<std::vector<Role>> roles_of_part;
   for (const Members& part : parts) {
     const bool is_apart =
         part.size() > 1 || std::none_of(members.begin(), members.end(), [&](const RoleMember* one) {
@@ -238,11 +257,14 @@ std::optional<std::vector<Role>> RoleFinder::Find(const Members& members) const 
     if (!is_apart) return std::nullopt;
     std::optional<std::vector<Role>> own = Split(part, false);
     if (!own) return std::nullopt;
-    for (Role& role : *own) {
-      if (own->size() == 1) role.evidence = "they compile no function that other ranks compile";
-      roles.push_back(std::move(role));
-    }
+    if (own->size() == 1)
+      own->front().evidence = "they compile no function that other ranks compile";
+    roles_of_part.push_back(std::move(*own));
   }
+  TellApart(parts, roles_of_part);
+  std::vector<Role> roles;
+  for (std::vector<Role>& own : roles_of_part)
+    std::move(own.begin(), own.end(), std::back_inserter(roles));
   return roles;
 }
 
