@@ -145,6 +145,10 @@ class GuardsThatFailed(SentenceTest):
         self.assertIn("f was recompiled twice", one["title"])
         self.assertTrue(one["try"].endswith("(against 1 of the 2 recompiles)"), one["try"])
 
+    def test_a_log_that_ends_with_an_error_of_the_limit_ends_with_a_failure(self):
+        database = self.ingest(self.job_of([[], ["0/0: n == 1"]], refused={1}, fail_type="torch._dynamo.exc.FailOnRecompileLimitHit"))
+        self.assertIn(": failure: its log ends after 0/1 f, which failed: FailOnRecompileLimitHit", " ".join(run("status", database).split()))
+
     def test_a_compile_of_one_rank_only_names_all_of_them(self):
         job = self.job_of(self.REASONS[:2], name="job", ranks=(0, 1))
         self.job_of(self.REASONS[:3], name="job", ranks=(2,))

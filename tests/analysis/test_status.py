@@ -39,6 +39,11 @@ class Status(AnswerTest):
         self.assertGreater(graphs, 0)
         self.assertEqual([state[5] for state in self.states("aoti_2_6")], [graphs])
 
+    def test_compiles_that_the_limit_refused_are_not_done(self):
+        statuses = [one["status"] for one in ask("history", self.job("recompiles_2_6"))["compiles"]]
+        self.assertEqual((statuses.count("ok"), statuses.count("skipped"), len(statuses)), (29, 8, 37))
+        self.assertEqual(self.states("recompiles_2_6")[0][5], 29)
+
     def test_a_further_log_of_a_rank_is_shown_as_that(self):
         for name, pid in (("a", 4242), ("b", 4243)):
             self.save(f"two/dedicated_log_torch_trace_rank_0_{name * 8}.log", self.compiled(0, "f", "add").replace(" 4242 ", f" {pid} "))

@@ -7,7 +7,6 @@
 #include <map>
 #include <set>
 
-#include "artifacts/common/text/recompile_limit.h"
 #include "base/ascii.h"
 #include "facts/compiles/eager_compiles.h"
 #include "facts/compiles/exceptions.h"
@@ -22,7 +21,7 @@ constexpr std::int64_t kLongestSilenceUs = 60'000'000;  // of a rank inside a C+
 constexpr std::array<std::string_view, 6> kEndKinds = {
     "running", "exit", "signal", "failure", "ended_with_another", "silent"};
 
-// Those that ran eagerly instead are none, nor is one that reached the recompile limit.
+// Those that ran eagerly instead are none.
 Result<std::vector<FailedEnd>> FailedEnds(const JobStatus& job) {
   std::vector<FailedEnd> ends;
   const bool has_failed =
@@ -38,14 +37,12 @@ Result<std::vector<FailedEnd>> FailedEnds(const JobStatus& job) {
                      AreErrorsSuppressed(job.database, {status.compile_id}));
     if (is_suppressed) continue;
     FailedEnd end{.rank = rank, .since_us = INT64_MAX, .reason = {}};
-    bool is_limit = false;
     FOR_EACH_ROW(const FailureOfLastCompile& row, failures.Run({.compile_id = status.compile_id})) {
-      is_limit |= IsRecompileLimit(row.type, row.reason);
       if (row.time_us) end.since_us = std::min(end.since_us, *row.time_us);
       if (end.reason.empty()) end.reason = CauseOfException(row.type, row.reason);
     }
     if (end.since_us == INT64_MAX) end.since_us = status.last_record_us.value_or(INT64_MAX);
-    if (!is_limit) ends.push_back(std::move(end));
+    ends.push_back(std::move(end));
   }
   std::stable_sort(ends.begin(), ends.end(),
                    [](const FailedEnd& a, const FailedEnd& b) { return a.since_us < b.since_us; });
