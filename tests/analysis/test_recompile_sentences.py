@@ -44,6 +44,15 @@ class Recorded(SentenceTest):
         self.assertEqual((graphs["0/0"], graphs["2/0"]), (1, 2))  # eager; aot_eager: forward and backward
 
 
+    def test_what_the_limit_refused_is_no_recompile_and_counts_against_the_budget(self):
+        database = self.job("recompiles_2_6")
+        rule, = ask("check", database, "--max-recompiles", "28", code=1)["rules"]
+        self.assertEqual(rule["actual"], "21 and 8 refused")
+        self.assertIn("3/4 by_str: refused at the recompile limit, after 3/3: L['mode'] == 'd'", rule["rows"])
+        findings = " ".join(one["title"] for one in self.findings(database))
+        self.assertEqual([findings.count(f"was recompiled {times}") for times in ("once", "twice", "3 times")], [1, 1, 6])
+
+
 class GuardsThatFailed(SentenceTest):
     """A recompile names what each cache entry failed on, not the newest alone."""
 

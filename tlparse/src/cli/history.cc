@@ -330,8 +330,7 @@ struct FieldsOf<CompileInHistory> {
       Field{"calls", &Of::calls, "in the profiles, of its graph that was called most"},
       Field{"run_us", &Of::run_us},
       Field{"device_us", &Of::device_us},
-      Field{"ends_in_backward", &Of::ends_in_backward,
-            "the log ends inside the compile of its backward"},
+      Field{"ends_in_backward", &Of::ends_in_backward, "the log ends inside its backward"},
       Field{"failed_guards", &Of::failed_guards, "of all earlier compiles that were tried"},
       Field{"failed_guards_in_words", &GuardsInWords},
   };

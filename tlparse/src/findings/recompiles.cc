@@ -309,28 +309,6 @@ std::string TitleOf(const FindingContext& context, const Function& function) {
   return title;
 }
 
-// Recompiles that the program asks for: for another grad mode or for train and eval, which programs
-// have that evaluate; for another size, with dynamic=False.
-bool IsWanted(const Recompile& one) {
-  if (one.entries.empty() || one.is_refused) return false;
-  if (one.is_of_fixed_size) return true;
-  const std::string& guard = one.entries.front().reason.guard;
-  return guard.find("GLOBAL_STATE changed: grad_mode") != std::string::npos ||
-         guard.ends_with(".training");
-}
-
-// The most recompiles that failed on one thing.
-std::size_t MostOfOneSubject(const Function& function) {
-  std::map<std::string, std::size_t> counts;
-  std::size_t most = 0;
-  for (const Recompile& one : function.recompiles) {
-    if (one.entries.empty() || one.is_refused || IsWanted(one)) continue;
-    const RecompileReason& reason = one.entries.front().reason;
-    most = std::max(most, ++counts[reason.subject + '\n' + reason.at]);
-  }
-  return most;
-}
-
 // More than those of programs that evaluate, or that have a few sizes. What fails on another thing
 // each time comes to an end: a size that varies is dynamic from then on.
 bool IsRepeated(const Function& function) {
@@ -338,7 +316,7 @@ bool IsRepeated(const Function& function) {
   const std::size_t wanted = static_cast<std::size_t>(
       std::count_if(function.recompiles.begin(), function.recompiles.end(), &IsWanted));
   return RangeOf(function.count_of, function.who).most > kFew + wanted ||
-         MostOfOneSubject(function) > kFewOfOne;
+         MostOfOneSubject(function.recompiles) > kFewOfOne;
 }
 
 // Whether it sets these ranks apart from several that never recompiled the function.

@@ -24,9 +24,9 @@ namespace {
 struct Tally {
   struct Group {
     RankIndex participant = 0;
-    std::vector<std::string> rows;
-    std::vector<std::int64_t> compiles;  // of the rows
-    std::size_t refused = 0;             // of these, attempts that the recompile limit refused
+    std::vector<std::string> rows = {};
+    std::vector<std::int64_t> compiles = {};  // of the rows
+    std::size_t refused = 0;                  // of these, attempts that the recompile limit refused
   };
   std::vector<Group> groups;
 
@@ -73,7 +73,7 @@ Result<Tally> Count(Database& database, const Job& job, CountedBy by, const std:
     if (by == CountedBy::kProcess) {
       const auto [found, is_new] =
           group_of_process.try_emplace(row.Int("process_id"), tally.groups.size());
-      if (is_new) tally.groups.push_back({compile->participant, {}});
+      if (is_new) tally.groups.push_back({.participant = compile->participant});
       group = found->second;
     }
     tally.groups[group].rows.push_back(
@@ -91,9 +91,10 @@ Result<Tally> CountRecompiles(Database& database, const Job& job, CountedBy by) 
     if (row.compile_id && IsRecompileLimit(row.type, row.reason)) refused.insert(*row.compile_id);
   }
   const auto text_of = [&](const AnyRow& row) {
-    const FailedEntry newest = {std::string(row.Text("prior")),
-                                ParseRecompileReason(row.Text("guard"), row.Text("text"),
-                                                     row.Text("file"), row.Int("line"))};
+    FailedEntry newest;
+    newest.label = row.Text("prior");
+    newest.reason = ParseRecompileReason(row.Text("guard"), row.Text("text"), row.Text("file"),
+                                         row.Int("line"));
     return (refused.contains(row.Int("compile_id")) ? "refused at the recompile limit, " : "") +
            FailedEntriesText({newest}, "after ");
   };

@@ -37,6 +37,25 @@ std::vector<Subject>::iterator Find(std::vector<Subject>& subjects, const Recomp
 
 }  // namespace
 
+bool IsWanted(const Recompile& one) {
+  if (one.entries.empty() || one.is_refused) return false;
+  if (one.is_of_fixed_size) return true;
+  const std::string& guard = one.entries.front().reason.guard;
+  return guard.find("GLOBAL_STATE changed: grad_mode") != std::string::npos ||
+         guard.ends_with(".training");
+}
+
+std::size_t MostOfOneSubject(const std::vector<Recompile>& recompiles) {
+  std::map<std::string, std::size_t> counts;
+  std::size_t most = 0;
+  for (const Recompile& one : recompiles) {
+    if (one.entries.empty() || one.is_refused || IsWanted(one)) continue;
+    const RecompileReason& reason = one.entries.front().reason;
+    most = std::max(most, ++counts[reason.subject + '\n' + reason.at]);
+  }
+  return most;
+}
+
 std::string Varied(const std::vector<Recompile>& recompiles) {
   std::vector<Subject> subjects;
   for (std::size_t i = 0; i < recompiles.size(); ++i) {

@@ -17,6 +17,12 @@ struct Recompile {
   bool is_of_fixed_size = false;  // a size varied, and dynamic=False compiles each for itself
 };
 
+// Whether the program asks for it: for another grad mode or for train and eval, which programs have
+// that evaluate; for another size, with dynamic=False.
+bool IsWanted(const Recompile& one);
+// The most recompiles that failed on one thing, without those that the program asks for.
+std::size_t MostOfOneSubject(const std::vector<Recompile>& recompiles);
+
 // "n: 1, 2, 3" of the guards that failed: first that on which the newest entry failed in most
 // recompiles; an older entry may fail on what the newer ones have made dynamic.
 std::string Varied(const std::vector<Recompile>& recompiles);
