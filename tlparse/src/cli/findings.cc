@@ -235,7 +235,8 @@ int RunFindings(std::span<const std::string> arguments) {
     PrintHeading(heading);
     PrintFindings(findings);
   } else {
-    PrintMostUrgent(findings, markdown ? MarkdownForm(heading, !findings.empty()) : TextForm(heading));
+    PrintMostUrgent(findings,
+                    markdown ? MarkdownForm(heading, !findings.empty()) : TextForm(heading));
   }
   if (!common.json && !markdown && !run->not_looked_for.empty())
     PrintWrapped(run->not_looked_for, 0, 2);

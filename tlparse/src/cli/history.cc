@@ -118,8 +118,8 @@ Result<HistoryRow> ReadRow(Database& database, const CompileInHistory& row, bool
   one.inductor_us = Sum(row, row.inductor_us, row.backward_inductor_us);
   one.backward_us = row.backward_duration_us;
   one.run_us = row.run_us;
-  one.is_bad = !IsFinished(StatusOf(row)) || !row.fail_type.value_or("").empty() ||
-               row.ends_in_backward;
+  one.is_bad =
+      !IsFinished(StatusOf(row)) || !row.fail_type.value_or("").empty() || row.ends_in_backward;
   if (row.rank) {
     one.ranks.insert(*row.rank);
   } else if (has_processes) {

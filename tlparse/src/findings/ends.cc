@@ -261,8 +261,7 @@ void StopFinder::DescribeBehind(Finding& finding, const std::vector<Stop>& group
     if (!first.is_next_backward || compile.backward_duration_us > 0 ||
         (status.compile_id == compile.id && status.is_backward)) {
       went_on.push_back(other);
-      has_other_label |=
-          !IsWithoutId(next.label) && job_.string(compile.label_id) != next.label;
+      has_other_label |= !IsWithoutId(next.label) && job_.string(compile.label_id) != next.label;
     }
   }
   // Where others end inside compiles, the job ended there; where they wait for this rank, it did too.

@@ -105,8 +105,9 @@ Result<Tally> CountRecompiles(Database& database, const Job& job, CountedBy by) 
             "f.text AS file, m.user_line AS line, "
             "p.text || iif(z.generation > 0, '#' || (z.generation + 1), '') AS prior "
             "FROM recompile_row m LEFT JOIN text_row r ON r.id = m.reason_id "
-            "LEFT JOIN text_row g ON g.id = m.guard_id LEFT JOIN text_row f ON f.id = "
-            "m.user_file_id LEFT JOIN text_row p ON p.id = m.prior_label_id "
+            "LEFT JOIN text_row g ON g.id = m.guard_id "
+            "LEFT JOIN text_row f ON f.id = m.user_file_id "
+            "LEFT JOIN text_row p ON p.id = m.prior_label_id "
             "LEFT JOIN compile z ON z.id = m.prior_compile_id WHERE m.ordinal = 0",
             text_of));
   for (Tally::Group& group : tally.groups) {

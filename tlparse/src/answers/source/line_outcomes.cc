@@ -52,9 +52,10 @@ void CompleteFiles(const std::set<std::string>& whole_files, std::vector<LineOut
     if (std::count_if(whole_files.begin(), whole_files.end(), ends_so) == 1)
       one.file = *std::find_if(whole_files.begin(), whole_files.end(), ends_so);
   }
-  std::stable_sort(outcomes.begin(), outcomes.end(), [](const LineOutcome& a, const LineOutcome& b) {
-    return std::tie(a.file, a.line, a.kind) < std::tie(b.file, b.line, b.kind);
-  });
+  std::stable_sort(outcomes.begin(), outcomes.end(),
+                   [](const LineOutcome& a, const LineOutcome& b) {
+                     return std::tie(a.file, a.line, a.kind) < std::tie(b.file, b.line, b.kind);
+                   });
 }
 
 }  // namespace

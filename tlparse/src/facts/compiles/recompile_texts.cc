@@ -63,16 +63,15 @@ std::string Varied(const std::vector<Recompile>& recompiles) {
     for (const FailedEntry& entry : entries) {
       auto found = Find(subjects, entry.reason);
       if (found == subjects.end())
-        found = subjects.insert(
-            subjects.end(), {.name = entry.reason.subject, .at = entry.reason.at});
+        found =
+            subjects.insert(subjects.end(), {.name = entry.reason.subject, .at = entry.reason.at});
       if (found->last != i) ++found->count, found->last = i;
       if (&entry == &entries.front()) ++found->newest;
     }
     // In the order in which they were compiled: the oldest entry first, what fails them all last.
     for (auto entry = entries.rbegin(); entry != entries.rend(); ++entry)
       Find(subjects, entry->reason)->Add(entry->reason.value);
-    for (const FailedEntry& entry : entries)
-      Find(subjects, entry.reason)->Add(entry.reason.actual);
+    for (const FailedEntry& entry : entries) Find(subjects, entry.reason)->Add(entry.reason.actual);
   }
   std::stable_sort(subjects.begin(), subjects.end(), [](const Subject& a, const Subject& b) {
     return std::pair(a.newest, a.count) > std::pair(b.newest, b.count);
@@ -136,8 +135,8 @@ Advice AdviceFor(const std::vector<Recompile>& recompiles) {
     const auto [found, is_new] = known.try_emplace(reason.subject);
     if (is_new) order.push_back(found->first);
     if (found->second.advice.text.empty())
-      found->second.advice = one.is_of_fixed_size ? AdviceForFixedSize(reason.subject)
-                                                  : AdviceForRecompiles(reason);
+      found->second.advice =
+          one.is_of_fixed_size ? AdviceForFixedSize(reason.subject) : AdviceForRecompiles(reason);
     ++found->second.all;
     if (!one.is_refused) ++found->second.made;
   }
@@ -147,8 +146,9 @@ Advice AdviceFor(const std::vector<Recompile>& recompiles) {
     if (!one.advice.text.empty() && (best == nullptr || one.all > best->all)) best = &one;
   }
   if (best == nullptr && hint.empty() && is_special_size)
-    return {.remark = "Sizes 0 and 1 are compiled apart from others: mark_dynamic does not change "
-                      "that."};
+    return {.remark =
+                "Sizes 0 and 1 are compiled apart from others: mark_dynamic does not change "
+                "that."};
   if (best == nullptr) return {hint, ChangeInHint(hint)};
   Advice advice = best->advice;
   if (best->all != recompiles.size() && made != 0 && best->made != 0)

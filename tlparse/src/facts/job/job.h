@@ -84,7 +84,7 @@ struct JobCompile {
 };
 
 struct JobSlot {
-  std::string label;  // of the reference rank, or of the first that has it
+  std::string label;     // of the reference rank, or of the first that has it
   std::string function;  // empty: unknown
   std::string file;
   std::int64_t line = 0;
