@@ -10,6 +10,7 @@
 #include "facts/compiles/advice.h"
 #include "facts/contents/graph_difference.h"
 #include "facts/ranks/aspect_text.h"
+#include "facts/text/compile_label.h"
 #include "facts/text/shorten.h"
 #include "findings/divergences.h"
 #include "findings/graph_breaks.h"

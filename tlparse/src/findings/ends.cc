@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "facts/job/exits.h"
+#include "facts/text/compile_label.h"
 #include "findings/context.h"
 
 namespace tlparse {

@@ -4,6 +4,7 @@
 #include <optional>
 #include <tuple>
 
+#include "facts/text/compile_label.h"
 #include "queries/facts/job/stops.h"
 
 namespace tlparse {
