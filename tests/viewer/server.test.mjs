@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs';
 import http from 'node:http';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
-import { reportOf, require, serve, source, tlparse } from './support.mjs';
+import { launch, openPage, reportOf, require, serve, source, tlparse } from './support.mjs';
 
 let server;
 before(async () => {
@@ -58,6 +58,31 @@ test('hosts and origins of others are refused', async () => {
   for (const headers of [{ Origin: 'http://evil.example' }, { Origin: 'null' }, { 'Sec-Fetch-Site': 'cross-site' }]) {
     assert.equal((await request('/api/chunk/index', { headers })).status, 403, JSON.stringify(headers));
     assert.equal((await query('SELECT 1', headers)).status, 403, JSON.stringify(headers));
+  }
+});
+
+test('beyond this machine the page wants its token, and the browser keeps it', async () => {
+  const open = await serve(path.join(reportOf('tlparse_meta'), 'trace.db'), '--host', '0.0.0.0');
+  const browser = await launch();
+  try {
+    const given = new URL(open.url);
+    const base = `http://127.0.0.1:${given.port}`;
+    assert.match(given.search, /^\?token=[0-9a-f]{32}$/);
+    const sql = { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify({ sql: 'SELECT 1' }) };
+    const other = given.search.replace(/.$/, (digit) => (digit === '0' ? '1' : '0'));
+    for (const target of ['/', '/api/chunk/index', '/api/search?text=add', '/?token=', `/${other}`, `/api/chunk/index${other}`])
+      assert.equal((await fetch(base + target)).status, 403, target);
+    assert.equal((await fetch(`${base}/api/sql`, sql)).status, 403);
+    for (const cookie of [`tlparse_${given.port}=`, `tlparse_${given.port}=${other.slice(7)}`, `tlparse_1=${given.search.slice(7)}`])
+      assert.equal((await fetch(`${base}/api/chunk/index`, { headers: { cookie } })).status, 403, cookie);
+    const { page, problems } = await openPage(browser, base);
+    await page.goto(`${base}/${given.search}#/sql`);
+    await page.getByRole('textbox').first().waitFor();
+    assert.equal(page.url(), `${base}/#/sql`);
+    assert.deepEqual(problems, []);
+  } finally {
+    await browser.close();
+    await open.stop();
   }
 });
 

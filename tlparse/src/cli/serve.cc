@@ -17,6 +17,7 @@
 #include "cli/listen.h"
 #include "cli/terminal.h"
 #include "fleet/fleet_server.h"
+#include "report/access.h"
 #include "report/server.h"
 #include "store/database.h"
 #include "store/schema.h"
@@ -120,8 +121,9 @@ int RunServe(std::span<const std::string> arguments) {
               fmt::format("port (default: {}, or any that is free)", kUsualPort))
           .Between(0, 65535);
   app.Add("--host", options.host,
-          "address to listen on (default: 127.0.0.1, this machine only). Everyone who can reach "
-          "it reads everything in the trace, or of the fleet");
+          "address to listen on (default: 127.0.0.1, this machine only). Beyond this machine the "
+          "page wants the token that is printed with its address: who knows it, or reads the "
+          "network (it is plain http), reads everything in the trace, or of the fleet");
   app.Add("--world-size", options.world_size,
           "expected number of ranks of the run (default: as many as the inputs show)")
       .Positive();
@@ -132,6 +134,7 @@ int RunServe(std::span<const std::string> arguments) {
   if (const std::optional<int> code = app.Parse(arguments)) return *code;
   if (path.empty() == fleet.urls.empty())
     return ReportError({ErrorCode::kUsage, "serve needs either a database or --url of a fleet"});
+  options.token = TokenFor(options.host);
   const std::optional<int> port = given.WasGiven() ? std::optional(options.port) : std::nullopt;
   return path.empty() ? ServeFleet(fleet, since, options, port)
                       : ServeDatabase(path, options, port);

@@ -11,6 +11,7 @@
 #include "base/worker_threads.h"
 #include "cli/listen.h"
 #include "queries/cli/watch_view.h"
+#include "report/access.h"
 #include "store/database.h"
 
 namespace tlparse {
@@ -82,6 +83,7 @@ Result<std::unique_ptr<WatchPage>> WatchPage::Start(const std::string& address,
       std::make_unique<LiveState>(LiveState::WatchedRun{run_id, uuid, source, database_path});
   ServerOptions options;
   if (parsed.host) options.host = *parsed.host;
+  options.token = TokenFor(options.host);
   options.live = page->state_.get();
   auto server = Listen(parsed.port, [&](int port) {
     options.port = port;

@@ -15,6 +15,7 @@
 #include "fleet/pull.h"
 #include "fleet/sql_quote.h"
 #include "fleet/temporary_database.h"
+#include "report/access.h"
 #include "report/own_host.h"
 
 namespace tlparse {
@@ -64,11 +65,12 @@ namespace {
 constexpr std::size_t kOpenRuns = 8;
 constexpr std::int64_t kShownRuns = 500;
 
-// The Host of a request without its port.
+// The Host of a request without its port and brackets.
 std::string HostName(const std::string& host) {
   const std::size_t colon = host.rfind(':');
   const bool has_port = colon != std::string::npos && host.find(']', colon) == std::string::npos;
-  return has_port ? host.substr(0, colon) : host;
+  const std::string name = has_port ? host.substr(0, colon) : host;
+  return name.starts_with('[') ? name.substr(1, name.size() - 2) : name;
 }
 
 }  // namespace
@@ -104,9 +106,7 @@ class FleetServer::Impl {
   }
 
   std::string Url() const {
-    const std::string& host = options_.viewer.host;
-    return host.find(':') == std::string::npos ? fmt::format("http://{}:{}/", host, port_)
-                                               : fmt::format("http://[{}]:{}/", host, port_);
+    return ServerUrl(options_.viewer.host, port_, options_.viewer.token);
   }
   void Run() {
     server_.listen_after_bind();
@@ -119,6 +119,7 @@ class FleetServer::Impl {
     const std::string host = request.get_header_value("Host");
     if (!IsOwnHost(host, options_.viewer.host, port_))
       return Answer(response, 421, ErrorPage("This request names another host."));
+    if (!HasAccess(request, response, options_.viewer.token, port_)) return;
     if (request.method != "GET" && request.method != "HEAD")
       return Answer(response, 405, ErrorPage("This server only reads."));
     constexpr std::string_view kRun = "/run/";
@@ -132,7 +133,7 @@ class FleetServer::Impl {
     } else if (request.path.rfind(kRun, 0) == 0 && IsUuid(request.path.substr(kRun.size()))) {
       const Result<int> port = OpenPort(request.path.substr(kRun.size()));
       if (!port) return Answer(response, Result<std::string>(tl::unexpected<Error>(port.error())));
-      response.set_redirect(fmt::format("http://{}:{}/", HostName(host), *port));
+      response.set_redirect(ServerUrl(HostName(host), *port, options_.viewer.token));
     } else {
       Answer(response, 404, ErrorPage("There is nothing here."));
     }

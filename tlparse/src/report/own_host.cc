@@ -15,11 +15,12 @@ bool IsAddress(std::string host) {
          inet_pton(AF_INET6, host.c_str(), bytes) == 1;
 }
 
-bool IsLoopback(std::string_view host) {
-  return host == "localhost" || host == "::1" || host == "[::1]" || host.substr(0, 4) == "127.";
-}
-
 }  // namespace
+
+bool IsLoopback(std::string_view host) {
+  return host == "localhost" || host == "::1" || host == "[::1]" ||
+         (host.starts_with("127.") && IsAddress(std::string(host)));
+}
 
 bool IsOwnHost(std::string_view host_header, std::string_view host, int port) {
   if (host_header.empty()) return false;

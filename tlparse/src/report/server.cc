@@ -14,6 +14,7 @@
 
 #include "base/json_writer.h"
 #include "facts/job/read_transaction.h"
+#include "report/access.h"
 #include "report/consoles.h"
 #include "report/live_state.h"
 #include "report/own_host.h"
@@ -186,6 +187,7 @@ class ViewerServer::Impl {
       Refuse(response, 421, "this request names another host");
       return Handled;
     }
+    if (!HasAccess(request, response, options_.token, port_)) return Handled;
     const std::string origin = request.get_header_value("Origin");
     const std::string site = request.get_header_value("Sec-Fetch-Site");
     const bool is_api = request.path.rfind("/api/", 0) == 0;
@@ -374,9 +376,7 @@ Result<std::unique_ptr<ViewerServer>> ViewerServer::Create(const std::string& da
 int ViewerServer::port() const { return impl_->port_; }
 
 std::string ViewerServer::url() const {
-  const std::string& host = impl_->options_.host;
-  return host.find(':') == std::string::npos ? fmt::format("http://{}:{}/", host, port())
-                                             : fmt::format("http://[{}]:{}/", host, port());
+  return ServerUrl(impl_->options_.host, port(), impl_->options_.token);
 }
 
 void ViewerServer::Run() { impl_->server_.listen_after_bind(); }

@@ -16,8 +16,9 @@
 //
 // Nothing else is served: a path of a request is never used as the path of a file. The server only
 // reads. It refuses requests whose Host is not this server (another page that rebinds its name to
-// 127.0.0.1) or whose Origin is another page, and in the SQL console everything that is not a
-// query, takes too long or returns too much. While four queries run, another one gets status 503,
+// 127.0.0.1), whose Origin is another page, or, where other machines reach it, that do not know the
+// token (access.h); and in the SQL console everything that is not a query, takes too long or returns
+// too much. While four queries run, another one gets status 503,
 // so that slow queries do not stop the page.
 #pragma once
 
@@ -35,6 +36,7 @@ class LiveState;
 
 struct ServerOptions {
   std::string host = "127.0.0.1";  // address to listen on
+  std::string token;               // TokenFor(host)
   int port = 0;                    // 0: any that is free
   std::int64_t sql_row_limit = 20000;
   std::int64_t sql_byte_limit = std::int64_t{32} << 20;
@@ -52,7 +54,7 @@ class ViewerServer {
   ~ViewerServer();
 
   int port() const;
-  // "http://127.0.0.1:8577/"
+  // With the token (ServerUrl).
   std::string url() const;
   // Serves until Stop, which another thread may call.
   void Run();
