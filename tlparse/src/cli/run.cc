@@ -21,6 +21,7 @@
 #include "cli/terminal.h"
 #include "cli/watch.h"
 #include "findings/findings.h"
+#include "queries/cli/run.h"
 #include "report/finding_text.h"
 #include "report/output_directory.h"
 #include "runner/child.h"
@@ -203,6 +204,16 @@ void SayMissing(const HookRequests& requests, const RecordPlaces& places) {
         "and then made a step, run out of memory, or ended by itself");
 }
 
+Result<void> SayMissingNumbers(const std::string& output) {
+  ASSIGN_OR_RETURN(Database database, OpenAnswerDatabase(output));
+  ASSIGN_OR_RETURN(const FirstRow<NumbersOfRun> numbers, First(Query<NumbersOfRun>(database, {})));
+  if (!numbers->is_there)
+    SayOfRun(
+        "no numbers were recorded: no process with our hook has called a graph that Inductor "
+        "compiled, or the hook does not know this version of PyTorch");
+  return {};
+}
+
 Result<void> PrintEnd(const std::string& output, const std::optional<std::int64_t>& world_size) {
   ASSIGN_OR_RETURN(Database database, OpenAnswerDatabase(output));
   FindingsOptions options;
@@ -245,7 +256,9 @@ Result<int> RecordCommand(const RunOptions& options) {
   command.WaitWithoutWatch();
   if (!options.quiet) SayMissing(options.requests, places);
   Result<void> shown;
-  if (watched && !options.quiet) shown = PrintEnd(options.output, options.world_size);
+  if (watched && !options.quiet && !options.requests.numbers.empty())
+    shown = SayMissingNumbers(options.output);
+  if (shown && watched && !options.quiet) shown = PrintEnd(options.output, options.world_size);
   if (!watched) ReportError(watched.error());
   if (!shown) ReportError(shown.error());
   return command.exit_code();
