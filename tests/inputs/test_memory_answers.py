@@ -147,6 +147,51 @@ class Answers(costs.CostTest, profiles.InputTest):
         self.assertIn("do not hold the end of step 77", self.tlparse("memory", database, "--at", "77").stdout)
         self.assertIn("--at takes peak, oom, end or the number of a step", self.tlparse("memory", database, "--at", "3x", expect=2).stderr)
 
+    def compare(self, a, b, *arguments):
+        """The paths of two snapshots, or of folders."""
+        answer = self.checked(json.loads(self.tlparse("diff", a, b, "--json", *arguments).stdout), "diff.schema.json")
+        return answer["memory"]
+
+    def test_diff_names_what_holds_more(self):
+        held = []
+        for name, made in (("a.pickle", memory_snapshot.training(3000, leak=100000)), ("b.pickle", memory_snapshot.training(3000, leak=300000))):
+            snapshot = memory_snapshot.snapshot([made])
+            lines = collections.Counter()
+            for size, frames, _ in memory.Counted(snapshot, 0).at_peak:
+                lines[line_of(frames)] += size
+            if name == "b.pickle":  # the line has moved
+                frames = {id(frame): frame for event in snapshot["device_traces"][0] for frame in event.get("frames", [])}
+                for frame in frames.values():
+                    frame["line"] += 100 if frame["filename"].endswith("metrics.py") else 0
+            memory_snapshot.write(snapshot, self.path(name))
+            held.append(lines)
+        answer = self.compare(self.path("a.pickle"), self.path("b.pickle"))
+        self.assertEqual([answer["a_peak_bytes"], answer["b_peak_bytes"]], [sum(lines.values()) for lines in held])
+        rows = {(row["file"], row["line"]): row for row in answer["changes"]}
+        leak = next(key for key in held[1] if key[0].endswith("metrics.py"))
+        moved = rows.pop((leak[0], leak[1] + 100))
+        self.assertEqual([moved["a_line"], moved["a_bytes"], moved["b_bytes"]], [leak[1], held[0].pop(leak), held[1].pop(leak)])
+        self.assertEqual({key: (row["a_bytes"], row["b_bytes"], row["a_line"]) for key, row in rows.items()},
+                         {key: (held[0][key], held[1][key], None) for key in {*held[0], *held[1]}})
+        growth = [row["b_bytes"] - row["a_bytes"] for row in answer["changes"]]
+        self.assertEqual(growth, sorted(growth, reverse=True))
+        self.assertEqual(answer["changes"][0], moved)
+        text = self.tlparse("diff", self.path("a.pickle"), self.path("b.pickle")).stdout
+        self.assertRegex(text, r"metrics\.py:%d \(line %d in a\) append\n" % (leak[1] + 100, leak[1]))
+        same = self.tlparse("diff", self.path("a.pickle"), self.path("a.pickle")).stdout
+        self.assertIn("the same lines hold the same bytes", same)
+
+    def test_diff_of_memory_compares_ranks_of_one_number(self):
+        for side, sizes in (("a", {0: 900, 1: 900}), ("b", {0: 900, 1: 3000})):
+            os.mkdir(self.path(side))
+            for rank, count in sizes.items():
+                memory_snapshot.write(memory_snapshot.snapshot([memory_snapshot.training(count, leak=300000)]), self.path(side, "memory_rank_%d.pickle" % rank))
+        answer = self.compare(self.path("a"), self.path("b"))
+        self.assertEqual([answer["a_rank"], answer["b_rank"], answer["device_count"]], [1, 1, 2])
+        self.assertEqual(self.compare(self.path("a"), self.path("b"), "--rank", "0")["device_count"], 1)
+        answer = self.compare(self.path("b"), self.path("b"), "--rank", "0", "--rank", "1")
+        self.assertEqual([answer["a_rank"], answer["b_rank"], answer["a_peak_bytes"] < answer["b_peak_bytes"]], [0, 1, True])
+
     def test_without_a_failed_allocation(self):
         database = self.load(memory_snapshot.training(300))
         self.assertEqual([], self.memory(database, "--at", "oom")["devices"])

@@ -57,7 +57,8 @@ int RunDiff(std::span<const std::string> arguments) {
       "What changed between two runs: compile time by phase, recompiles, graph breaks, caches and "
       "why, guards, kernels, code; with profiles on both sides the lines and kernels that got "
       "slower (of runs without logs the kernels and ops, by name and shapes); with hashes of runs "
-      "(libtrace_run_digest) whether the results are equal. Each side "
+      "(libtrace_run_digest) whether the results are equal; with snapshots of the allocator or "
+      "memory events of profiles what holds more at the peak. Each side "
       "is a database, DB:run, an output directory, a log or a directory of logs.",
       "diff");
   std::vector<std::string> inputs, ranks, launches;

@@ -58,6 +58,10 @@ std::optional<bool> AreEqualByLogs(const RunComparison& of) {
   return has_logs ? std::optional(of.IsEqual()) : std::nullopt;
 }
 
+std::optional<std::string_view> TextOrNull(const std::string& text) {
+  return text.empty() ? std::nullopt : std::optional<std::string_view>(text);
+}
+
 }  // namespace
 
 template <>
@@ -334,11 +338,47 @@ struct FieldsOf<DigestDifference> {
 };
 
 template <>
+struct FieldsOf<MemoryChange> {
+  using Of = MemoryChange;
+  static constexpr std::tuple list{
+      Field{"file", [](const Of& of) { return TextOrNull(of.row.file); },
+            "of the innermost Python line outside PyTorch"},
+      Field{"line", [](const Of& of) { return of.row.line; }, "in b, or in a where b has none"},
+      Field{"a_line", &Of::a_line, "where the line has moved; null: it has not"},
+      Field{"function", [](const Of& of) { return TextOrNull(of.row.function); }},
+      Field{"label", [](const Of& of) { return TextOrNull(of.row.label); }, "of the compile"},
+      Field{"direction", [](const Of& of) { return TextOrNull(of.row.direction); }},
+      Field{"reason", [](const Of& of) { return TextOrNull(of.row.reason); },
+            "why it has no line or graph"},
+      Field{"a_bytes", AtLeast<0>(&Of::a_bytes)},
+      Field{"b_bytes", AtLeast<0>(&Of::b_bytes)},
+  };
+};
+
+template <>
+struct FieldsOf<MemoryDifference> {
+  using Of = MemoryDifference;
+  static constexpr std::tuple list{
+      Field{"a_path", [](const Of& of) { return of.a.path; }, "of the recording"},
+      Field{"b_path", [](const Of& of) { return of.b.path; }},
+      Field{"a_rank", [](const Of& of) { return of.a.rank; }},
+      Field{"b_rank", [](const Of& of) { return of.b.rank; }},
+      Field{"device", [](const Of& of) { return of.b.device; }, "null: CPU"},
+      Field{"device_count", AtLeast<0>(&Of::device_count), "that both sides have"},
+      Field{"a_peak_bytes", [](const Of& of) { return of.a.alive_bytes; }},
+      Field{"b_peak_bytes", [](const Of& of) { return of.b.alive_bytes; }},
+      Field{"changes", &Of::changes,
+            "who holds memory at the peaks, which they sum to; the greatest increase first"},
+  };
+};
+
+template <>
 struct FieldsOf<RunComparison> {
   using Of = RunComparison;
   static constexpr std::tuple list{
       Field{"is_equal", &AreEqualByLogs,
-            "in everything but times, on all ranks; null: a side has no log, only profiles are "
+            "in everything but times and memory, on all ranks; null: a side has no log, only "
+            "profiles are "
             "compared"},
       Field{"comparisons", &Of::comparisons, "most pairs first"},
       Field{"left_out", &Of::left_out, "comparisons beyond the first 16"},
@@ -347,6 +387,9 @@ struct FieldsOf<RunComparison> {
       Field{"digests", &Of::digests,
             "whether runs of graphs that both sides hashed (libtrace_run_digest) used and gave the "
             "same; null: a side has hashed none"},
+      Field{"memory", &Of::memory,
+            "the device whose peak grew most, of those of which both sides have a snapshot of the "
+            "allocator or a profile with memory events; null: they have none in common"},
   };
 };
 

@@ -7,6 +7,7 @@
 
 #include "cli/diff_digests.h"
 #include "cli/diff_measured.h"
+#include "cli/diff_memory.h"
 #include "cli/diff_output.h"
 #include "cli/rank_output.h"
 #include "cli/terminal.h"
@@ -251,11 +252,11 @@ void Print(const DiffAnswer& answer, const Whose& whose, bool all) {
   PrintHeading(fmt::format("a: {}", answer.a_title));
   PrintHeading(fmt::format("b: {}", answer.b_title));
   if (!answer.HasLogs()) {
-    PrintWrapped(
-        fmt::format("{} no log: only profiles are compared", answer.a_has_log   ? "b has"
-                                                             : answer.b_has_log ? "a has"
-                                                                                : "a and b have"),
-        0, 2);
+    PrintWrapped(fmt::format("{} no log: only what was measured is compared",
+                             answer.a_has_log   ? "b has"
+                             : answer.b_has_log ? "a has"
+                                                : "a and b have"),
+                 0, 2);
     if (answer.measured) PrintMeasured(*answer.measured, whose, all);
     return;
   }
@@ -325,6 +326,7 @@ void PrintDiff(const RunComparison& answer, bool all) {
   if (!answer.only_a_ranks.empty()) PrintWrapped("ranks only in a: " + answer.only_a_ranks, 0, 2);
   if (!answer.only_b_ranks.empty()) PrintWrapped("ranks only in b: " + answer.only_b_ranks, 0, 2);
   if (answer.digests) PrintDigests(*answer.digests, all);
+  if (answer.memory) PrintMemoryDifference(*answer.memory, all);
 }
 
 }  // namespace tlparse

@@ -105,9 +105,7 @@ class FleetServer::Impl {
     return {};
   }
 
-  std::string Url() const {
-    return ServerUrl(options_.viewer.host, port_, options_.viewer.token);
-  }
+  std::string Url() const { return ServerUrl(options_.viewer.host, port_, options_.viewer.token); }
   void Run() {
     server_.listen_after_bind();
     open_.clear();

@@ -102,6 +102,24 @@ Result<std::optional<DigestDifference>> CompareDigestsOfRanks(const DiffSide& a,
   return CompareDigestsOf(a, a_job, b, b_job, pairs);
 }
 
+// Nothing: a side names no rank.
+std::optional<std::int64_t> RankOf(const DiffSide& side) {
+  if (!side.rank) return std::nullopt;
+  std::int64_t rank = 0;
+  const char* const end = side.rank->data() + side.rank->size();
+  const bool is_number = std::from_chars(side.rank->data(), end, rank).ptr == end;
+  return is_number ? std::optional(rank) : std::nullopt;
+}
+
+// A recording of memory is of a rank of a run: nothing says of which launch.
+Result<std::optional<MemoryDifference>> CompareMemoryOf(const DiffSide& a, const DiffSide& b) {
+  const bool has_unknown_rank = (a.rank && !RankOf(a)) || (b.rank && !RankOf(b));
+  if (has_unknown_rank || a.launch || b.launch) return std::optional<MemoryDifference>();
+  ASSIGN_OR_RETURN(const std::int64_t a_run, FindRun(*a.database, a.run));
+  ASSIGN_OR_RETURN(const std::int64_t b_run, FindRun(*b.database, b.run));
+  return CompareMemory({a.database, a_run, RankOf(a)}, {b.database, b_run, RankOf(b)});
+}
+
 // Nothing: both sides have logs.
 Result<std::optional<RunComparison>> CompareWithoutLogs(const DiffSide& a, const DiffSide& b) {
   DiffAnswer diff;
@@ -121,17 +139,21 @@ Result<std::optional<RunComparison>> CompareWithoutLogs(const DiffSide& a, const
   for (const bool is_b : {false, true}) {
     const DiffSide& side = is_b ? b : a;
     if (!side.rank) continue;
-    std::int64_t rank = 0;
-    const char* const end = side.rank->data() + side.rank->size();
-    if (std::from_chars(side.rank->data(), end, rank).ptr != end)
+    const std::optional<std::int64_t> rank = RankOf(side);
+    if (!rank)
       return Fail(ErrorCode::kNotFound,
                   (is_b ? diff.b_title : diff.a_title) + " has no rank '" + *side.rank + "'");
     sides[is_b ? 1 : 0].rank = rank;
     (is_b ? diff.b_rank : diff.a_rank) = *side.rank;
     (is_b ? diff.b_title : diff.a_title) += ", rank " + *side.rank;
   }
-  ASSIGN_OR_RETURN(diff.measured, CompareProfiles(sides[0], sides[1]));
   RunComparison result;
+  ASSIGN_OR_RETURN(result.memory, CompareMemoryOf(a, b));
+  Result<MeasuredDifference> measured = CompareProfiles(sides[0], sides[1]);
+  // Snapshots of memory are no profiles.
+  if (measured) diff.measured = *std::move(measured);
+  if (!measured && (measured.error().code != ErrorCode::kNotFound || !result.memory))
+    return tl::unexpected<Error>(std::move(measured).error());
   RankComparison& one = result.comparisons.emplace_back();
   one.count = 1;
   one.a_ranks = diff.a_rank;
@@ -154,6 +176,7 @@ Result<RunComparison> AnalyzeRunDiff(const DiffSide& a, const DiffSide& b,
   ASSIGN_OR_RETURN(std::optional<RunComparison> of_profiles, CompareWithoutLogs(a, b));
   if (of_profiles) return *std::move(of_profiles);
   RunComparison result;
+  ASSIGN_OR_RETURN(result.memory, CompareMemoryOf(a, b));
   if (a.rank || b.rank) {
     RankComparison one;
     ASSIGN_OR_RETURN(one.diff, AnalyzeDiff(a, b, options));

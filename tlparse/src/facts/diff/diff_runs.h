@@ -9,6 +9,7 @@
 #include "base/result.h"
 #include "facts/diff/diff.h"
 #include "facts/diff/digest_difference.h"
+#include "facts/diff/memory_difference.h"
 
 namespace tlparse {
 
@@ -25,7 +26,8 @@ struct RunComparison {
   std::string only_a_ranks, only_b_ranks;   // ranks without a partner; empty: none
   std::size_t left_out = 0;                 // comparisons beyond the first 16
   std::optional<DigestDifference> digests;  // of all pairs; nothing: not both sides have any
-  bool IsEqual() const;                     // in everything but times
+  std::optional<MemoryDifference> memory;   // nothing: not both sides have any
+  bool IsEqual() const;                     // in everything but times and memory
 };
 
 // Ranks are paired by number, logs without one by name; a side with one participant is paired with

@@ -313,6 +313,7 @@ Result<MemoryAnswer> MemoryFacts::Answer() {
   FOR_EACH_ROW(
       const MemoryDeviceRow& row,
       Query<MemoryDeviceRow>(database_, {.run_id = options_.run_id, .rank = options_.rank})) {
+    if (options_.snapshot_id && row.id != *options_.snapshot_id) continue;
     has_any = true;
     ASSIGN_OR_RETURN(std::optional<MemoryDevice> device, DeviceOf(row));
     if (device) answer.devices.push_back(std::move(*device));
