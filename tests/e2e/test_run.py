@@ -361,19 +361,6 @@ class Hook(Running):
         self.assertIn("no memory snapshot was written", errors)
         self.assert_one_line_of_complaint(self.tlparse("run", "--memory", "--no-hook", "--", "true", expect=2))
 
-    def test_without_a_compiled_graph_no_numbers_are_recorded(self):
-        _, errors = self.run_command("--numbers", "-o", "a", "--", PYTHON, "-c", "pass")
-        self.assertIn("no numbers were recorded", errors)
-        # What such a hook writes into its log.
-        program = self.script("graph.py", """
-            import os
-            with open(os.environ["TORCH_TRACE"] + "/dedicated_log_torch_trace_1.log", "w") as file:
-                file.write('V1121 08:45:41.014000 10 a.py:1] {"artifact": {"name": "libtrace_run_digest", "encoding": "json"}, "frame_id": 0, "frame_compile_id": 0, "attempt": 0}\\n'
-                           '\\t{"graph": "forward", "call": 0, "parts": [{"kind": "output", "name": "0", "text": "float32[4]", "hash": "a"}]}\\n')
-            """)
-        _, errors = self.run_command("--numbers", "-o", "b", "--", PYTHON, program)
-        self.assertNotIn("no numbers were recorded", errors)
-
     def test_what_fails_in_the_hook_is_not_noticed(self):
         variables = self.torch("2.8.0", "raise RuntimeError('planted')")
         out, errors = self.run_command("--profile", "--", PYTHON, self.script("steps.py", self.STEPS), environment=variables, expect=6)

@@ -105,6 +105,19 @@ class Ends(Running):
             self.assertEqual(harness.rows(database, "SELECT count(*), count(*) FILTER (WHERE message LIKE '%only its folder recorded is read') FROM import_log"),
                              [[count, count]])
 
+    def test_without_a_compiled_graph_no_numbers_are_recorded(self):
+        _, errors = self.run_command("--numbers", "-o", "a", "--", PYTHON, "-c", "pass")
+        self.assertIn("no numbers were recorded", errors)
+        # What such a hook writes into its log.
+        program = self.script("graph.py", """
+            import os
+            with open(os.environ["TORCH_TRACE"] + "/dedicated_log_torch_trace_1.log", "w") as file:
+                file.write('V1121 08:45:41.014000 10 a.py:1] {"artifact": {"name": "libtrace_run_digest", "encoding": "json"}, "frame_id": 0, "frame_compile_id": 0, "attempt": 0}\\n'
+                           '\\t{"graph": "forward", "call": 0, "parts": [{"kind": "output", "name": "0", "text": "float32[4]", "hash": "a"}]}\\n')
+            """)
+        _, errors = self.run_command("--numbers", "-o", "b", "--", PYTHON, program)
+        self.assertNotIn("no numbers were recorded", errors)
+
 
 if __name__ == "__main__":
     unittest.main()

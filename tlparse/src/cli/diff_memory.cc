@@ -27,7 +27,7 @@ std::string Holder(const MemoryChange& change) {
 }
 
 // The device of the recordings: "device 0 of rank 2".
-std::string DeviceText(const MemoryDifference& memory) {
+std::string ComparedDevice(const MemoryDifference& memory) {
   const MemoryDevice &a = memory.a, &b = memory.b;
   std::string text = b.device ? fmt::format("device {}", *b.device) : "the " + b.source;
   if (a.rank && b.rank)
@@ -83,7 +83,7 @@ void PrintMemoryDifference(const MemoryDifference& memory, bool all) {
   const std::int64_t a = memory.a.alive_bytes, b = memory.b.alive_bytes;
   std::fputc('\n', stdout);
   PrintWrapped(
-      fmt::format("memory alive at the peak of {}: a {} ({}), b {} ({}){}", DeviceText(memory),
+      fmt::format("memory alive at the peak of {}: a {} ({}), b {} ({}){}", ComparedDevice(memory),
                   HumanBytes(a), FileName(memory.a), HumanBytes(b), FileName(memory.b),
                   a > 0 ? fmt::format(": {:+.0f} %",
                                       100 * (static_cast<double>(b) / static_cast<double>(a) - 1))
