@@ -315,6 +315,7 @@ class EmptyLogs(AnswerTest):
         database = self.ingest(folder)
         self.assertEqual([one["rank"] for one in ask("status", database)["logs_without_records"]], [2])
         self.assertRegex(run("status", database), r"(?m)^2 +no r")
+        self.assertIn("The log of rank 2 holds no record: the log is empty", [one["title"] for one in ask("findings", database)["findings"]])
         logged = [(one["severity"], one["code"], os.path.basename(one["path"])) for one in json.loads(run("import-log", database, "--json"))["rows"] if one["severity"] != "info"]
         self.assertEqual(logged, [("warning", "log_without_records", "dedicated_log_torch_trace_rank_2_abcdefgh.log")])
         self.assertIn("log_without_records: The log holds no record", run("import-log", database))

@@ -17,9 +17,10 @@
 namespace tlparse {
 namespace {
 
-void AddEmptyLogs(FindingContext& context) {
+Result<void> AddEmptyLogs(FindingContext& context) {
   const std::vector<std::int64_t>& ranks = context.job.ranks_without_records();
-  if (ranks.empty()) return;
+  if (ranks.empty()) return {};
+  ASSIGN_OR_RETURN(const std::string why, WhyWithoutRecords(context, ranks));
   Finding& finding = context.Add(FindingKind::kMissingRank, FindingSeverity::kWarning);
   finding.ranks = ranks;
   finding.rank_count = ranks.size();
@@ -27,7 +28,9 @@ void AddEmptyLogs(FindingContext& context) {
   finding.title = fmt::format("The log{} of {} {} no record", ranks.size() == 1 ? "" : "s",
                               (ranks.size() == 1 ? "rank " : "ranks ") + list,
                               ranks.size() == 1 ? "holds" : "hold");
+  if (!why.empty()) finding.title += ": " + why;
   SayWithoutRecords(context, finding, ranks.size() == 1, "the others");
+  return {};
 }
 
 // The latest other launch in which all of these ranks have logs; 0: there is none.
@@ -104,7 +107,7 @@ Result<void> TakeEndsTogether(FindingContext& context, Finding& finding) {
 
 Result<void> AddMissing(FindingContext& context) {
   if (!context.HasRanks()) return {};
-  AddEmptyLogs(context);
+  RETURN_IF_ERROR(AddEmptyLogs(context));
   ASSIGN_OR_RETURN(const std::vector<std::int64_t> eager, FindEagerRanks(context));
   std::vector<std::int64_t> missing;
   std::set_difference(context.ranks.missing_ranks.begin(), context.ranks.missing_ranks.end(),

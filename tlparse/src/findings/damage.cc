@@ -122,6 +122,17 @@ void SayWithoutRecords(const FindingContext& context, Finding& finding, bool is_
       context.job.run_id());
 }
 
+Result<std::string> WhyWithoutRecords(const FindingContext& context,
+                                      const std::vector<std::int64_t>& ranks) {
+  std::set<std::string> reasons;
+  FOR_EACH_ROW(const LogWithoutRecords& row,
+               Query<LogWithoutRecords>(context.database, {.run_id = context.job.run_id()})) {
+    const std::optional<std::int64_t> rank = RankFromFileName(row.path);
+    if (rank && std::binary_search(ranks.begin(), ranks.end(), *rank)) reasons.emplace(row.message);
+  }
+  return reasons.size() == 1 ? *reasons.begin() : std::string();
+}
+
 namespace {
 
 // Logs without a record whose names have no rank: those of ranks are missing ranks.

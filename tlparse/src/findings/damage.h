@@ -1,11 +1,19 @@
 // What findings about logs without a record have in common.
 #pragma once
 
+#include <cstdint>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "findings/context.h"
 
 namespace tlparse {
+
+// What the import says of the logs of these ranks (ascending), which hold no record; empty: it says
+// several things.
+Result<std::string> WhyWithoutRecords(const FindingContext& context,
+                                      const std::vector<std::int64_t>& ranks);
 
 // All but the kind, the title and the ranks. `others`: those with which its process is not compared.
 void SayWithoutRecords(const FindingContext& context, Finding& finding, bool is_one,
