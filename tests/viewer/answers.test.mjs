@@ -138,3 +138,21 @@ test('w wraps the lines of a text; the code of a chosen kernel is marked to its 
   assert.ok(!marked.some((line) => line.includes('async_compile')), 'not the next kernel');
   assert.deepEqual(problems, []);
 });
+
+// Dumps and texts alone: no process has a log.
+for (const input of ['p2p_hang', 'coalesced_size', 'torch_logs_2_14']) {
+  test(`${input}: what tlparse finds without a log, the page shows`, async () => {
+    const report = reportOf(input, path.join('fixtures/inputs', input));
+    const { page, problems } = await openPage(browser, 'file:');
+    await visit(page, pageUrl(report), '#/');
+    const { findings } = answer(report, 'findings');
+    assert.ok(findings.length > 0);
+    const more = page.getByRole('button', { name: /^and \d+ more/ });
+    if (await more.count()) await more.click();
+    assert.deepEqual(await page.locator('.finding-title :is(h2, h3)').allInnerTexts(), findings.map((one) => one.title));
+    assert.doesNotMatch(await page.locator('main').innerText(), /No findings|nothing is known/);
+    const tabs = await page.locator('nav[aria-label=Pages] a').evaluateAll((all) => all.map((one) => one.getAttribute('href').split('?')[0]));
+    for (const link of await page.locator('.finding a').evaluateAll((all) => all.map((one) => one.getAttribute('href').split('?')[0]))) assert.ok(tabs.includes(link), link);
+    assert.deepEqual(problems, []);
+  });
+}

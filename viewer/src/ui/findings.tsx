@@ -5,7 +5,7 @@ import type { Chunks } from '../data/chunks';
 import { cardsOf, cardsOfRank, type Card, type FindingTable } from '../data/findings';
 import { isFollowing } from '../data/live';
 import type { Model } from '../data/model';
-import { plural, shorten, utc } from '../lib/format';
+import { plural, shorten, utc, wholePlace } from '../lib/format';
 import { href } from '../route';
 import { CompileLink, Place } from './bits';
 
@@ -31,7 +31,7 @@ const tabNames: Record<string, string> = { cache: 'cache states', collectives: '
 // A tab that shows what a finding of this kind is about, if this run has any of it.
 function tabOfFinding(model: Model, kind: string): [string, Record<string, string>] | null {
   const tab = tabOf[kind];
-  if (!tab) return null;
+  if (!tab || (tab[0] === 'compiles' && model.allCompiles.length === 0)) return null;
   const hasCollectives = (model.counts.get('collectives') ?? 0) > 0 || model.index.profile.collectives.some((n) => (n ?? 0) > 0);
   if (tab[1].tab === 'collectives' && !hasCollectives) return null;
   if (tab[1].tab === 'execution' && !model.counts.get('executions')) return null;
@@ -109,7 +109,12 @@ function Finding({ model, t, card, isLead }: { model: Model; t: FindingTable; ca
       </div>
       {(t.file[row] || work.length > 0 || page || command) && (
         <p class="finding-where">
-          {t.file[row] && <Place file={t.file[row]} line={t.line[row]} />}
+          {t.file[row] &&
+            (model.allCompiles.length > 0 ? (
+              <Place file={t.file[row]} line={t.line[row]} />
+            ) : (
+              <span class="place">{wholePlace(t.file[row]!, t.line[row])}</span>
+            ))}
           {t.code[row] && <code class="code-quote">{shorten(t.code[row]!, 300)}</code>}
           {work.slice(0, 3).map((one) => (
             <Work {...one} />
@@ -168,7 +173,8 @@ export function CopyButton({ title, short, text }: { title: string; short?: stri
 function calm(model: Model, cards: Card[]): string {
   if (isFollowing()) return 'No findings by now. What only the end of the logs can show (who stopped first, who lacks compiles) is reported at the end.';
   const above = cards.length > 0 ? 'No finding above a note' : 'No findings';
-  if (model.index.log_file.rows === 0) return `${above}. Of compiles nothing is known: no log was read.`;
+  if (model.index.log_file.rows === 0)
+    return `${above}. ${cards.length > 0 ? 'No structured trace is among the input.' : 'Of compiles nothing is known: no log was read.'}`;
   const ranks = model.peers.filter((process) => process.rank !== null).length > 1 ? ', and nothing sets ranks apart' : '';
   return cards.length > 0 ? `${above}.` : `${above}: no compile failed or stopped${ranks}.`;
 }

@@ -198,6 +198,13 @@ Result<std::string> FindingsChunk(Database& database, std::int64_t run_id, std::
     ASSIGN_OR_RETURN(findings, watched && watched->live
                                    ? FindLiveFindings(database, options, answer, *watched->live)
                                    : FindFindings(database, options, answer));
+  } else {
+    // Dumps and texts alone have findings as well.
+    auto found = watched && watched->live ? FindLiveFindings(database, options, *watched->live)
+                                          : FindFindings(database, options);
+    if (!found && found.error().code != ErrorCode::kNotFound)
+      return tl::unexpected<Error>(std::move(found).error());
+    if (found) findings = std::move(*found);
   }
   const std::int64_t launch = analyzed ? answer.job().launch() : asked_launch.value_or(1);
   ASSIGN_OR_RETURN(const std::vector<Launch> launches, LoadLaunches(database, run_id));
