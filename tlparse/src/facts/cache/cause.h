@@ -58,7 +58,7 @@ struct Cause {
   bool is_of_sizes = false;  // kInputs: in numbers alone, as where ranks got other sizes of data
   // kGuardMiss, kRemoteError, kBypass: what one side has and the other has not, without which side;
   // and whether that is side a.
-  std::string reason;
+  std::string reason = {};
   bool is_of_first = false;
   // The text without the side.
   const std::string& plain() const { return reason.empty() ? text : reason; }

@@ -22,7 +22,7 @@ struct MemoryOptions {
   MemoryAt at = MemoryAt::kPeak;
   std::int64_t step = 0;  // of kStep: its end
   std::optional<std::int64_t> rank;
-  std::optional<std::int64_t> snapshot_id;  // this one alone
+  std::optional<std::int64_t> snapshot_id = {};  // this one alone
 };
 
 // Of a snapshot: what the allocator holds at its end beside what was asked for.
