@@ -219,7 +219,8 @@ class Limits(RecordedCauses):
         self.assertEqual(one["ranks"], [1])
         self.assertTrue(one["title"].startswith("Only rank 1 recompiled residual_vq: 7 times (size 0 of x: 20, 23, 26, 29, 32, 35, …); "
                                                 "1 further attempt was refused at the recompile limit"), one["title"])
-        self.assertEqual(one["try"], "torch._dynamo.mark_dynamic(x, 0) before the call, if this size is meant to vary")
+        self.assertEqual(one["try"], "leave out what sets torch._dynamo.config.automatic_dynamic_shapes to False, as "
+                         "torch.compile(dynamic=False) does, if size 0 of x is meant to vary")
         other = [one["title"] for one in one["evidence"] if one["kind"] == "recompile_limit"]
         self.assertEqual(len(other), 1)
         self.assertTrue(other[0].startswith("Only rank 1 recompiled stft_loss: 7 times"), other)

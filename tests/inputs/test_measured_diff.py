@@ -190,7 +190,7 @@ class DiffWithoutLogs(costs.CostTest):
         self.assertEqual(said("only_a"), [["kernel", "gemm", "[[16, 8], [8, 8]]", 30, 0, 2, 0], ["kernel", "old", "[[1]]", 1, 0, 2, 0]])
         self.assertEqual(said("only_b"), [["kernel", "gemm", "[[32, 8], [8, 8]]", 0, 70, 0, 2], ["kernel", "new", "[[1]]", 0, 2, 0, 2]])
         text = " ".join(self.tlparse("diff", "a.db", "b.db", "--all").stdout.split())
-        self.assertIn("a and b have no log: only profiles are compared", text)
+        self.assertIn("a and b have no log: only what was measured is compared", text)
         self.assertIn("compared: 1 kernel (33 % of the kernel time of a, 36 % of b); 2 ops (35 % of the ops' time of a, 38 % of b)", text)
         self.assertNotIn("compile", text)
         self.assertFalse(measured["is_fair"])
@@ -199,8 +199,8 @@ class DiffWithoutLogs(costs.CostTest):
     def test_a_run_with_a_log_and_one_without(self):
         self.profile("a", [("gemm", [[8, 8]], 10, 20)])
         self.tlparse(profiles.recorded("p_mlp_train"), "--db", "b.db", "--db-only", "--run", "b")
-        self.assertIn("a has no log: only profiles are compared", self.tlparse("diff", "a.db", "b.db").stdout)
-        self.assertIn("b has no log: only profiles are compared", self.tlparse("diff", "b.db", "a.db").stdout)
+        self.assertIn("a has no log: only what was measured is compared", self.tlparse("diff", "a.db", "b.db").stdout)
+        self.assertIn("b has no log: only what was measured is compared", self.tlparse("diff", "b.db", "a.db").stdout)
         self.assert_one_line_of_complaint(self.tlparse("diff", "a.db", "b.db", "--rank", "7", expect=2))
         self.assert_one_line_of_complaint(self.tlparse("diff", "a.db", "b.db", "--rank", "x", expect=2))
 
