@@ -345,10 +345,10 @@ test('what needs attention is what tlparse findings tells, and its copy is its M
     };
     await page.getByRole('button', { name: 'Copy as Markdown' }).first().click();
     const own = await copied();
-    assert.ok(own.startsWith('- **') && told('--markdown').includes(`\n${own}`), `${trace}: ${own}`);
+    assert.ok(own.startsWith('- **') && told('--markdown', '--all').includes(`\n${own}`), `${trace}: ${own}`);
     if (findings.length > 1) {
       await page.getByRole('button', { name: 'Copy all as Markdown' }).click();
-      assert.equal(await page.getByRole('button', { name: 'Copied' }).count() && (await copied()), told('--markdown'), trace);
+      assert.equal(await page.getByRole('button', { name: 'Copied' }).count() && (await copied()), told('--markdown', '--all'), trace);
     }
     await page.getByRole('button', { name: 'Copy link' }).last().click();
     await page.goto(await copied());
