@@ -32,10 +32,9 @@ struct MemoryDifference {
   std::vector<MemoryChange> changes;  // sum to the peaks; the greatest increase first
 };
 
-// Devices are those of one kind of recording, number and rank; where each side names a rank, or has one
-// device alone, of any rank. Of
-// several recordings of a device the one with the highest peak counts. Nothing: the sides have none
-// in common.
+// Devices are those of one kind of recording, number and rank; where each side names a rank, or has
+// one device alone, of any rank. Of several recordings of a device the one with the highest peak
+// counts. Nothing: the sides have none in common.
 Result<std::optional<MemoryDifference>> CompareMemory(const MemorySide& a, const MemorySide& b);
 
 }  // namespace tlparse
