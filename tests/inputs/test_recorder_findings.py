@@ -112,17 +112,19 @@ class Findings(RecorderTest):
                 self.assertIn("began to compile second (1/0)", finding["cause"])
 
     def test_a_wait_that_was_over(self):
-        """The job went on after the dumps: each rank ended with exit code 0, by the run.json of `tlparse run`."""
-        for code, severity in ((0, "note"), (1, "error")):
+        """The job went on after the dumps: each rank that waited ended with exit code 0, by the run.json of
+        `tlparse run`. The others may have been ended from outside."""
+        for name, ends, is_over in (("all", {}, True), ("stopped", {3: (None, 15)}, True), ("failed", {1: (1, None)}, False)):
+            severity = "note" if is_over else "error"
             folder = self.part("fr_late", "fr_hang_trace_rank_?")
             with open(os.path.join(folder, "run.json"), "w") as file:
-                json.dump({"version": 1, "tool": "tlparse run", "command": ["torchrun"], "directory": "/", "host": "h", "started_us": 1, "ended_us": 2, "exit_code": code, "processes": [
-                    {"pid": 100 + rank, "parent_pid": 99, "rank": rank, "exit_code": code if rank == 3 else 0, "signal": None, "started_us": 1, "ended_us": 2} for rank in range(4)]}, file)
-            finding, = self.issued(self.ingest(folder, name=f"over{code}.db"))["findings"]
+                json.dump({"version": 1, "tool": "tlparse run", "command": ["torchrun"], "directory": "/", "host": "h", "started_us": 1, "ended_us": 2, "exit_code": int(name != "all"), "processes": [
+                    {"pid": 100 + rank, "parent_pid": 99, "rank": rank, "exit_code": ends.get(rank, (0, None))[0], "signal": ends.get(rank, (0, None))[1], "started_us": 1, "ended_us": 2} for rank in range(4)]}, file)
+            finding, = self.issued(self.ingest(folder, name=f"over_{name}.db"))["findings"]
             self.assertEqual(("collective_not_reached", severity), (finding["kind"], finding["severity"]))
             reported = [one for one in self.answer("findings", self.database)["findings"] if one["kind"] == "collective_not_reached"]
             self.assertEqual([severity], [one["severity"] for one in reported])
-            self.assertEqual(code == 0, reported[0]["detail"].endswith("All these ranks ended with exit code 0 afterwards: the wait was over."), reported[0])
+            self.assertEqual(is_over, reported[0]["detail"].endswith("All ranks that waited ended with exit code 0 afterwards: the wait was over."), reported[0])
 
     def test_a_late_rank_after_the_timeout(self):
         issued = self.issued(self.ingest(self.part("fr_late", "fr_trace_rank_?")))

@@ -195,7 +195,8 @@ struct CollectiveFinding {
   FindingSeverity severity = FindingSeverity::kError;
   std::string title;
   std::string detail;
-  std::vector<std::size_t> ranks;  // the odd ones: indices into IssuedJob::ranks; empty: all
+  std::vector<std::size_t> ranks;         // the odd ones: indices into IssuedJob::ranks; empty: all
+  std::vector<std::size_t> waiting = {};  // those that wait for them; empty: not known
   std::string group;
   std::int64_t sequence = 0;
   bool is_p2p = false;   // the number is one of sends and receives

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 #include <set>
 #include <utility>
 
@@ -59,11 +60,17 @@ Result<void> GroupFinder::Run() {
 
 namespace {
 
-// Whether every rank that issued something ended with exit code 0: what it waited for came.
-Result<bool> HaveAllSucceeded(Database& database, const IssuedJob& job) {
-  ASSIGN_OR_RETURN(const std::vector<ProcessExit> exits, LoadExits(database, job.run_id));
-  return std::all_of(job.ranks.begin(), job.ranks.end(), [&](const IssuingRank& rank) {
-    const auto is_its = [&](const ProcessExit& one) { return rank.rank && one.rank == rank.rank; };
+// Whether every one of the ranks that wait ended with exit code 0: what it waited for came. Those that it
+// waited for may have been ended from outside later. Who waits is not known: every rank.
+bool HaveSucceeded(const std::vector<ProcessExit>& exits, const IssuedJob& job,
+                   std::vector<std::size_t> waiting) {
+  if (waiting.empty()) {
+    waiting.resize(job.ranks.size());
+    std::iota(waiting.begin(), waiting.end(), 0);
+  }
+  return std::all_of(waiting.begin(), waiting.end(), [&](std::size_t index) {
+    const std::optional<std::int64_t>& rank = job.ranks[index].rank;
+    const auto is_its = [&](const ProcessExit& one) { return rank && one.rank == rank; };
     return std::any_of(exits.begin(), exits.end(), is_its) &&
            std::all_of(exits.begin(), exits.end(),
                        [&](const ProcessExit& one) { return !is_its(one) || one.exit_code == 0; });
@@ -85,15 +92,15 @@ Result<std::vector<CollectiveFinding>> FindIssuedProblems(Database& database,
   FindMessageWaits(job, message_waits, waits, findings);
   FindCycle(job, waits, findings);
   FindOrder(job, waiting, findings);
-  ASSIGN_OR_RETURN(const bool have_succeeded, HaveAllSucceeded(database, job));
+  ASSIGN_OR_RETURN(const std::vector<ProcessExit> exits, LoadExits(database, job.run_id));
   for (CollectiveFinding& finding : findings) {
     finding.title = Capital(std::move(finding.title));
     const bool is_wait =
         finding.kind == FindingKind::kCollectiveNotReached || finding.kind == FindingKind::kStuck;
-    if (!is_wait || !have_succeeded) continue;
+    if (!is_wait || !HaveSucceeded(exits, job, finding.waiting)) continue;
     finding.severity = FindingSeverity::kNote;
     finding.detail += finding.detail.empty() ? "" : finding.detail.ends_with('.') ? " " : ". ";
-    finding.detail += "All these ranks ended with exit code 0 afterwards: the wait was over.";
+    finding.detail += "All ranks that waited ended with exit code 0 afterwards: the wait was over.";
   }
   std::stable_sort(findings.begin(), findings.end(),
                    [](const CollectiveFinding& a, const CollectiveFinding& b) {

@@ -198,6 +198,7 @@ Result<bool> GroupFinder::FindNotReached() {
   finding.cause = note.text;
   SetPlace(finding, group_, waited);
   for (const std::size_t position : behind) finding.ranks.push_back(group_.ranks[position]);
+  for (const std::size_t position : waiting) finding.waiting.push_back(group_.ranks[position]);
   finding.advice =
       behind.size() == 1
           ? fmt::format("look at what {} was doing after #{}: its stack, its log", Ranks(behind),
@@ -238,6 +239,7 @@ bool GroupFinder::FindNeverIssued() {
       fmt::format("{}: {}, {}", Ranks(waiting), waited->Title(), Wait(waiting, waited->sequence));
   SetPlace(finding, group_, *waited);
   finding.ranks = absent;
+  for (const std::size_t position : waiting) finding.waiting.push_back(group_.ranks[position]);
   const std::string ranks = FormatRankRanges(numbers);
   finding.advice =
       numbers.size() == 1
