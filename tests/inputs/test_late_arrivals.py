@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 """Ranks that come late to a collective: planted in the dumps of a healthy job."""
 
+import os
 import unittest
 
+from profiles import ROOT
 from recorder import RecorderTest
 
 SECOND = 1_000_000_000
@@ -85,6 +87,14 @@ class LateArrivals(RecorderTest):
 
     def test_a_broadcast_does_not_wait_for_all(self):
         self.assertEqual([], self.findings(self.late([1], "0", 2, 30), logs=False))
+
+    def test_delays_are_alike_although_the_others_compiled_during_one(self):
+        """Rank 1 works for 0.6 s on each batch; in the first of three such times the others still compiled for 0.2 s."""
+        folder = os.path.join(ROOT, "fixtures", "inputs", "slow_batches")
+        finding, = self.answer("findings", self.ingest(folder, name="slow_batches.db"))["findings"]
+        self.assertEqual(("straggler", "warning", [1]), (finding["kind"], finding["severity"], finding["ranks"]))
+        self.assertTrue(finding["title"].startswith("Ranks 0,2 wait for rank 1: it came last to 4 of 9 collectives "), finding["title"])
+        self.assertEqual(("finetune.py", 36), (os.path.basename(finding["place"]["file"]), finding["place"]["line"]))
 
 
 if __name__ == "__main__":

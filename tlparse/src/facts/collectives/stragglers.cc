@@ -25,6 +25,8 @@ struct Lag {
   std::int64_t since_ns = 0;  // when all ranks had come to the collective before; 0: unknown
   std::vector<RankArrival> others = {};  // when the others came to this one
   std::int64_t compiled_ns = 0;          // of the whole, taken out
+  // What the rank did longer than the others, compiles left out: more than `ns`, if they compiled longer.
+  std::int64_t longer_ns = 0;
 };
 
 // The collectives of a group that several ranks issued.
@@ -178,7 +180,8 @@ void TakeOutCompiles(const std::vector<CompileSpan>& compiles, const IssuedJob& 
       std::int64_t others_ns = 0;
       for (const RankArrival& other : lag.others)
         others_ns = std::max(others_ns, beside(other.rank, other.ns));
-      compiled_ns = std::min(compiled_ns, lag.ns - (beside(rank, to_ns) - others_ns));
+      lag.longer_ns = beside(rank, to_ns) - others_ns;
+      compiled_ns = std::min(compiled_ns, lag.ns - lag.longer_ns);
     }
     lag.compiled_ns = std::clamp<std::int64_t>(compiled_ns, 0, lag.ns);
     lag.ns -= lag.compiled_ns;
@@ -195,14 +198,18 @@ std::size_t CountOfLong(const std::vector<Lag>& lags) {
 }
 
 // Whether there are delays of one length, to which the others add little: those of a busy machine are
-// of any length. The longest may be a compile or a pause as well, and says nothing.
+// of any length. The longest may be a compile or a pause as well, and says nothing. A delay is shorter
+// for the others where they compiled meanwhile; what the rank did is as long.
 bool AreSteady(const std::vector<Lag>& lags) {
+  std::vector<std::int64_t> delays_ns;
+  for (const Lag& one : lags) delays_ns.push_back(std::max(one.ns, one.longer_ns));
+  std::sort(delays_ns.rbegin(), delays_ns.rend());
   std::size_t count = 0;
   std::int64_t alike_ns = 0, rest_ns = 0;
-  for (std::size_t i = 1; i < lags.size(); ++i) {
-    rest_ns += lags[i].ns;
-    if (3 * lags[i].ns < 2 * lags[1].ns) continue;
-    alike_ns += lags[i].ns;
+  for (std::size_t i = 1; i < delays_ns.size(); ++i) {
+    rest_ns += delays_ns[i];
+    if (3 * delays_ns[i] < 2 * delays_ns[1]) continue;
+    alike_ns += delays_ns[i];
     ++count;
   }
   return count >= 2 && 4 * alike_ns >= 3 * rest_ns;
