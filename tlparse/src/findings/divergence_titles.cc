@@ -30,7 +30,7 @@ std::string DivergenceFinder::Pair(const RankClass& one, const RankAspect& aspec
   // What the others have is compared with this class.
   const auto [from, to] =
       aspect.is_on_others ? std::pair(&one.ranks, &reference) : std::pair(&reference, &one.ranks);
-  if (text.find(" → ") != std::string::npos)
+  if (text.find(" → ") != std::string::npos && text.find(" (from ") == std::string::npos)
     text += fmt::format(" (from {} to {})", context_.WhoInside(*from), context_.WhoInside(*to));
   constexpr std::string_view kOthers = " others ";
   if (const std::size_t at = text.find(kOthers);

@@ -104,7 +104,7 @@ void DivergenceFinder::TellOwnThings(const std::vector<OwnThing>& own) {
   const std::string where = context_.SetCompiles(finding, ordered);
   const std::size_t count = job_.participants().size();
   const RankAspect& first = own.front().aspect;
-  const bool is_of_inputs = first.cause == CauseKind::kInputs;
+  const bool is_of_inputs = first.cause == CauseKind::kInputs || first.is_of_sizes;
   const std::string in = where.empty() ? std::string() : (is_of_inputs ? " of " : " in ") + where;
   finding.title = groups >= count
                       ? fmt::format("Each of the {} ranks has {} of its own{}", count,
@@ -122,8 +122,9 @@ void DivergenceFinder::TellOwnThings(const std::vector<OwnThing>& own) {
   finding.detail = fmt::format(
       "The first that differs: {}. {} 'tlparse ranks' has the groups and what sets them apart.",
       first.text,
-      first.is_of_numbers ? "As where the rank is part of a computation."
-                          : "As in a job whose ranks hold parts of a model each.");
+      first.is_of_sizes     ? "As where the ranks get data of other sizes."
+      : first.is_of_numbers ? "As where the rank is part of a computation."
+                            : "As in a job whose ranks hold parts of a model each.");
   finding.query = "SELECT * FROM rank_summary WHERE " + context_.OfLaunch();
 }
 

@@ -178,13 +178,28 @@ Result<void> ClassFinder::DescribeGraph(const JobLookup& a, const JobLookup& b,
 Result<void> ClassFinder::DescribeInputs(const JobLookup& a, const JobLookup& b,
                                          CacheFinding& finding) {
   if (finding.has_other_nodes) return {};
-  const std::vector<JobCompile>& compiles = answer_.job.compiles();
+  const Job& job = answer_.job;
+  const std::vector<JobCompile>& compiles = job.compiles();
   ASSIGN_OR_RETURN(const std::vector<InputDifference> inputs,
                    CompareInputs(database_, compiles[static_cast<std::size_t>(a.compile)].id,
                                  compiles[static_cast<std::size_t>(b.compile)].id));
   if (inputs.empty()) return {};
   finding.cause.kind = CauseKind::kInputs;
   finding.cause.text = InputChanges(inputs);
+  for (const std::vector<RankIndex>* const ranks : {&finding.against, &finding.ranks}) {
+    std::vector<std::int64_t> ids;
+    for (const RankIndex rank : *ranks) {
+      const std::int32_t own =
+          job.CompileOf(rank, compiles[static_cast<std::size_t>(a.compile)].slot);
+      if (own >= 0) ids.push_back(compiles[static_cast<std::size_t>(own)].id);
+    }
+    ASSIGN_OR_RETURN(const bool differ, DifferAmong(database_, inputs, ids));
+    if (!differ) continue;
+    finding.cause.text +=
+        fmt::format(" (from {} to {}; {} differ in it as well)", job.NameRanks({a.participant}),
+                    job.NameRanks({b.participant}), job.NameRanks(*ranks));
+    break;
+  }
   finding.cause.is_of_sizes = std::all_of(
       inputs.begin(), inputs.end(),
       [](const InputDifference& one) { return DigitsAsZero(one.a) == DigitsAsZero(one.b); });

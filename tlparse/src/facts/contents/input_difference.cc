@@ -72,6 +72,22 @@ Result<std::vector<InputDifference>> CompareInputs(Database& database, std::int6
   return differences;
 }
 
+Result<bool> DifferAmong(Database& database, const std::vector<InputDifference>& inputs,
+                         const std::vector<std::int64_t>& compile_ids) {
+  constexpr std::size_t kMost = 9;
+  const auto is_one = [&](const InputDifference& among) {
+    return std::any_of(inputs.begin(), inputs.end(), [&](const InputDifference& one) {
+      return one.name == among.name && one.property == among.property;
+    });
+  };
+  for (std::size_t i = 1; i < std::min(compile_ids.size(), kMost); ++i) {
+    ASSIGN_OR_RETURN(const std::vector<InputDifference> among,
+                     CompareInputs(database, compile_ids.front(), compile_ids[i]));
+    if (std::any_of(among.begin(), among.end(), is_one)) return true;
+  }
+  return false;
+}
+
 Result<std::vector<InputTensor>> LoadInputs(Database& database, std::int64_t compile_id) {
   ASSIGN_OR_RETURN(const Tensors tensors, LoadTensors(database, compile_id));
   std::vector<InputTensor> inputs;

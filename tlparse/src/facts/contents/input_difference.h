@@ -22,6 +22,10 @@ struct InputDifference {
 Result<std::vector<InputDifference>> CompareInputs(Database& database, std::int64_t a_compile_id,
                                                    std::int64_t b_compile_id);
 
+// Whether the first of these compiles, up to nine, were given other tensors in one of `inputs`.
+Result<bool> DifferAmong(Database& database, const std::vector<InputDifference>& inputs,
+                         const std::vector<std::int64_t>& compile_ids);
+
 // "x: size [8, 16] → [12, 16]; self.scale: requires_grad True → False; and 2 more"; empty: none.
 std::string InputChanges(const std::vector<InputDifference>& differences);
 

@@ -73,7 +73,10 @@ bool IsVote(const RankAspect& aspect) {
 }
 
 Thing ThingOf(const RankAspect& aspect) {
-  return {aspect.area, aspect.slots.empty() ? -1 : aspect.slots.front()};
+  // Keys that differ by inputs or graphs, the graphs, and the code made of them are one thing.
+  const bool is_of_program = aspect.area == "code" || aspect.cause == CauseKind::kInputs ||
+                             aspect.cause == CauseKind::kGraph;
+  return {is_of_program ? "graphs" : aspect.area, aspect.slots.empty() ? -1 : aspect.slots.front()};
 }
 
 std::size_t ChooseReference(const RanksAnswer& answer) {

@@ -22,7 +22,8 @@ bool IsAlikeAsFarAsItGoes(const RanksAnswer& answer, const RankClass& one);
 // Whether an aspect is more than what a log that ends early lacks.
 bool IsVote(const RankAspect& aspect);
 
-// Aspects of one area and compile are about one thing. -1: of no compile.
+// Aspects of one area and compile are about one thing; inputs, graphs and code are one. -1: of no
+// compile.
 using Thing = std::pair<std::string, std::int32_t>;
 Thing ThingOf(const RankAspect& aspect);
 
