@@ -46,7 +46,8 @@ void AddTextRecompiles(FindingContext& context, const TextRecompiles& row) {
                                     : fmt::format("{} guards failed. From ", row.guards),
                   row.path);
   const Advice advice =
-      row.guards == 1 ? AdviceForRecompiles(ParseRecompileReason(row.guard, row.reason, {}, 0))
+      row.guards == 1 ? AdviceForRecompiles(ParseRecompileReason(row.guard, row.reason, {}, 0),
+                                            static_cast<std::size_t>(row.times))
                       : Advice{};
   finding.suggestion =
       advice.text.empty()

@@ -273,7 +273,7 @@ bool IsOfSizeZeroOrOne(const RecompileReason& reason) {
          (is_special(reason.value) || is_special(reason.actual));
 }
 
-Advice AdviceForRecompiles(const RecompileReason& reason) {
+Advice AdviceForRecompiles(const RecompileReason& reason, std::size_t times) {
   if (!reason.hint.empty()) return {reason.hint, ChangeInHint(reason.hint)};
   if (!reason.unbacked_hint.empty())
     return {reason.unbacked_hint, ChangeInHint(reason.unbacked_hint)};
@@ -309,7 +309,8 @@ Advice AdviceForRecompiles(const RecompileReason& reason) {
   const bool is_float = !reason.value.empty() && !is_integer &&
                         reason.subject.find("__closure__") == std::string::npos &&
                         reason.value.find_first_not_of("0123456789.e+-") == std::string::npos;
-  if (is_float)
+  // The second value of a number makes it dynamic, unless PyTorch cannot.
+  if (is_float && times > 1)
     return {fmt::format("make {} a tensor, if it is meant to vary: each value of a number is "
                         "compiled for itself",
                         reason.subject),

@@ -58,9 +58,9 @@ struct Advice {
   bool is_of_local = false;  // the text is a call that names a variable of the function
   std::string remark = {};   // a sentence that explains why there is nothing to try
 };
-// Against recompiles for this reason, with the condition under which it helps. The change of a size
-// names no function.
-Advice AdviceForRecompiles(const RecompileReason& reason);
+// Against so many recompiles for this reason, with the condition under which it helps. The change of
+// a size names no function.
+Advice AdviceForRecompiles(const RecompileReason& reason, std::size_t times);
 // Against recompiles for "size 0 of x" where each size is to be compiled for itself.
 Advice AdviceForFixedSize(std::string_view subject);
 

@@ -117,10 +117,10 @@ Advice AdviceFor(const std::vector<Recompile>& recompiles) {
     std::size_t all = 0, made = 0;
   };
   std::map<std::string, OfSubject> known;
-  std::vector<std::string> order;
   std::size_t made = 0;
   bool is_special_size = false;
   std::string hint;  // against a specialization: no later compile lifts it
+  std::vector<const Recompile*> with_subject;
   for (const Recompile& one : recompiles) {
     for (const FailedEntry& entry : one.entries) {
       if (hint.empty()) hint = entry.reason.unbacked_hint;
@@ -132,18 +132,19 @@ Advice AdviceFor(const std::vector<Recompile>& recompiles) {
       is_special_size = true;
       continue;
     }
-    const auto [found, is_new] = known.try_emplace(reason.subject);
-    if (is_new) order.push_back(found->first);
-    if (found->second.advice.text.empty())
-      found->second.advice =
-          one.is_of_fixed_size ? AdviceForFixedSize(reason.subject) : AdviceForRecompiles(reason);
-    ++found->second.all;
-    if (!one.is_refused) ++found->second.made;
+    with_subject.push_back(&one);
+    OfSubject& subject = known[reason.subject];
+    ++subject.all;
+    if (!one.is_refused) ++subject.made;
   }
   const OfSubject* best = nullptr;
-  for (const std::string& subject : order) {
-    const OfSubject& one = known[subject];
-    if (!one.advice.text.empty() && (best == nullptr || one.all > best->all)) best = &one;
+  for (const Recompile* const one : with_subject) {
+    const RecompileReason& reason = one->entries.front().reason;
+    OfSubject& of = known[reason.subject];
+    if (of.advice.text.empty())
+      of.advice = one->is_of_fixed_size ? AdviceForFixedSize(reason.subject)
+                                        : AdviceForRecompiles(reason, of.all);
+    if (!of.advice.text.empty() && (best == nullptr || of.all > best->all)) best = &of;
   }
   if (best == nullptr && hint.empty() && is_special_size)
     return {.remark =
