@@ -52,6 +52,16 @@ class Graphs(RecordedCauses):
                          [("input_divergence", "Rank 2 compiled 0/0 forward for other inputs: self.scale: requires_grad True → False")])
 
 
+    def test_ranks_that_get_data_of_other_lengths(self):
+        """Three lengths in 0/0; in 0/1, whose length is dynamic, rank 0's 6 lets PyTorch save other tensors than 37 and 12 do."""
+        findings = ask("findings", self.ingest(os.path.join(RUNS, "other_lengths"), name="other_lengths"))["findings"]
+        self.assertEqual({one["severity"] for one in findings if one["kind"] in ("graph_divergence", "input_divergence", "recompiles")}, {"note"})
+        self.assertEqual([(one["title"], one["ranks"]) for one in findings if one["kind"] in ("graph_divergence", "input_divergence")],
+                         [("Rank 0 compiled 0/1 forward for other inputs: x: size [8, 37, 32] → [8, 6, 32] (from rank 1 to rank 0; ranks 1,2 differ in it as well)", [0]),
+                          ("Each of the 3 ranks has inputs of its own of 0/0 forward", [])])
+        self.assertIn("As where the ranks get data of other sizes.", findings[-1]["detail"])
+
+
 class Recompiles(RecordedCauses):
     def test_the_guard_of_most_recompiles_leads_and_text_of_the_same_processes_adds_nothing(self):
         """A list that grows; err.txt holds the same warning of both ranks."""
@@ -60,7 +70,9 @@ class Recompiles(RecordedCauses):
         self.assertTrue(one["title"].startswith("forward was recompiled 7 times on each of the 2 ranks (len(self.past): 1, 2, 3, 4, 5, 6, …; not self.past); "), one["title"])
         self.assertEqual(one["place"]["line"], 9)
         self.assertEqual(one["try"], "keep len(self.past) the same, or pass a tensor in its place: each length is compiled for itself (against 6 of the 7 recompiles)")
-        self.assertEqual([other["try"] for other in findings[1:]], ["make temperature a tensor, if it is meant to vary: each value of a number is compiled for itself"])
+        # The graph of 1/1 has L_temperature_ as an input: PyTorch made the number dynamic.
+        self.assertEqual([(other["title"], other["try"]) for other in findings[1:]],
+                         [("postprocess was recompiled once on each of the 2 ranks (temperature: 1.0)", None)])
 
     def test_a_recompile_that_failed_is_told_once(self):
         findings = ask("findings", self.ingest(os.path.join(RUNS, "dynamic_recompile_fails"), name="dynamic_recompile_fails"))["findings"]
@@ -176,6 +188,11 @@ class Ends(RecordedCauses):
         # The first launch did not come to its backwards, so that the times are not compared.
         self.assertIn("Launch 2 had 5 cache hits, 4 of them on 2 entries that earlier launches had filled",
                       [one["title"] for one in ask("findings", database)["findings"]])
+
+    def test_entries_that_a_rank_hit_in_the_first_launch_were_not_filled_by_it(self):
+        """Rank 1's cache was filled before the job, rank 0's in the first launch."""
+        note, = ask("findings", self.ingest(os.path.join(RUNS, "cold_then_warm"), name="cold_then_warm"))["findings"]
+        self.assertTrue(note["title"].startswith("Launch 2 had 14 cache hits, 7 of them on 7 entries that earlier launches had filled"), note["title"])
 
     def test_a_break_before_what_the_log_ends_in_is_a_note(self):
         """A compiled step of an optimizer: Dynamo compiles it by itself, which the log does not reach."""
