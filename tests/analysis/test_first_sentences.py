@@ -36,6 +36,17 @@ def graph(inputs, *lines):
 
 
 class Graphs(RankTest):
+    def test_lambdas_of_other_lines_are_other_functions(self):
+        told = []
+        for op in ("cos", "sin"):
+            for rank in range(3):
+                line, own = (14, op) if rank == 1 else (9, "sin")
+                text = graph('L_x_: "f32[4]"', "l_x_ = L_x_", f"# File: /u/m.py:{line} in <lambda>, code: f = lambda x: x.{own}()", f'y: "f32[4]" = l_x_.{own}()')
+                self.rank(rank, self.compile(rank, 0, text, function="<lambda>", metrics={"co_firstlineno": line}))
+            told.append([one["title"] for one in self.job_findings()])
+        # One that stands in another line and is equal is none.
+        self.assertEqual(told, [["Rank 1 compiled <lambda> (m.py:14) as 0/0, most others compiled <lambda> (m.py:9)"], []])
+
     def test_a_dynamic_size_is_shown_with_its_parameter(self):
         weight = 'L_w_: "f32[12][1]cpu", '
         for rank in range(3):

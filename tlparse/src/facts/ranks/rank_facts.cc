@@ -69,6 +69,27 @@ Result<std::string> OtherHints(Database& database, const JobCompile& a, const Jo
   return text;
 }
 
+// Lambdas have one name: those of other lines whose graphs differ are two functions.
+bool AreOtherLambdas(const Job& job, const JobCompile& a, const JobCompile& b) {
+  return a.function_id >= 0 && job.string(a.function_id) == "<lambda>" &&
+         (a.file_id != b.file_id || a.line != b.line);
+}
+
+// "<lambda> (train.py:9)"
+std::string NameWithPlace(const Job& job, const JobCompile& compile) {
+  const std::string file = compile.file_id < 0 ? "" : job.string(compile.file_id);
+  return fmt::format("{} ({}:{})", job.string(compile.function_id),
+                     file.substr(file.rfind('/') + 1), compile.line);
+}
+
+RankAspect OfOtherFunction(std::int32_t slot, const std::string& title, const std::string& a,
+                           const std::string& b, bool is_state) {
+  return {"compiles",  fmt::format("{}: function {} → {}", title, a, b),
+          {slot},      std::nullopt,
+          false,       is_state,
+          a + '\n' + b};
+}
+
 }  // namespace
 
 std::vector<std::int32_t> OfOneFunction(const Job& job, RankIndex a, RankIndex b,
@@ -76,9 +97,11 @@ std::vector<std::int32_t> OfOneFunction(const Job& job, RankIndex a, RankIndex b
   std::erase_if(slots, [&](std::int32_t slot) {
     const std::int32_t at_a = job.CompileOf(a, slot), at_b = job.CompileOf(b, slot);
     if (at_a < 0 || at_b < 0) return false;
-    const std::int32_t of_a = job.compiles()[static_cast<std::size_t>(at_a)].function_id,
-                       of_b = job.compiles()[static_cast<std::size_t>(at_b)].function_id;
-    return of_a >= 0 && of_b >= 0 && of_a != of_b;
+    const JobCompile& of_a = job.compiles()[static_cast<std::size_t>(at_a)];
+    const JobCompile& of_b = job.compiles()[static_cast<std::size_t>(at_b)];
+    if (of_a.function_id == of_b.function_id)
+      return of_a.graph_content != of_b.graph_content && AreOtherLambdas(job, of_a, of_b);
+    return of_a.function_id >= 0 && of_b.function_id >= 0;
   });
   return slots;
 }
@@ -258,15 +281,8 @@ Result<std::vector<RankAspect>> RankFacts::Compare(Database& database, RankIndex
                                  old_one.graph_content != 0 && new_one.graph_content != 0;
     if (old_one.function_id != new_one.function_id && old_one.function_id >= 0 &&
         new_one.function_id >= 0) {
-      aspects.push_back(
-          {"compiles",
-           fmt::format("{}: function {} → {}", title, job_->string(old_one.function_id),
-                       job_->string(new_one.function_id)),
-           {slot},
-           std::nullopt,
-           false,
-           is_state,
-           job_->string(old_one.function_id) + '\n' + job_->string(new_one.function_id)});
+      aspects.push_back(OfOtherFunction(slot, title, job_->string(old_one.function_id),
+                                        job_->string(new_one.function_id), is_state));
       if (!has_other_graph) continue;
       // Graphs of two functions are not compared: only the place in its own is taken.
       ASSIGN_OR_RETURN(const GraphDifference own, CompareGraphs(database, old_one.graph_content,
@@ -278,6 +294,12 @@ Result<std::vector<RankAspect>> RankFacts::Compare(Database& database, RankIndex
       ASSIGN_OR_RETURN(
           const GraphDifference difference,
           CompareGraphs(database, old_one.graph_content, database, new_one.graph_content));
+      if (difference.differs && AreOtherLambdas(*job_, old_one, new_one)) {
+        aspects.push_back(OfOtherFunction(slot, title, NameWithPlace(*job_, old_one),
+                                          NameWithPlace(*job_, new_one), is_state));
+        SetPlace(aspects.back(), difference.b_source);
+        continue;
+      }
       std::string text =
           difference.differs
               ? fmt::format("{}: the Dynamo graph differs: {}", title,
