@@ -120,6 +120,11 @@ class RecordedJobs(RankTest):
                 self.assertLessEqual(len(text), 2500, (scenario, row))
                 self.assertIn(f"status: {answer['status']}", text)
 
+    def test_the_frames_above_it_are_not_said_to_call_it(self):
+        """PyTorch 2.14 leaves out the frame of train(), which calls the lambda."""
+        text = run("compile", self.ingest(os.path.join(LOGS, "cache_some_ranks"), name="frames"), "1/0")
+        self.assertIn("called from: d_cache.py:15 in <module>: train()", text)
+
     def test_the_cause_of_a_miss_is_that_of_tlparse_cache(self):
         database = self.ingest(os.path.join(LOGS, "diverge_config_2_6"), name="d")
         answer = ask("compile", database, "0/0", "--rank", "2")

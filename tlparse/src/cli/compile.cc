@@ -10,9 +10,9 @@ namespace tlparse {
 
 int RunCompile(std::span<const std::string> arguments) {
   Arguments app(
-      "One compile on one rank: who called it, which lines of the user's it traced and which only "
-      "here or only on other ranks of its role, inputs, guards that failed, time by phase, caches "
-      "and why, options, how it ended, what came next.",
+      "One compile on one rank: from where it was called, which lines of the user's it traced and "
+      "which only here or only on other ranks of its role, inputs, guards that failed, time by "
+      "phase, caches and why, options, how it ended, what came next.",
       "compile");
   AnswerArguments common;
   CompileOptions options;

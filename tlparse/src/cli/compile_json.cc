@@ -207,7 +207,8 @@ struct FieldsOf<CompileAnswer> {
       Field{"compile_id", &Of::id},
       Field{"log", &Of::log},
       Field{"log_line", Positive{&Of::log_line}, "of its first record"},
-      Field{"callers", &Of::callers, "frames of the user's, innermost first"},
+      Field{"callers", &Of::callers,
+            "frames of the user's above it, innermost first; the log may lack those next to it"},
       Field{"traced", &Of::traced,
             "lines of the user's that nodes of its graph and guards come from; without a graph "
             "those at which it made symbols"},

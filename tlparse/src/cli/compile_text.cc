@@ -289,7 +289,7 @@ std::string LogText(const CompileAnswer& answer) {
 void PrintCompile(const CompileAnswer& answer) {
   std::vector<Section> sections = {{"function", LogText(answer)}};
   if (const std::string callers = CallersText(answer); !callers.empty())
-    sections.push_back({"called by", callers, 2});
+    sections.push_back({"called from", callers, 2});
   AddLines(answer, sections);
   AddInputs(answer, sections);
   AddGuards(answer, sections);

@@ -72,7 +72,8 @@ struct CompileAnswer {
   std::vector<OfOtherRanks> statuses;  // of the others: "ok"
   std::string without;                 // others that do not have the compile: "rank 3"
 
-  std::vector<CompilePlace> callers;  // frames of the user's, innermost first
+  // Frames of the user's above it, innermost first. PyTorch 2.14 leaves out the two next to it.
+  std::vector<CompilePlace> callers;
   TracedLines traced;
   std::vector<LinesOfOtherRanks> other_lines;
   bool has_equal_lines = false;  // all others traced the same lines
