@@ -127,6 +127,11 @@ def finish_cause(cause, job, context):
         # Where a rendezvous comes before the first compile, all ranks begin late.
         mine, others = (log_of(job, context["victim"], pids), [log_of(job, rank, pids) for rank in context["peers"]])
         cause["visible"] = mine is not None and all(log is None or mine.first_s > log.first_s + 5 for log in others)
+    if what == "missing":
+        # That a rank has no log shows where the inputs have a higher rank, or its dump.
+        cause["visible"] = context["shown_otherwise"] or any(
+            log.rank is not None and log.rank > context["victim"] for log in job.logs
+        )
     if what == "ended":
         shows = what_end_shows(job, context["victim"], context["peers"], pids, context["has_role_peers"])
         cause["raw"] = shows["text"]

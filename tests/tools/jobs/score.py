@@ -161,6 +161,13 @@ def judge_cause(findings, meta):
     return why
 
 
+def is_of_all_ends(finding, meta):
+    """All logs end there; which rank was the first is not known."""
+    logged = sorted({log["rank"] for log in meta["logs"] if log["rank"] is not None})
+    is_of_all = is_everyone(finding["ranks"], meta) or finding["ranks"] == logged
+    return is_of_all and finding["kind"] in key.ENDS and not meta["ended_well"]
+
+
 def judge_unseen(findings, meta):
     loud = [one for one in findings if one["severity"] != "note"]
     if not loud:
@@ -168,10 +175,8 @@ def judge_unseen(findings, meta):
     first, cause = loud[0], meta["cause"]
     if first["ranks"] == cause["ranks"] and cause["ranks"]:
         return []
-    logged = sorted({log["rank"] for log in meta["logs"] if log["rank"] is not None})
-    is_of_all = is_everyone(first["ranks"], meta) or first["ranks"] == logged
-    if is_of_all and first["kind"] in key.ENDS and not meta["ended_well"]:
-        return []  # all logs end there; which rank was the first is not known
+    if is_of_all_ends(first, meta):
+        return []
     return [f"claims {first['kind']} of ranks {first['ranks']}"]
 
 
@@ -207,6 +212,8 @@ def judge(answer, meta):
     at_fault = set(cause["ranks"] or []) if cause else set()
     if cause and cause["class"] == "restarted":
         at_fault = {meta["victim"]}
+    if cause and cause["class"] == "preempted":
+        loud = [one for one in loud if not is_of_all_ends(one, meta)]
     blamed = (
         sorted({rank for one in loud for rank in one["ranks"]} - at_fault)
         if cause and (at_fault or cause["class"] == "preempted")
