@@ -18,7 +18,9 @@ const out = option('--out', path.join(here, 'dist'));
 async function writeTypes() {
   const { compile } = await import('json-schema-to-typescript');
   const parts = ['// Generated from schemas/json/viewer by build.mjs.\n'];
-  for (const file of readdirSync(schemas).filter((name) => name.endsWith('.schema.json')).sort()) {
+  for (const file of readdirSync(schemas)
+    .filter((name) => name.endsWith('.schema.json'))
+    .sort()) {
     const schema = JSON.parse(readFileSync(path.join(schemas, file), 'utf8'));
     delete schema.$defs?.numbers.description;
     // Named types of its own per file; one export per file is enough.
@@ -54,11 +56,18 @@ async function bundle() {
   const hash = (content) => `'sha256-${createHash('sha256').update(content).digest('base64')}'`;
   // The data scripts of a static page come from next to it: file: there, 'self' where the directory is put on a web server.
   const policy = [
-    "default-src 'none'", `script-src ${hash(script)} 'self' file:`, `style-src ${hash(style)}`, "connect-src 'self'",
-    'img-src data:', "base-uri 'none'", "form-action 'none'",
+    "default-src 'none'",
+    `script-src ${hash(script)} 'self' file:`,
+    `style-src ${hash(style)}`,
+    "connect-src 'self'",
+    'img-src data:',
+    "base-uri 'none'",
+    "form-action 'none'",
   ].join('; ');
   const page = readFileSync(path.join(here, 'src/index.html'), 'utf8')
-    .replace('{{policy}}', () => policy).replace('{{style}}', () => style).replace('{{script}}', () => script);
+    .replace('{{policy}}', () => policy)
+    .replace('{{style}}', () => style)
+    .replace('{{script}}', () => script);
   mkdirSync(out, { recursive: true });
   writeFileSync(path.join(out, 'index.html'), page);
   const bytes = Buffer.from(page);

@@ -12,13 +12,16 @@ export type Query = Record<string, string | number | null | undefined>;
 export function parseRoute(hash: string): Route {
   const text = hash.replace(/^#\/?/, '');
   const at = text.indexOf('?');
-  const path = (at < 0 ? text : text.slice(0, at)).split('/').filter(Boolean).map((part) => {
-    try {
-      return decodeURIComponent(part);
-    } catch {
-      return part;
-    }
-  });
+  const path = (at < 0 ? text : text.slice(0, at))
+    .split('/')
+    .filter(Boolean)
+    .map((part) => {
+      try {
+        return decodeURIComponent(part);
+      } catch {
+        return part;
+      }
+    });
   return { path, query: new URLSearchParams(at < 0 ? '' : text.slice(at + 1)) };
 }
 
@@ -34,7 +37,9 @@ function chosen(): Query {
 }
 
 export function href(path: (string | number)[], query: Query = {}): string {
-  const pairs = Object.entries({ ...query, ...Object.fromEntries(Object.entries(chosen()).filter(([name]) => !(name in query))) }).filter(([, value]) => value !== null && value !== undefined && value !== '');
+  const pairs = Object.entries({ ...query, ...Object.fromEntries(Object.entries(chosen()).filter(([name]) => !(name in query))) }).filter(
+    ([, value]) => value !== null && value !== undefined && value !== '',
+  );
   const search = new URLSearchParams(pairs.map(([name, value]) => [name, String(value)])).toString();
   return `#/${path.map((part) => encodeURIComponent(part)).join('/')}${search ? `?${search}` : ''}`;
 }

@@ -9,7 +9,10 @@ interface Mark {
 // Tables that are shown as lists: the column that identifies a row, and columns whose changes are not marked (running times).
 const watched: Record<string, { key: string; restless?: string[]; onlyNew?: boolean }> = {
   'compiles.compile': { key: 'id' },
-  'findings.finding': { key: 'id', restless: ['since_us', 'parent', 'query', 'place_view', 'place_graph_id', 'place_compile_id', 'place_record_id', 'place_line'] },
+  'findings.finding': {
+    key: 'id',
+    restless: ['since_us', 'parent', 'query', 'place_view', 'place_graph_id', 'place_compile_id', 'place_record_id', 'place_line'],
+  },
   'index.process': { key: 'id', onlyNew: true },
   'compile.record': { key: 'id', onlyNew: true },
   'process.record': { key: 'id', onlyNew: true },
@@ -32,7 +35,8 @@ function noteTable(name: string, before: Table, now: Table, isSameOrigin: boolea
   const isFinding = name === 'findings.finding';
   now[key].forEach((id, row) => {
     const old = places.get(id);
-    const differs = () => columns.some((column) => now[column][row] !== before[column][old!] && (!isFinding || plain(now[column][row]) !== plain(before[column][old!])));
+    const differs = () =>
+      columns.some((column) => now[column][row] !== before[column][old!] && (!isFinding || plain(now[column][row]) !== plain(before[column][old!])));
     if (old === undefined) marks.set(`${name}/${id}`, { change: 'new', atMs: Date.now() });
     // Times count from the start of the run: if the start has changed, so have they.
     else if (!onlyNew && isSameOrigin && markOf(name, id!) !== 'new' && differs()) marks.set(`${name}/${id}`, { change: 'changed', atMs: Date.now() });

@@ -99,7 +99,14 @@ export interface Comparison {
 const opposite: Record<string, string> = { new: 'gone', gone: 'new', changed: 'changed' };
 
 function sideOf(c: Chunks['diff']['comparison'], of: 'a' | 'b', at: number): Side {
-  return { key: c[of][at] ?? '', name: c[`${of}_name`][at] ?? '', ranks: c[`${of}_ranks`][at], alone: c[`only_${of}_ranks`][at], torch: c[`${of}_torch`][at], python: c[`${of}_python`][at] };
+  return {
+    key: c[of][at] ?? '',
+    name: c[`${of}_name`][at] ?? '',
+    ranks: c[`${of}_ranks`][at],
+    alone: c[`only_${of}_ranks`][at],
+    torch: c[`${of}_torch`][at],
+    python: c[`${of}_python`][at],
+  };
 }
 
 // The comparison in row `at`; `isSwapped`: with its sides exchanged.
@@ -118,17 +125,56 @@ function readOne(chunk: Chunks['diff'], at: number, isSwapped: boolean): Compari
       const [a, b] = turn(compile[`a_${what}s`][i] ?? 0, compile[`b_${what}s`][i] ?? 0);
       return (a === 0) === (b === 0) ? [] : [`${plural(Math.max(a, b), what)} only in the log of ${a === 0 ? 'b' : 'a'}`];
     });
-    if (compile.alike_guards[i]! > 0) lacks.push(`${plural(compile.alike_guards[i]!, 'guard')} ${compile.alike_guards[i] === 1 ? 'differs' : 'differ'} in names of generated code only`);
-    const graph = compile.has_same_graph[i] === 1 ? null : compile.has_other_comments_only[i] === 1 ? 'in comments only' : (compile.graph_difference[i] ?? 'in shapes, types or comments, not in its operations');
-    compiles.set(i, { aId, bId, aLabel, bLabel, aStatus, bStatus, aFile, bFile, function: compile.function[i] ?? '', isEqual: compile.is_equal[i] === 1, graph, aUs, bUs, changes: [], lookups: [], lacks });
+    if (compile.alike_guards[i]! > 0)
+      lacks.push(`${plural(compile.alike_guards[i]!, 'guard')} ${compile.alike_guards[i] === 1 ? 'differs' : 'differ'} in names of generated code only`);
+    const graph =
+      compile.has_same_graph[i] === 1
+        ? null
+        : compile.has_other_comments_only[i] === 1
+          ? 'in comments only'
+          : (compile.graph_difference[i] ?? 'in shapes, types or comments, not in its operations');
+    compiles.set(i, {
+      aId,
+      bId,
+      aLabel,
+      bLabel,
+      aStatus,
+      bStatus,
+      aFile,
+      bFile,
+      function: compile.function[i] ?? '',
+      isEqual: compile.is_equal[i] === 1,
+      graph,
+      aUs,
+      bUs,
+      changes: [],
+      lookups: [],
+      lacks,
+    });
   });
   change.compile.forEach((of, i) => {
     const [aRecord, bRecord] = turn(change.a_record_id[i], change.b_record_id[i]);
-    compiles.get(of!)?.changes.push({ what: change.what[i] ?? '', how: isSwapped ? opposite[change.how[i] ?? ''] : (change.how[i] ?? ''), text: change.text[i], count: change.count[i] ?? 1, aRecord, bRecord });
+    compiles.get(of!)?.changes.push({
+      what: change.what[i] ?? '',
+      how: isSwapped ? opposite[change.how[i] ?? ''] : (change.how[i] ?? ''),
+      text: change.text[i],
+      count: change.count[i] ?? 1,
+      aRecord,
+      bRecord,
+    });
   });
   cache.compile.forEach((of, i) => {
     const [aState, bState] = turn(cache.a_state[i], cache.b_state[i]);
-    compiles.get(of!)?.lookups.push({ lookup: cache.lookup[i] ?? '', aState, bState, hasSameKey: cache.has_same_key[i] === 1, cause: cache.cause[i], text: cache.text[i], explained: cache.explained[i] ?? 0, fallback: cache.fallback[i] });
+    compiles.get(of!)?.lookups.push({
+      lookup: cache.lookup[i] ?? '',
+      aState,
+      bState,
+      hasSameKey: cache.has_same_key[i] === 1,
+      cause: cache.cause[i],
+      text: cache.text[i],
+      explained: cache.explained[i] ?? 0,
+      fallback: cache.fallback[i],
+    });
   });
   const [a, b] = turn(sideOf(c, 'a', at), sideOf(c, 'b', at));
   const timed = [...compiles.values()].filter((own) => own.aUs !== null && own.bUs !== null);
@@ -147,12 +193,38 @@ function readOne(chunk: Chunks['diff'], at: number, isSwapped: boolean): Compari
     totals: timed.length > 0 ? [sum((own) => own.aUs), sum((own) => own.bUs)] : null,
     phases: phases.filter((own) => own.aUs > 0 || own.bUs > 0),
     compiles: [...compiles.values()],
-    only: only.comparison.flatMap((of, i) => (of === at ? [{ isB: (only.is_b[i] === 1) !== isSwapped, id: only.id[i]!, us: only.duration_us[i], label: only.label[i] ?? '', function: only.function[i] ?? '', status: only.status[i] ?? '', reason: only.reason[i] }] : [])),
+    only: only.comparison.flatMap((of, i) =>
+      of === at
+        ? [
+            {
+              isB: (only.is_b[i] === 1) !== isSwapped,
+              id: only.id[i]!,
+              us: only.duration_us[i],
+              label: only.label[i] ?? '',
+              function: only.function[i] ?? '',
+              status: only.status[i] ?? '',
+              reason: only.reason[i],
+            },
+          ]
+        : [],
+    ),
     measured: measured.comparison.flatMap((of, i) => {
       if (of !== at) return [];
       const [aUs, bUs] = turn(measured.a_us[i] ?? 0, measured.b_us[i] ?? 0);
       const [aCalls, bCalls] = turn(measured.a_calls[i] ?? 0, measured.b_calls[i] ?? 0);
-      return [{ kind: measured.kind[i] ?? '', name: measured.name[i] ?? '', file: measured.file[i], line: measured.line[i], graph: [measured.label[i], measured.direction[i]].filter(Boolean).join(' '), aUs, bUs, aCalls, bCalls }];
+      return [
+        {
+          kind: measured.kind[i] ?? '',
+          name: measured.name[i] ?? '',
+          file: measured.file[i],
+          line: measured.line[i],
+          graph: [measured.label[i], measured.direction[i]].filter(Boolean).join(' '),
+          aUs,
+          bUs,
+          aCalls,
+          bCalls,
+        },
+      ];
     }),
     isPerStep: c.is_per_step[at] === 1,
     leftOut: c.left_out[at] ?? 0,
@@ -170,7 +242,9 @@ export const kindOf = (key: string | null): Kind | null => (key === null ? null 
 
 function between(chunk: Chunks['diff'], a: string, b: string): Comparison[] {
   const { comparison } = chunk;
-  return comparison.a.flatMap((key, at) => (key === a && comparison.b[at] === b ? [readOne(chunk, at, false)] : key === b && comparison.b[at] === a ? [readOne(chunk, at, true)] : []));
+  return comparison.a.flatMap((key, at) =>
+    key === a && comparison.b[at] === b ? [readOne(chunk, at, false)] : key === b && comparison.b[at] === a ? [readOne(chunk, at, true)] : [],
+  );
 }
 
 function sidesOf({ comparison: c }: Chunks['diff']): Side[] {

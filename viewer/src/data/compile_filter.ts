@@ -7,7 +7,8 @@ const searchTexts = new WeakMap<Compile, string>();
 export function searchText(compile: Compile): string {
   let text = searchTexts.get(compile);
   if (text === undefined) {
-    text = `${compile.title} ${compile.function ?? ''} ${compile.file ?? ''}:${compile.line ?? ''} ${compile.status} ${compile.failType ?? ''} ${compile.failReason ?? ''}`.toLowerCase();
+    text =
+      `${compile.title} ${compile.function ?? ''} ${compile.file ?? ''}:${compile.line ?? ''} ${compile.status} ${compile.failType ?? ''} ${compile.failReason ?? ''}`.toLowerCase();
     searchTexts.set(compile, text);
   }
   return text;

@@ -94,13 +94,26 @@ async function compareTexts(title: string, a: Artifact, b: Artifact): Promise<Te
 export async function loadPair(model: Model, aId: number, bId: number): Promise<CompilePair> {
   const [a, b] = [aId, bId].map((id) => model.compileById.get(id));
   if (!a || !b) throw new Error(`There is no compile ${a ? bId : aId} in this run.`);
-  const [inA, inB, problems, cache, graphs, kernels] = await Promise.all([loadBlock('compile', a.id), loadBlock('compile', b.id), load('problems'), load('cache'), load('graphs'), load('kernels')]);
+  const [inA, inB, problems, cache, graphs, kernels] = await Promise.all([
+    loadBlock('compile', a.id),
+    loadBlock('compile', b.id),
+    load('problems'),
+    load('cache'),
+    load('graphs'),
+    load('kernels'),
+  ]);
   const [aGuards, bGuards] = await Promise.all([guardsOf(inA, a), guardsOf(inB, b)]);
   const [aKernels, bKernels] = [a, b].map((one) => kernelsOf(graphs, kernels, one));
-  const breaksOf = (one: Compile) => rowsWhere(problems.graph_break.compile_id, one.id).map((i) => `${problems.graph_break.user_file[i]?.split('/').pop() ?? '?'}:${problems.graph_break.user_line[i] ?? '?'} ${(problems.graph_break.reason[i] ?? '').split('\n')[0]}`);
+  const breaksOf = (one: Compile) =>
+    rowsWhere(problems.graph_break.compile_id, one.id).map(
+      (i) =>
+        `${problems.graph_break.user_file[i]?.split('/').pop() ?? '?'}:${problems.graph_break.user_line[i] ?? '?'} ${(problems.graph_break.reason[i] ?? '').split('\n')[0]}`,
+    );
   const { recompile } = problems;
   const [later, earlier] = a.id < b.id ? [b, a] : [a, b];
-  const reasons = rowsWhere(recompile.compile_id, later.id).flatMap((i) => (recompile.prior_compile_id[i] === earlier.id ? [{ prior: earlier.title, guard: recompile.guard[i] ?? recompile.reason[i] ?? '' }] : []));
+  const reasons = rowsWhere(recompile.compile_id, later.id).flatMap((i) =>
+    recompile.prior_compile_id[i] === earlier.id ? [{ prior: earlier.title, guard: recompile.guard[i] ?? recompile.reason[i] ?? '' }] : [],
+  );
   const [aLookups, bLookups] = [a, b].map((one) => lookupsOf(cache, one));
   const lookups = [...new Set([...aLookups.keys(), ...bLookups.keys()])].flatMap((what) => {
     const [x, y] = [aLookups.get(what), bLookups.get(what)];

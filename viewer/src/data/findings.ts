@@ -33,15 +33,20 @@ export const cardsOf = remember((chunk: Chunks['findings'], model: Model): Card[
     const compile = model.compileById.get(rows.compile_id[i]!);
     if (compile) compiles.set(finding!, [...(compiles.get(finding!) ?? []), compile]);
   });
-  return t.parent.flatMap((parent, row) => (parent === null ? [{ row, id: t.id[row] ?? '', evidence: evidence.get(row) ?? [], work: workOf(compiles.get(row) ?? []) }] : []));
+  return t.parent.flatMap((parent, row) =>
+    parent === null ? [{ row, id: t.id[row] ?? '', evidence: evidence.get(row) ?? [], work: workOf(compiles.get(row) ?? []) }] : [],
+  );
 });
 
 // "0-3,6" holds 2; without ranks a finding is of all.
 function holdsRank(ranks: string | null, rank: number): boolean {
-  return ranks === null || ranks.split(',').some((part) => {
-    const [from, to = from] = part.split('-').map(Number);
-    return rank >= from && rank <= to;
-  });
+  return (
+    ranks === null ||
+    ranks.split(',').some((part) => {
+      const [from, to = from] = part.split('-').map(Number);
+      return rank >= from && rank <= to;
+    })
+  );
 }
 
 // Those that concern the chosen rank.

@@ -66,7 +66,20 @@ export function layOut(rows: Row[], of: Pick<Lane, 'title' | 'about' | 'process'
   // By start; a slice that contains others comes first.
   rows.sort((a, b) => a.start - b.start || b.length - a.length);
   const n = rows.length;
-  const lane: Lane = { ...of, names: rows.map((row) => row.name), start: new Float64Array(n), length: new Float64Array(n), depth: new Uint8Array(n), color: new Uint8Array(n), id: Int32Array.from(rows, (row) => row.id), compileId: rows.map((row) => row.compileId), phase: rows.map((row) => row.phase), depths: 1, longest: new Float64Array(maxDepth), byDepth: [] };
+  const lane: Lane = {
+    ...of,
+    names: rows.map((row) => row.name),
+    start: new Float64Array(n),
+    length: new Float64Array(n),
+    depth: new Uint8Array(n),
+    color: new Uint8Array(n),
+    id: Int32Array.from(rows, (row) => row.id),
+    compileId: rows.map((row) => row.compileId),
+    phase: rows.map((row) => row.phase),
+    depths: 1,
+    longest: new Float64Array(maxDepth),
+    byDepth: [],
+  };
   const open: number[] = []; // ends of the slices that are open
   const lists: number[][] = [];
   const phases: number[] = []; // of the slices that are open
@@ -98,7 +111,14 @@ function eventsOf(process: Process, chunk: Chunks['events']): Lane {
   const rows: Row[] = [];
   for (let i = 0; i < t.rows; i++) {
     if (t.start_us[i] === null) continue;
-    rows.push({ name: t.name[i] ?? '', start: t.start_us[i]!, length: t.duration_us[i] ?? 0, id: t.record_id[i]!, compileId: t.compile_id[i], phase: String.fromCharCode(t.phase[i] ?? 0) });
+    rows.push({
+      name: t.name[i] ?? '',
+      start: t.start_us[i]!,
+      length: t.duration_us[i] ?? 0,
+      id: t.record_id[i]!,
+      compileId: t.compile_id[i],
+      phase: String.fromCharCode(t.phase[i] ?? 0),
+    });
   }
   return layOut(rows, { title: process.name, about: process.name, process, profile: null });
 }

@@ -47,7 +47,10 @@ const reloadedKey = 'tlparse-reloaded';
 async function loadAnew(isSameRun: boolean): Promise<void> {
   tell({ ...live, isReplaced: true });
   try {
-    sessionStorage.setItem(reloadedKey, `${new Date().toISOString().slice(11, 19)} UTC: another tlparse process answered here, ${isSameRun ? 'with the same run' : 'with another database'}`);
+    sessionStorage.setItem(
+      reloadedKey,
+      `${new Date().toISOString().slice(11, 19)} UTC: another tlparse process answered here, ${isSameRun ? 'with the same run' : 'with another database'}`,
+    );
   } catch {
     // Without storage the reason is not shown after the reload.
   }
@@ -140,5 +143,3 @@ export function useLive(): Live {
   }, []);
   return live;
 }
-
-

@@ -108,7 +108,9 @@ function readProcesses(index: Chunks['index'], chosenLaunch: number | null): Pro
   table.rank.forEach((_, i) => rankUses.set(useOf(i), (rankUses.get(useOf(i)) ?? 0) + 1));
   const ends = new Map<number, ProcessEnd>();
   const status = index.rank_status;
-  status.process_id.forEach((id, i) => ends.set(id!, { state: status.state[i] as ProcessEnd['state'], compileId: status.compile_id[i], phase: status.phase[i], sinceUs: status.since_us[i] }));
+  status.process_id.forEach((id, i) =>
+    ends.set(id!, { state: status.state[i] as ProcessEnd['state'], compileId: status.compile_id[i], phase: status.phase[i], sinceUs: status.since_us[i] }),
+  );
   return table.id.map((id, i) => {
     const rank = table.rank[i];
     const pid = table.pid[i]!;
@@ -202,7 +204,10 @@ export function readFrames(table: Chunks['compiles']['frame']): Map<number, Fram
 
 // Whether the recompile limit refused it; as IsRecompileLimit of tlparse/src/artifacts/common/text/recompile_limit.h.
 export function isRefused({ failType, failReason }: Compile): boolean {
-  return /(RecompileLimitExceeded|FailOn(Recompile|Cache)LimitHit|CacheLimitExceeded)$/.test(failType ?? '') || /^(Dynamo (recompile|cache) limit exceeded|(cache_size_limit|(accumulated_)?recompile_limit|accumulated_cache_size_limit) reached)/.test(failReason ?? '');
+  return (
+    /(RecompileLimitExceeded|FailOn(Recompile|Cache)LimitHit|CacheLimitExceeded)$/.test(failType ?? '') ||
+    /^(Dynamo (recompile|cache) limit exceeded|(cache_size_limit|(accumulated_)?recompile_limit|accumulated_cache_size_limit) reached)/.test(failReason ?? '')
+  );
 }
 
 export function isRecompile(compile: Compile): boolean {
@@ -277,10 +282,14 @@ export async function loadAhead(model: Model): Promise<boolean> {
 }
 
 export function useModel(choice: Choice): Pending<Model> {
-  return useAsync(`model ${choice.launch} ${choice.rank}`, () => loadModel(choice), () => {
-    const [index, compiles] = [loaded('index'), loaded('compiles')];
-    return index && compiles && modelOf(index, compiles, choice.launch, choice.rank);
-  });
+  return useAsync(
+    `model ${choice.launch} ${choice.rank}`,
+    () => loadModel(choice),
+    () => {
+      const [index, compiles] = [loaded('index'), loaded('compiles')];
+      return index && compiles && modelOf(index, compiles, choice.launch, choice.rank);
+    },
+  );
 }
 
 // The findings of the chosen launch. `isWanted` false: they are not loaded.

@@ -16,7 +16,12 @@ export const timedPhases: Phase[] = [
   { key: 'code', name: 'code generation', class: 'phase-2-code', hint: 'Inductor’s code generation of the forward, compilers of C++ and Triton included' },
   { key: 'backward', name: 'Backward', class: 'phase-3', hint: 'Compiles of the backward' },
 ];
-export const notAttributed: Phase = { key: 'none', name: 'not attributed', class: 'phase-none', hint: 'A compile was under way, and none of its timed events was open' };
+export const notAttributed: Phase = {
+  key: 'none',
+  name: 'not attributed',
+  class: 'phase-none',
+  hint: 'A compile was under way, and none of its timed events was open',
+};
 
 // torch.export traces in no event of a frame: the events that are inside of one elsewhere begin it.
 const tracing = new Set(['dynamo', 'entire_frame_compile', 'fullgraph_capture', 'bytecode_tracing']);

@@ -66,7 +66,10 @@ export function measuredProfiles(model: Model): Profile[] {
 // The profile with the most kernels, of the chosen rank or of all.
 export function fullestProfile(model: Model): Profile | undefined {
   const own = measuredProfiles(model).filter((profile) => model.rank === null || profile.rank === model.rank);
-  return own.reduce<Profile | undefined>((most, profile) => (most === undefined || profile.kernels > most.kernels || (profile.kernels === most.kernels && profile.ops > most.ops) ? profile : most), undefined);
+  return own.reduce<Profile | undefined>(
+    (most, profile) => (most === undefined || profile.kernels > most.kernels || (profile.kernels === most.kernels && profile.ops > most.ops) ? profile : most),
+    undefined,
+  );
 }
 
 export function isMeasured(profile: Profile): boolean {
@@ -102,7 +105,10 @@ export function windowText(cost: Chunks['cost']): string {
 // Caveats about its numbers; empty if there are none.
 export function caveatsOf(profile: Profile): string[] {
   const caveats: string[] = [];
-  if (profile.problems > 0) caveats.push(`The file is damaged or incomplete (${plural(profile.problems, 'entry', 'entries')} in the import log, the first: ${profile.problem}). What is lost is not counted.`);
+  if (profile.problems > 0)
+    caveats.push(
+      `The file is damaged or incomplete (${plural(profile.problems, 'entry', 'entries')} in the import log, the first: ${profile.problem}). What is lost is not counted.`,
+    );
   if (profile.overlapsId !== null) caveats.push('Another profile, which is counted, measured the same process at the same time: this one is not counted.');
   if (profile.process === null) caveats.push(`No log of its process: ${profile.processNote ?? 'none was found'}. Kernels have no Python lines.`);
   return caveats;

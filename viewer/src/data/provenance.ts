@@ -95,7 +95,10 @@ export function buildLinks(chunk: Chunks['provenance'], contentId: number, pre: 
     if (!sources.has(key)) sources.set(key, { key, file: t.file[i]!, line: t.line[i]!, function: t.function[i], code: t.code[i] });
     connect(`source:${key}`, `kernel:${t.kernel_id[i]}`);
   }
-  for (const [graph, level] of [[pre, 'pre'], [post, 'post']] as const) {
+  for (const [graph, level] of [
+    [pre, 'pre'],
+    [post, 'post'],
+  ] as const) {
     for (const [node, source] of graph?.sourceOfNode ?? []) {
       const known = sources.get(source.key);
       if (!known) sources.set(source.key, source);
@@ -129,7 +132,14 @@ export function related(links: Links, entity: string): Set<string> {
 }
 
 const preStages = ['before_pre_grad_graph', 'inductor_pre_grad_graph', 'after_pre_grad_graph', 'dynamo_output_graph'];
-const postStages = ['inductor_post_grad_graph', 'after_post_grad_graph', 'before_post_grad_graph', 'aot_forward_graph', 'aot_backward_graph', 'aot_inference_graph'];
+const postStages = [
+  'inductor_post_grad_graph',
+  'after_post_grad_graph',
+  'before_post_grad_graph',
+  'aot_forward_graph',
+  'aot_backward_graph',
+  'aot_inference_graph',
+];
 
 export interface Panes {
   pre: Artifact | null;
@@ -139,7 +149,10 @@ export interface Panes {
 
 // The texts that a graph's provenance links.
 export function panesOf(artifacts: Artifact[], graphId: number, codeRecordId: number | null): Panes {
-  const code = artifacts.find((artifact) => artifact.recordId === codeRecordId) ?? artifacts.find((artifact) => artifact.graphId === graphId && artifact.kind === 'inductor_output_code') ?? null;
+  const code =
+    artifacts.find((artifact) => artifact.recordId === codeRecordId) ??
+    artifacts.find((artifact) => artifact.graphId === graphId && artifact.kind === 'inductor_output_code') ??
+    null;
   const limit = code?.recordId ?? Infinity;
   const withText = artifacts.filter((artifact) => artifact.text !== null && artifact.recordId <= limit + 100000);
   const pick = (stages: string[], own: boolean): Artifact | null => {

@@ -58,7 +58,18 @@ export const lookupsOf = remember((cache: Chunks['cache']): Map<number, Lookup[]
   t.id.forEach((id, row) => {
     const compileId = t.compile_id[row];
     if (compileId === null) return;
-    const lookup: Lookup = { id: id!, row, compileId, processId: t.process_id[row]!, layer: t.layer[row] ?? '', state: t.state[row] as CacheState, key: t.key[row], direction: t.direction[row], setId: t.component_set_id[row], deviceIndex: t.device_index[row] };
+    const lookup: Lookup = {
+      id: id!,
+      row,
+      compileId,
+      processId: t.process_id[row]!,
+      layer: t.layer[row] ?? '',
+      state: t.state[row] as CacheState,
+      key: t.key[row],
+      direction: t.direction[row],
+      setId: t.component_set_id[row],
+      deviceIndex: t.device_index[row],
+    };
     const known = byCompile.get(compileId);
     if (known) known.push(lookup);
     else byCompile.set(compileId, [lookup]);
@@ -215,7 +226,10 @@ export function collectiveSequences(model: Model, chunk: Chunks['schedules'], wi
     for (const row of ops.get(t.content_id[i]!) ?? []) {
       const c = chunk.collective;
       if (c.is_wait[row] === 1 && !withWaits) continue;
-      const name = (c.op[row] ?? 'unnamed kernel').replace(/^torch\.ops\./, '').replace(/^_c10d_functional\./, '').replace(/\.default$/, '');
+      const name = (c.op[row] ?? 'unnamed kernel')
+        .replace(/^torch\.ops\./, '')
+        .replace(/^_c10d_functional\./, '')
+        .replace(/\.default$/, '');
       const facts = [c.dtype[row], c.shape[row], c.group_name[row] && `group ${c.group_name[row]}`].filter(Boolean).join(' ');
       sequence.items.push(`${name} ${facts}`); // not its compile: the same calls may stand in graphs that are cut differently
       sequence.shown.push(facts ? `${name}  ${facts}` : name);

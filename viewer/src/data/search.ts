@@ -69,7 +69,8 @@ export function useTextSearch(model: Model, asked: Asked): Searching {
     if (!key) return;
     const abort = new AbortController();
     const tell = (value: SearchAnswer, share: number) => abort.signal.aborted || setState({ key, value, share });
-    const search = () => (isServed ? askServer(asked, abort.signal).then((answer) => tell(answer, 1)) : searchFiles(model, asked, tell, () => !abort.signal.aborted));
+    const search = () =>
+      isServed ? askServer(asked, abort.signal).then((answer) => tell(answer, 1)) : searchFiles(model, asked, tell, () => !abort.signal.aborted);
     // Letters in quick succession are one search.
     const timer = setTimeout(() => void search().catch((error: Error) => abort.signal.aborted || setState({ key, error, share: 1 })), isServed ? 120 : 300);
     return () => {

@@ -16,7 +16,14 @@ interface Candidate {
   sizeBytes: number;
 }
 
-type Records = { id: (number | null)[]; kind: (string | null)[]; name: (string | null)[]; payload_hash: (string | null)[]; size_bytes: (number | null)[]; compile_id?: (number | null)[] };
+interface Records {
+  id: (number | null)[];
+  kind: (string | null)[];
+  name: (string | null)[];
+  payload_hash: (string | null)[];
+  size_bytes: (number | null)[];
+  compile_id?: (number | null)[];
+}
 
 // The distinct texts of all records, each with the first record that has it.
 class Candidates {
@@ -37,7 +44,15 @@ class Candidates {
       const own = kinds.get(id!);
       let known = this.byHash.get(hash);
       if (!known || id! < known.found.record_id) {
-        const found = { kind: own?.kind ?? ('log' as const), record_id: id!, compile_id: compileId, title: records.name[i] ?? records.kind[i] ?? '', direction: own?.graphId ? (this.directions.get(own.graphId) ?? '') : '', record_count: known?.found.record_count ?? 0, ranks: [] };
+        const found = {
+          kind: own?.kind ?? ('log' as const),
+          record_id: id!,
+          compile_id: compileId,
+          title: records.name[i] ?? records.kind[i] ?? '',
+          direction: own?.graphId ? (this.directions.get(own.graphId) ?? '') : '',
+          record_count: known?.found.record_count ?? 0,
+          ranks: [],
+        };
         known = { found, ranks: known?.ranks ?? new Set(), hash, sizeBytes: records.size_bytes[i] ?? 0 };
         this.byHash.set(hash, known);
       }
@@ -76,7 +91,9 @@ async function candidatesOf(model: Model, tell: (share: number) => void, isCurre
   const { block } = model.index;
   const graphs = await load('graphs');
   const candidates = new Candidates(model, new Map(graphs.graph.id.flatMap((id, i) => (graphs.graph.direction[i] ? [[id!, graphs.graph.direction[i]!]] : []))));
-  const blocks = block.first_id.flatMap((id, i) => (block.kind[i] === 'compile' || block.kind[i] === 'process' ? [{ id: id!, kind: block.kind[i] as 'compile' | 'process' }] : []));
+  const blocks = block.first_id.flatMap((id, i) =>
+    block.kind[i] === 'compile' || block.kind[i] === 'process' ? [{ id: id!, kind: block.kind[i] as 'compile' | 'process' }] : [],
+  );
   for (const [n, { id, kind }] of blocks.entries()) {
     if (!isCurrent()) return candidates;
     if (kind === 'compile') {
@@ -95,7 +112,15 @@ let known: { model: Model; candidates: Promise<Candidates> } | undefined;
 export async function searchFiles(model: Model, asked: Asked, tell: (answer: SearchAnswer, share: number) => void, isCurrent: () => boolean): Promise<void> {
   const isCaseSensitive = /[A-Z]/.test(asked.text);
   const answer: SearchAnswer = { is_complete: true, is_case_sensitive: isCaseSensitive, read_bytes: 0, texts: [] };
-  if (known?.model.index !== model.index) known = { model, candidates: candidatesOf(model, (share) => isCurrent() && tell(answer, share / 2), () => true) };
+  if (known?.model.index !== model.index)
+    known = {
+      model,
+      candidates: candidatesOf(
+        model,
+        (share) => isCurrent() && tell(answer, share / 2),
+        () => true,
+      ),
+    };
   const { byHash } = await known!.candidates;
   const parts = new Map<string, Candidate[]>();
   for (const candidate of byHash.values()) {

@@ -31,7 +31,14 @@ function rowsOf(t: Table, names: Map<number, string>, compileOf: Map<number, num
     const own = t.slice.name[i] ?? '';
     const called = graph === null ? own : (names.get(graph) ?? '');
     const name = call === null ? own : call === 0 || call === 1 || call === 5 || call === 6 ? `${calls[call]} ${called || own}` : own || calls[call] || '';
-    rows[t.slice.track[i]!].push({ name, start: start + t.slice.start_ns[i]! / 1000, length: t.slice.duration_ns[i]! / 1000, id: i, compileId: graph === null ? null : (compileOf.get(graph) ?? null), phase: 'X' });
+    rows[t.slice.track[i]!].push({
+      name,
+      start: start + t.slice.start_ns[i]! / 1000,
+      length: t.slice.duration_ns[i]! / 1000,
+      id: i,
+      compileId: graph === null ? null : (compileOf.get(graph) ?? null),
+      phase: 'X',
+    });
   }
   return rows;
 }
@@ -65,6 +72,15 @@ export async function loadProfileLanes(model: Model, profile: Profile, prefix: s
   });
   let to = start;
   for (const lane of lanes) for (let i = 0; i < lane.start.length; i++) to = Math.max(to, lane.start[i] + lane.length[i]);
-  const span = { from: start, to, slices: t.span.slices[0] ?? 0, kept: t.span.kept[0] ?? 0, shortestUs: (t.span.shortest_ns[0] ?? 0) / 1000, stretchUs, tracks: t.span.tracks[0] ?? 0, shownTracks: t.track.rows };
+  const span = {
+    from: start,
+    to,
+    slices: t.span.slices[0] ?? 0,
+    kept: t.span.kept[0] ?? 0,
+    shortestUs: (t.span.shortest_ns[0] ?? 0) / 1000,
+    stretchUs,
+    tracks: t.span.tracks[0] ?? 0,
+    shownTracks: t.track.rows,
+  };
   return { lanes, profile, prefix, span };
 }

@@ -39,11 +39,26 @@ export interface SourceFile {
 }
 
 function newFacts(): LineFacts {
-  return { begins: [], breaks: [], recompiles: [], failures: [], guards: [], nodes: [], kernels: [], guardCount: 0, kernelIds: new Set(), callerIds: new Set(), compileUs: 0 };
+  return {
+    begins: [],
+    breaks: [],
+    recompiles: [],
+    failures: [],
+    guards: [],
+    nodes: [],
+    kernels: [],
+    guardCount: 0,
+    kernelIds: new Set(),
+    callerIds: new Set(),
+    compileUs: 0,
+  };
 }
 
 // Files of Python and its packages, and those that PyTorch names by their tail ("_dynamo/output_graph.py").
-const isLibrary = (name: string) => /site-packages|dist-packages|\/lib\/python\d|^<|(^|\/)(_dynamo|_inductor|_functorch|_subclasses|_library|_refs|_ops|_tensor)\b|^[^/]*\/?(_\w+|fx|nn|utils|cuda|autograd|distributed|symbolic_shapes)\//.test(name);
+const isLibrary = (name: string) =>
+  /site-packages|dist-packages|\/lib\/python\d|^<|(^|\/)(_dynamo|_inductor|_functorch|_subclasses|_library|_refs|_ops|_tensor)\b|^[^/]*\/?(_\w+|fx|nn|utils|cuda|autograd|distributed|symbolic_shapes)\//.test(
+    name,
+  );
 const isWholeName = (name: string) => /^(\/|[A-Za-z]:)/.test(name);
 // A file and line of a stack that were taken for a file.
 const isNoFile = (name: string) => /:\d+ in /.test(name);
@@ -93,7 +108,17 @@ class Builder {
       if (kind === 'begins') known.compile = (compile.durationUs ?? 0) > (known.compile.durationUs ?? 0) ? compile : known.compile;
       return facts;
     }
-    const outcome: Outcome = { compile, ranks: compile.rank === null ? [] : [compile.rank], compiles: 1, text, recordId: null, graphId: null, direction: null, entity: null, ...more };
+    const outcome: Outcome = {
+      compile,
+      ranks: compile.rank === null ? [] : [compile.rank],
+      compiles: 1,
+      text,
+      recordId: null,
+      graphId: null,
+      direction: null,
+      entity: null,
+      ...more,
+    };
     this.seen.set(key, outcome);
     facts[kind].push(outcome);
     return facts;
@@ -116,7 +141,9 @@ function addProblems(builder: Builder, chunk: Chunks['source']): void {
   const { break: b, recompile: r, failure: f } = chunk;
   b.file.forEach((file, i) => builder.add('breaks', builder.resolve(file!), b.line[i]!, b.compile_id[i], b.cause[i] ?? '', { recordId: b.record_id[i] }));
   r.file.forEach((file, i) => builder.add('recompiles', builder.resolve(file!), r.line[i]!, r.compile_id[i], r.guard[i] ?? '', { recordId: r.record_id[i] }));
-  f.file.forEach((file, i) => builder.add('failures', builder.resolve(file!), f.line[i]!, f.compile_id[i], f.type[i] ?? 'failed', { recordId: f.record_id[i] }));
+  f.file.forEach((file, i) =>
+    builder.add('failures', builder.resolve(file!), f.line[i]!, f.compile_id[i], f.type[i] ?? 'failed', { recordId: f.record_id[i] }),
+  );
 }
 
 function addContents(builder: Builder, chunk: Chunks['source'], graphs: Chunks['graphs']): void {
@@ -125,12 +152,19 @@ function addContents(builder: Builder, chunk: Chunks['source'], graphs: Chunks['
   g.file.forEach((file, i) => {
     const name = builder.resolve(file!);
     let isUsed = false;
-    for (const use of guardUses.get(g.content_id[i]!) ?? []) isUsed = builder.add('guards', name, g.line[i]!, gu.compile_id[use], `${g.guards[i]! > 1 ? `${g.guards[i]} guards, one of them ` : ''}${g.expression[i]}`, { recordId: gu.record_id[use] }) !== null || isUsed;
+    for (const use of guardUses.get(g.content_id[i]!) ?? [])
+      isUsed =
+        builder.add('guards', name, g.line[i]!, gu.compile_id[use], `${g.guards[i]! > 1 ? `${g.guards[i]} guards, one of them ` : ''}${g.expression[i]}`, {
+          recordId: gu.record_id[use],
+        }) !== null || isUsed;
     if (isUsed) builder.facts(name, g.line[i]!).guardCount += g.guards[i]!;
   });
   const nodeUses = rowsBy(nu.content_id);
   n.file.forEach((file, i) => {
-    for (const use of nodeUses.get(n.content_id[i]!) ?? []) builder.add('nodes', file!, n.line[i]!, nu.compile_id[use], `${nu.stage[use]}: ${n.node[i]}${n.nodes[i]! > 1 ? ` and ${n.nodes[i]! - 1} more` : ''}`, { recordId: nu.record_id[use] });
+    for (const use of nodeUses.get(n.content_id[i]!) ?? [])
+      builder.add('nodes', file!, n.line[i]!, nu.compile_id[use], `${nu.stage[use]}: ${n.node[i]}${n.nodes[i]! > 1 ? ` and ${n.nodes[i]! - 1} more` : ''}`, {
+        recordId: nu.record_id[use],
+      });
   });
   const graphUses = rowsBy(graphs.graph.provenance_content_id);
   const kernelRow = new Map(k.id.map((id, i) => [id!, i]));
@@ -140,7 +174,14 @@ function addContents(builder: Builder, chunk: Chunks['source'], graphs: Chunks['
     for (const graph of graphUses.get(k.content_id[row]!) ?? []) {
       const compile = builder.model.compileById.get(graphs.graph.compile_id[graph]!);
       if (!isShown(builder.model, compile)) continue;
-      if (kf.is_inner[i] === 1) builder.add('kernels', file!, kf.line[i]!, compile!.id, k.name[row] ?? '', { graphId: graphs.graph.id[graph], direction: graphs.graph.direction[graph], entity: `kernel:${k.id[row]}` })?.kernelIds.add(k.id[row]!);
+      if (kf.is_inner[i] === 1)
+        builder
+          .add('kernels', file!, kf.line[i]!, compile!.id, k.name[row] ?? '', {
+            graphId: graphs.graph.id[graph],
+            direction: graphs.graph.direction[graph],
+            entity: `kernel:${k.id[row]}`,
+          })
+          ?.kernelIds.add(k.id[row]!);
       else builder.facts(file!, kf.line[i]!).callerIds.add(k.id[row]!);
     }
   });
@@ -157,12 +198,17 @@ export const filesOf = remember((chunk: Chunks['source'], model: Model, graphs: 
     if (!known.includes(code)) texts.set(t.line[i]!, [...known, code]);
   });
   const w = chunk.whole_file;
-  w.file.forEach((file, i) => (builder.file(file!).whole = { hash: w.payload_hash[i]!, sizeBytes: w.size_bytes[i] ?? 0, compileId: w.compile_id[i]!, recordId: w.record_id[i]! }));
+  w.file.forEach(
+    (file, i) =>
+      (builder.file(file!).whole = { hash: w.payload_hash[i]!, sizeBytes: w.size_bytes[i] ?? 0, compileId: w.compile_id[i]!, recordId: w.record_id[i]! }),
+  );
   for (const compile of model.compiles) {
-    if (compile.file && compile.line) builder.add('begins', compile.file, compile.line, compile.id, isRefused(compile) ? 'refused at the recompile limit' : compile.status);
+    if (compile.file && compile.line)
+      builder.add('begins', compile.file, compile.line, compile.id, isRefused(compile) ? 'refused at the recompile limit' : compile.status);
   }
   for (const file of builder.files.values())
-    for (const facts of file.facts.values()) facts.compileUs = facts.begins.reduce((sum, one) => sum + (one.compile.durationUs ?? 0) + (one.compile.backwardUs ?? 0), 0);
+    for (const facts of file.facts.values())
+      facts.compileUs = facts.begins.reduce((sum, one) => sum + (one.compile.durationUs ?? 0) + (one.compile.backwardUs ?? 0), 0);
   addProblems(builder, chunk);
   addContents(builder, chunk, graphs);
   return builder.files;

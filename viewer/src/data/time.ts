@@ -47,7 +47,8 @@ export interface Times {
   compiles: TimeOfCompile[];
 }
 
-export const functionKey = (of: { function: string | null; file: string | null; line: number | null }) => `${of.function ?? ''} ${of.file ?? ''}:${of.line ?? ''}`;
+export const functionKey = (of: { function: string | null; file: string | null; line: number | null }) =>
+  `${of.function ?? ''} ${of.file ?? ''}:${of.line ?? ''}`;
 
 // Chunks of single processes where one is chosen, else the one of all.
 function chunksOf(model: Model, scope: Scope): (number | null)[] {
@@ -81,7 +82,11 @@ class Sums {
     for (let i = 0; i < node.rows; i++) {
       const phase = node.phase[i] ?? 0;
       const outer = node.parent[i] === null ? null : nodes[node.parent[i]!];
-      nodes.push(wanted[node.group[i]!] && (scope.phase === null || phase === scope.phase) ? this.merge(outer, node.name[i] ?? '', phase, node.self_us[i] ?? 0, node.count[i] ?? 0) : null);
+      nodes.push(
+        wanted[node.group[i]!] && (scope.phase === null || phase === scope.phase)
+          ? this.merge(outer, node.name[i] ?? '', phase, node.self_us[i] ?? 0, node.count[i] ?? 0)
+          : null,
+      );
     }
     for (let i = 0; i < name.rows; i++) {
       const phase = name.phase[i] ?? 0;
@@ -100,7 +105,14 @@ class Sums {
       if (!process || (model.isOneLaunch && process.launch !== model.launch)) continue;
       if (scope.compile !== null && compile.compile_id[i] !== scope.compile) continue;
       if (scope.function !== null && functionKey(own ?? { function: null, file: null, line: null }) !== scope.function) continue;
-      this.compiles.push({ processId: process.id, compile: own, selfUs: compile.self_us[i] ?? 0, totalUs: compile.total_us[i] ?? 0, notAttributedUs: compile.not_attributed_us[i] ?? 0, events: compile.events[i] ?? 0 });
+      this.compiles.push({
+        processId: process.id,
+        compile: own,
+        selfUs: compile.self_us[i] ?? 0,
+        totalUs: compile.total_us[i] ?? 0,
+        notAttributedUs: compile.not_attributed_us[i] ?? 0,
+        events: compile.events[i] ?? 0,
+      });
     }
   }
 
@@ -116,7 +128,13 @@ class Sums {
 
   finish(): Times {
     const notAttributedUs = this.scope.phase === null ? this.compiles.reduce((sum, own) => sum + own.notAttributedUs, 0) : 0;
-    return { wholeUs: this.roots.reduce((sum, root) => sum + root.totalUs, notAttributedUs), notAttributedUs, roots: this.roots, names: [...this.names.values()], compiles: this.compiles };
+    return {
+      wholeUs: this.roots.reduce((sum, root) => sum + root.totalUs, notAttributedUs),
+      notAttributedUs,
+      roots: this.roots,
+      names: [...this.names.values()],
+      compiles: this.compiles,
+    };
   }
 }
 

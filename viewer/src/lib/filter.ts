@@ -16,7 +16,10 @@ export function parseFilter(query: string): Filter {
     matches: (texts, columnOf) =>
       terms.every((term) => {
         const column = term.key === undefined ? undefined : columnOf(term.key);
-        const hit = column === undefined ? texts.includes(term.key ? `${term.key}:${term.text}` : term.text) : column.split(' ').includes(term.text) || (term.text.length > 0 && column.includes(term.text) && !/^\d+$/.test(term.text));
+        const hit =
+          column === undefined
+            ? texts.includes(term.key ? `${term.key}:${term.text}` : term.text)
+            : column.split(' ').includes(term.text) || (term.text.length > 0 && column.includes(term.text) && !/^\d+$/.test(term.text));
         return hit !== term.negative;
       }),
   };

@@ -76,7 +76,7 @@ export function baseName(path: string): string {
 export function ranges(numbers: number[]): string {
   const sorted = [...new Set(numbers)].sort((a, b) => a - b);
   const parts: string[] = [];
-  for (let i = 0; i < sorted.length; ) {
+  for (let i = 0; i < sorted.length;) {
     let end = i;
     while (end + 1 < sorted.length && sorted[end + 1] === sorted[end] + 1) end++;
     parts.push(end === i ? `${sorted[i]}` : `${sorted[i]}–${sorted[end]}`);
@@ -101,7 +101,10 @@ export function causeOf(reason: string | null): string {
   const lines = (reason ?? '').split('\n').map((line) => line.trim());
   const announced = lines.findIndex((line) => /^Graph Break Reason:|^Encountered graph break when attempting to trace/i.test(line));
   if (announced < 0) return headline(reason);
-  const own = lines[announced].replace(/^Graph Break Reason:\s*/i, '').replace(/^Encountered graph break when attempting to trace.*$/i, '').trim();
+  const own = lines[announced]
+    .replace(/^Graph Break Reason:\s*/i, '')
+    .replace(/^Encountered graph break when attempting to trace.*$/i, '')
+    .trim();
   return own || lines.slice(announced + 1).find((line) => line !== '') || headline(reason);
 }
 

@@ -10,10 +10,14 @@ export interface Token {
 type State = '' | '"""' | "'''" | 'cpp"""' | "cpp'''" | 'triton"""' | "triton'''" | '/*';
 
 const pythonWords = new Set(
-  'False None True and as assert async await break class continue def del elif else except finally for from global if import in is lambda nonlocal not or pass raise return try while with yield'.split(' '),
+  'False None True and as assert async await break class continue def del elif else except finally for from global if import in is lambda nonlocal not or pass raise return try while with yield'.split(
+    ' ',
+  ),
 );
 const cppWords = new Set(
-  'alignas auto bool break case char class const constexpr continue default delete do double else enum extern false float for if inline int long namespace new nullptr operator private public return short signed sizeof static struct switch template this throw true typedef typename union unsigned using virtual void volatile while int64_t int32_t uint32_t uint8_t size_t'.split(' '),
+  'alignas auto bool break case char class const constexpr continue default delete do double else enum extern false float for if inline int long namespace new nullptr operator private public return short signed sizeof static struct switch template this throw true typedef typename union unsigned using virtual void volatile while int64_t int32_t uint32_t uint8_t size_t'.split(
+    ' ',
+  ),
 );
 const jsonWords = new Set(['true', 'false', 'null']);
 const tensorType = /^(?:[biuf](?:8|16|32|64)|bf16|c64|c128|b8|Sym)$/;

@@ -20,7 +20,10 @@ function possibleKinds(model: Model): Kind[] {
 
 // Every side that may be asked for: of a page of files those that were compared.
 function sidesOf(model: Model, { kind, sides }: Comparisons): { key: string; name: string }[] {
-  const named = (side: Side) => ({ key: side.key, name: side.ranks && kind === 'ranks' && side.ranks !== side.name.replace(/^rank /, '') ? `${side.name}, as ranks ${side.ranks}` : side.name });
+  const named = (side: Side) => ({
+    key: side.key,
+    name: side.ranks && kind === 'ranks' && side.ranks !== side.name.replace(/^rank /, '') ? `${side.name}, as ranks ${side.ranks}` : side.name,
+  });
   if (!isServed) return sides.map(named);
   if (kind === 'launches') return Array.from({ length: model.launches }, (_, i) => ({ key: `l${i + 1}`, name: `launch ${i + 1}` }));
   if (kind === 'runs') return model.index.run.id.map((id, i) => ({ key: `u${id}`, name: `run ${model.index.run.name[i]}` }));
@@ -62,15 +65,28 @@ function Chooser({ model, found, a, b }: { model: Model; found: Comparisons; a: 
   );
 }
 
-const measuredCell = (row: MeasuredChange) => (row.kind === 'line' && row.file ? <Place file={row.file} line={row.line} /> : <>{row.name}{row.graph && <span class="quiet"> {row.graph}</span>}</>);
+const measuredCell = (row: MeasuredChange) =>
+  row.kind === 'line' && row.file ? (
+    <Place file={row.file} line={row.line} />
+  ) : (
+    <>
+      {row.name}
+      {row.graph && <span class="quiet"> {row.graph}</span>}
+    </>
+  );
 
 function Standing({ a, b }: Comparison) {
   const many = (side: Side) => side.ranks !== null && /[,-]/.test(side.ranks);
-  const versions = [a.torch !== b.torch && `PyTorch ${a.torch ?? '(not in the log)'} → ${b.torch ?? '(not in the log)'}`, a.python !== b.python && `Python ${a.python?.split(' ')[0] ?? '(not in the log)'} → ${b.python?.split(' ')[0] ?? '(not in the log)'}`].filter(Boolean);
+  const versions = [
+    a.torch !== b.torch && `PyTorch ${a.torch ?? '(not in the log)'} → ${b.torch ?? '(not in the log)'}`,
+    a.python !== b.python && `Python ${a.python?.split(' ')[0] ?? '(not in the log)'} → ${b.python?.split(' ')[0] ?? '(not in the log)'}`,
+  ].filter(Boolean);
   const alone = [a.alone && `ranks only in a: ${a.alone}`, b.alone && `ranks only in b: ${b.alone}`].filter(Boolean);
   return (
     <p class="quiet">
-      {[many(a) && `a: ranks ${a.ranks} compiled the same`, many(b) && `b: ranks ${b.ranks} compiled the same`, ...versions, ...alone].filter(Boolean).join(' · ')}
+      {[many(a) && `a: ranks ${a.ranks} compiled the same`, many(b) && `b: ranks ${b.ranks} compiled the same`, ...versions, ...alone]
+        .filter(Boolean)
+        .join(' · ')}
     </p>
   );
 }
@@ -97,7 +113,10 @@ function OneComparison({ model, one }: { model: Model; one: Comparison }) {
       </div>
       {causes.length > 0 && <Causes causes={causes} />}
       {differing.length > 0 && (
-        <Section title={`${plural(differing.length, 'compile')} ${differing.length === 1 ? 'differs' : 'differ'}${onlyKeys > 0 ? ' in more' : ''}`} aside={<span class="quiet">− only in a, + only in b, ~ changed</span>}>
+        <Section
+          title={`${plural(differing.length, 'compile')} ${differing.length === 1 ? 'differs' : 'differ'}${onlyKeys > 0 ? ' in more' : ''}`}
+          aside={<span class="quiet">− only in a, + only in b, ~ changed</span>}
+        >
           {differing.slice(0, 200).map((compile, i) => (
             <CompileDifference model={model} compile={compile} shared={causes} isOpen={i < 5} />
           ))}
@@ -110,7 +129,12 @@ function OneComparison({ model, one }: { model: Model; one: Comparison }) {
       })}
       {onlyKeys > 0 && <p class="quiet">{plural(onlyKeys, 'compile')} equal but for times and these cache keys.</p>}
       {equal > 0 && <p class="quiet">{plural(equal, 'compile')} equal but for times.</p>}
-      <TimedTable title={`Measured lines, kernels and ops${one.isPerStep ? ', per step' : ', per call'}`} heading="Line, kernel or op" rows={one.measured} cell={measuredCell} />
+      <TimedTable
+        title={`Measured lines, kernels and ops${one.isPerStep ? ', per step' : ', per call'}`}
+        heading="Line, kernel or op"
+        rows={one.measured}
+        cell={measuredCell}
+      />
       {one.leftOut > 0 && <p class="quiet">{plural(one.leftOut, 'more pair')} of classes of ranks not compared.</p>}
     </section>
   );
@@ -141,7 +165,13 @@ function CompareSides({ model, route }: { model: Model; route: Route }) {
               {value.chosen.map((one) => (
                 <OneComparison model={model} one={one} />
               ))}
-              {value.chosen.length === 0 && <Empty>{left === right ? 'Both sides are the same: choose another one.' : 'These two were not compared when the report was made: the page of files has one rank of each group of equal ranks, and neighbouring launches, and none where there are more than 100,000 collectives. A served page compares any two.'}</Empty>}
+              {value.chosen.length === 0 && (
+                <Empty>
+                  {left === right
+                    ? 'Both sides are the same: choose another one.'
+                    : 'These two were not compared when the report was made: the page of files has one rank of each group of equal ranks, and neighbouring launches, and none where there are more than 100,000 collectives. A served page compares any two.'}
+                </Empty>
+              )}
             </>
           );
         }}

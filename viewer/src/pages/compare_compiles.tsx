@@ -60,7 +60,9 @@ function ChangeLine({ change, compile, model }: { change: Change; compile: Compi
       <span class="quiet">{change.what}</span>{' '}
       {change.what === 'code' ? (
         isHere && change.aRecord !== null ? (
-          <a href={href(['diff'], { a: `${compile.aId}:${change.aRecord}`, b: `${compile.bId}:${change.bRecord}` })}>generated code{change.text && ` of ${change.text}`} differs</a>
+          <a href={href(['diff'], { a: `${compile.aId}:${change.aRecord}`, b: `${compile.bId}:${change.bRecord}` })}>
+            generated code{change.text && ` of ${change.text}`} differs
+          </a>
         ) : (
           `generated code${change.text ? ` of ${change.text}` : ''} differs`
         )
@@ -78,7 +80,8 @@ function LookupLine({ own }: { own: LookupChange }) {
   const state = (of: string | null) => (of ? of.replace('_', ' ') : 'no lookup');
   return (
     <li>
-      <span class="sign">~</span> <span class="quiet">cache</span> {own.lookup}: {own.aState === own.bState ? `${state(own.aState)} on both sides` : `${state(own.aState)} → ${state(own.bState)}`}
+      <span class="sign">~</span> <span class="quiet">cache</span> {own.lookup}:{' '}
+      {own.aState === own.bState ? `${state(own.aState)} on both sides` : `${state(own.aState)} → ${state(own.bState)}`}
       {own.aState && own.bState && (own.hasSameKey ? ', the same key' : ', another key')}
       {own.text && (
         <>
@@ -103,21 +106,35 @@ function CompileName({ model, id, label }: { model: Model; id: number; label: st
 }
 
 // Whether all that is to be said of a lookup is a cause that is said once for several.
-const isSaid = (own: LookupChange, shared: SharedCause[]) => own.aState === own.bState && own.cause !== null && shared.some((one) => one.lookups > 1 && one.cause === own.cause && one.text === own.text);
+const isSaid = (own: LookupChange, shared: SharedCause[]) =>
+  own.aState === own.bState && own.cause !== null && shared.some((one) => one.lookups > 1 && one.cause === own.cause && one.text === own.text);
 
 // Whether other keys, for shared causes, are all that differs.
 export function hasOnlyKeys(compile: CompileChange, shared: SharedCause[]): boolean {
-  return compile.aStatus === compile.bStatus && compile.graph === null && compile.changes.length === 0 && compile.lacks.length === 0 && compile.lookups.length > 0 && compile.lookups.every((own) => isSaid(own, shared));
+  return (
+    compile.aStatus === compile.bStatus &&
+    compile.graph === null &&
+    compile.changes.length === 0 &&
+    compile.lacks.length === 0 &&
+    compile.lookups.length > 0 &&
+    compile.lookups.every((own) => isSaid(own, shared))
+  );
 }
 
 export function CompileDifference({ model, compile, shared, isOpen }: { model: Model; compile: CompileChange; shared: SharedCause[]; isOpen: boolean }) {
   const { changes, lookups } = compile;
   const own = lookups.filter((one) => !isSaid(one, shared));
-  const kindsOf = [compile.aStatus !== compile.bStatus && 'status', compile.graph && 'graph', ...['recompile', 'graph break', 'guard', 'kernel', 'code'].map((what) => changes.some((one) => one.what === what) && what), lookups.length > 0 && 'cache'].filter(Boolean);
+  const kindsOf = [
+    compile.aStatus !== compile.bStatus && 'status',
+    compile.graph && 'graph',
+    ...['recompile', 'graph break', 'guard', 'kernel', 'code'].map((what) => changes.some((one) => one.what === what) && what),
+    lookups.length > 0 && 'cache',
+  ].filter(Boolean);
   return (
     <details class="compare-compile" open={isOpen}>
       <summary>
-        <b>{compile.aLabel === compile.bLabel ? compile.aLabel : `${compile.aLabel} ↔ ${compile.bLabel}`}</b> <code>{shorten(compile.function, 60)}</code> <span class="quiet">{kindsOf.join(', ')}</span>
+        <b>{compile.aLabel === compile.bLabel ? compile.aLabel : `${compile.aLabel} ↔ ${compile.bLabel}`}</b> <code>{shorten(compile.function, 60)}</code>{' '}
+        <span class="quiet">{kindsOf.join(', ')}</span>
         {compile.aUs !== null && compile.bUs !== null && (
           <span class="quiet">
             {' '}
@@ -128,7 +145,8 @@ export function CompileDifference({ model, compile, shared, isOpen }: { model: M
       <ul class="compare-list">
         {[compile.aId, compile.bId].every((id) => model.compileById.has(id)) && (
           <li>
-            <span class="sign" /> open <CompileName model={model} id={compile.aId} label={compile.aLabel} /> of a, <CompileName model={model} id={compile.bId} label={compile.bLabel} /> of b
+            <span class="sign" /> open <CompileName model={model} id={compile.aId} label={compile.aLabel} /> of a,{' '}
+            <CompileName model={model} id={compile.bId} label={compile.bLabel} /> of b
           </li>
         )}
         {compile.aFile && compile.bFile && baseName(compile.aFile) !== baseName(compile.bFile) && (
@@ -168,7 +186,8 @@ export function Only({ model, only, side }: { model: Model; only: OnlyCompile[];
       <ul class="compare-list">
         {only.slice(0, 100).map((own) => (
           <li>
-            <CompileName model={model} id={own.id} label={own.label} /> <code>{shorten(own.function, 60)}</code> <span class="quiet">{[own.status, own.us === null ? 'time unknown' : duration(own.us)].join(', ')}</span>
+            <CompileName model={model} id={own.id} label={own.label} /> <code>{shorten(own.function, 60)}</code>{' '}
+            <span class="quiet">{[own.status, own.us === null ? 'time unknown' : duration(own.us)].join(', ')}</span>
             {own.reason && <div class="quiet">recompiled because {shorten(own.reason, 300)}</div>}
           </li>
         ))}

@@ -18,7 +18,11 @@ export function pairHref(a: Compile, b: Compile): string {
 // A recompile and the compile that it could not reuse, where there is one.
 export function firstPair(model: Model): [Compile, Compile] | null {
   for (const own of model.compiles) {
-    const earlier = own.recompiles > 0 && model.compiles.find((other) => other.processId === own.processId && other.frameId === own.frameId && other.generation === own.generation && other.id < own.id);
+    const earlier =
+      own.recompiles > 0 &&
+      model.compiles.find(
+        (other) => other.processId === own.processId && other.frameId === own.frameId && other.generation === own.generation && other.id < own.id,
+      );
     if (earlier) return [earlier, own];
   }
   return null;
@@ -59,9 +63,13 @@ function verdictOf(pair: CompilePair): string {
 
 function Chooser({ model, pair: { a, b } }: { model: Model; pair: CompilePair }) {
   const isOnly = model.allProcesses.length === 1;
-  const named = (own: Compile) => `${own.title} ${shorten(own.function ?? '', 40)}${isOnly ? '' : `, ${model.processById.get(own.processId)?.name ?? ''}`}${own.launch === model.launch ? '' : `, launch ${own.launch}`}`;
+  const named = (own: Compile) =>
+    `${own.title} ${shorten(own.function ?? '', 40)}${isOnly ? '' : `, ${model.processById.get(own.processId)?.name ?? ''}`}${own.launch === model.launch ? '' : `, launch ${own.launch}`}`;
   // Those of its function first; a run may have too many for a list.
-  const likely = model.allCompiles.filter((own) => !own.isSynthetic).sort((x, y) => Number(y.function === a.function) - Number(x.function === a.function)).slice(0, 400);
+  const likely = model.allCompiles
+    .filter((own) => !own.isSynthetic)
+    .sort((x, y) => Number(y.function === a.function) - Number(x.function === a.function))
+    .slice(0, 400);
   const select = (label: string, value: Compile, link: (own: Compile) => string) => (
     <select aria-label={label} value={value.id} onChange={(event) => (location.hash = link(model.compileById.get(Number(event.currentTarget.value))!))}>
       {(likely.includes(value) ? likely : [value, ...likely]).map((own) => (
@@ -107,14 +115,21 @@ function TextLine({ text: { title, a, b, removed, added } }: { text: TextChange 
     const own = (a ?? b)!;
     return (
       <li>
-        <span class={`sign ${a ? 'removed-text' : 'added-text'}`}>{a ? '−' : '+'}</span> <a href={href(['compile', own.compileId!], { record: own.recordId })}>{title}</a> <span class="quiet">only in {a ? 'a' : 'b'}</span>
+        <span class={`sign ${a ? 'removed-text' : 'added-text'}`}>{a ? '−' : '+'}</span>{' '}
+        <a href={href(['compile', own.compileId!], { record: own.recordId })}>{title}</a> <span class="quiet">only in {a ? 'a' : 'b'}</span>
       </li>
     );
   }
   return (
     <li>
       <span class="sign">~</span> <a href={diffHref(a, b)}>{title}</a>{' '}
-      {removed === null ? <span class="quiet">too long to be compared in this list</span> : <><span class="removed-text">−{removed}</span> <span class="added-text">+{added}</span> <span class="quiet">lines</span></>}
+      {removed === null ? (
+        <span class="quiet">too long to be compared in this list</span>
+      ) : (
+        <>
+          <span class="removed-text">−{removed}</span> <span class="added-text">+{added}</span> <span class="quiet">lines</span>
+        </>
+      )}
     </li>
   );
 }
@@ -122,15 +137,24 @@ function TextLine({ text: { title, a, b, removed, added } }: { text: TextChange 
 function Both({ model, pair }: { model: Model; pair: CompilePair }) {
   const { a, b } = pair;
   const [aPhases, bPhases] = [phasesOf(a), phasesOf(b)];
-  const phases = timedPhases.flatMap((phase) => (aPhases[phase.key] || bPhases[phase.key] ? [{ phase, aUs: aPhases[phase.key] ?? 0, bUs: bPhases[phase.key] ?? 0 }] : []));
-  const facts: [string, (own: Compile) => number | null][] = [['graphs', (own) => own.graphs], ['ops', (own) => own.ops], ['guards', (own) => own.guards], ['graph breaks', (own) => own.graphBreaks], ['attempts', (own) => own.attempts]];
+  const phases = timedPhases.flatMap((phase) =>
+    aPhases[phase.key] || bPhases[phase.key] ? [{ phase, aUs: aPhases[phase.key] ?? 0, bUs: bPhases[phase.key] ?? 0 }] : [],
+  );
+  const facts: [string, (own: Compile) => number | null][] = [
+    ['graphs', (own) => own.graphs],
+    ['ops', (own) => own.ops],
+    ['guards', (own) => own.guards],
+    ['graph breaks', (own) => own.graphBreaks],
+    ['attempts', (own) => own.attempts],
+  ];
   const differing = facts.filter(([, of]) => of(a) !== of(b));
   return (
     <>
       <Chooser model={model} pair={pair} />
       <p class="verdict">{verdictOf(pair)}</p>
       <p>
-        a: <CompileLink compile={a} /> <code>{a.function}</code> <Status status={a.status} /> b: <CompileLink compile={b} /> <code>{b.function}</code> <Status status={b.status} />{' '}
+        a: <CompileLink compile={a} /> <code>{a.function}</code> <Status status={a.status} /> b: <CompileLink compile={b} /> <code>{b.function}</code>{' '}
+        <Status status={b.status} />{' '}
         <span class="quiet">{differing.map(([name, of]) => `${name} ${of(a) ?? 'unknown'} → ${of(b) ?? 'unknown'}`).join(' · ')}</span>
       </p>
       {pair.reasons.length > 0 && (
@@ -155,7 +179,8 @@ function Both({ model, pair }: { model: Model; pair: CompilePair }) {
           <ul class="compare-list">
             {pair.lookups.map(({ what, a: left, b: right, hasSameKey }) => (
               <li>
-                <span class="sign">~</span> <code>{what}</code> {left ? <CacheTag state={left} /> : 'no lookup'} → {right ? <CacheTag state={right} /> : 'no lookup'} {left && right && <span class="quiet">{hasSameKey ? 'the same key' : 'another key'}</span>}
+                <span class="sign">~</span> <code>{what}</code> {left ? <CacheTag state={left} /> : 'no lookup'} →{' '}
+                {right ? <CacheTag state={right} /> : 'no lookup'} {left && right && <span class="quiet">{hasSameKey ? 'the same key' : 'another key'}</span>}
               </li>
             ))}
           </ul>
@@ -164,7 +189,10 @@ function Both({ model, pair }: { model: Model; pair: CompilePair }) {
       <Changes title="Guards" change={pair.guards} />
       <Changes title="Kernels" change={pair.kernels} />
       {pair.texts.length > 0 && (
-        <Section title={`${plural(pair.texts.length, 'text')} ${pair.texts.length === 1 ? 'differs' : 'differ'}`} aside={<span class="quiet">a click shows the lines</span>}>
+        <Section
+          title={`${plural(pair.texts.length, 'text')} ${pair.texts.length === 1 ? 'differs' : 'differ'}`}
+          aside={<span class="quiet">a click shows the lines</span>}
+        >
           <ul class="compare-list">
             {pair.texts.slice(0, 200).map((text) => (
               <TextLine text={text} />

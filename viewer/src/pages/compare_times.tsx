@@ -24,7 +24,11 @@ function Delta({ aUs, bUs, mostUs }: { aUs: number; bUs: number; mostUs: number 
 
 export function PhaseTable({ phases, totals }: { phases: PhaseChange[]; totals: [number, number] }) {
   const part = (of: (own: PhaseChange) => number) => phases.reduce((sum, own) => sum + of(own), 0);
-  const rest: PhaseChange = { phase: notAttributed, aUs: Math.max(0, totals[0] - part((own) => own.aUs)), bUs: Math.max(0, totals[1] - part((own) => own.bUs)) };
+  const rest: PhaseChange = {
+    phase: notAttributed,
+    aUs: Math.max(0, totals[0] - part((own) => own.aUs)),
+    bUs: Math.max(0, totals[1] - part((own) => own.bUs)),
+  };
   const rows = rest.aUs > 0 || rest.bUs > 0 ? [...phases, rest] : phases;
   const most = rows.reduce((most, own) => Math.max(most, Math.abs(own.bUs - own.aUs)), Math.abs(totals[1] - totals[0]));
   return (
@@ -96,13 +100,29 @@ function changeColumns<Row extends Timed>(title: string, mostUs: number, cell?: 
     { key: 'name', title, width: 'minmax(90px, 2fr)', about: (row) => row.name, cell: (row) => (cell ? cell(row) : row.name) },
     { key: 'a', title: 'a', width: '64px', align: 'right', cell: (row) => duration(row.aUs) },
     { key: 'b', title: 'b', width: '64px', align: 'right', cell: (row) => duration(row.bUs) },
-    { key: 'change', title: 'b against a', width: 'minmax(170px, 1.4fr)', sort: (row) => Math.abs(row.bUs - row.aUs), cell: (row) => <Delta aUs={row.aUs} bUs={row.bUs} mostUs={mostUs} /> },
+    {
+      key: 'change',
+      title: 'b against a',
+      width: 'minmax(170px, 1.4fr)',
+      sort: (row) => Math.abs(row.bUs - row.aUs),
+      cell: (row) => <Delta aUs={row.aUs} bUs={row.bUs} mostUs={mostUs} />,
+    },
   ];
 }
 
 const mostOf = (rows: Timed[]) => rows.reduce((most, own) => Math.max(most, Math.abs(own.bUs - own.aUs)), 1);
 
-export function TimedTable<Row extends Timed>({ title, heading, rows, cell }: { title: string; heading: string; rows: Row[]; cell?: (row: Row) => ComponentChildren }) {
+export function TimedTable<Row extends Timed>({
+  title,
+  heading,
+  rows,
+  cell,
+}: {
+  title: string;
+  heading: string;
+  rows: Row[];
+  cell?: (row: Row) => ComponentChildren;
+}) {
   const columns = useMemo(() => changeColumns<Row>(heading, mostOf(rows), cell), [rows, heading]);
   if (rows.length === 0) return null;
   return (

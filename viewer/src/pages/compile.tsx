@@ -17,12 +17,17 @@ function Head({ model, compile }: { model: Model; compile: Compile }) {
   const process = model.processById.get(compile.processId);
   const total = (compile.durationUs ?? 0) + (compile.backwardUs ?? 0);
   const twins = model.allCompiles.filter((other) => other.label === compile.label && other.generation === compile.generation && other.id !== compile.id);
-  const nameOf = (other: Compile) => `${model.processById.get(other.processId)?.name ?? ''}${other.launch === compile.launch ? '' : `, launch ${other.launch}`}`;
-  const siblings = model.allCompiles.filter((other) => other.processId === compile.processId && other.frameId !== null && other.frameId === compile.frameId && other.id !== compile.id);
+  const nameOf = (other: Compile) =>
+    `${model.processById.get(other.processId)?.name ?? ''}${other.launch === compile.launch ? '' : `, launch ${other.launch}`}`;
+  const siblings = model.allCompiles.filter(
+    (other) => other.processId === compile.processId && other.frameId !== null && other.frameId === compile.frameId && other.id !== compile.id,
+  );
   return (
     <header class="compile-head">
       <h1>
-        <span class="compile-id">{compile.title}</span> <code>{shorten(compile.function ?? (compile.isSynthetic ? 'records without a compile id' : 'unknown function'), 300)}</code> <Status status={compile.status} />
+        <span class="compile-id">{compile.title}</span>{' '}
+        <code>{shorten(compile.function ?? (compile.isSynthetic ? 'records without a compile id' : 'unknown function'), 300)}</code>{' '}
+        <Status status={compile.status} />
       </h1>
       <p class="quiet">
         <Place file={compile.file} line={compile.line} /> <a href={href(['process', compile.processId])}>{process?.name}</a>
@@ -100,7 +105,13 @@ function Records({ context, current }: { context: Context; current: Artifact | u
   return (
     <>
       <div class="side-tools">
-        <input type="search" placeholder="Filter artifacts" aria-label="Filter artifacts" value={filter} onInput={(event) => setFilter(event.currentTarget.value)} />
+        <input
+          type="search"
+          placeholder="Filter artifacts"
+          aria-label="Filter artifacts"
+          value={filter}
+          onInput={(event) => setFilter(event.currentTarget.value)}
+        />
       </div>
       <RecordList rows={rows} />
       {quiet > 0 && (
@@ -158,7 +169,12 @@ function recordRows(compile: Compile, artifacts: Artifact[], graphs: Map<Artifac
   const rows: RecordRow[] = [];
   const hasAttempts = compile.attempts > 1 || artifacts.some((artifact) => (artifact.attempt ?? 0) > 0);
   let attempt = 0;
-  const placed = artifacts.map((artifact, i) => ({ artifact, i, attempt: (attempt = hasAttempts ? (artifact.attempt ?? attempt) : 0), step: stepOf(artifact) }));
+  const placed = artifacts.map((artifact, i) => ({
+    artifact,
+    i,
+    attempt: (attempt = hasAttempts ? (artifact.attempt ?? attempt) : 0),
+    step: stepOf(artifact),
+  }));
   placed.sort((a, b) => a.attempt - b.attempt || stepOrder.indexOf(a.step) - stepOrder.indexOf(b.step) || a.i - b.i);
   let head = '';
   for (const { artifact, attempt: own, step } of placed) {
@@ -211,7 +227,10 @@ function Body({ context }: { context: Context }) {
             .filter((entry) => entry.shown)
             .map((entry) => (
               <li>
-                <a href={href(['compile', compile.id], { view: entry.key === 'summary' ? null : entry.key })} aria-current={!current && entry.key === view ? 'true' : undefined}>
+                <a
+                  href={href(['compile', compile.id], { view: entry.key === 'summary' ? null : entry.key })}
+                  aria-current={!current && entry.key === view ? 'true' : undefined}
+                >
                   <b>{entry.title}</b>
                   <span class="quiet">{entry.count ? count(entry.count) : ''}</span>
                 </a>
@@ -221,7 +240,13 @@ function Body({ context }: { context: Context }) {
         <Records context={context} current={current} />
       </nav>
       {current ? (
-        <ArtifactView key={current.recordId} artifact={current} frames={frames} lines={route.query.get('lines')} tools={current.text && <ComparePicker model={context.model} compile={compile} artifact={current} artifacts={artifacts} />} />
+        <ArtifactView
+          key={current.recordId}
+          artifact={current}
+          frames={frames}
+          lines={route.query.get('lines')}
+          tools={current.text && <ComparePicker model={context.model} compile={compile} artifact={current} artifacts={artifacts} />}
+        />
       ) : recordId > 0 ? (
         <Empty>Record {recordId} is not part of this compile.</Empty>
       ) : view === 'guards' && guardRows.length > 0 ? (

@@ -14,7 +14,8 @@ const choiceKey = ({ tuned: t }: Tuning, row: number) => t.best_description[row]
 // The same kernel in the same compile of other ranks, by what tells kernels of one name apart and its place among equal ones.
 function onOtherRanks(model: Model, compile: Compile, tuning: Tuning, row: number): { name: string; row: number }[] {
   const t = tuning.tuned;
-  const isSame = (other: number) => (['is_at_run_time', 'kernel', 'shapes', 'strides', 'dtypes'] as const).every((column) => t[column][other] === t[column][row]);
+  const isSame = (other: number) =>
+    (['is_at_run_time', 'kernel', 'shapes', 'strides', 'dtypes'] as const).every((column) => t[column][other] === t[column][row]);
   const place = rowsWhere(t.compile_id, compile.id).filter(isSame).indexOf(row);
   return model.peerCompiles.flatMap((other) => {
     if (other.id === compile.id || other.label !== compile.label || other.generation !== compile.generation || other.launch !== compile.launch) return [];
@@ -46,7 +47,9 @@ function Tuned({ model, compile, tuning }: { model: Model; compile: Compile; tun
   const t = tuning.tuned;
   const rows = rowsWhere(t.compile_id, compile.id);
   if (rows.length === 0) return null;
-  const others = new Map(rows.map((row) => [row, onOtherRanks(model, compile, tuning, row).filter((other) => choiceKey(tuning, other.row) !== choiceKey(tuning, row))]));
+  const others = new Map(
+    rows.map((row) => [row, onOtherRanks(model, compile, tuning, row).filter((other) => choiceKey(tuning, other.row) !== choiceKey(tuning, row))]),
+  );
   const hasOthers = [...others.values()].some((own) => own.length > 0);
   const compiling = rows.filter((row) => t.is_at_run_time[row] === 0);
   const us = compiling.reduce((sum, row) => sum + (t.precompile_us[row] ?? 0) + (t.duration_us[row] ?? 0), 0);
@@ -81,17 +84,26 @@ function Tuned({ model, compile, tuning }: { model: Model; compile: Compile; tun
                   {count(t.choices[row])}
                   {(t.failed[row] ?? 0) > 0 && ` + ${t.failed[row]} failed`}
                 </td>
-                <td>{t.is_at_run_time[row] === 1 ? <span class="quiet">tuned when first called: the log does not say which won</span> : <Choice tuning={tuning} row={row} />}</td>
+                <td>
+                  {t.is_at_run_time[row] === 1 ? (
+                    <span class="quiet">tuned when first called: the log does not say which won</span>
+                  ) : (
+                    <Choice tuning={tuning} row={row} />
+                  )}
+                </td>
                 <td>
                   <Triton tuning={tuning} row={row} />
                 </td>
                 {hasOthers && (
                   <td>
-                    {others.get(row)!.slice(0, 8).map((other) => (
-                      <div>
-                        {other.name}: <Choice tuning={tuning} row={other.row} />
-                      </div>
-                    ))}
+                    {others
+                      .get(row)!
+                      .slice(0, 8)
+                      .map((other) => (
+                        <div>
+                          {other.name}: <Choice tuning={tuning} row={other.row} />
+                        </div>
+                      ))}
                     {others.get(row)!.length > 8 && <span class="quiet">and {plural(others.get(row)!.length - 8, 'more rank')}</span>}
                   </td>
                 )}
@@ -112,13 +124,12 @@ function Failed({ compile, tuning: { failed_choice: t } }: { compile: Compile; t
   if (rows.length === 0) return null;
   return (
     <details open={rows.length < 6}>
-      <summary>
-        {plural(rows.length, 'choice')} could not be compiled
-      </summary>
+      <summary>{plural(rows.length, 'choice')} could not be compiled</summary>
       <ul class="compare-list">
         {rows.slice(0, 100).map((row) => (
           <li>
-            <code>{t.kernel[row]}</code> {t.is_out_of_memory[row] === 1 && <span class="tag severity-warning">needs more than the device has</span>} {shorten(t.message[row] ?? t.exception[row] ?? '', 400)} <span class="quiet">{shorten(t.choice[row] ?? '', 300)}</span>
+            <code>{t.kernel[row]}</code> {t.is_out_of_memory[row] === 1 && <span class="tag severity-warning">needs more than the device has</span>}{' '}
+            {shorten(t.message[row] ?? t.exception[row] ?? '', 400)} <span class="quiet">{shorten(t.choice[row] ?? '', 300)}</span>
           </li>
         ))}
       </ul>
@@ -136,7 +147,8 @@ function CudaGraphs({ compile, tuning }: { compile: Compile; tuning: Tuning }) {
       <ul class="compare-list">
         {recorded.map((row) => (
           <li>
-            {t.is_backward[row] === 1 ? 'backward' : 'forward'}: {plural(t.recordings[row] ?? 0, 'recording')} <span class="quiet">{duration(t.duration_us[row])}</span>
+            {t.is_backward[row] === 1 ? 'backward' : 'forward'}: {plural(t.recordings[row] ?? 0, 'recording')}{' '}
+            <span class="quiet">{duration(t.duration_us[row])}</span>
           </li>
         ))}
         {skips.map((row) => (

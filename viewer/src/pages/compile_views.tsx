@@ -2,9 +2,8 @@
 import { useMemo } from 'preact/hooks';
 import { metadataOf, metadataOfRecord, type Artifact } from '../data/artifact';
 import { useChunk, type Chunks } from '../data/chunks';
-import { readFrames, rowsWhere, stackOf, useBlock, type Compile, type Model } from '../data/model';
+import { readFrames, rowsWhere, stackOf, type Compile, type Model } from '../data/model';
 import { profilesOfCompile } from '../data/heat';
-import { parseFilter } from '../lib/filter';
 import { count, duration, headline, plural, shorten, utc } from '../lib/format';
 import { href, setQuery, type Route } from '../route';
 import { TextPane } from '../ui/artifact_view';
@@ -13,6 +12,7 @@ import { FilterBox } from '../ui/filter_box';
 import { Grid, type Column } from '../ui/virtual';
 import { pairHref } from './compare_pair';
 import { CompileTuning, TritonKernels } from './compile_tuning';
+export { Guards } from './compile_guards';
 
 export interface Context {
   model: Model;
@@ -44,7 +44,9 @@ export function Summary({ context }: { context: Context }) {
                     const prior = t.prior_compile_id[i] === null ? undefined : model.compileById.get(t.prior_compile_id[i]!);
                     return (
                       <p>
-                        <span class="quiet">{prior ? <CompileLink compile={prior} /> : t.prior_label[i]} could not be reused: guard failed</span> <code class="guard">{t.guard[i] ?? t.reason[i]}</code> <Place file={t.user_file[i]} line={t.user_line[i]} /> {prior && <a href={pairHref(prior, compile)}>compare the two</a>}
+                        <span class="quiet">{prior ? <CompileLink compile={prior} /> : t.prior_label[i]} could not be reused: guard failed</span>{' '}
+                        <code class="guard">{t.guard[i] ?? t.reason[i]}</code> <Place file={t.user_file[i]} line={t.user_line[i]} />{' '}
+                        {prior && <a href={pairHref(prior, compile)}>compare the two</a>}
                         <GuardHint reason={t.reason[i] ?? ''} />
                       </p>
                     );
@@ -70,7 +72,8 @@ export function Summary({ context }: { context: Context }) {
                   {breaks.map((i) => (
                     <details open={breaks.length < 3}>
                       <summary>
-                        {shorten(headline(value.graph_break.reason[i]), 200)} <Place file={value.graph_break.user_file[i]} line={value.graph_break.user_line[i]} />
+                        {shorten(headline(value.graph_break.reason[i]), 200)}{' '}
+                        <Place file={value.graph_break.user_file[i]} line={value.graph_break.user_line[i]} />
                       </summary>
                       <pre class="reason-text">{value.graph_break.reason[i]}</pre>
                       <pre class="reason-text quiet-text">{value.graph_break.user_stack[i]}</pre>
@@ -163,7 +166,13 @@ function GraphList({ context, link }: { context: Context; link: (recordId: numbe
                         </a>
                       ))}
                   </td>
-                  <td>{graph.provenance_content_id[i] !== null ? <a href={href(['provenance', graph.id[i]!])}>kernels ↔ Python</a> : <span class="quiet">none logged</span>}</td>
+                  <td>
+                    {graph.provenance_content_id[i] !== null ? (
+                      <a href={href(['provenance', graph.id[i]!])}>kernels ↔ Python</a>
+                    ) : (
+                      <span class="quiet">none logged</span>
+                    )}
+                  </td>
                   {cost.value && <td>{callsOf(cost.value, graph.id[i]!)}</td>}
                 </tr>
               ))}
@@ -210,68 +219,12 @@ function CacheRows({ model, chunk, compile }: { model: Model; chunk: Chunks['cac
             <td class="right">{duration(t.time_saved_ns[i] === null ? null : t.time_saved_ns[i]! / 1000)}</td>
             <td>
               {t.bypass_reason[i] ?? t.guard_expression[i] ?? ''}{' '}
-              {rankCount > 1 && t.component_set_id[i] !== null && (
-                <a href={href(['ranks'], { tab: 'cache', event: t.id[i] })}>compare the key</a>
-              )}
+              {rankCount > 1 && t.component_set_id[i] !== null && <a href={href(['ranks'], { tab: 'cache', event: t.id[i] })}>compare the key</a>}
             </td>
           </tr>
         ))}
       </tbody>
     </table>
-  );
-}
-
-interface GuardRow {
-  id: number;
-  depth: number;
-  kind: string;
-  expression: string;
-  source: string | null;
-  file: string | null;
-  line: number | null;
-  code: string | null;
-}
-
-export function Guards({ contentId, route }: { contentId: number; route: Route }) {
-  const chunk = useBlock('guards', contentId);
-  const query = route.query.get('q') ?? '';
-  const withManagers = route.query.get('managers') === '1';
-  return (
-    <Waiting pending={chunk}>
-      {({ guard }) => {
-        const all: GuardRow[] = rowsWhere(guard.content_id, contentId).map((i) => ({
-          id: guard.ordinal[i]!,
-          depth: guard.depth[i] ?? 0,
-          kind: guard.kind[i] ?? '',
-          expression: guard.expression[i] ?? '',
-          source: guard.source[i],
-          file: guard.user_file[i],
-          line: guard.user_line[i],
-          code: guard.user_code[i],
-        }));
-        const filter = parseFilter(query);
-        const isManager = (row: GuardRow) => /Manager$/.test(row.kind);
-        const rows = all.filter((row) => (withManagers || !isManager(row)) && (!query || filter.matches(`${row.kind} ${row.expression} ${row.source} ${row.file}:${row.line} ${row.code}`.toLowerCase(), (key) => (key === 'kind' ? row.kind.toLowerCase() : undefined))));
-        const columns: Column<GuardRow>[] = [
-          { key: 'kind', title: 'Guard', width: 'minmax(150px, 1fr)', cell: (row) => <span style={{ paddingLeft: withManagers ? `${Math.min(row.depth, 20) * 10}px` : 0 }}>{row.kind}</span> },
-          { key: 'expression', title: 'Check', width: 'minmax(240px, 4fr)', cell: (row) => <code title={shorten(row.expression, 2000)}>{shorten(row.expression, 400)}</code> },
-          { key: 'source', title: 'On', width: 'minmax(100px, 2fr)', cell: (row) => <code title={row.source ?? ''}>{row.source && shorten(row.source, 200)}</code> },
-          { key: 'place', title: 'Python line', width: 'minmax(100px, 1fr)', cell: (row) => <span title={row.code ?? ''}><Place file={row.file} line={row.line} /></span> },
-        ];
-        return (
-          <div class="artifact">
-            <div class="toolbar">
-              <FilterBox label="Filter guards" placeholder="Filter guards: words, kind:tensor_match" value={query} onFilter={(q) => setQuery({ q })} />
-              <label>
-                <input type="checkbox" checked={withManagers} onChange={(event) => setQuery({ managers: event.currentTarget.checked ? 1 : null })} /> tree
-              </label>
-              <span class="quiet">{plural(rows.length, 'check')}</span>
-            </div>
-            <Grid label="Guards" rows={rows} columns={columns} rowKey={(row) => row.id} height="calc(100vh - 250px)" empty={all.length === 0 ? 'The guard tree is empty.' : 'No guard matches.'} />
-          </div>
-        );
-      }}
-    </Waiting>
   );
 }
 
@@ -319,7 +272,15 @@ export function Metrics({ context }: { context: Context }) {
   );
 }
 
-export const shapeKinds = new Set(['create_symbol', 'create_unbacked_symbol', 'guard_added', 'guard_added_fast', 'symbolic_shape_specialization', 'propagate_real_tensors', 'expression_created']);
+export const shapeKinds = new Set([
+  'create_symbol',
+  'create_unbacked_symbol',
+  'guard_added',
+  'guard_added_fast',
+  'symbolic_shape_specialization',
+  'propagate_real_tensors',
+  'expression_created',
+]);
 
 export function Shapes({ context, frames }: { context: Context; frames: ReturnType<typeof readFrames> }) {
   const rows = context.artifacts.filter((artifact) => shapeKinds.has(artifact.kind));
@@ -356,7 +317,15 @@ export function Shapes({ context, frames }: { context: Context; frames: ReturnTy
   ];
   return (
     <div class="artifact">
-      <Grid label="Symbolic shapes" rows={rows} columns={columns} rowKey={(row) => row.recordId} rowHref={(row) => href(['compile', context.compile.id], { record: row.recordId })} height="calc(100vh - 220px)" empty="No symbols: all shapes of this compile are static." />
+      <Grid
+        label="Symbolic shapes"
+        rows={rows}
+        columns={columns}
+        rowKey={(row) => row.recordId}
+        rowHref={(row) => href(['compile', context.compile.id], { record: row.recordId })}
+        height="calc(100vh - 220px)"
+        empty="No symbols: all shapes of this compile are static."
+      />
     </div>
   );
 }

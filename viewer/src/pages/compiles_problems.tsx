@@ -28,10 +28,32 @@ function problemsOf(model: Model, chunk: Chunks['problems'], tab: string): Probl
   const isRow = (row: Problem, processId: number | null) => isShown(model, row.compile ?? model.processById.get(processId ?? -1));
   if (tab === 'breaks') {
     const t = chunk.graph_break;
-    return t.reason.map((reason, i): Problem => ({ key: `b${i}`, compile: compileOf(t.compile_id[i]), text: reason ?? '', detail: t.user_stack[i] ?? '', file: t.user_file[i], line: t.user_line[i], kind: String((t.attempt[i] ?? 0) + 1), recordId: t.record_id[i] })).filter((row) => isRow(row, null));
+    return t.reason
+      .map((reason, i): Problem => ({
+        key: `b${i}`,
+        compile: compileOf(t.compile_id[i]),
+        text: reason ?? '',
+        detail: t.user_stack[i] ?? '',
+        file: t.user_file[i],
+        line: t.user_line[i],
+        kind: String((t.attempt[i] ?? 0) + 1),
+        recordId: t.record_id[i],
+      }))
+      .filter((row) => isRow(row, null));
   }
   const t = chunk.failure;
-  return t.reason.map((reason, i): Problem => ({ key: `f${i}`, compile: compileOf(t.compile_id[i]), text: [t.type[i], reason].filter(Boolean).join(': '), detail: '', file: t.user_file[i], line: t.user_line[i], kind: kindNames[t.kind[i] ?? ''] ?? t.kind[i] ?? '', recordId: t.record_id[i] })).filter((row, i) => isRow(row, t.process_id[i]));
+  return t.reason
+    .map((reason, i): Problem => ({
+      key: `f${i}`,
+      compile: compileOf(t.compile_id[i]),
+      text: [t.type[i], reason].filter(Boolean).join(': '),
+      detail: '',
+      file: t.user_file[i],
+      line: t.user_line[i],
+      kind: kindNames[t.kind[i] ?? ''] ?? t.kind[i] ?? '',
+      recordId: t.record_id[i],
+    }))
+    .filter((row, i) => isRow(row, t.process_id[i]));
 }
 
 // Graph breaks, or failures and restarts.
@@ -40,16 +62,32 @@ export function Problems({ model, chunk, tab, route }: { model: Model; chunk: Ch
   const all = useMemo(() => problemsOf(model, chunk, tab), [model, chunk, tab]);
   const rows = useMemo(() => {
     const filter = parseFilter(query);
-    return query ? all.filter((row) => filter.matches(`${row.text} ${row.file}:${row.line} ${row.kind} ${row.compile ? searchText(row.compile) : ''}`.toLowerCase(), (key) => (key === 'kind' ? row.kind.toLowerCase() : key === 'launch' ? String(row.compile?.launch ?? '') : undefined))) : all;
+    return query
+      ? all.filter((row) =>
+          filter.matches(`${row.text} ${row.file}:${row.line} ${row.kind} ${row.compile ? searchText(row.compile) : ''}`.toLowerCase(), (key) =>
+            key === 'kind' ? row.kind.toLowerCase() : key === 'launch' ? String(row.compile?.launch ?? '') : undefined,
+          ),
+        )
+      : all;
   }, [all, query]);
   const selected = route.query.get('row');
   const open = all.find((row) => row.key === selected);
   const columns: Column<Problem>[] = [
-    { key: 'id', title: 'Compile', width: '84px', cell: (row) => row.compile && <CompileLink compile={row.compile} query={row.recordId === null ? undefined : { record: row.recordId }} /> },
+    {
+      key: 'id',
+      title: 'Compile',
+      width: '84px',
+      cell: (row) => row.compile && <CompileLink compile={row.compile} query={row.recordId === null ? undefined : { record: row.recordId }} />,
+    },
     { key: 'rank', title: 'Rank', width: '52px', align: 'right', cell: (row) => row.compile && row.compile.rank },
     { key: 'function', title: 'Function', width: 'minmax(110px, 1fr)', cell: (row) => <code>{row.compile?.function}</code> },
     { key: 'kind', title: tab === 'breaks' ? 'Attempt' : 'Kind', width: '96px', cell: (row) => row.kind },
-    { key: 'text', title: 'Reason', width: 'minmax(260px, 4fr)', cell: (row) => <span title={shorten(row.text, 2000)}>{shorten(tab === 'breaks' ? causeOf(row.text) : headline(row.text), 300)}</span> },
+    {
+      key: 'text',
+      title: 'Reason',
+      width: 'minmax(260px, 4fr)',
+      cell: (row) => <span title={shorten(row.text, 2000)}>{shorten(tab === 'breaks' ? causeOf(row.text) : headline(row.text), 300)}</span>,
+    },
     { key: 'place', title: 'Python line', width: 'minmax(110px, 1fr)', cell: (row) => <Place file={row.file} line={row.line} /> },
   ];
   const hasRanks = model.processes.some((process) => process.rank !== null);
@@ -59,7 +97,11 @@ export function Problems({ model, chunk, tab, route }: { model: Model; chunk: Ch
     <>
       <div class="toolbar">
         <FilterBox label="Filter" placeholder="Filter" value={route.query.get('q') ?? ''} onFilter={(q) => setQuery({ q })} />
-        <span class="quiet">{rows.length === all.length ? plural(all.length, tab === 'breaks' ? 'graph break' : 'entry', tab === 'breaks' ? 'graph breaks' : 'entries') : `${rows.length} of ${all.length}`}</span>
+        <span class="quiet">
+          {rows.length === all.length
+            ? plural(all.length, tab === 'breaks' ? 'graph break' : 'entry', tab === 'breaks' ? 'graph breaks' : 'entries')
+            : `${rows.length} of ${all.length}`}
+        </span>
       </div>
       <Grid
         label={tab === 'breaks' ? 'Graph breaks' : 'Failures and restarts'}
@@ -69,7 +111,13 @@ export function Problems({ model, chunk, tab, route }: { model: Model; chunk: Ch
         selected={selected}
         onSelect={(row) => setQuery({ row: row.key }, true)}
         height={`${Math.min(rows.length + 1.4, 16) * 26}px`}
-        empty={all.length === 0 ? (tab === 'breaks' ? 'No graph breaks: Dynamo traced every frame of this log in one piece.' : 'No compile failed and none was restarted.') : `Nothing matches “${query}”.`}
+        empty={
+          all.length === 0
+            ? tab === 'breaks'
+              ? 'No graph breaks: Dynamo traced every frame of this log in one piece.'
+              : 'No compile failed and none was restarted.'
+            : `Nothing matches “${query}”.`
+        }
       />
       {open && (
         <section class="detail" aria-label="Reason">
@@ -117,7 +165,19 @@ export function Recompiles({ model, chunk, route }: { model: Model; chunk: Chunk
   }, [model, chunk]);
   if (chains.length === 0) return <Empty>No recompiles: every function was compiled once, or the log does not say why it was recompiled.</Empty>;
   const filter = parseFilter(query);
-  const shown = chains.filter((chain) => !query || filter.matches(`${searchText(chain.first)} ${chain.edges.map((edge) => `${edge.reason} ${edge.file}`).join(' ')}`.toLowerCase(), (key) => (key === 'rank' ? String(chain.first.rank ?? '') : key === 'launch' ? String(chain.first.launch) : key === 'function' ? (chain.first.function ?? '').toLowerCase() : undefined)));
+  const shown = chains.filter(
+    (chain) =>
+      !query ||
+      filter.matches(`${searchText(chain.first)} ${chain.edges.map((edge) => `${edge.reason} ${edge.file}`).join(' ')}`.toLowerCase(), (key) =>
+        key === 'rank'
+          ? String(chain.first.rank ?? '')
+          : key === 'launch'
+            ? String(chain.first.launch)
+            : key === 'function'
+              ? (chain.first.function ?? '').toLowerCase()
+              : undefined,
+      ),
+  );
   const limit = 60;
   return (
     <>
@@ -138,7 +198,9 @@ export function Recompiles({ model, chunk, route }: { model: Model; chunk: Chunk
 // "recompiled 3 times; 4 further attempts were refused at the recompile limit", as a finding counts.
 function timesText(times: number, refused: number): string {
   const done = times === 1 ? 'recompiled once' : times === 2 ? 'recompiled twice' : times > 0 ? `recompiled ${times} times` : '';
-  return [done, refused > 0 ? `${refused} ${done ? 'further ' : ''}${refused === 1 ? 'attempt was' : 'attempts were'} refused at the recompile limit` : ''].filter(Boolean).join('; ');
+  return [done, refused > 0 ? `${refused} ${done ? 'further ' : ''}${refused === 1 ? 'attempt was' : 'attempts were'} refused at the recompile limit` : '']
+    .filter(Boolean)
+    .join('; ');
 }
 
 function RecompileChain({ model, first, edges }: { model: Model; first: Compile; edges: Recompile[] }) {
@@ -166,7 +228,8 @@ function RecompileChain({ model, first, edges }: { model: Model; first: Compile;
         {(isOpen ? entries : entries.slice(0, 8)).map(([id, reasons]) => (
           <li>
             <span>
-              <CompileLink compile={model.compileById.get(id)!} query={{ record: reasons[0].recordId }} /> {isRefused(model.compileById.get(id)!) && <span class="tag status-failed">refused</span>}
+              <CompileLink compile={model.compileById.get(id)!} query={{ record: reasons[0].recordId }} />{' '}
+              {isRefused(model.compileById.get(id)!) && <span class="tag status-failed">refused</span>}
             </span>
             <div>
               {reasons.map((edge) => (

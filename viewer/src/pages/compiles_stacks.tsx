@@ -26,7 +26,10 @@ export function StackTree({ model, route }: { model: Model; route: Route }) {
       cell: (row) => {
         const last = row.path[row.path.length - 1];
         return (
-          <span style={{ paddingLeft: `${Math.min(row.depth, 30) * 14}px` }} title={row.path.map((frame) => `${frame.file}:${frame.line} in ${frame.function}`).join('\n')}>
+          <span
+            style={{ paddingLeft: `${Math.min(row.depth, 30) * 14}px` }}
+            title={row.path.map((frame) => `${frame.file}:${frame.line} in ${frame.function}`).join('\n')}
+          >
             {row.node.children.size > 0 ? (
               <button class="twist" aria-expanded={!closed.has(row.key)} aria-label={`Frames below ${last.function}`} onClick={() => toggle(row.key)}>
                 {closed.has(row.key) ? '▸' : '▾'}
@@ -40,7 +43,12 @@ export function StackTree({ model, route }: { model: Model; route: Route }) {
         );
       },
     },
-    { key: 'code', title: 'Line', width: 'minmax(120px, 2fr)', cell: (row) => <code class="quiet">{[...row.path].reverse().find((frame) => frame.code)?.code}</code> },
+    {
+      key: 'code',
+      title: 'Line',
+      width: 'minmax(120px, 2fr)',
+      cell: (row) => <code class="quiet">{[...row.path].reverse().find((frame) => frame.code)?.code}</code>,
+    },
     { key: 'total', title: 'Compiles', width: '76px', align: 'right', cell: (row) => count(row.node.total) },
     {
       key: 'compiles',
@@ -49,7 +57,11 @@ export function StackTree({ model, route }: { model: Model; route: Route }) {
       cell: (row) => (
         <>
           {row.node.compiles.slice(0, 12).map((compile) => (
-            <a class={`tag status-${compile.status}`} href={href(['compile', compile.id])} title={`${compile.status}: ${compile.function ?? ''}, ${model.processById.get(compile.processId)?.name}`}>
+            <a
+              class={`tag status-${compile.status}`}
+              href={href(['compile', compile.id])}
+              title={`${compile.status}: ${compile.function ?? ''}, ${model.processById.get(compile.processId)?.name}`}
+            >
               {compile.title}
             </a>
           ))}
@@ -71,7 +83,14 @@ export function StackTree({ model, route }: { model: Model; route: Route }) {
         </span>
         {trie.without.length > 0 && <span class="quiet">{plural(trie.without.length, 'compile')} without a stack</span>}
       </div>
-      <Grid label="Stacks that led to compiles" rows={rows} columns={columns} rowKey={(row) => row.key} height={rows.length > 20 ? 'calc(100vh - 160px)' : undefined} empty="No compile here has a stack: the log has no dynamo_start records, as with AOTInductor and export." />
+      <Grid
+        label="Stacks that led to compiles"
+        rows={rows}
+        columns={columns}
+        rowKey={(row) => row.key}
+        height={rows.length > 20 ? 'calc(100vh - 160px)' : undefined}
+        empty="No compile here has a stack: the log has no dynamo_start records, as with AOTInductor and export."
+      />
     </>
   );
 }

@@ -61,7 +61,21 @@ function rowsOf(hunks: Hunk[], opened: Set<number>, showAll: boolean): Row[] {
   return rows;
 }
 
-function Half({ text, other, kind, highlighter, line, side }: { text: string; other: string | null; kind: Row['kind']; highlighter: Highlighter; line: number; side: 'a' | 'b' }) {
+function Half({
+  text,
+  other,
+  kind,
+  highlighter,
+  line,
+  side,
+}: {
+  text: string;
+  other: string | null;
+  kind: Row['kind'];
+  highlighter: Highlighter;
+  line: number;
+  side: 'a' | 'b';
+}) {
   const shown = text.slice(0, 2000);
   if (kind === 'change' && other !== null) {
     const parts = changedPart(text, other);
@@ -76,12 +90,13 @@ function Half({ text, other, kind, highlighter, line, side }: { text: string; ot
       );
     }
   }
-  if (text.length > 2000) return <>{shown}… ({text.length} characters)</>;
-  return (
-    <>
-      {highlighter.line(line).map((token) => (token.kind ? <span class={`t-${token.kind}`}>{token.text}</span> : token.text))}
-    </>
-  );
+  if (text.length > 2000)
+    return (
+      <>
+        {shown}… ({text.length} characters)
+      </>
+    );
+  return <>{highlighter.line(line).map((token) => (token.kind ? <span class={`t-${token.kind}`}>{token.text}</span> : token.text))}</>;
 }
 
 function DiffView({ a, b, ignore, showAll }: { a: Side; b: Side; ignore: boolean; showAll: boolean }) {
@@ -102,7 +117,8 @@ function DiffView({ a, b, ignore, showAll }: { a: Side; b: Side; ignore: boolean
     const element = box.current;
     if (!element || starts.length === 0) return;
     const here = element.scrollTop / lineHeight + 3;
-    const next = by > 0 ? (starts.find((row) => row > here + 0.5) ?? starts[0]) : ([...starts].reverse().find((row) => row < here - 0.5) ?? starts[starts.length - 1]);
+    const next =
+      by > 0 ? (starts.find((row) => row > here + 0.5) ?? starts[0]) : ([...starts].reverse().find((row) => row < here - 0.5) ?? starts[starts.length - 1]);
     element.scrollTop = (next - 3) * lineHeight;
   };
   const drawn = [];
@@ -121,10 +137,17 @@ function DiffView({ a, b, ignore, showAll }: { a: Side; b: Side; ignore: boolean
     drawn.push(
       <div key={i} class={`diff-row ${row.kind}`} style={{ top: `${i * lineHeight}px` }}>
         <span class="line-number" aria-hidden="true" data-number={row.a === null ? '' : row.a + 1} />
-        <span class={`code ${row.kind === 'change' ? (row.a === null ? 'absent' : 'removed') : ''}`}>{textA !== null && <Half text={textA} other={textB} kind={row.kind} highlighter={highlightA} line={row.a!} side="a" />}</span>
+        <span class={`code ${row.kind === 'change' ? (row.a === null ? 'absent' : 'removed') : ''}`}>
+          {textA !== null && <Half text={textA} other={textB} kind={row.kind} highlighter={highlightA} line={row.a!} side="a" />}
+        </span>
         <span class="line-number" aria-hidden="true" data-number={row.b === null ? '' : row.b + 1} />
         <span class={`code ${row.kind === 'change' ? (row.b === null ? 'absent' : 'added') : ''}`}>
-          {textB !== null && (row.kind === 'change' && textA !== null ? <HalfB a={textA} b={textB} /> : <Half text={textB} other={null} kind={row.kind} highlighter={highlightB} line={row.b!} side="b" />)}
+          {textB !== null &&
+            (row.kind === 'change' && textA !== null ? (
+              <HalfB a={textA} b={textB} />
+            ) : (
+              <Half text={textB} other={null} kind={row.kind} highlighter={highlightB} line={row.b!} side="b" />
+            ))}
         </span>
       </div>,
     );
@@ -144,7 +167,8 @@ function DiffView({ a, b, ignore, showAll }: { a: Side; b: Side; ignore: boolean
           </>
         )}
         <label>
-          <input type="checkbox" checked={ignore} onChange={(event) => setQuery({ exact: event.currentTarget.checked ? null : 1 })} /> ignore addresses and temporary paths
+          <input type="checkbox" checked={ignore} onChange={(event) => setQuery({ exact: event.currentTarget.checked ? null : 1 })} /> ignore addresses and
+          temporary paths
         </label>
         <label>
           <input type="checkbox" checked={showAll} onChange={(event) => setQuery({ all: event.currentTarget.checked ? 1 : null })} /> show unchanged lines

@@ -31,9 +31,19 @@ function rowsOf(records: ExportRecords, tab: string): Row[] {
     });
   }
   if (tab === 'guards') {
-    return records.guards.map((record) => row(record, record.member('expr'), sourcesOf(record.json('symbol_to_sources')), record.json('frame_locals'), record.member('expr_node_id')));
+    return records.guards.map((record) =>
+      row(record, record.member('expr'), sourcesOf(record.json('symbol_to_sources')), record.json('frame_locals'), record.member('expr_node_id')),
+    );
   }
-  return records.symbols.map((record) => row(record, record.member('symbol'), [record.member('val'), record.member('vr'), record.member('source')].filter(Boolean).join('  '), null, record.member('node_id')));
+  return records.symbols.map((record) =>
+    row(
+      record,
+      record.member('symbol'),
+      [record.member('val'), record.member('vr'), record.member('source')].filter(Boolean).join('  '),
+      null,
+      record.member('node_id'),
+    ),
+  );
 }
 
 function sourcesOf(json: string | null): string {
@@ -136,7 +146,13 @@ function Programs({ chunk, route }: { chunk: Chunks['export']; route: Route }) {
           </a>
         ))}
       </div>
-      {t.payload_hash[i] ? <Waiting pending={text}>{(value) => <TextPane text={value.content} name="program.py" label="Exported program" lines={route.query.get('lines')} />}</Waiting> : <Empty>This record has no program.</Empty>}
+      {t.payload_hash[i] ? (
+        <Waiting pending={text}>
+          {(value) => <TextPane text={value.content} name="program.py" label="Exported program" lines={route.query.get('lines')} />}
+        </Waiting>
+      ) : (
+        <Empty>This record has no program.</Empty>
+      )}
     </>
   );
 }
@@ -160,23 +176,46 @@ function Report({ model, chunk, route }: { model: Model; chunk: Chunks['export']
   const total = failures + records.guards.length + records.symbols.length + chunk.exported_program.rows;
   const tab = route.query.get('tab') ?? (failures > 0 ? 'failures' : chunk.exported_program.rows > 0 ? 'programs' : 'guards');
   // By process, then in the order of the log; those of the chosen launch and rank.
-  const rows = useMemo(() => rowsOf(records, tab).filter((row) => isShown(model, model.processById.get(row.processId))).sort((a, b) => a.processId - b.processId || a.id - b.id), [model, records, tab]);
+  const rows = useMemo(
+    () =>
+      rowsOf(records, tab)
+        .filter((row) => isShown(model, model.processById.get(row.processId)))
+        .sort((a, b) => a.processId - b.processId || a.id - b.id),
+    [model, records, tab],
+  );
   const processes = new Set(rows.map((row) => row.processId)).size;
-  if (total === 0) return <Empty>This log holds nothing of torch.export. Draft export (torch.export.draft_export) and TORCH_DTRACE write such records; torch.compile does not.</Empty>;
+  if (total === 0)
+    return (
+      <Empty>
+        This log holds nothing of torch.export. Draft export (torch.export.draft_export) and TORCH_DTRACE write such records; torch.compile does not.
+      </Empty>
+    );
   const selected = Number(route.query.get('row'));
   const open = rows.find((row) => row.id === selected);
   const columns: Column<Row>[] = [
     ...(processes > 1 ? [{ key: 'process', title: 'Process', width: '110px', cell: (row: Row) => model.processById.get(row.processId)?.name }] : []),
     { key: 'kind', title: 'Kind', width: '160px', cell: (row) => kindNames[row.kind] ?? row.kind },
-    { key: 'what', title: tab === 'symbols' ? 'Symbol' : 'Expression or operator', width: 'minmax(180px, 2fr)', cell: (row) => <code>{shorten(row.what, 300)}</code> },
-    { key: 'detail', title: tab === 'symbols' ? 'Value, range, source' : 'Detail', width: 'minmax(180px, 2fr)', cell: (row) => <span title={shorten(row.detail, 1000)}>{shorten(headline(row.detail), 200)}</span> },
+    {
+      key: 'what',
+      title: tab === 'symbols' ? 'Symbol' : 'Expression or operator',
+      width: 'minmax(180px, 2fr)',
+      cell: (row) => <code>{shorten(row.what, 300)}</code>,
+    },
+    {
+      key: 'detail',
+      title: tab === 'symbols' ? 'Value, range, source' : 'Detail',
+      width: 'minmax(180px, 2fr)',
+      cell: (row) => <span title={shorten(row.detail, 1000)}>{shorten(headline(row.detail), 200)}</span>,
+    },
     {
       key: 'place',
       title: 'Python line',
       width: 'minmax(120px, 1fr)',
       cell: (row) => {
         // The innermost frame whose file the log names.
-        const frame = stackOf(frames, row.stackId).reverse().find((own) => own.file && !own.file.startsWith('<'));
+        const frame = stackOf(frames, row.stackId)
+          .reverse()
+          .find((own) => own.file && !own.file.startsWith('<'));
         return frame && <Place file={frame.file} line={frame.line} />;
       },
     },
@@ -206,7 +245,11 @@ function Report({ model, chunk, route }: { model: Model; chunk: Chunks['export']
             selected={selected || null}
             onSelect={(row) => setQuery({ row: row.id }, true)}
             height={`min(${(rows.length + 1.4) * 26}px, ${open ? '45vh' : 'calc(100vh - 200px)'})`}
-            empty={tab === 'failures' ? `No failures: ${plural(records.guards.length, 'guard')} and no expression whose value had to come from real tensors, no missing or mismatched fake kernel.` : 'None in this log.'}
+            empty={
+              tab === 'failures'
+                ? `No failures: ${plural(records.guards.length, 'guard')} and no expression whose value had to come from real tensors, no missing or mismatched fake kernel.`
+                : 'None in this log.'
+            }
           />
           {open && <Detail row={open} records={records} frames={frames} />}
         </>

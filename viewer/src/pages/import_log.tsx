@@ -40,10 +40,23 @@ function useEntries(model: Model): { entries: Entry[]; done: boolean; error?: st
     const profilePaths = new Map(profile.id.map((id, i) => [id, profile.path[i] ?? '']));
     const run = async () => {
       const entries: Entry[] = [];
-      if (first != null && last != null && (model.counts.get('import_log') ?? 0) > 0) {
+      if (typeof first === 'number' && typeof last === 'number' && (model.counts.get('import_log') ?? 0) > 0) {
         for (let block = Math.floor(first / blockRows); block <= Math.floor(last / blockRows) && current; block++) {
           const { import_log: t } = await load('import_log', block);
-          t.id.forEach((id, i) => entries.push({ id: id!, file: paths.get(t.log_file_id[i]) ?? profilePaths.get(t.profile_id[i]) ?? '', line: t.line[i], offset: t.byte_offset[i], lines: t.line_count[i] ?? 0, severity: t.severity[i] ?? '', code: t.code[i] ?? '', message: t.message[i] ?? '', advice: t.advice[i] ?? '', text: t.text[i] }));
+          t.id.forEach((id, i) =>
+            entries.push({
+              id: id!,
+              file: paths.get(t.log_file_id[i]) ?? profilePaths.get(t.profile_id[i]) ?? '',
+              line: t.line[i],
+              offset: t.byte_offset[i],
+              lines: t.line_count[i] ?? 0,
+              severity: t.severity[i] ?? '',
+              code: t.code[i] ?? '',
+              message: t.message[i] ?? '',
+              advice: t.advice[i] ?? '',
+              text: t.text[i],
+            }),
+          );
           if (current) setState((old) => (old.done ? old : { entries: entries.slice(), done: false }));
         }
       }
@@ -72,11 +85,19 @@ export function ImportLogPage({ model, route }: { model: Model; route: Route }) 
   const selected = Number(route.query.get('row'));
   const rows = useMemo(() => {
     const filter = parseFilter(query);
-    return entries.filter((entry) => (!severity || entry.severity === severity) && (!query || filter.matches(searchText(entry), (key) => (key === 'code' ? entry.code.toLowerCase() : key === 'file' ? entry.file.toLowerCase() : key === 'severity' ? entry.severity : undefined))));
+    return entries.filter(
+      (entry) =>
+        (!severity || entry.severity === severity) &&
+        (!query ||
+          filter.matches(searchText(entry), (key) =>
+            key === 'code' ? entry.code.toLowerCase() : key === 'file' ? entry.file.toLowerCase() : key === 'severity' ? entry.severity : undefined,
+          )),
+    );
   }, [entries, severity, query]);
   const open = entries.find((entry) => entry.id === selected);
   const severities = ['error', 'warning', 'info'];
-  const total = (name: string) => model.index.import_code.entries.reduce<number>((sum, value, i) => sum + (model.index.import_code.severity[i] === name ? value! : 0), 0);
+  const total = (name: string) =>
+    model.index.import_code.entries.reduce<number>((sum, value, i) => sum + (model.index.import_code.severity[i] === name ? value! : 0), 0);
   return (
     <div class="page wide">
       <h1>
@@ -108,7 +129,13 @@ export function ImportLogPage({ model, route }: { model: Model; route: Route }) 
         selected={selected || null}
         onSelect={(row) => setQuery({ row: row.id }, true)}
         height={`min(${(rows.length + 1.4) * 26}px, calc(100vh - ${open ? 420 : 170}px))`}
-        empty={!done ? 'Loading…' : entries.length === 0 ? `Nothing was dropped, odd or damaged: all ${plural(model.counts.get('records') ?? 0, 'record')} were read as PyTorch writes them.` : 'Nothing matches.'}
+        empty={
+          !done
+            ? 'Loading…'
+            : entries.length === 0
+              ? `Nothing was dropped, odd or damaged: all ${plural(model.counts.get('records') ?? 0, 'record')} were read as PyTorch writes them.`
+              : 'Nothing matches.'
+        }
       />
       {open && (
         <section class="detail" aria-label="Entry">

@@ -56,7 +56,13 @@ function JobLine({ model }: { model: Model }) {
   const logs = files.size;
   const size = index.log_file.path.reduce((sum, path, i) => sum + (files.has(path ?? '') ? (index.log_file.size_bytes[i] ?? 0) : 0), 0);
   const facts = [
-    rank !== null ? `rank ${rank}` : ranks.length > 0 ? `${new Set(ranks).size > 1 ? 'ranks' : 'rank'} ${ranges(ranks)}` : logs > 0 ? plural(peers.length, 'process', 'processes') : null,
+    rank !== null
+      ? `rank ${rank}`
+      : ranks.length > 0
+        ? `${new Set(ranks).size > 1 ? 'ranks' : 'rank'} ${ranges(ranks)}`
+        : logs > 0
+          ? plural(peers.length, 'process', 'processes')
+          : null,
     launches > 1 ? `launch ${launch} of ${launches}` : null,
     time && `started ${utc(model.originUs + time[0]).slice(0, 19)} UTC`,
     time && duration(time[1] - time[0]),
@@ -84,17 +90,30 @@ interface Fact {
 function factsOf(model: Model): Fact[] {
   const compiles = model.compiles.filter((compile) => compile.launch === model.launch);
   const sum = (of: (compile: Compile) => number) => compiles.reduce((total, compile) => total + of(compile), 0);
-  const [breaks, recompiles, graphs] = [sum((compile) => compile.graphBreaks), sum((compile) => Number(isRecompile(compile))), sum((compile) => compile.graphs)];
+  const [breaks, recompiles, graphs] = [
+    sum((compile) => compile.graphBreaks),
+    sum((compile) => Number(isRecompile(compile))),
+    sum((compile) => compile.graphs),
+  ];
   const refused = sum((compile) => Number(isRefused(compile)));
   const failed = sum((compile) => Number(compile.status === 'failed'));
   const open = sum((compile) => Number(compile.status === 'unfinished'));
-  const problems = model.index.import_code.entries.reduce<number>((total, value, i) => total + (model.index.import_code.severity[i] === 'info' ? 0 : value!), 0);
+  const problems = model.index.import_code.entries.reduce<number>(
+    (total, value, i) => total + (model.index.import_code.severity[i] === 'info' ? 0 : value!),
+    0,
+  );
   const page = (query: Record<string, string | null>) => href(['compiles'], query);
   return [
     { count: compiles.length, text: plural(compiles.length, 'compile'), none: 'no compile', link: page({}) },
     { count: graphs, text: plural(graphs, 'graph'), none: '', link: href(['provenance']) },
     { count: failed, text: `${count(failed)} failed`, none: 'none failed', link: page({ q: 'status:failed' }), tone: 'bad' },
-    { count: open, text: `${count(open)} ${isFollowing() ? 'not finished by now' : 'did not finish'}`, none: '', link: page({ q: 'status:unfinished' }), tone: isFollowing() ? undefined : 'bad' },
+    {
+      count: open,
+      text: `${count(open)} ${isFollowing() ? 'not finished by now' : 'did not finish'}`,
+      none: '',
+      link: page({ q: 'status:unfinished' }),
+      tone: isFollowing() ? undefined : 'bad',
+    },
     { count: recompiles, text: plural(recompiles, 'recompile'), none: 'no recompile', link: page({ tab: 'recompiles' }), tone: 'warn' },
     { count: refused, text: `${count(refused)} refused at the recompile limit`, none: '', link: page({ tab: 'recompiles' }), tone: 'bad' },
     { count: breaks, text: plural(breaks, 'graph break'), none: 'no graph break', link: page({ tab: 'breaks' }), tone: 'warn' },
@@ -105,22 +124,38 @@ function factsOf(model: Model): Fact[] {
 // What there is, as links; what there is not, as words.
 function Facts({ model }: { model: Model }) {
   const facts = factsOf(model);
-  const lookups = cacheStates.map((state) => [state, model.compiles.reduce((total, compile) => total + (compile.launch === model.launch ? compile.cache[state] : 0), 0)] as const);
+  const lookups = cacheStates.map(
+    (state) => [state, model.compiles.reduce((total, compile) => total + (compile.launch === model.launch ? compile.cache[state] : 0), 0)] as const,
+  );
   const all = lookups.reduce((total, [, n]) => total + n, 0);
   const hits = lookups.find(([state]) => state === 'hit')![1];
   return (
     <p class="facts">
-      {facts.filter((fact) => fact.count > 0).map((fact) => (
-        <a class={`fact ${fact.tone ?? ''}`} href={fact.link}>
-          {fact.text}
-        </a>
-      ))}
+      {facts
+        .filter((fact) => fact.count > 0)
+        .map((fact) => (
+          <a class={`fact ${fact.tone ?? ''}`} href={fact.link}>
+            {fact.text}
+          </a>
+        ))}
       {all > 0 && (
-        <a class="fact" href={href(['ranks'], { tab: 'cache' })} title={lookups.filter(([, n]) => n > 0).map(([state, n]) => `${cacheNames[state]} ${n}`).join(', ')}>
+        <a
+          class="fact"
+          href={href(['ranks'], { tab: 'cache' })}
+          title={lookups
+            .filter(([, n]) => n > 0)
+            .map(([state, n]) => `${cacheNames[state]} ${n}`)
+            .join(', ')}
+        >
           {Math.round((100 * hits) / all)} % of {plural(all, 'cache lookup')} hit
         </a>
       )}
-      <span class="quiet">{facts.filter((fact) => fact.count === 0 && fact.none).map((fact) => fact.none).join(', ')}</span>
+      <span class="quiet">
+        {facts
+          .filter((fact) => fact.count === 0 && fact.none)
+          .map((fact) => fact.none)
+          .join(', ')}
+      </span>
     </p>
   );
 }
@@ -141,7 +176,12 @@ function CacheTable({ model }: { model: Model }) {
     const row = table.layer.findIndex((name, i) => name === layer && table.state[i] === state && table.launch[i] === model.launch);
     return row < 0 ? 0 : table.events[row]!;
   };
-  if (layers.length === 0) return <p class="quiet">No cache lookups in {model.launches > 1 ? 'the logs of this launch' : 'this log'}: caching was off, or the compiles never reached Inductor.</p>;
+  if (layers.length === 0)
+    return (
+      <p class="quiet">
+        No cache lookups in {model.launches > 1 ? 'the logs of this launch' : 'this log'}: caching was off, or the compiles never reached Inductor.
+      </p>
+    );
   const shown = cacheStates.filter((state) => layers.some((layer) => cell(layer, state) > 0));
   return (
     <table class="plain">
@@ -181,26 +221,86 @@ function Processes({ model }: { model: Model }) {
       { key: 'process', title: 'Process', width: 'minmax(80px, 1.2fr)', cell: (process) => <a href={href(['process', process.id])}>{process.name}</a> },
       { key: 'version', title: 'PyTorch', width: 'minmax(108px, 1fr)', cell: (process) => process.torchVersion ?? <span class="quiet">unknown</span> },
       { key: 'compiles', title: 'Compiles', width: '64px', align: 'right', cell: (process) => count(compilesOf.get(process.id) ?? 0) },
-      { key: 'log', title: 'Log', width: 'minmax(70px, 1.4fr)', cell: (process) => <span class="tail" title={process.file}><bdi>{baseName(process.file)}</bdi></span> },
-      ...(problems.size > 0 ? [{ key: 'problems', title: '', width: '88px', cell: (process: Process) => problems.has(process.file) && <a class="tag severity-warning" href={problemsOf(process.file)}>{plural(problems.get(process.file)!, 'problem')}</a> }] : []),
+      {
+        key: 'log',
+        title: 'Log',
+        width: 'minmax(70px, 1.4fr)',
+        cell: (process) => (
+          <span class="tail" title={process.file}>
+            <bdi>{baseName(process.file)}</bdi>
+          </span>
+        ),
+      },
+      ...(problems.size > 0
+        ? [
+            {
+              key: 'problems',
+              title: '',
+              width: '88px',
+              cell: (process: Process) =>
+                problems.has(process.file) && (
+                  <a class="tag severity-warning" href={problemsOf(process.file)}>
+                    {plural(problems.get(process.file)!, 'problem')}
+                  </a>
+                ),
+            },
+          ]
+        : []),
     ];
   }, [model]);
-  return <Grid label="Processes" rows={model.processes} columns={columns} rowKey={(process) => process.id} rowHref={(process) => href(['process', process.id])} rowClass={(process) => markOf('index.process', process.id) ?? ''} height={`${Math.min(model.processes.length, 16) * 26 + 30}px`} empty="No log was read." />;
+  return (
+    <Grid
+      label="Processes"
+      rows={model.processes}
+      columns={columns}
+      rowKey={(process) => process.id}
+      rowHref={(process) => href(['process', process.id])}
+      rowClass={(process) => markOf('index.process', process.id) ?? ''}
+      height={`${Math.min(model.processes.length, 16) * 26 + 30}px`}
+      empty="No log was read."
+    />
+  );
 }
 
 function Profiles({ model }: { model: Model }) {
   const profiles = useMemo(() => profilesOf(model), [model]);
   const columns: Column<Profile>[] = [
-    { key: 'name', title: 'File', width: 'minmax(130px, 2fr)', about: (profile) => profile.path, cell: (profile) => (isMeasured(profile) ? <a href={href(['cost'], { profile: profile.id })}>{profile.name}</a> : profile.name) },
+    {
+      key: 'name',
+      title: 'File',
+      width: 'minmax(130px, 2fr)',
+      about: (profile) => profile.path,
+      cell: (profile) => (isMeasured(profile) ? <a href={href(['cost'], { profile: profile.id })}>{profile.name}</a> : profile.name),
+    },
     { key: 'kind', title: 'Kind', width: '104px', cell: (profile) => profile.kind.replace('_', ' ') },
     { key: 'what', title: 'Holds', width: 'minmax(110px, 1.4fr)', about: holdsText, cell: holdsText },
   ];
   if (profiles.some((profile) => profile.problems > 0 || profile.overlapsId !== null))
-    columns.push({ key: 'problems', title: '', width: '70px', about: (profile) => caveatsOf(profile).join('\n'), cell: (profile) => (profile.problems > 0 ? <a class="tag severity-warning" href={problemsOf(profile.path)}>damaged</a> : profile.overlapsId !== null ? <span class="tag">overlaps</span> : null) });
+    columns.push({
+      key: 'problems',
+      title: '',
+      width: '70px',
+      about: (profile) => caveatsOf(profile).join('\n'),
+      cell: (profile) =>
+        profile.problems > 0 ? (
+          <a class="tag severity-warning" href={problemsOf(profile.path)}>
+            damaged
+          </a>
+        ) : profile.overlapsId !== null ? (
+          <span class="tag">overlaps</span>
+        ) : null,
+    });
   if (profiles.length === 0) return null;
   return (
     <Section title="Profiles and dumps" aside={profiles.some(isMeasured) && <a href={href(['cost'])}>where the time went</a>}>
-      <Grid label="Profiles and dumps" rows={profiles} columns={columns} rowKey={(profile) => profile.id} height={`${Math.min(profiles.length, 10) * 26 + 30}px`} empty="" />
+      <Grid
+        label="Profiles and dumps"
+        rows={profiles}
+        columns={columns}
+        rowKey={(profile) => profile.id}
+        height={`${Math.min(profiles.length, 10) * 26 + 30}px`}
+        empty=""
+      />
     </Section>
   );
 }
@@ -248,7 +348,11 @@ export function OverviewPage({ model }: { model: Model }) {
             </Section>
           )}
           <p class="quiet small">
-            {isLive ? 'Followed' : 'Read'} by tlparse {model.index.run.tool_version[run]} {isLive ? 'since' : 'at'} {model.index.run.created_at[run]} from {hasLog ? `${plural(model.index.log_file.rows, 'log')} (${bytes(model.counts.get('bytes'))})${otherFiles(model)}` : plural(new Set(model.index.profile.path).size, 'file')}.{' '}
+            {isLive ? 'Followed' : 'Read'} by tlparse {model.index.run.tool_version[run]} {isLive ? 'since' : 'at'} {model.index.run.created_at[run]} from{' '}
+            {hasLog
+              ? `${plural(model.index.log_file.rows, 'log')} (${bytes(model.counts.get('bytes'))})${otherFiles(model)}`
+              : plural(new Set(model.index.profile.path).size, 'file')}
+            .{' '}
             {isServed ? (
               'Every table here is a query on the database: see SQL.'
             ) : (

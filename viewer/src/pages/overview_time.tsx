@@ -61,7 +61,13 @@ function slowestOf(model: Model): { compiles: Compile[]; us: number; processes: 
 function metricParts(compiles: Compile[], linkOf: (phase: string | null) => string): Part[] {
   const sum = (of: (compile: Compile) => number) => compiles.reduce((total, compile) => total + of(compile), 0);
   const code = sum((compile) => Math.min(compile.codeGenUs, compile.inductorUs));
-  const times: Record<string, number> = { dynamo: sum((own) => own.dynamoUs), aot: sum((own) => own.aotUs), inductor: sum((own) => own.inductorUs) - code, code, backward: sum((own) => own.backwardUs ?? 0) };
+  const times: Record<string, number> = {
+    dynamo: sum((own) => own.dynamoUs),
+    aot: sum((own) => own.aotUs),
+    inductor: sum((own) => own.inductorUs) - code,
+    code,
+    backward: sum((own) => own.backwardUs ?? 0),
+  };
   const parts: Part[] = timedPhases.filter(({ key }) => key in times).map((phase) => ({ ...phase, us: times[phase.key], link: linkOf(phase.key) }));
   const known = parts.reduce((total, part) => total + part.us, 0);
   const wholeUs = sum((own) => (own.durationUs ?? 0) + (own.backwardUs ?? 0));
@@ -82,11 +88,26 @@ export function CompileTime({ model }: { model: Model }) {
   const hasEvents = process !== undefined && chunkOfProcess(model.index, 'events', process.id) !== 0;
   const times = useTimes(model, hasEvents ? { process: process.id, compile: null, function: null, phase: null } : null);
   if (us === 0) return null;
-  const linkOf = (phase: string | null) => (hasEvents ? href(['time'], { process: only, phase, by: phase && 'event' }) : href(['compiles'], { sort: `-${phase ?? 'duration'}`, q: rank === null ? null : `rank:${rank}` }));
+  const linkOf = (phase: string | null) =>
+    hasEvents
+      ? href(['time'], { process: only, phase, by: phase && 'event' })
+      : href(['compiles'], { sort: `-${phase ?? 'duration'}`, q: rank === null ? null : `rank:${rank}` });
   const parts = !hasEvents || times.error ? metricParts(compiles, linkOf) : times.value ? eventParts(times.value, linkOf) : [];
   const totalUs = parts.reduce((total, part) => total + part.us, 0);
   return (
-    <Section title={totalUs > 0 ? `Where ${duration(totalUs)} of compile time went` : 'Where the compile time went'} aside={<>{processes > 1 && <span class="quiet">{process?.name}, the slowest of {plural(processes, 'process', 'processes')} </span>}{hasEvents && <a href={href(['time'], { by: 'event', process: only })}>by event</a>}</>}>
+    <Section
+      title={totalUs > 0 ? `Where ${duration(totalUs)} of compile time went` : 'Where the compile time went'}
+      aside={
+        <>
+          {processes > 1 && (
+            <span class="quiet">
+              {process?.name}, the slowest of {plural(processes, 'process', 'processes')}{' '}
+            </span>
+          )}
+          {hasEvents && <a href={href(['time'], { by: 'event', process: only })}>by event</a>}
+        </>
+      }
+    >
       {parts.length > 0 ? <Bar parts={parts} totalUs={totalUs} label="Compile time by phase" /> : <p class="went quiet">Loading…</p>}
     </Section>
   );
@@ -101,9 +122,17 @@ function deviceParts(cost: Chunks['cost'], profile: Profile): { parts: Part[]; t
   const k = cost.kernel;
   const rows = k.name.map((_, i) => i).sort((a, b) => (k.inclusive_us[b] ?? 0) - (k.inclusive_us[a] ?? 0));
   const link = (q: string | null) => href(['cost'], { profile: profile.id, q });
-  const tops: Part[] = rows.slice(0, topKernels).map((i, n) => ({ name: k.name[i] ?? '', us: k.inclusive_us[i] ?? 0, class: `heat-${n}`, link: link(k.name[i]), hint: plural(k.calls[i] ?? 0, 'call') }));
+  const tops: Part[] = rows
+    .slice(0, topKernels)
+    .map((i, n) => ({ name: k.name[i] ?? '', us: k.inclusive_us[i] ?? 0, class: `heat-${n}`, link: link(k.name[i]), hint: plural(k.calls[i] ?? 0, 'call') }));
   const rest = kernelUs - tops.reduce((sum, part) => sum + part.us, 0);
-  const others = { name: 'other kernels', us: Math.max(0, rest), class: 'heat-rest', link: link(null), hint: plural(Math.max(0, rows.length - topKernels), 'kernel') };
+  const others = {
+    name: 'other kernels',
+    us: Math.max(0, rest),
+    class: 'heat-rest',
+    link: link(null),
+    hint: plural(Math.max(0, rows.length - topKernels), 'kernel'),
+  };
   const d = cost.device;
   if (d.rows === 1 && (d.window_us[0] ?? 0) > 0) {
     const [busy, idle, ofUs] = [d.busy_us[0] ?? 0, d.idle_us[0] ?? 0, d.window_us[0]!];
@@ -112,9 +141,22 @@ function deviceParts(cost: Chunks['cost'], profile: Profile): { parts: Part[]; t
     const parts = isSerial
       ? [...tops, others, { name: 'copies', us: busy - kernelUs, class: 'heat-copies', link: timeline, hint: 'Copies and memsets while no kernel ran' }]
       : [{ name: 'busy', us: busy, class: 'heat-0', link: link(null), hint: `Kernels ran side by side: their times sum up to ${duration(kernelUs)}` }];
-    return { parts: [...parts, { name: 'idle', us: idle, class: 'phase-none', link: timeline, hint: 'Neither a kernel nor a copy ran' }], totalUs: ofUs, tops: isSerial ? undefined : tops, sentence: `Device ${d.device[0]} was busy ${percent(busy / ofUs)} of ${duration(ofUs)} and idle ${duration(idle)}` };
+    return {
+      parts: [...parts, { name: 'idle', us: idle, class: 'phase-none', link: timeline, hint: 'Neither a kernel nor a copy ran' }],
+      totalUs: ofUs,
+      tops: isSerial ? undefined : tops,
+      sentence: `Device ${d.device[0]} was busy ${percent(busy / ofUs)} of ${duration(ofUs)} and idle ${duration(idle)}`,
+    };
   }
-  if (d.rows > 1) return { parts: [...tops, others], totalUs: kernelUs, sentence: d.device.map((device, i) => `device ${device} busy ${percent((d.busy_us[i] ?? 0) / Math.max(1, d.window_us[i] ?? 0))}`).slice(0, 8).join(', ') };
+  if (d.rows > 1)
+    return {
+      parts: [...tops, others],
+      totalUs: kernelUs,
+      sentence: d.device
+        .map((device, i) => `device ${device} busy ${percent((d.busy_us[i] ?? 0) / Math.max(1, d.window_us[i] ?? 0))}`)
+        .slice(0, 8)
+        .join(', '),
+    };
   if (kernelUs > 0) return { parts: [...tops, others], totalUs: kernelUs, sentence: `Kernels took ${duration(kernelUs)} of ${duration(windowUs)}, on the CPU` };
   return null;
 }
@@ -128,7 +170,11 @@ export function DeviceTime({ model }: { model: Model }) {
   if (cost.value && !found) return null;
   return (
     <Section title={found ? found.sentence : 'What the device did'} aside={aside}>
-      {found ? <Bar parts={found.parts} totalUs={found.totalUs} label="Time of the device" /> : <p class="quiet">{cost.error ? cost.error.message : 'Loading…'}</p>}
+      {found ? (
+        <Bar parts={found.parts} totalUs={found.totalUs} label="Time of the device" />
+      ) : (
+        <p class="quiet">{cost.error ? cost.error.message : 'Loading…'}</p>
+      )}
       {found?.tops && (
         <p>
           Most time, side by side with others:{' '}

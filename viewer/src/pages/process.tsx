@@ -15,42 +15,49 @@ export function ProcessPage({ model, route, id }: { model: Model; route: Route; 
   const chunk = useChunk(process ? 'process' : null, chunkOfProcess(model.index, 'process', id));
   if (!process) return <Empty>There is no process {id} in this run.</Empty>;
   const recordId = Number(route.query.get('record'));
-  const facts = [`pid ${process.pid}`, process.torchVersion && `PyTorch ${process.torchVersion}`, process.pythonVersion && `Python ${process.pythonVersion}`, process.file];
+  const facts = [
+    `pid ${process.pid}`,
+    process.torchVersion && `PyTorch ${process.torchVersion}`,
+    process.pythonVersion && `Python ${process.pythonVersion}`,
+    process.file,
+  ];
   return (
     <div class="page wide">
       <header class="compile-head">
         <h1>{process.name}</h1>
         <p class="quiet">{facts.filter(Boolean).join(' · ')}</p>
         <p>
-          <a href={href(['compiles'], { q: process.rank === null ? null : `rank:${process.rank}` })}>Compiles</a> · <a href={href(['timeline'], { process: id })}>Timeline</a>
+          <a href={href(['compiles'], { q: process.rank === null ? null : `rank:${process.rank}` })}>Compiles</a> ·{' '}
+          <a href={href(['timeline'], { process: id })}>Timeline</a>
         </p>
       </header>
       <Waiting pending={chunk}>
         {(value) => {
           const artifacts = processArtifacts(value);
           const measured = <Measured tables={value} compileId={null} />;
-          if (artifacts.length === 0) return <Empty>Every record of this process belongs to a compile, except Chromium events (see Timeline) and interned strings.</Empty>;
+          if (artifacts.length === 0)
+            return <Empty>Every record of this process belongs to a compile, except Chromium events (see Timeline) and interned strings.</Empty>;
           const current = artifacts.find((artifact) => artifact.recordId === recordId) ?? artifacts[0];
           return (
             <>
-            {measured}
-            <IssuedCollectives table={value.issued_collective} />
-            <div class="split">
-              <nav class="side" aria-label="Records outside compiles">
-                <h2>{plural(artifacts.length, 'record')} outside compiles</h2>
-                <RecordList
-                  rows={artifacts.map((artifact) => ({
-                    key: artifact.recordId,
-                    title: artifact.title,
-                    note: artifact.text ? bytes(artifact.text.sizeBytes) : '',
-                    link: href(['process', id], { record: artifact.recordId }),
-                    isCurrent: artifact === current,
-                    mark: markOf('process.record', artifact.recordId),
-                  }))}
-                />
-              </nav>
-              <ArtifactView key={current.recordId} artifact={current} frames={model.frames} lines={route.query.get('lines')} />
-            </div>
+              {measured}
+              <IssuedCollectives table={value.issued_collective} />
+              <div class="split">
+                <nav class="side" aria-label="Records outside compiles">
+                  <h2>{plural(artifacts.length, 'record')} outside compiles</h2>
+                  <RecordList
+                    rows={artifacts.map((artifact) => ({
+                      key: artifact.recordId,
+                      title: artifact.title,
+                      note: artifact.text ? bytes(artifact.text.sizeBytes) : '',
+                      link: href(['process', id], { record: artifact.recordId }),
+                      isCurrent: artifact === current,
+                      mark: markOf('process.record', artifact.recordId),
+                    }))}
+                  />
+                </nav>
+                <ArtifactView key={current.recordId} artifact={current} frames={model.frames} lines={route.query.get('lines')} />
+              </div>
             </>
           );
         }}

@@ -13,6 +13,7 @@ import { onKeys, useStored } from '../ui/keys';
 import { Panes } from '../ui/panes';
 import { TextView } from '../ui/text_view';
 import { GraphTable, graphRows } from './provenance_list';
+import { heatOfLines, hottestOf, linesOfCode, linesOfGraph, linesOfSources, type LineHeat, type PaneLines } from './provenance_lines';
 
 interface Loaded {
   chunk: Chunks['provenance'];
@@ -38,83 +39,6 @@ async function loadGraph(compile: Compile, graphId: number, contentId: number, c
 
 // ---- which lines of each pane show which entities
 
-interface PaneLines {
-  entityOfLine: Map<number, string>;
-  linesOfEntity: Map<string, number[]>;
-  bodies?: Map<string, [number, number]>; // of kernels: from the definition to the last line of their code
-}
-
-function linesOfGraph(graph: GraphLines | null, level: Level): PaneLines {
-  const lines: PaneLines = { entityOfLine: new Map(), linesOfEntity: new Map() };
-  for (const [line, node] of graph?.nodeOfLine ?? []) {
-    lines.entityOfLine.set(line, `${level}:${node}`);
-    lines.linesOfEntity.set(`${level}:${node}`, [line]);
-  }
-  return lines;
-}
-
-function linesOfCode(code: string | null, links: Links): PaneLines {
-  const lines: PaneLines = { entityOfLine: new Map(), linesOfEntity: new Map() };
-  if (code === null) return lines;
-  const definitions = new Map<string, number>();
-  const all = code.split('\n');
-  lines.bodies = new Map();
-  all.forEach((text, i) => {
-    const defined = /^(?:def )?(\w+) = async_compile|^def (\w+)\(/.exec(text);
-    const name = defined?.[1] ?? defined?.[2];
-    if (name && !definitions.has(name)) definitions.set(name, i);
-  });
-  for (const [entity, kernel] of links.kernels) {
-    const own: number[] = [];
-    if (kernel.codeLine !== null) {
-      own.push(kernel.codeLine - 1);
-      lines.entityOfLine.set(kernel.codeLine - 1, entity);
-    }
-    const start = definitions.get(kernel.name);
-    if (start !== undefined) {
-      own.push(start);
-      const end = bodyEnd(all, start);
-      if (end > start) lines.bodies.set(entity, [start, end]);
-      if (!lines.entityOfLine.has(start)) lines.entityOfLine.set(start, entity);
-    }
-    lines.linesOfEntity.set(entity, own);
-  }
-  return lines;
-}
-
-// The last line of the text that a kernel is compiled from, or of a function.
-function bodyEnd(lines: string[], start: number): number {
-  const quote = /('''|\"\"\")[^'"]*$/.exec(lines[start])?.[1];
-  const isAfter = quote ? (text: string) => text.includes(quote) : (text: string) => text !== '' && !/^[\s)]/.test(text);
-  const end = lines.findIndex((text, i) => i > start && isAfter(text));
-  return end < 0 ? start : quote ? end : end - 1;
-}
-
-function linesOfSources(links: Links): PaneLines {
-  const lines: PaneLines = { entityOfLine: new Map(), linesOfEntity: new Map() };
-  links.sources.forEach((source, i) => {
-    lines.entityOfLine.set(i, `source:${source.key}`);
-    lines.linesOfEntity.set(`source:${source.key}`, [i]);
-  });
-  return lines;
-}
-
-// Lines of a pane with measured time. If a line shows several entities (calls of one kernel), their sum.
-type LineHeat = Map<number, { share: number; title: string }>;
-
-function heatOfLines(heat: Heat | null, lines: PaneLines): LineHeat | undefined {
-  if (!heat || heat.totalUs <= 0) return undefined;
-  const usOfLine = new Map<number, number>();
-  for (const [entity, us] of heat.byEntity) for (const line of lines.linesOfEntity.get(entity) ?? []) usOfLine.set(line, (usOfLine.get(line) ?? 0) + us);
-  if (usOfLine.size === 0) return undefined; // the log does not say which lines these kernels come from
-  return new Map([...usOfLine].map(([line, us]) => [line, { share: us / heat.totalUs, title: `${duration(us)} of ${duration(heat.totalUs)}` }]));
-}
-
-function hottestOf(heat: LineHeat): number | null {
-  const [line] = [...heat].reduce<[number | null, number]>((most, [at, { share }]) => (share > most[1] ? [at, share] : most), [null, 0]);
-  return line;
-}
-
 // The times in the margins, and their total.
 function HeatLegend({ heat, profiles, graphs }: { heat: Heat; profiles: Profile[]; graphs: string }) {
   return (
@@ -129,8 +53,10 @@ function HeatLegend({ heat, profiles, graphs }: { heat: Heat; profiles: Profile[
       ) : (
         <b title={heat.profile.path}>{shorten(heat.profile.name, 80)}</b>
       )}{' '}
-      ({windowText(heat.cost)}). This graph: {heat.graphUs > 0 ? `${percent(heat.graphUs / Math.max(heat.totalUs, 1e-9))}, ${duration(heat.graphUs)}` : 'no kernel of it was measured'}. A fused kernel’s time is divided by its nodes, and among Python lines by the nodes that each contributed; in the code it stands at the calls and, their sum, at the definition.{' '}
-      {caveatsOf(heat.profile).join(' ')} <a href={href(['cost'], { profile: heat.profile.id, q: graphs })}>as a table</a>
+      ({windowText(heat.cost)}). This graph:{' '}
+      {heat.graphUs > 0 ? `${percent(heat.graphUs / Math.max(heat.totalUs, 1e-9))}, ${duration(heat.graphUs)}` : 'no kernel of it was measured'}. A fused
+      kernel’s time is divided by its nodes, and among Python lines by the nodes that each contributed; in the code it stands at the calls and, their sum, at
+      the definition. {caveatsOf(heat.profile).join(' ')} <a href={href(['cost'], { profile: heat.profile.id, q: graphs })}>as a table</a>
     </p>
   );
 }
@@ -167,7 +93,7 @@ function Pane({ title, text, name, lines, pinned, pin, hovered, hover, onHover, 
   const linkedLines = [...pinned].flatMap((entity) => lines.linesOfEntity.get(entity) ?? []).sort((a, b) => a - b);
   const [at, setAt] = useState(0);
   useEffect(() => setAt(0), [pin]);
-  const step = useRef((_: number) => {});
+  const step = useRef<(by: number) => unknown>(() => undefined);
   step.current = (by) => linkedLines.length > 0 && setAt((old) => (old + by + linkedLines.length) % linkedLines.length);
   useEffect(() => onKeys({ n: () => step.current(1), p: () => step.current(-1) }), []);
   return (
@@ -223,7 +149,12 @@ function describe(links: Links, entity: string): string {
   return level === 'source' ? `${baseName(key)}` : key;
 }
 
-const levelNames: Record<Level, [string, string]> = { source: ['Python line', 'Python lines'], pre: ['pre-grad node', 'pre-grad nodes'], post: ['post-grad node', 'post-grad nodes'], kernel: ['kernel', 'kernels'] };
+const levelNames: Record<Level, [string, string]> = {
+  source: ['Python line', 'Python lines'],
+  pre: ['pre-grad node', 'pre-grad nodes'],
+  post: ['post-grad node', 'post-grad nodes'],
+  kernel: ['kernel', 'kernels'],
+};
 
 function Chain({ links, pin }: { links: Links; pin: string }) {
   const all = [...related(links, pin)];
@@ -240,7 +171,9 @@ function Chain({ links, pin }: { links: Links; pin: string }) {
               </span>
             )}
             <span class="prov-step">
-              <span class="quiet">{own.length === 0 ? `no ${levelNames[level][0]}` : own.length === 1 ? levelNames[level][0] : plural(own.length, ...levelNames[level])}</span>{' '}
+              <span class="quiet">
+                {own.length === 0 ? `no ${levelNames[level][0]}` : own.length === 1 ? levelNames[level][0] : plural(own.length, ...levelNames[level])}
+              </span>{' '}
               {own.slice(0, 6).map((entity) => (
                 <button class={`tag ${entity === pin ? 'on' : ''}`} onClick={() => setQuery({ sel: entity }, true)}>
                   {shorten(describe(links, entity), 60)}
@@ -340,10 +273,45 @@ function Workbench({ model, data, compile, route, graphId }: { model: Model; dat
       {heat && <HeatLegend heat={heat} profiles={profiles} graphs={compile.label} />}
       {measured.error && <p class="caveat">{measured.error.message}</p>}
       <Panes>
-        <Pane title="Python source" gutter={sourceNames} text={sourceText} name="" lines={sourceLines} heat={heatOfLines(heat, sourceLines)} {...shared} empty="Neither the graphs nor the kernels of this log name a source line." />
-        <Pane title="Pre-grad graph" text={data.pre} name={data.panes.pre?.title ?? ''} lines={preLines} {...shared} link={link(data.panes.pre)} empty="This compile logged no pre-grad graph: it came from a cache, or is older than PyTorch 2.7." />
-        <Pane title="Post-grad graph" text={data.post} name={data.panes.post?.title ?? ''} lines={postLines} heat={heatOfLines(heat, postLines)} {...shared} link={link(data.panes.post)} empty="This graph has no post-grad text: in PyTorch 2.6 a cache hit writes none." />
-        <Pane title="Generated code" text={data.code} name={data.panes.code?.path ?? data.panes.code?.title ?? ''} lines={codeLines} heat={heatOfLines(heat, codeLines)} {...shared} link={link(data.panes.code)} empty="No generated code is in the log." />
+        <Pane
+          title="Python source"
+          gutter={sourceNames}
+          text={sourceText}
+          name=""
+          lines={sourceLines}
+          heat={heatOfLines(heat, sourceLines)}
+          {...shared}
+          empty="Neither the graphs nor the kernels of this log name a source line."
+        />
+        <Pane
+          title="Pre-grad graph"
+          text={data.pre}
+          name={data.panes.pre?.title ?? ''}
+          lines={preLines}
+          {...shared}
+          link={link(data.panes.pre)}
+          empty="This compile logged no pre-grad graph: it came from a cache, or is older than PyTorch 2.7."
+        />
+        <Pane
+          title="Post-grad graph"
+          text={data.post}
+          name={data.panes.post?.title ?? ''}
+          lines={postLines}
+          heat={heatOfLines(heat, postLines)}
+          {...shared}
+          link={link(data.panes.post)}
+          empty="This graph has no post-grad text: in PyTorch 2.6 a cache hit writes none."
+        />
+        <Pane
+          title="Generated code"
+          text={data.code}
+          name={data.panes.code?.path ?? data.panes.code?.title ?? ''}
+          lines={codeLines}
+          heat={heatOfLines(heat, codeLines)}
+          {...shared}
+          link={link(data.panes.code)}
+          empty="No generated code is in the log."
+        />
       </Panes>
     </>
   );
@@ -380,7 +348,8 @@ export function ProvenancePage({ model, route, graphId }: { model: Model; route:
   return (
     <div class="page wide provenance">
       <h1>
-        <a href={href(['provenance'])}>Provenance</a> <span class="quiet">of</span> <CompileLink compile={row.compile} /> <code>{shorten(row.compile.function ?? '', 80)}</code>{' '}
+        <a href={href(['provenance'])}>Provenance</a> <span class="quiet">of</span> <CompileLink compile={row.compile} />{' '}
+        <code>{shorten(row.compile.function ?? '', 80)}</code>{' '}
         <span class="graph-links">
           {siblings.map((other) => (
             <a class={`tag ${other.id === row.id ? 'on' : ''}`} href={href(['provenance', other.id])} aria-current={other.id === row.id ? 'page' : undefined}>

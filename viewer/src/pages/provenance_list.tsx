@@ -24,14 +24,22 @@ export function graphRows(model: Model, graphs: Chunks['graphs'], kernels: Chunk
     const compile = model.compileById.get(t.compile_id[i]!);
     const contentId = t.provenance_content_id[i];
     if (!compile || contentId === null) return;
-    rows.push({ id: id!, compile, contentId, kernels: counts.get(contentId) ?? 0, title: [t.aot_id[i] ?? `graph ${t.ordinal[i]}`, t.aot_id[i] ? '' : t.direction[i], t.subgraph_name[i]].filter(Boolean).join(' ') });
+    rows.push({
+      id: id!,
+      compile,
+      contentId,
+      kernels: counts.get(contentId) ?? 0,
+      title: [t.aot_id[i] ?? `graph ${t.ordinal[i]}`, t.aot_id[i] ? '' : t.direction[i], t.subgraph_name[i]].filter(Boolean).join(' '),
+    });
   });
   return rows;
 }
 
 export function GraphTable({ model, rows, route }: { model: Model; rows: GraphRow[]; route: Route }) {
   const query = (route.query.get('q') ?? '').toLowerCase();
-  const shown = rows.filter((row) => `${row.title} ${row.compile.title} ${row.compile.function} ${model.processById.get(row.compile.processId)?.name}`.toLowerCase().includes(query));
+  const shown = rows.filter((row) =>
+    `${row.title} ${row.compile.title} ${row.compile.function} ${model.processById.get(row.compile.processId)?.name}`.toLowerCase().includes(query),
+  );
   const columns: Column<GraphRow>[] = [
     { key: 'graph', title: 'Graph', width: 'minmax(120px, 1fr)', cell: (row) => <a href={href(['provenance', row.id])}>{row.title}</a> },
     { key: 'compile', title: 'Compile', width: '80px', cell: (row) => <CompileLink compile={row.compile} /> },
@@ -45,7 +53,19 @@ export function GraphTable({ model, rows, route }: { model: Model; rows: GraphRo
         <FilterBox label="Filter graphs" placeholder="Filter graphs" value={route.query.get('q') ?? ''} onFilter={(q) => setQuery({ q })} />
         <span class="quiet">{plural(shown.length, 'graph')} with kernels</span>
       </div>
-      <Grid label="Graphs" rows={shown} columns={columns} rowKey={(row) => row.id} rowHref={(row) => href(['provenance', row.id])} height={shown.length > 18 ? 'calc(100vh - 190px)' : undefined} empty={rows.length === 0 ? 'No graph of this log has kernels: nothing reached Inductor’s code generation. Set INDUCTOR_PROVENANCE=1 (PyTorch 2.9 and later) for node mappings.' : 'No graph matches.'} />
+      <Grid
+        label="Graphs"
+        rows={shown}
+        columns={columns}
+        rowKey={(row) => row.id}
+        rowHref={(row) => href(['provenance', row.id])}
+        height={shown.length > 18 ? 'calc(100vh - 190px)' : undefined}
+        empty={
+          rows.length === 0
+            ? 'No graph of this log has kernels: nothing reached Inductor’s code generation. Set INDUCTOR_PROVENANCE=1 (PyTorch 2.9 and later) for node mappings.'
+            : 'No graph matches.'
+        }
+      />
     </>
   );
 }

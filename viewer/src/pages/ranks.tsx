@@ -34,15 +34,36 @@ const aspectsOf = remember((schedules: Chunks['schedules'], model: Model, cache:
   const collectives = collectiveSequences(model, schedules, false);
   const executions = executionSequences(model, schedules);
   const compileOf = (id: number) => model.compileById.get(id)!;
-  const lookupsBy = (of: (lookup: Lookup) => string | null) => by((_, ids) => ids.flatMap((id) => (unfinished.has(compileOf(id).title) ? [] : [(lookups.get(id) ?? []).map(of).join(',')])).join('|'));
+  const lookupsBy = (of: (lookup: Lookup) => string | null) =>
+    by((_, ids) => ids.flatMap((id) => (unfinished.has(compileOf(id).title) ? [] : [(lookups.get(id) ?? []).map(of).join(',')])).join('|'));
   const aspects: { name: string; link: string; groups: Process[][] | null; leftOut?: number; leftOutCompiles?: number; command?: string }[] = [
     { name: 'PyTorch version', link: href([]), groups: by((process) => process.torchVersion ?? '') },
-    { name: 'Compiles: ids and functions', link: href(['compiles'], { sort: 'function' }), groups: by((_, ids) => ids.map((id) => `${compileOf(id).title} ${compileOf(id).function}`).join('|')) },
-    { name: 'Outcome of each compile', link: href(['compiles'], { sort: '-status' }), groups: by((_, ids) => ids.map((id) => `${compileOf(id).title} ${compileOf(id).status}`).join('|')) },
+    {
+      name: 'Compiles: ids and functions',
+      link: href(['compiles'], { sort: 'function' }),
+      groups: by((_, ids) => ids.map((id) => `${compileOf(id).title} ${compileOf(id).function}`).join('|')),
+    },
+    {
+      name: 'Outcome of each compile',
+      link: href(['compiles'], { sort: '-status' }),
+      groups: by((_, ids) => ids.map((id) => `${compileOf(id).title} ${compileOf(id).status}`).join('|')),
+    },
     { name: 'Cache states', link: href(['ranks'], { tab: 'cache', mixed: 1 }), leftOutCompiles, groups: lookupsBy((lookup) => lookup.layer + lookup.state) },
     { name: 'Cache keys', link: href(['ranks'], { tab: 'cache' }), leftOutCompiles, groups: lookupsBy((lookup) => lookup.key) },
-    { name: 'Collectives', link: href(['ranks'], { tab: 'collectives' }), leftOut: schedules.left_out.collectives[0] ?? 0, command: 'collectives', groups: collectives.size === 0 ? null : by((process) => collectives.get(process)?.items.join('|') ?? '') },
-    { name: 'Execution order', link: href(['ranks'], { tab: 'execution' }), leftOut: schedules.left_out.executions[0] ?? 0, command: 'execution', groups: executions.size === 0 ? null : by((process) => executions.get(process)?.items.join('|') ?? '') },
+    {
+      name: 'Collectives',
+      link: href(['ranks'], { tab: 'collectives' }),
+      leftOut: schedules.left_out.collectives[0] ?? 0,
+      command: 'collectives',
+      groups: collectives.size === 0 ? null : by((process) => collectives.get(process)?.items.join('|') ?? ''),
+    },
+    {
+      name: 'Execution order',
+      link: href(['ranks'], { tab: 'execution' }),
+      leftOut: schedules.left_out.executions[0] ?? 0,
+      command: 'execution',
+      groups: executions.size === 0 ? null : by((process) => executions.get(process)?.items.join('|') ?? ''),
+    },
   ];
   return aspects;
 });
@@ -51,7 +72,17 @@ const aspectsOf = remember((schedules: Chunks['schedules'], model: Model, cache:
 // the row says so instead of contradicting it.
 const areaOf: Record<string, string> = { Collectives: 'collectives', 'Execution order': 'execution' };
 
-function Classes({ model, cache, schedules, findings }: { model: Model; cache: Chunks['cache']; schedules: Chunks['schedules']; findings: Chunks['findings'] | undefined }) {
+function Classes({
+  model,
+  cache,
+  schedules,
+  findings,
+}: {
+  model: Model;
+  cache: Chunks['cache'];
+  schedules: Chunks['schedules'];
+  findings: Chunks['findings'] | undefined;
+}) {
   const aspects = aspectsOf(schedules, model, cache);
   const differing = new Set(findings?.aspect.area ?? []);
   return (
@@ -100,7 +131,8 @@ function Damaged({ findings }: { findings: Chunks['findings'] }) {
   if (logs.length === 0) return null;
   return (
     <p class="caveat">
-      {plural(logs.length, 'log')} {logs.length === 1 ? 'does' : 'do'} not hold all that was written; what sets {logs.length === 1 ? 'its rank' : 'their ranks'} apart may be due to that:{' '}
+      {plural(logs.length, 'log')} {logs.length === 1 ? 'does' : 'do'} not hold all that was written; what sets {logs.length === 1 ? 'its rank' : 'their ranks'}{' '}
+      apart may be due to that:{' '}
       {logs.slice(0, 12).map((log, i) => (
         <>
           {i > 0 && ', '}
@@ -124,7 +156,8 @@ function OfRanks({ model, findings }: { model: Model; findings: Chunks['findings
       <ul class="compare-list">
         {cards.slice(0, 20).map((card) => (
           <li>
-            <span class={`tag severity-${t.severity[card.row]}`}>{t.severity[card.row]}</span> <a href={href([], { finding: card.id })}>{shorten(t.title[card.row] ?? '', 300)}</a>
+            <span class={`tag severity-${t.severity[card.row]}`}>{t.severity[card.row]}</span>{' '}
+            <a href={href([], { finding: card.id })}>{shorten(t.title[card.row] ?? '', 300)}</a>
           </li>
         ))}
       </ul>
@@ -139,14 +172,20 @@ function Apart({ model, findings }: { model: Model; findings: Chunks['findings']
   const notes = findings.note.text;
   return (
     <>
-      {model.peers.some((process) => process.rank === null) && <p class="quiet">Some logs tell no rank, neither in their records nor in their names: they may be of runs that have nothing to do with each other.</p>}
+      {model.peers.some((process) => process.rank === null) && (
+        <p class="quiet">Some logs tell no rank, neither in their records nor in their names: they may be of runs that have nothing to do with each other.</p>
+      )}
       {model.launches > 1 && (
         <p class="quiet">
           The job was started {model.launches} times. Ranks are compared within launch {model.launch}; another is chosen at the top.
         </p>
       )}
       <Damaged findings={findings} />
-      {classes.rows < 2 && <p class="quiet">{classes.rows === 1 ? 'All ranks are alike in what their logs tell of compiles, caches, code and collectives.' : 'There are no compiles to compare.'}</p>}
+      {classes.rows < 2 && (
+        <p class="quiet">
+          {classes.rows === 1 ? 'All ranks are alike in what their logs tell of compiles, caches, code and collectives.' : 'There are no compiles to compare.'}
+        </p>
+      )}
       {classes.rows < 2 && <OfRanks model={model} findings={findings} />}
       {notes.length > 0 && (
         <details class="notes">
@@ -179,13 +218,19 @@ function Apart({ model, findings }: { model: Model; findings: Chunks['findings']
                       <b>{classes.ranks[i]}</b> <span class="quiet">{plural(classes.ranks_count[i] ?? 0, 'rank')}</span>
                     </th>
                     <td class="right">
-                      {classes.median_compile_s[i] === null ? <span class="quiet">unknown</span> : `${classes.is_at_least[i] === 1 ? 'at least ' : ''}${duration(classes.median_compile_s[i]! * 1e6)}`}
+                      {classes.median_compile_s[i] === null ? (
+                        <span class="quiet">unknown</span>
+                      ) : (
+                        `${classes.is_at_least[i] === 1 ? 'at least ' : ''}${duration(classes.median_compile_s[i]! * 1e6)}`
+                      )}
                     </td>
                     <td>
                       {(classes.is_damaged[i] === 1 || classes.is_cut[i] === 1) && (
                         <div>
                           <span class="tag severity-warning">damaged</span>{' '}
-                          {classes.is_damaged[i] === 1 ? `${classes.ranks_count[i] === 1 ? 'Its log' : 'Each of its logs'} lost records: a difference may be due to that.` : `The last record of ${classes.ranks_count[i] === 1 ? 'its log' : 'each of its logs'} is cut off or damaged.`}
+                          {classes.is_damaged[i] === 1
+                            ? `${classes.ranks_count[i] === 1 ? 'Its log' : 'Each of its logs'} lost records: a difference may be due to that.`
+                            : `The last record of ${classes.ranks_count[i] === 1 ? 'its log' : 'each of its logs'} is cut off or damaged.`}
                         </div>
                       )}
                       {ordinal === 0 ? (
@@ -237,15 +282,25 @@ export function RanksPage({ model, route }: { model: Model; route: Route }) {
       <Tabs tabs={tabs} current={tab} link={(key) => href(['ranks'], { tab: key === 'classes' ? null : key })} />
       {tab === 'classes' && (
         <>
-          {model.peers.length < 2 && <p class="quiet">This run has one process: there is nobody to differ from. Give tlparse the directory with the logs of all ranks.</p>}
+          {model.peers.length < 2 && (
+            <p class="quiet">This run has one process: there is nobody to differ from. Give tlparse the directory with the logs of all ranks.</p>
+          )}
           {model.peers.length > 1 && <Waiting pending={findings}>{(value) => <Apart model={model} findings={value} />}</Waiting>}
           <Roles model={model} />
           <Section title="Comparison by area">
-            <Waiting pending={cache}>{(value) => <Waiting pending={schedules}>{(other) => <Classes model={model} cache={value} schedules={other} findings={findings.value} />}</Waiting>}</Waiting>
+            <Waiting pending={cache}>
+              {(value) => (
+                <Waiting pending={schedules}>{(other) => <Classes model={model} cache={value} schedules={other} findings={findings.value} />}</Waiting>
+              )}
+            </Waiting>
           </Section>
         </>
       )}
-      {tab === 'cache' && <Waiting pending={cache}>{(value) => <Waiting pending={findings}>{(other) => <Matrix model={model} cache={value} findings={other} route={route} />}</Waiting>}</Waiting>}
+      {tab === 'cache' && (
+        <Waiting pending={cache}>
+          {(value) => <Waiting pending={findings}>{(other) => <Matrix model={model} cache={value} findings={other} route={route} />}</Waiting>}
+        </Waiting>
+      )}
       {tab === 'collectives' && (
         <Waiting pending={schedules}>
           {(value) => (
@@ -253,10 +308,16 @@ export function RanksPage({ model, route }: { model: Model; route: Route }) {
               <Issued model={model} route={route} />
               <h2 class="issued-head">Scheduled by the compiled graphs, as the logs tell</h2>
               <label class="quiet">
-                <input type="checkbox" checked={withWaits} onChange={(event) => setQuery({ waits: event.currentTarget.checked ? 1 : null })} /> include wait_tensor
+                <input type="checkbox" checked={withWaits} onChange={(event) => setQuery({ waits: event.currentTarget.checked ? 1 : null })} /> include
+                wait_tensor
               </label>
               <LeftOut count={value.left_out.collectives[0] ?? 0} what="collective" command="collectives" />
-              <Sequences classes={classesOf(collectiveSequences(model, value, withWaits))} what="collective" route={route} empty="No collectives: none of the compiled graphs communicates, or their generated code is not in the log." />
+              <Sequences
+                classes={classesOf(collectiveSequences(model, value, withWaits))}
+                what="collective"
+                route={route}
+                empty="No collectives: none of the compiled graphs communicates, or their generated code is not in the log."
+              />
             </>
           )}
         </Waiting>
@@ -266,7 +327,12 @@ export function RanksPage({ model, route }: { model: Model; route: Route }) {
           {(value) => (
             <>
               <LeftOut count={value.left_out.executions[0] ?? 0} what="execution" command="execution" />
-              <Sequences classes={classesOf(executionSequences(model, value))} what="execution" route={route} empty="No execution order is in this log: it is written only inside torch._inductor.debug.record_and_log_graph_execution_order()." />
+              <Sequences
+                classes={classesOf(executionSequences(model, value))}
+                what="execution"
+                route={route}
+                empty="No execution order is in this log: it is written only inside torch._inductor.debug.record_and_log_graph_execution_order()."
+              />
             </>
           )}
         </Waiting>

@@ -12,7 +12,17 @@ type Table = Chunks['collectives'];
 
 const states = ['done', 'waiting', 'missing', 'unknown', 'timed_out', 'ended', 'not_started', 'enqueued', 'issued'] as const;
 type State = (typeof states)[number];
-const signs: Record<State, string> = { done: '✓', waiting: '◐', missing: '✗', unknown: '?', timed_out: 'T', ended: '~', not_started: '◔', enqueued: '◔', issued: '○' };
+const signs: Record<State, string> = {
+  done: '✓',
+  waiting: '◐',
+  missing: '✗',
+  unknown: '?',
+  timed_out: 'T',
+  ended: '~',
+  not_started: '◔',
+  enqueued: '◔',
+  issued: '○',
+};
 
 function stateName(state: State, isRecorded: boolean): string {
   if (state === 'missing') return isRecorded ? 'not reached' : 'not in its log';
@@ -49,7 +59,9 @@ function findingsOf(t: Table, group: number, sequence: number | null): number[] 
 // Cells in which the cause of a finding lies: "<group> <sequence> <rank>".
 function causesOf(t: Table): Map<string, number> {
   const causes = new Map<string, number>();
-  t.finding_rank.finding.forEach((finding, i) => causes.set(`${t.finding.group[finding!]} ${t.finding.sequence[finding!]} ${t.finding_rank.rank[i]}`, finding!));
+  t.finding_rank.finding.forEach((finding, i) =>
+    causes.set(`${t.finding.group[finding!]} ${t.finding.sequence[finding!]} ${t.finding_rank.rank[i]}`, finding!),
+  );
   return causes;
 }
 
@@ -63,7 +75,10 @@ function waitText(t: Table, line: number): string {
 
 // The line that ranks of a group waited longest in; -1: no wait is known.
 function longestWait(t: Table, group: Group): number {
-  return group.lines.reduce((longest, line) => (t.line.wait_us[line] !== null && (longest < 0 || t.line.wait_us[line]! > t.line.wait_us[longest]!) ? line : longest), -1);
+  return group.lines.reduce(
+    (longest, line) => (t.line.wait_us[line] !== null && (longest < 0 || t.line.wait_us[line]! > t.line.wait_us[longest]!) ? line : longest),
+    -1,
+  );
 }
 
 // "4 ranks, 16 collectives; longest wait: 18.0 s in number 9 for rank 0"
@@ -72,7 +87,8 @@ function GroupSummary({ t, group }: { t: Table; group: Group }) {
   return (
     <span class="quiet">
       {plural(group.ranks.length, 'rank')}, {plural(group.lines.length + (t.group.left_out[group.index] ?? 0), 'collective')}
-      {longest >= 0 && `; longest wait: ${duration(t.line.wait_us[longest])} in number ${t.line.sequence[longest]} for ${rankName(t, t.line.last_rank[longest]!)}`}
+      {longest >= 0 &&
+        `; longest wait: ${duration(t.line.wait_us[longest])} in number ${t.line.sequence[longest]} for ${rankName(t, t.line.last_rank[longest]!)}`}
     </span>
   );
 }
@@ -115,7 +131,14 @@ function GroupMatrix({ t, group, chosen, route }: { t: Table; group: Group; chos
           const label = `${rankName(t, rank)}, number ${t.line.sequence[line]}: ${t.cell.title[cell] ?? 'nothing'}, ${stateName(state, group.isRecorded)}${isOdd ? '; most ranks issued something else' : ''}${cause === undefined ? '' : `; ${t.finding.title[cause]}`}`;
           return (
             <div role="gridcell">
-              <a class={`cell cell-${state} ${isOdd || cause !== undefined ? 'odd' : ''} ${cell === chosen ? 'chosen' : ''}`} data-row={r} data-column={columns.first + n} href={link(cell)} title={shorten(label, 400)} aria-label={shorten(label, 400)}>
+              <a
+                class={`cell cell-${state} ${isOdd || cause !== undefined ? 'odd' : ''} ${cell === chosen ? 'chosen' : ''}`}
+                data-row={r}
+                data-column={columns.first + n}
+                href={link(cell)}
+                title={shorten(label, 400)}
+                aria-label={shorten(label, 400)}
+              >
                 {isOdd ? '≠' : cause !== undefined && (state === 'done' || state === 'ended') ? '!' : signs[state]}
               </a>
             </div>
@@ -125,7 +148,16 @@ function GroupMatrix({ t, group, chosen, route }: { t: Table; group: Group; chos
     );
   }
   return (
-    <div class="matrix" ref={box} role="grid" tabIndex={0} aria-label={`${t.group.title[group.index]}: ranks by sequence number`} aria-rowcount={group.ranks.length + 1} onKeyDown={onKeyDown} style={{ height: `min(${(group.ranks.length + 1.2) * rowHeight + 12}px, 50vh)` }}>
+    <div
+      class="matrix"
+      ref={box}
+      role="grid"
+      tabIndex={0}
+      aria-label={`${t.group.title[group.index]}: ranks by sequence number`}
+      aria-rowcount={group.ranks.length + 1}
+      onKeyDown={onKeyDown}
+      style={{ height: `min(${(group.ranks.length + 1.2) * rowHeight + 12}px, 50vh)` }}
+    >
       <div role="row" class="matrix-head" style={{ width: `${width}px` }}>
         <div role="columnheader" class="matrix-name">
           number
@@ -135,7 +167,11 @@ function GroupMatrix({ t, group, chosen, route }: { t: Table; group: Group; chos
           const isOdd = said.has(t.line.sequence[line]);
           const waited = t.line.wait_us[line];
           return (
-            <div role="columnheader" class={`cell-head ${isOdd ? 'odd' : ''}`} title={`${t.line.usual[line] ?? ''}${waited === null ? '' : `; ${waitText(t, line)}`}`}>
+            <div
+              role="columnheader"
+              class={`cell-head ${isOdd ? 'odd' : ''}`}
+              title={`${t.line.usual[line] ?? ''}${waited === null ? '' : `; ${waitText(t, line)}`}`}
+            >
               {t.line.sequence[line]}
             </div>
           );
@@ -171,10 +207,22 @@ function CellDetail({ model, t, cell, groups, graphs }: { model: Model; t: Table
   return (
     <section class="detail" aria-label="Collective">
       <h2>
-        {rankName(t, rank)}, {t.group.title[group.index]}, number {t.line.sequence[line]} <span class={`tag cell-${state}`}>{stateName(state, group.isRecorded)}</span>
+        {rankName(t, rank)}, {t.group.title[group.index]}, number {t.line.sequence[line]}{' '}
+        <span class={`tag cell-${state}`}>{stateName(state, group.isRecorded)}</span>
       </h2>
       <p>
-        {t.cell.title[cell] === null ? <span class="quiet">This rank {state === 'unknown' ? 'may have issued it: its file begins with a later number, is not whole or older than the others, is a profile, which covers a part of the job only, or is not among the input.' : group.isRecorded ? 'did not issue it before its dump was written.' : 'has no such entry in its log.'}</span> : <code>{shorten(t.cell.title[cell]!, 600)}</code>}
+        {t.cell.title[cell] === null ? (
+          <span class="quiet">
+            This rank{' '}
+            {state === 'unknown'
+              ? 'may have issued it: its file begins with a later number, is not whole or older than the others, is a profile, which covers a part of the job only, or is not among the input.'
+              : group.isRecorded
+                ? 'did not issue it before its dump was written.'
+                : 'has no such entry in its log.'}
+          </span>
+        ) : (
+          <code>{shorten(t.cell.title[cell]!, 600)}</code>
+        )}
         {(t.cell.others[cell] ?? 0) > 0 && <span class="quiet"> and {plural(t.cell.others[cell]!, 'entry', 'entries')} more under this number</span>}
       </p>
       {t.cell.title[cell] !== null && (
@@ -185,7 +233,10 @@ function CellDetail({ model, t, cell, groups, graphs }: { model: Model; t: Table
               {graphs.graph.provenance_content_id[graphRow] !== null && <a href={href(['provenance', graphs.graph.id[graphRow]!])}> provenance</a>}
               {t.cell.code_line[cell] !== null && codeRecord !== null && (
                 <>
-                  , <a href={href(['compile', compile.id], { record: codeRecord, lines: t.cell.code_line[cell] })}>line {t.cell.code_line[cell]} of the generated code</a>
+                  ,{' '}
+                  <a href={href(['compile', compile.id], { record: codeRecord, lines: t.cell.code_line[cell] })}>
+                    line {t.cell.code_line[cell]} of the generated code
+                  </a>
                 </>
               )}
             </>
@@ -202,22 +253,25 @@ function CellDetail({ model, t, cell, groups, graphs }: { model: Model; t: Table
       {start !== null && (
         <p class="quiet">
           issued {utc(model.originUs + start)}
-          {end === null ? (group.isRecorded && (state === 'waiting' || state === 'not_started' || state === 'enqueued') ? ', not completed' : ', end unknown') : `, took ${duration(end - start)}`}
+          {end === null
+            ? group.isRecorded && (state === 'waiting' || state === 'not_started' || state === 'enqueued')
+              ? ', not completed'
+              : ', end unknown'
+            : `, took ${duration(end - start)}`}
           {t.line.wait_us[line] !== null && `; ${waitText(t, line)}`}
           {t.cell.thread[cell] && `; thread ${shorten(t.cell.thread[cell]!, 40)}`}
         </p>
       )}
       {others.map(([what, ranks]) => (
         <p>
-          <span class="quiet">
-            {ranks.length > 8 ? plural(ranks.length, 'other rank') : ranks.map((other) => rankName(t, other)).join(', ')}:
-          </span>{' '}
+          <span class="quiet">{ranks.length > 8 ? plural(ranks.length, 'other rank') : ranks.map((other) => rankName(t, other)).join(', ')}:</span>{' '}
           <code>{shorten(what, 600)}</code>
         </p>
       ))}
       {findingsOf(t, group.index, t.line.sequence[line]).map((i) => (
         <p>
-          <span class={`tag severity-${t.finding.severity[i]}`}>{t.finding.severity[i]}</span> {shorten(t.finding.title[i] ?? '', 1000)} <span class="quiet">{shorten(t.finding.detail[i] ?? '', 1000)}</span>
+          <span class={`tag severity-${t.finding.severity[i]}`}>{t.finding.severity[i]}</span> {shorten(t.finding.title[i] ?? '', 1000)}{' '}
+          <span class="quiet">{shorten(t.finding.detail[i] ?? '', 1000)}</span>
         </p>
       ))}
     </section>
@@ -242,7 +296,9 @@ function Groups({ model, t, graphs, route }: { model: Model; t: Table; graphs: C
           <span class="tag cell-missing">✗ not reached</span>
           {t.cell.state.includes(states.indexOf('timed_out')) && <span class="tag cell-timed_out">T timed out</span>}
           {t.cell.state.includes(states.indexOf('ended')) && <span class="tag cell-ended">~ ended, whether it completed is not known</span>}
-          {t.cell.state.some((state) => state === states.indexOf('not_started') || state === states.indexOf('enqueued')) && <span class="tag cell-waiting">◔ enqueued</span>}
+          {t.cell.state.some((state) => state === states.indexOf('not_started') || state === states.indexOf('enqueued')) && (
+            <span class="tag cell-waiting">◔ enqueued</span>
+          )}
           {t.cell.state.includes(states.indexOf('issued')) && <span class="tag cell-ended">○ issued, end not known</span>}
           <span class="tag cell-unknown">? unknown</span>
           <span class="tag cell-missing">≠ not what most ranks issued</span>
@@ -250,7 +306,8 @@ function Groups({ model, t, graphs, route }: { model: Model; t: Table; graphs: C
         </span>
         {groups.length > 1 && (
           <label>
-            <input type="checkbox" checked={onlyOdd} onChange={(event) => setQuery({ groups: event.currentTarget.checked ? 'odd' : null })} /> only groups with differences or findings ({count(groups.filter(isNamed).length)} of {count(groups.length)})
+            <input type="checkbox" checked={onlyOdd} onChange={(event) => setQuery({ groups: event.currentTarget.checked ? 'odd' : null })} /> only groups with
+            differences or findings ({count(groups.filter(isNamed).length)} of {count(groups.length)})
           </label>
         )}
       </div>
@@ -261,19 +318,33 @@ function Groups({ model, t, graphs, route }: { model: Model; t: Table; graphs: C
       ))}
       {t.progress.rank.slice(0, 8).map((rank, i) => (
         <p class="quiet">
-          {rankName(t, rank!)}: the last call of graph {t.progress.label[i]} ({t.progress.function[i]}) issued {t.progress.reached[i]} of {t.progress.scheduled[i]} collectives{t.progress.next[i] === null ? '' : `; next: ${shorten(t.progress.next[i]!, 300)}`}
+          {rankName(t, rank!)}: the last call of graph {t.progress.label[i]} ({t.progress.function[i]}) issued {t.progress.reached[i]} of{' '}
+          {t.progress.scheduled[i]} collectives{t.progress.next[i] === null ? '' : `; next: ${shorten(t.progress.next[i]!, 300)}`}
         </p>
       ))}
-      {t.rank.is_whole.some((whole) => whole === 0) && <p class="caveat">The recorder kept only the latest entries of {t.rank.is_whole.flatMap((whole, i) => (whole === 0 ? [rankName(t, i)] : [])).slice(0, 8).join(', ')}: what it issued before is unknown.</p>}
+      {t.rank.is_whole.some((whole) => whole === 0) && (
+        <p class="caveat">
+          The recorder kept only the latest entries of{' '}
+          {t.rank.is_whole
+            .flatMap((whole, i) => (whole === 0 ? [rankName(t, i)] : []))
+            .slice(0, 8)
+            .join(', ')}
+          : what it issued before is unknown.
+        </p>
+      )}
       {shown.slice(0, most).map((group) => (
         <Section title={t.group.title[group.index] ?? ''} aside={<GroupSummary t={t} group={group} />}>
           {(t.group.left_out[group.index] ?? 0) > 0 && (
             <p class="quiet">
-              {plural(t.group.left_out[group.index]!, 'number')} {(t.group.odd_left_out[group.index] ?? 0) > 0 ? `(${count(t.group.odd_left_out[group.index])} of them odd) ` : '(all ranks alike) '}are not on this page: tlparse collectives trace.db --all
+              {plural(t.group.left_out[group.index]!, 'number')}{' '}
+              {(t.group.odd_left_out[group.index] ?? 0) > 0 ? `(${count(t.group.odd_left_out[group.index])} of them odd) ` : '(all ranks alike) '}are not on
+              this page: tlparse collectives trace.db --all
             </p>
           )}
           <GroupMatrix t={t} group={group} chosen={cell} route={route} />
-          {cell !== null && groups[t.line.group[t.cell.line[cell]!]!] === group && <CellDetail model={model} t={t} cell={cell} groups={groups} graphs={graphs} />}
+          {cell !== null && groups[t.line.group[t.cell.line[cell]!]!] === group && (
+            <CellDetail model={model} t={t} cell={cell} groups={groups} graphs={graphs} />
+          )}
         </Section>
       ))}
       {shown.length > most && <p class="quiet">{plural(shown.length - most, 'more group')}: tlparse collectives trace.db --all</p>}

@@ -25,13 +25,25 @@ export function Roles({ model }: { model: Model }) {
                 {shown.map((i) => (
                   <tr>
                     <th scope="row" title={groups.role_evidence[i] ?? undefined}>
-                      {groups.child_kind[i] === null ? (groups.role[i] ?? 'without a role') : <span class="quiet">└ {groups.child_kind[i]!.replace('_', ' ')}</span>}
+                      {groups.child_kind[i] === null ? (
+                        (groups.role[i] ?? 'without a role')
+                      ) : (
+                        <span class="quiet">└ {groups.child_kind[i]!.replace('_', ' ')}</span>
+                      )}
                     </th>
                     <td>
-                      {ranges((groups.ranks[i] ?? '').split(',').filter(Boolean).map(Number).sort((a, b) => a - b))} <span class="quiet">{plural(groups.processes[i] ?? 0, 'process', 'processes')}</span>
+                      {ranges(
+                        (groups.ranks[i] ?? '')
+                          .split(',')
+                          .filter(Boolean)
+                          .map(Number)
+                          .sort((a, b) => a - b),
+                      )}{' '}
+                      <span class="quiet">{plural(groups.processes[i] ?? 0, 'process', 'processes')}</span>
                     </td>
                     <td>
-                      {groups.end_kind[i] !== null && <span class="tag">{groups.end_kind[i]!.replaceAll('_', ' ')}</span>} {shorten(groups.end_evidence[i] ?? '', 300)}
+                      {groups.end_kind[i] !== null && <span class="tag">{groups.end_kind[i]!.replaceAll('_', ' ')}</span>}{' '}
+                      {shorten(groups.end_evidence[i] ?? '', 300)}
                     </td>
                   </tr>
                 ))}

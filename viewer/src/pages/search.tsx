@@ -39,11 +39,29 @@ const listKernels = remember((kernels: Chunks['kernels'], model: Model, graphs: 
     const name = t.name[i] ?? '';
     const handle = t.debug_handle[i];
     const compileId = graphs.graph.compile_id[rows[0]];
-    return { name, handle, id: id!, graphId: graphs.graph.id[rows[0]]!, compile: compileId === null ? undefined : model.compileById.get(compileId), direction: graphs.graph.direction[rows[0]], graphs: rows.length, text: `${name}:${handle ?? ''}`.toLowerCase() };
+    return {
+      name,
+      handle,
+      id: id!,
+      graphId: graphs.graph.id[rows[0]]!,
+      compile: compileId === null ? undefined : model.compileById.get(compileId),
+      direction: graphs.graph.direction[rows[0]],
+      graphs: rows.length,
+      text: `${name}:${handle ?? ''}`.toLowerCase(),
+    };
   });
 });
 
-const listArtifacts = remember(({ artifact: t }: Chunks['kernels']) => t.title.map((title, i) => ({ title: title ?? '', text: (title ?? '').toLowerCase(), compileId: t.compile_id[i], recordId: t.record_id[i], records: t.records[i] ?? 0, compiles: t.compiles[i] ?? 0 })));
+const listArtifacts = remember(({ artifact: t }: Chunks['kernels']) =>
+  t.title.map((title, i) => ({
+    title: title ?? '',
+    text: (title ?? '').toLowerCase(),
+    compileId: t.compile_id[i],
+    recordId: t.record_id[i],
+    records: t.records[i] ?? 0,
+    compiles: t.compiles[i] ?? 0,
+  })),
+);
 
 // Typing changes few of the hits: those that stay are not drawn again.
 const CompileHit = memo(({ compile, process }: { compile: Compile; process: string | undefined }) => (
@@ -64,12 +82,25 @@ const KernelRow = memo(({ kernel }: { kernel: KernelHit }) => (
       </code>
     </a>{' '}
     <span class="quiet">
-      {kernel.compile && `${kernel.compile.title} ${shorten(kernel.compile.function ?? '?', 60)}()`} {kernel.direction && `· ${kernel.direction} graph`} {kernel.graphs > 1 && `and ${plural(kernel.graphs - 1, 'more graph')}`}
+      {kernel.compile && `${kernel.compile.title} ${shorten(kernel.compile.function ?? '?', 60)}()`} {kernel.direction && `· ${kernel.direction} graph`}{' '}
+      {kernel.graphs > 1 && `and ${plural(kernel.graphs - 1, 'more graph')}`}
     </span>
   </li>
 ));
 
-function Names({ model, kernels, graphs, query, hasTexts }: { model: Model; kernels: Chunks['kernels']; graphs: Chunks['graphs']; query: string; hasTexts: boolean }) {
+function Names({
+  model,
+  kernels,
+  graphs,
+  query,
+  hasTexts,
+}: {
+  model: Model;
+  kernels: Chunks['kernels'];
+  graphs: Chunks['graphs'];
+  query: string;
+  hasTexts: boolean;
+}) {
   const words = query.toLowerCase().split(/\s+/).filter(Boolean);
   const isHit = (text: string) => words.every((word) => text.includes(word));
   const compiles = useMemo(() => filterCompiles(model.compiles, query), [model, query]);
@@ -86,7 +117,8 @@ function Names({ model, kernels, graphs, query, hasTexts }: { model: Model; kern
   const shown = useSteps(query, 14, limit); // the sections' first
   const total = compiles.length + found.length + artifacts.length + keys.length;
   if (total === 0 && hasTexts) return null;
-  if (total === 0) return <Empty>Nothing is called “{shorten(query, 200)}”: compiles (id, function, file), kernels, artifacts and cache keys were searched.</Empty>;
+  if (total === 0)
+    return <Empty>Nothing is called “{shorten(query, 200)}”: compiles (id, function, file), kernels, artifacts and cache keys were searched.</Empty>;
   return (
     <>
       <p class="quiet" role="status">
@@ -96,7 +128,11 @@ function Names({ model, kernels, graphs, query, hasTexts }: { model: Model; kern
         <Section title="Compiles" aside={compiles.length > limit && <a href={href(['compiles'], { q: query })}>all {count(compiles.length)}</a>}>
           <ul class="hits">
             {compiles.slice(0, shown).map((compile) => (
-              <CompileHit key={compile.id} compile={compile} process={model.processes.length > 1 ? model.processById.get(compile.processId)?.name : undefined} />
+              <CompileHit
+                key={compile.id}
+                compile={compile}
+                process={model.processes.length > 1 ? model.processById.get(compile.processId)?.name : undefined}
+              />
             ))}
           </ul>
         </Section>
@@ -115,7 +151,11 @@ function Names({ model, kernels, graphs, query, hasTexts }: { model: Model; kern
           <ul class="hits">
             {artifacts.slice(0, shown).map((artifact) => (
               <li>
-                {artifact.compileId === null ? <span>{artifact.title}</span> : <a href={href(['compile', artifact.compileId], { record: artifact.recordId })}>{artifact.title}</a>}{' '}
+                {artifact.compileId === null ? (
+                  <span>{artifact.title}</span>
+                ) : (
+                  <a href={href(['compile', artifact.compileId], { record: artifact.recordId })}>{artifact.title}</a>
+                )}{' '}
                 <span class="quiet">
                   {plural(artifact.records, 'record')} in {plural(artifact.compiles, 'compile')}
                 </span>
@@ -168,14 +208,35 @@ export function SearchPage({ model, route }: { model: Model; route: Route }) {
       </h1>
       {query.trim() === '' ? (
         <Empty>
-          Type in the search box above: / takes you there. Names, graphs, generated code, guards and other texts of the log are searched; a first word restricts it: {prefixWords.join(' ')}
+          Type in the search box above: / takes you there. Names, graphs, generated code, guards and other texts of the log are searched; a first word restricts
+          it: {prefixWords.join(' ')}
         </Empty>
       ) : (
         <>
           <PlaceHit text={asked.text} />
-          {asked.names && <Waiting pending={kernels}>{(value) => <Waiting pending={graphs}>{(other) => <Names model={model} kernels={value} graphs={other} query={asked.text} hasTexts={isSearched && (hasTexts || found.share < 1)} />}</Waiting>}</Waiting>}
+          {asked.names && (
+            <Waiting pending={kernels}>
+              {(value) => (
+                <Waiting pending={graphs}>
+                  {(other) => <Names model={model} kernels={value} graphs={other} query={asked.text} hasTexts={isSearched && (hasTexts || found.share < 1)} />}
+                </Waiting>
+              )}
+            </Waiting>
+          )}
           {isSearched && found.value && found.share < 1 && <p class="loading">Searching… {Math.round(100 * found.share)} %</p>}
-          {isSearched && <Waiting pending={found}>{(answer) => (answer.texts.length > 0 ? <FoundTexts model={model} answer={answer} needle={asked.text} /> : asked.names || found.share < 1 ? null : <Empty>No {asked.kind || 'text'} of the log holds “{shorten(asked.text, 200)}”.</Empty>)}</Waiting>}
+          {isSearched && (
+            <Waiting pending={found}>
+              {(answer) =>
+                answer.texts.length > 0 ? (
+                  <FoundTexts model={model} answer={answer} needle={asked.text} />
+                ) : asked.names || found.share < 1 ? null : (
+                  <Empty>
+                    No {asked.kind || 'text'} of the log holds “{shorten(asked.text, 200)}”.
+                  </Empty>
+                )
+              }
+            </Waiting>
+          )}
         </>
       )}
     </div>

@@ -28,12 +28,24 @@ export function Marked({ text, needle, isCaseSensitive }: { text: string; needle
 
 function Text({ model, found, needle, answer }: { model: Model; found: FoundText; needle: string; answer: SearchAnswer }) {
   const all = new Set(model.peers.flatMap((process) => process.rank ?? [])).size;
-  const who = found.ranks.length > 1 ? (found.ranks.length === all ? 'the same in all ranks' : `the same in ranks ${ranges(found.ranks)}`) : found.record_count > 1 ? `${plural(found.record_count, 'equal record')}` : '';
+  const who =
+    found.ranks.length > 1
+      ? found.ranks.length === all
+        ? 'the same in all ranks'
+        : `the same in ranks ${ranges(found.ranks)}`
+      : found.record_count > 1
+        ? `${plural(found.record_count, 'equal record')}`
+        : '';
   const target = (line: number) => (found.compile_id === null ? undefined : href(['compile', found.compile_id], { record: found.record_id, lines: line }));
   return (
     <li>
       <div>
-        <a href={target(found.lines[0]?.line ?? 1)}>{found.title}</a> <span class="tag">{found.kind}</span> <span class="quiet">{[found.direction && `${found.direction} graph`, who, found.line_count > found.lines.length && `${count(found.line_count)} lines`].filter(Boolean).join(' · ')}</span>
+        <a href={target(found.lines[0]?.line ?? 1)}>{found.title}</a> <span class="tag">{found.kind}</span>{' '}
+        <span class="quiet">
+          {[found.direction && `${found.direction} graph`, who, found.line_count > found.lines.length && `${count(found.line_count)} lines`]
+            .filter(Boolean)
+            .join(' · ')}
+        </span>
       </div>
       {found.lines.map((line) => (
         <a class="found-line" href={target(line.line)}>
@@ -59,7 +71,8 @@ export function FoundTexts({ model, answer, needle }: { model: Model; answer: Se
           <h3>
             {compile ? (
               <>
-                <CompileLink compile={compile} /> <code>{shorten(compile.function ?? '', 80)}</code> <Place file={compile.file} line={compile.line} /> {compile.rank !== null && <span class="quiet">rank {compile.rank}</span>}
+                <CompileLink compile={compile} /> <code>{shorten(compile.function ?? '', 80)}</code> <Place file={compile.file} line={compile.line} />{' '}
+                {compile.rank !== null && <span class="quiet">rank {compile.rank}</span>}
               </>
             ) : (
               'Outside compiles'

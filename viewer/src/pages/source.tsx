@@ -13,7 +13,8 @@ import { LineDetail } from './source_line';
 // What a file is listed by: the lines that something came of.
 function weightOf(file: SourceFile): number {
   let weight = 0;
-  for (const facts of file.facts.values()) weight += 10 * (facts.breaks.length + facts.recompiles.length + facts.failures.length) + facts.kernelIds.size + facts.nodes.length + facts.begins.length;
+  for (const facts of file.facts.values())
+    weight += 10 * (facts.breaks.length + facts.recompiles.length + facts.failures.length) + facts.kernelIds.size + facts.nodes.length + facts.begins.length;
   return weight;
 }
 
@@ -73,9 +74,24 @@ const margins: Margin[] = [
   { key: 'break', title: '✂', hint: 'Graph breaks and failures', of: (facts) => number(facts.breaks.length + facts.failures.length) },
   { key: 'recompile', title: '↻', hint: 'Recompiles that a guard on this line caused', of: (facts) => number(facts.recompiles.length) },
   { key: 'guard', title: 'guards', hint: 'Guards due to this line', of: (facts) => number(facts.guardCount) },
-  { key: 'kernel', title: 'kernels', hint: 'Kernels that come from this line; in grey, what a call in it led to', of: (facts) => number(facts.kernelIds.size || facts.callerIds.size) },
-  { key: 'run', title: 'run', hint: 'Measured time of its kernels, in the steps that the profile counts', of: (_, runUs) => (runUs > 0 ? duration(runUs) : '') },
-  { key: 'compile', title: 'compile', hint: 'Compile time of the function that begins here; of equal ranks the slowest', of: (facts) => (facts.compileUs > 0 ? duration(facts.compileUs) : '') },
+  {
+    key: 'kernel',
+    title: 'kernels',
+    hint: 'Kernels that come from this line; in grey, what a call in it led to',
+    of: (facts) => number(facts.kernelIds.size || facts.callerIds.size),
+  },
+  {
+    key: 'run',
+    title: 'run',
+    hint: 'Measured time of its kernels, in the steps that the profile counts',
+    of: (_, runUs) => (runUs > 0 ? duration(runUs) : ''),
+  },
+  {
+    key: 'compile',
+    title: 'compile',
+    hint: 'Compile time of the function that begins here; of equal ranks the slowest',
+    of: (facts) => (facts.compileUs > 0 ? duration(facts.compileUs) : ''),
+  },
 ];
 const number = (value: number) => (value > 0 ? count(value) : '');
 
@@ -125,7 +141,14 @@ function Code({ file, line, cost }: { file: SourceFile; line: number | null; cos
                 )}
                 <tr ref={isChosen ? chosen : undefined} class={isChosen ? 'picked' : ''} onClick={() => setQuery({ line: at }, true)}>
                   {shown.map((margin) => (
-                    <td class={`margin-${margin.key} ${margin.key === 'kernel' && facts.kernelIds.size === 0 ? 'quiet' : ''}`} style={margin.key === 'run' && heat > 0 ? { backgroundImage: `linear-gradient(to left, var(--heat) ${heat}%, transparent ${heat}%)` } : undefined}>
+                    <td
+                      class={`margin-${margin.key} ${margin.key === 'kernel' && facts.kernelIds.size === 0 ? 'quiet' : ''}`}
+                      style={
+                        margin.key === 'run' && heat > 0
+                          ? { backgroundImage: `linear-gradient(to left, var(--heat) ${heat}%, transparent ${heat}%)` }
+                          : undefined
+                      }
+                    >
                       {margin.of(facts, times.get(at) ?? 0)}
                     </td>
                   ))}
@@ -138,7 +161,9 @@ function Code({ file, line, cost }: { file: SourceFile; line: number | null; cos
                     {(file.texts.get(at) ?? []).map((text, n) => (
                       <div>
                         {n > 0 && <span class="quiet">or: </span>}
-                        {new Highlighter([text], 'python').line(0).map((token) => (token.kind ? <span class={`t-${token.kind}`}>{token.text}</span> : token.text))}
+                        {new Highlighter([text], 'python')
+                          .line(0)
+                          .map((token) => (token.kind ? <span class={`t-${token.kind}`}>{token.text}</span> : token.text))}
                       </div>
                     ))}
                     {!file.texts.has(at) && <span class="quiet">text not in the log</span>}
@@ -152,22 +177,51 @@ function Code({ file, line, cost }: { file: SourceFile; line: number | null; cos
     </div>
   );
 }
-const none: LineFacts = { begins: [], breaks: [], recompiles: [], failures: [], guards: [], nodes: [], kernels: [], guardCount: 0, kernelIds: new Set(), callerIds: new Set(), compileUs: 0 };
+const none: LineFacts = {
+  begins: [],
+  breaks: [],
+  recompiles: [],
+  failures: [],
+  guards: [],
+  nodes: [],
+  kernels: [],
+  guardCount: 0,
+  kernelIds: new Set(),
+  callerIds: new Set(),
+  compileUs: 0,
+};
 
 // A file that a payload holds: all of its lines are known, and its record shows them.
 function Whole({ whole, line, name }: { whole: NonNullable<SourceFile['whole']>; line: number | null; name: string }) {
   const text = useText(whole);
   return (
     <Empty>
-      {baseName(name)} is generated code: <a href={href(['compile', whole.compileId], { record: whole.recordId, lines: line })}>all of its {text.value ? plural(text.value.content.split('\n').length, 'line') : 'lines'}</a>
-      {line !== null && text.value && <pre>{text.value.content.split('\n').slice(Math.max(0, line - 4), line + 3).join('\n')}</pre>}
+      {baseName(name)} is generated code:{' '}
+      <a href={href(['compile', whole.compileId], { record: whole.recordId, lines: line })}>
+        all of its {text.value ? plural(text.value.content.split('\n').length, 'line') : 'lines'}
+      </a>
+      {line !== null && text.value && (
+        <pre>
+          {text.value.content
+            .split('\n')
+            .slice(Math.max(0, line - 4), line + 3)
+            .join('\n')}
+        </pre>
+      )}
     </Empty>
   );
 }
 
 function View({ model, chunk, graphs, route }: { model: Model; chunk: Chunks['source']; graphs: Chunks['graphs']; route: Route }) {
   const files = filesOf(chunk, model, graphs);
-  const sorted = useMemo(() => [...files.values()].map((file) => ({ file, weight: weightOf(file) })).sort((a, b) => b.weight - a.weight || (a.file.name < b.file.name ? -1 : 1)).map(({ file }) => file), [files]);
+  const sorted = useMemo(
+    () =>
+      [...files.values()]
+        .map((file) => ({ file, weight: weightOf(file) }))
+        .sort((a, b) => b.weight - a.weight || (a.file.name < b.file.name ? -1 : 1))
+        .map(({ file }) => file),
+    [files],
+  );
   const asked = route.path[1];
   const file = asked === undefined ? sorted.find((own) => !own.isLibrary && !own.whole) : fileNamed(files, asked);
   const line = route.query.get('line') === null ? null : Number(route.query.get('line'));
@@ -181,7 +235,13 @@ function View({ model, chunk, graphs, route }: { model: Model; chunk: Chunks['so
       </h1>
       <div class="source">
         <FileList files={sorted} current={file} />
-        {file === undefined ? <Empty>No input tells a line of {asked}.</Empty> : file.whole ? <Whole whole={file.whole} line={line} name={file.name} /> : <Code file={file} line={line} cost={cost.value} />}
+        {file === undefined ? (
+          <Empty>No input tells a line of {asked}.</Empty>
+        ) : file.whole ? (
+          <Whole whole={file.whole} line={line} name={file.name} />
+        ) : (
+          <Code file={file} line={line} cost={cost.value} />
+        )}
         {file && !file.whole && <LineDetail model={model} files={files} file={file} line={line} />}
       </div>
     </>
@@ -193,7 +253,9 @@ export function SourcePage({ model, route }: { model: Model; route: Route }) {
   const graphs = useChunk('graphs');
   return (
     <div class="page wide">
-      <Waiting pending={chunk}>{(value) => <Waiting pending={graphs}>{(own) => <View model={model} chunk={value} graphs={own} route={route} />}</Waiting>}</Waiting>
+      <Waiting pending={chunk}>
+        {(value) => <Waiting pending={graphs}>{(own) => <View model={model} chunk={value} graphs={own} route={route} />}</Waiting>}
+      </Waiting>
     </div>
   );
 }

@@ -34,7 +34,18 @@ function Row({ model, outcome, kind }: { model: Model; outcome: Outcome; kind: O
   const us = (compile.durationUs ?? 0) + (compile.backwardUs ?? 0);
   return (
     <li>
-      <CompileLink compile={compile} /> {kind === 'begins' ? <span>{text}{us > 0 && `, ${duration(us)}`}</span> : <a href={targetOf(outcome)}><code>{shorten(text, 240)}</code></a>} {direction && <span class="quiet">{direction} graph</span>} <Who model={model} outcome={outcome} />
+      <CompileLink compile={compile} />{' '}
+      {kind === 'begins' ? (
+        <span>
+          {text}
+          {us > 0 && `, ${duration(us)}`}
+        </span>
+      ) : (
+        <a href={targetOf(outcome)}>
+          <code>{shorten(text, 240)}</code>
+        </a>
+      )}{' '}
+      {direction && <span class="quiet">{direction} graph</span>} <Who model={model} outcome={outcome} />
     </li>
   );
 }
@@ -77,7 +88,9 @@ export function LineDetail({ model, files, file, line }: { model: Model; files: 
           </ul>
         </section>
       )}
-      {facts && facts.kernelIds.size === 0 && facts.callerIds.size > 0 && <p class="quiet">A call in this line led to {plural(facts.callerIds.size, 'kernel')}.</p>}
+      {facts && facts.kernelIds.size === 0 && facts.callerIds.size > 0 && (
+        <p class="quiet">A call in this line led to {plural(facts.callerIds.size, 'kernel')}.</p>
+      )}
     </aside>
   );
 }

@@ -15,8 +15,14 @@ interface Answer {
 const examples: [string, string][] = [
   ['Slowest compiles', 'SELECT rank, label, function, status, duration_us / 1e6 AS seconds\nFROM compile ORDER BY duration_us DESC LIMIT 50'],
   ['Guards that failed most', 'SELECT guard, count(*) AS recompiles FROM recompile\nGROUP BY guard ORDER BY recompiles DESC LIMIT 50'],
-  ['Cache misses by rank', 'SELECT rank, layer, count(*) AS misses\nFROM cache_event e JOIN cache_state s ON s.name = e.state\nWHERE s.is_miss GROUP BY rank, layer ORDER BY misses DESC'],
-  ['What fills the log', 'SELECT kind, name, count(*) AS records, sum(size_bytes) AS bytes\nFROM record r JOIN payload p ON p.hash = r.payload_hash\nGROUP BY kind, name ORDER BY bytes DESC LIMIT 50'],
+  [
+    'Cache misses by rank',
+    'SELECT rank, layer, count(*) AS misses\nFROM cache_event e JOIN cache_state s ON s.name = e.state\nWHERE s.is_miss GROUP BY rank, layer ORDER BY misses DESC',
+  ],
+  [
+    'What fills the log',
+    'SELECT kind, name, count(*) AS records, sum(size_bytes) AS bytes\nFROM record r JOIN payload p ON p.hash = r.payload_hash\nGROUP BY kind, name ORDER BY bytes DESC LIMIT 50',
+  ],
   ['Tables and views', "SELECT type, name FROM sqlite_master\nWHERE type IN ('table', 'view') AND name NOT LIKE '%\\_row' ESCAPE '\\' ORDER BY name"],
 ];
 
@@ -83,7 +89,8 @@ export function SqlPage({ route }: { route: Route }) {
           </select>
           {answer && (
             <span role="status">
-              {plural(answer.rows.length, 'row')} in {count(Math.round(answer.elapsed_ms))} ms{answer.is_truncated ? ': there are more; this is where the console stops' : ''}
+              {plural(answer.rows.length, 'row')} in {count(Math.round(answer.elapsed_ms))} ms
+              {answer.is_truncated ? ': there are more; this is where the console stops' : ''}
             </span>
           )}
         </div>
@@ -99,7 +106,10 @@ export function SqlPage({ route }: { route: Route }) {
 }
 
 function AnswerGrid({ answer }: { answer: Answer }) {
-  type Row = { id: number; cells: (string | number | null)[] };
+  interface Row {
+    id: number;
+    cells: (string | number | null)[];
+  }
   const [open, setOpen] = useState<Row | null>(null);
   const rows = answer.rows.map((cells, id) => ({ id, cells }));
   const columns: Column<Row>[] = answer.columns.map((title, i) => ({
@@ -113,7 +123,16 @@ function AnswerGrid({ answer }: { answer: Answer }) {
     <>
       <div class="scroll-x">
         <div style={{ minWidth: `${answer.columns.length * 90}px` }}>
-          <Grid label="Answer" rows={rows} columns={columns} rowKey={(row) => row.id} selected={open?.id ?? null} onSelect={setOpen} height={`min(${(rows.length + 1.4) * 26}px, calc(100vh - ${open ? 560 : 300}px))`} empty="The query has no rows." />
+          <Grid
+            label="Answer"
+            rows={rows}
+            columns={columns}
+            rowKey={(row) => row.id}
+            selected={open?.id ?? null}
+            onSelect={setOpen}
+            height={`min(${(rows.length + 1.4) * 26}px, calc(100vh - ${open ? 560 : 300}px))`}
+            empty="The query has no rows."
+          />
         </div>
       </div>
       {open && (

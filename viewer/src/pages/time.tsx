@@ -3,9 +3,9 @@ import type { ComponentChildren } from 'preact';
 import { useMemo } from 'preact/hooks';
 import './time.css';
 import type { Compile, Model } from '../data/model';
-import { notAttributed, timedPhases, type Phase } from '../data/phases';
-import { functionKey, neighboursOf, phaseTimes, useTimes, type Neighbour, type Scope, type TimeOfCompile, type Times } from '../data/time';
-import { baseName, count, duration, percent, plural } from '../lib/format';
+import { notAttributed, timedPhases } from '../data/phases';
+import { neighboursOf, phaseTimes, useTimes, type Neighbour, type Scope, type Times } from '../data/time';
+import { count, duration, percent, plural } from '../lib/format';
 import { parseFilter } from '../lib/filter';
 import { href, setQuery, type Route } from '../route';
 import { CompileLink, Empty, HeatBar, PhaseBar, Waiting } from '../ui/bits';
@@ -13,116 +13,7 @@ import { CopyTable } from '../ui/copy_table';
 import { FilterBox } from '../ui/filter_box';
 import { Flame } from '../ui/flame';
 import { Grid, sortRows, type Column } from '../ui/virtual';
-
-const ways = ['phase', 'event', 'compile', 'function', 'rank'] as const;
-type Way = (typeof ways)[number];
-const forms = ['table', 'flame', 'left-heavy'] as const;
-
-// A row of every table.
-interface Row {
-  key: string;
-  name: string;
-  about: string;
-  phase: Phase | null;
-  link: string | null; // narrows down to it
-  compiles: Compile[]; // whose phases are drawn
-  selfUs: number;
-  totalUs: number | null;
-  count: number | null;
-  maxUs: number | null;
-}
-
-function scopeOf({ query }: Route): Scope {
-  const id = (name: string) => (/^\d+$/.test(query.get(name) ?? '') ? Number(query.get(name)) : null);
-  const phase = timedPhases.findIndex((own) => own.key === query.get('phase'));
-  return { process: id('process'), compile: id('compile'), function: query.get('function'), phase: phase < 0 ? null : phase };
-}
-
-// The address of this view with other values.
-function linkOf(route: Route, change: Record<string, string | number | null>): string {
-  return href(['time'], { ...Object.fromEntries(['by', 'view', 'phase', 'compile', 'function', 'process', 'q', 'sort'].map((name) => [name, route.query.get(name)])), ...change });
-}
-
-const empty = { about: '', phase: null, link: null, compiles: [], totalUs: null, count: null, maxUs: null };
-
-function restOf(times: Times): Row[] {
-  return times.notAttributedUs > 0 ? [{ ...empty, key: 'none', name: notAttributed.name, about: notAttributed.hint, phase: notAttributed, selfUs: times.notAttributedUs }] : [];
-}
-
-function byPhase(times: Times, route: Route): Row[] {
-  return phaseTimes(times).map((own) => {
-    const phase = timedPhases[own.phase];
-    return { ...empty, key: phase.key, name: phase.name, about: phase.hint, phase, link: linkOf(route, { by: 'event', phase: phase.key, q: null, sort: null }), selfUs: own.selfUs, totalUs: own.totalUs, count: own.count, maxUs: own.maxUs };
-  });
-}
-
-function byEvent(times: Times): Row[] {
-  const rows = new Map<string, Row & { totalUs: number; count: number; maxUs: number; most: number }>();
-  for (const own of times.names) {
-    const row = rows.get(own.name) ?? { ...empty, key: own.name, name: own.name, selfUs: 0, totalUs: 0, count: 0, maxUs: 0, most: -1 };
-    rows.set(own.name, row);
-    row.selfUs += own.selfUs;
-    row.totalUs += own.totalUs;
-    row.count += own.count;
-    row.maxUs = Math.max(row.maxUs, own.maxUs);
-    // Its colour is that of the phase in which it takes most.
-    if (own.totalUs > row.most) [row.most, row.phase] = [own.totalUs, timedPhases[own.phase]];
-  }
-  return [...rows.values()];
-}
-
-// Compiles under one key.
-function grouped(times: Times, keyOf: (own: TimeOfCompile) => string, rowOf: (own: TimeOfCompile, key: string) => Partial<Row> & { name: string }): Row[] {
-  const rows = new Map<string, Row>();
-  for (const own of times.compiles) {
-    const key = keyOf(own);
-    let row = rows.get(key);
-    if (!row) rows.set(key, (row = { ...empty, compiles: [], key, selfUs: 0, totalUs: 0, count: 0, ...rowOf(own, key) }));
-    row.selfUs += own.selfUs;
-    if (!own.compile) continue;
-    row.compiles.push(own.compile);
-    row.count! += 1;
-    row.totalUs! += own.totalUs;
-    row.maxUs = Math.max(row.maxUs ?? 0, own.totalUs);
-  }
-  return [...rows.values()];
-}
-
-const outside = 'outside of compiles';
-
-function rowsBy(way: Way, model: Model, times: Times, route: Route): Row[] {
-  const narrow = (change: Record<string, string | number | null>) => linkOf(route, { by: 'event', q: null, sort: null, ...change });
-  switch (way) {
-    case 'phase':
-      return [...byPhase(times, route), ...restOf(times)];
-    case 'event':
-      return [...byEvent(times), ...restOf(times)];
-    case 'compile':
-      return times.compiles.map((own) => ({
-        ...empty,
-        key: `${own.processId} ${own.compile?.id ?? ''}`,
-        name: own.compile ? `${own.compile.title} ${own.compile.function ?? ''}` : outside,
-        about: model.processById.get(own.processId)?.name ?? '',
-        link: own.compile ? narrow({ compile: own.compile.id }) : null,
-        compiles: own.compile ? [own.compile] : [],
-        selfUs: own.selfUs,
-        totalUs: own.totalUs,
-        count: own.events,
-      }));
-    case 'function':
-      return grouped(times, (own) => (own.compile ? functionKey(own.compile) : ''), ({ compile }, key) => ({
-        name: compile ? `${compile.function ?? 'unknown function'}${compile.file ? ` (${baseName(compile.file)}:${compile.line ?? '?'})` : ''}` : outside,
-        about: compile?.file ? `${compile.file}:${compile.line ?? ''}` : '',
-        link: compile ? narrow({ function: key }) : null,
-      }));
-    case 'rank':
-      return grouped(times, (own) => String(own.processId), ({ processId }) => ({
-        name: model.processById.get(processId)?.name ?? '',
-        about: model.processById.get(processId)?.file ?? '',
-        link: narrow({ process: processId }),
-      }));
-  }
-}
+import { forms, linkOf, rowsBy, scopeOf, ways, type Row, type Way } from './time_rows';
 
 const countNames: Record<Way, [string, string]> = {
   phase: ['Events', 'Events with which the phase begins'],
@@ -135,11 +26,26 @@ const countNames: Record<Way, [string, string]> = {
 // The phases of several compiles as one bar.
 function sumOf(compiles: Compile[]): Compile {
   const sum = (of: (compile: Compile) => number | null) => compiles.reduce((total, compile) => total + (of(compile) ?? 0), 0);
-  return { ...compiles[0], dynamoUs: sum((own) => own.dynamoUs), aotUs: sum((own) => own.aotUs), inductorUs: sum((own) => own.inductorUs), backwardUs: sum((own) => own.backwardUs) };
+  return {
+    ...compiles[0],
+    dynamoUs: sum((own) => own.dynamoUs),
+    aotUs: sum((own) => own.aotUs),
+    inductorUs: sum((own) => own.inductorUs),
+    backwardUs: sum((own) => own.backwardUs),
+  };
 }
 
 function columnsOf(way: Way, times: Times, most: number): Column<Row>[] {
-  const time = (key: string, title: string, hint: string, of: (row: Row) => number | null): Column<Row> => ({ key, title, hint, width: '78px', align: 'right', unit: 'µs', sort: of, cell: (row) => duration(of(row)) });
+  const time = (key: string, title: string, hint: string, of: (row: Row) => number | null): Column<Row> => ({
+    key,
+    title,
+    hint,
+    width: '78px',
+    align: 'right',
+    unit: 'µs',
+    sort: of,
+    cell: (row) => duration(of(row)),
+  });
   const [countTitle, countHint] = countNames[way];
   const name: Column<Row> = {
     key: 'name',
@@ -153,22 +59,59 @@ function columnsOf(way: Way, times: Times, most: number): Column<Row>[] {
       </>
     ),
   };
-  const total = way === 'event' || way === 'phase' ? 'Wall time in which one of them was open, with what it called' : 'Wall time with what began inside of it; the backward included';
+  const total =
+    way === 'event' || way === 'phase'
+      ? 'Wall time in which one of them was open, with what it called'
+      : 'Wall time with what began inside of it; the backward included';
   const columns = [
     name,
-    time('self', 'Self', way === 'event' || way === 'phase' ? 'Wall time in which it was the innermost: of events that are open at once, the one that began last. The column adds up to the whole' : 'Wall time of its events, and what is not attributed, without compiles inside of it. The column adds up to the whole', (row) => row.selfUs),
+    time(
+      'self',
+      'Self',
+      way === 'event' || way === 'phase'
+        ? 'Wall time in which it was the innermost: of events that are open at once, the one that began last. The column adds up to the whole'
+        : 'Wall time of its events, and what is not attributed, without compiles inside of it. The column adds up to the whole',
+      (row) => row.selfUs,
+    ),
     time('total', 'Total', total, (row) => row.totalUs),
-    { key: 'count', title: countTitle, hint: countHint, width: '70px', align: 'right', sort: (row) => row.count, cell: (row) => count(row.count) } as Column<Row>,
-    ...(way === 'compile' ? [] : [time('max', 'Longest', way === 'function' || way === 'rank' ? 'Its longest compile' : 'The longest of them', (row) => row.maxUs)]),
-    { key: 'share', title: 'Share', hint: 'Self, of the whole', width: 'minmax(90px, 1fr)', cell: (row) => <HeatBar share={row.selfUs / times.wholeUs} /> } as Column<Row>,
+    {
+      key: 'count',
+      title: countTitle,
+      hint: countHint,
+      width: '70px',
+      align: 'right',
+      sort: (row) => row.count,
+      cell: (row) => count(row.count),
+    } as Column<Row>,
+    ...(way === 'compile'
+      ? []
+      : [time('max', 'Longest', way === 'function' || way === 'rank' ? 'Its longest compile' : 'The longest of them', (row) => row.maxUs)]),
+    {
+      key: 'share',
+      title: 'Share',
+      hint: 'Self, of the whole',
+      width: 'minmax(90px, 1fr)',
+      cell: (row) => <HeatBar share={row.selfUs / times.wholeUs} />,
+    } as Column<Row>,
   ];
   if (way === 'event' || way === 'phase') return columns;
-  return [...columns, { key: 'phases', title: 'Phases', width: 'minmax(80px, 1fr)', cell: (row) => row.compiles.length > 0 && <PhaseBar compile={sumOf(row.compiles)} scaleUs={most} /> }];
+  return [
+    ...columns,
+    {
+      key: 'phases',
+      title: 'Phases',
+      width: 'minmax(80px, 1fr)',
+      cell: (row) => row.compiles.length > 0 && <PhaseBar compile={sumOf(row.compiles)} scaleUs={most} />,
+    },
+  ];
 }
 
 // One bar of the phases; each part narrows down to it, and again to all.
 function PhaseStrip({ times, route, chosen }: { times: Times; route: Route; chosen: number | null }) {
-  const parts = [...phaseTimes(times).map((own) => ({ phase: timedPhases[own.phase], us: own.selfUs })), { phase: notAttributed, us: times.notAttributedUs }].filter((part) => part.us > 0);
+  const parts = [
+    ...phaseTimes(times).map((own) => ({ phase: timedPhases[own.phase], us: own.selfUs })),
+    { phase: notAttributed, us: times.notAttributedUs },
+  ].filter((part) => part.us > 0);
   return (
     <div class="went">
       <div class="went-bar" aria-hidden="true">
@@ -189,7 +132,11 @@ function PhaseStrip({ times, route, chosen }: { times: Times; route: Route; chos
               {phase === notAttributed ? (
                 <span title={phase.hint}>{name}</span>
               ) : (
-                <a href={linkOf(route, { phase: isChosen ? null : phase.key, by: isChosen ? 'phase' : 'event' })} title={phase.hint} aria-current={isChosen ? 'true' : undefined}>
+                <a
+                  href={linkOf(route, { phase: isChosen ? null : phase.key, by: isChosen ? 'phase' : 'event' })}
+                  title={phase.hint}
+                  aria-current={isChosen ? 'true' : undefined}
+                >
                   {name}
                 </a>
               )}{' '}
@@ -246,7 +193,11 @@ function Sandwich({ times, name, route }: { times: Times; name: string; route: R
         {duration(selfUs)} itself, {duration(totalUs)} with what it calls; wall time, each moment counted once.
       </p>
       <Neighbours title="Called by" rows={callers} route={route} none="nothing: outermost" />
-      {callees.length > 0 ? <Neighbours title="Calls" rows={[...callees, ...own].sort((a, b) => b.totalUs - a.totalUs)} route={route} none="itself" /> : <p class="quiet">It calls no timed event.</p>}
+      {callees.length > 0 ? (
+        <Neighbours title="Calls" rows={[...callees, ...own].sort((a, b) => b.totalUs - a.totalUs)} route={route} none="itself" />
+      ) : (
+        <p class="quiet">It calls no timed event.</p>
+      )}
     </section>
   );
 }
@@ -292,11 +243,18 @@ function Choice({ label, names, current, link }: { label: string; names: readonl
 function TimeTable({ model, route, times, way, children }: { model: Model; route: Route; times: Times; way: Way; children: ComponentChildren }) {
   const text = route.query.get('q') ?? '';
   const sort = route.query.get('sort') ?? '-self';
-  const all = useMemo(() => rowsBy(way, model, times, route).map((row) => ({ ...row, text: `${row.name} ${row.about}`.toLowerCase() })), [way, model, times, route.query.toString()]);
+  const all = useMemo(
+    () => rowsBy(way, model, times, route).map((row) => ({ ...row, text: `${row.name} ${row.about}`.toLowerCase() })),
+    [way, model, times, route.query.toString()],
+  );
   const columns = useMemo(() => columnsOf(way, times, Math.max(1, ...all.map((row) => row.totalUs ?? 0))), [way, times, all]);
   const rows = useMemo(() => {
     const filter = parseFilter(text);
-    return sortRows(all.filter((row) => filter.matches(row.text, () => undefined)), columns, sort);
+    return sortRows(
+      all.filter((row) => filter.matches(row.text, () => undefined)),
+      columns,
+      sort,
+    );
   }, [all, columns, text, sort]);
   const selected = way === 'event' ? route.query.get('sel') : null;
   const sum = rows.reduce((total, row) => total + row.selfUs, 0);
@@ -338,18 +296,31 @@ function View({ model, route, times, scope }: { model: Model; route: Route; time
   const choices = (
     <>
       <Choice label="As" names={forms} current={form} link={(view) => linkOf(route, { view: view === 'table' ? null : view, sel: selected })} />
-      {form === 'table' && <Choice label="By" names={model.processes.length > 1 ? ways : ways.filter((name) => name !== 'rank')} current={way} link={(by) => linkOf(route, { by, q: null, sort: null })} />}
+      {form === 'table' && (
+        <Choice
+          label="By"
+          names={model.processes.length > 1 ? ways : ways.filter((name) => name !== 'rank')}
+          current={way}
+          link={(by) => linkOf(route, { by, q: null, sort: null })}
+        />
+      )}
       <ScopeChips model={model} route={route} scope={scope} />
     </>
   );
-  if (times.wholeUs === 0) return <Empty>No timed event here. <a href={href(['time'])}>All of the time</a></Empty>;
+  if (times.wholeUs === 0)
+    return (
+      <Empty>
+        No timed event here. <a href={href(['time'])}>All of the time</a>
+      </Empty>
+    );
   return (
     <>
       <header class="job">
         <h1>{duration(times.wholeUs)}</h1>
         <span class="quiet">
           {scope.phase === null ? 'of compiling' : `in ${timedPhases[scope.phase].name}`}: {plural(compiles, 'compile')}
-          {processes > 1 && ` in ${plural(processes, 'process', 'processes')}`}, by {count(times.compiles.reduce((sum, own) => sum + own.events, 0))} timed events
+          {processes > 1 && ` in ${plural(processes, 'process', 'processes')}`}, by {count(times.compiles.reduce((sum, own) => sum + own.events, 0))} timed
+          events
         </span>
       </header>
       <PhaseStrip times={times} route={route} chosen={scope.phase} />
@@ -362,7 +333,13 @@ function View({ model, route, times, scope }: { model: Model; route: Route; time
           ) : (
             <>
               <div class="toolbar">{choices}</div>
-              <Flame times={times} isLeftHeavy={form === 'left-heavy'} selected={selected} at={route.query.get('at')} onChoose={(sel, at) => setQuery({ sel, at }, true)} />
+              <Flame
+                times={times}
+                isLeftHeavy={form === 'left-heavy'}
+                selected={selected}
+                at={route.query.get('at')}
+                onChoose={(sel, at) => setQuery({ sel, at }, true)}
+              />
             </>
           )}
         </div>

@@ -163,8 +163,18 @@ function TimelineCanvas({ model, picture, mover, canvas, events, scrollBy }: Can
   const closer = () => mover.zoom(0.7);
   const farther = () => mover.zoom(1.4);
   const keys: Record<string, () => void> = {
-    ArrowLeft: left, a: left, ArrowRight: right, d: right, '+': closer, '=': closer, w: closer, '-': farther, s: farther,
-    ArrowUp: () => scrollBy?.(-40), ArrowDown: () => scrollBy?.(40), Home: () => setQuery({ from: null, to: null }),
+    ArrowLeft: left,
+    a: left,
+    ArrowRight: right,
+    d: right,
+    '+': closer,
+    '=': closer,
+    w: closer,
+    '-': farther,
+    s: farther,
+    ArrowUp: () => scrollBy?.(-40),
+    ArrowDown: () => scrollBy?.(40),
+    Home: () => setQuery({ from: null, to: null }),
   };
   const onKeyDown = (event: KeyboardEvent) => {
     if (!keys[event.key] || event.ctrlKey || event.metaKey) return;
@@ -277,8 +287,12 @@ function ProfileNote({ own: { profile, prefix, span } }: { own: ProfileLanes }) 
   return (
     <p class="quiet small">
       {prefix}
-      {profile.name}: {span.kept < span.slices ? `of ${count(span.slices)} slices the ${count(span.kept)} longest (from ${duration(span.shortestUs)}) are drawn one by one, the others as grey strips: how much of each ${duration(span.stretchUs)} they took.` : `all ${plural(span.slices, 'slice')}.`}
-      {span.shownTracks < span.tracks && ` ${count(span.tracks - span.shownTracks)} threads and streams with the fewest slices are left out.`} {caveatsOf(profile).join(' ')}
+      {profile.name}:{' '}
+      {span.kept < span.slices
+        ? `of ${count(span.slices)} slices the ${count(span.kept)} longest (from ${duration(span.shortestUs)}) are drawn one by one, the others as grey strips: how much of each ${duration(span.stretchUs)} they took.`
+        : `all ${plural(span.slices, 'slice')}.`}
+      {span.shownTracks < span.tracks && ` ${count(span.tracks - span.shownTracks)} threads and streams with the fewest slices are left out.`}{' '}
+      {caveatsOf(profile).join(' ')}
     </p>
   );
 }
@@ -323,8 +337,20 @@ export function TimelinePage({ model, route }: { model: Model; route: Route }) {
     <div class="page wide">
       <h1 class="unseen">Timeline</h1>
       <div class="toolbar">
-        <input type="search" class="filter" placeholder="Find events by name" aria-label="Find events by name" value={find} onInput={(event) => setFind(event.currentTarget.value)} />
-        {needle && <span role="status">{plural(found, 'event')}{collapsed && found > onTop ? `, ${count(found - onTop)} below the top level are not drawn` : ''}</span>}
+        <input
+          type="search"
+          class="filter"
+          placeholder="Find events by name"
+          aria-label="Find events by name"
+          value={find}
+          onInput={(event) => setFind(event.currentTarget.value)}
+        />
+        {needle && (
+          <span role="status">
+            {plural(found, 'event')}
+            {collapsed && found > onTop ? `, ${count(found - onTop)} below the top level are not drawn` : ''}
+          </span>
+        )}
         <button onClick={() => mover.zoom(0.5)} aria-label="Zoom in">
           +
         </button>
@@ -345,7 +371,8 @@ export function TimelinePage({ model, route }: { model: Model; route: Route }) {
           Download for Perfetto
         </a>
         <span class="quiet">
-          {loaded < total ? `loading ${loaded} of ${total}…` : plural(events, profiles.length > 0 ? 'slice' : 'event')} · wheel zooms, drag moves, arrows and + − on the keyboard
+          {loaded < total ? `loading ${loaded} of ${total}…` : plural(events, profiles.length > 0 ? 'slice' : 'event')} · wheel zooms, drag moves, arrows and +
+          − on the keyboard
         </span>
       </div>
       {loaded === total && events === 0 ? (
@@ -355,13 +382,17 @@ export function TimelinePage({ model, route }: { model: Model; route: Route }) {
           <TimelineCanvas model={model} picture={picture} mover={mover} canvas={canvas} events={events} scrollBy={content > height ? scrollBy : null} />
         </div>
       )}
-      {selectedHit && (selectedHit.lane.profile ? <SliceDetail model={model} hit={selectedHit} /> : <EventDetail key={selected} model={model} hit={selectedHit} />)}
+      {selectedHit &&
+        (selectedHit.lane.profile ? <SliceDetail model={model} hit={selectedHit} /> : <EventDetail key={selected} model={model} hit={selectedHit} />)}
       {profiles.map((own) => (
         <ProfileNote own={own} />
       ))}
-      {others > 0 && profiles.length === 0 && <p class="quiet small">{plural(others, 'profile')} measured steps, graph calls, ops and kernels: choose a process to see them on the same axis.</p>}
+      {others > 0 && profiles.length === 0 && (
+        <p class="quiet small">{plural(others, 'profile')} measured steps, graph calls, ops and kernels: choose a process to see them on the same axis.</p>
+      )}
       <p class="quiet small">
-        Times count from {model.allCompiles.length > 0 ? 'the first compile of the run' : 'the first event'}, {utc(model.originUs)}. {model.compiles.length > 0 && <a href={href(['compiles'], { sort: '-duration' })}>The slowest compiles as a table</a>}
+        Times count from {model.allCompiles.length > 0 ? 'the first compile of the run' : 'the first event'}, {utc(model.originUs)}.{' '}
+        {model.compiles.length > 0 && <a href={href(['compiles'], { sort: '-duration' })}>The slowest compiles as a table</a>}
       </p>
     </div>
   );

@@ -18,7 +18,21 @@ function parseLines(text: string | null): [number, number] | null {
   return [first, match[2] ? Number(match[2]) - 1 : first];
 }
 
-export function TextPane({ text, name, label, lines, tools, height }: { text: string; name: string; label: string; lines: string | null; tools?: ComponentChildren; height?: string }) {
+export function TextPane({
+  text,
+  name,
+  label,
+  lines,
+  tools,
+  height,
+}: {
+  text: string;
+  name: string;
+  label: string;
+  lines: string | null;
+  tools?: ComponentChildren;
+  height?: string;
+}) {
   const [isRaw, setRaw] = useState(false);
   const [find, setFind] = useState('');
   const [found, setFound] = useState<number | null>(null);
@@ -70,7 +84,19 @@ export function TextPane({ text, name, label, lines, tools, height }: { text: st
   );
 }
 
-export function ArtifactView({ artifact, frames, lines, tools, height }: { artifact: Artifact; frames: Map<number, Frame>; lines: string | null; tools?: ComponentChildren; height?: string }) {
+export function ArtifactView({
+  artifact,
+  frames,
+  lines,
+  tools,
+  height,
+}: {
+  artifact: Artifact;
+  frames: Map<number, Frame>;
+  lines: string | null;
+  tools?: ComponentChildren;
+  height?: string;
+}) {
   const text = useText(artifact.text);
   const stack = stackOf(frames, artifact.userStackId ?? artifact.stackId);
   const metadata = artifact.metadata && artifact.metadata !== '{}' ? artifact.metadata : null;
@@ -98,24 +124,40 @@ export function ArtifactView({ artifact, frames, lines, tools, height }: { artif
           <Stack frames={stack} />
         </details>
       )}
-      {hasUsefulMetadata && (artifact.text === null ? <TextPane text={metadata} name="" label={`${artifact.title} metadata`} lines={lines} height={height} /> : <MetadataLine json={metadata} />)}
+      {hasUsefulMetadata &&
+        (artifact.text === null ? (
+          <TextPane text={metadata} name="" label={`${artifact.title} metadata`} lines={lines} height={height} />
+        ) : (
+          <MetadataLine json={metadata} />
+        ))}
       {artifact.text !== null && (
         <Waiting pending={text}>
           {(value) => (
             <>
               {value.isBinary && <p class="quiet">Not all of this payload is text: such bytes are shown as �.</p>}
-              {value.content === '' ? <p class="empty">The payload is empty.</p> : <TextPane text={value.content} name={artifact.path ?? artifact.title} label={artifact.title} lines={lines} tools={tools} height={height} />}
+              {value.content === '' ? (
+                <p class="empty">The payload is empty.</p>
+              ) : (
+                <TextPane text={value.content} name={artifact.path ?? artifact.title} label={artifact.title} lines={lines} tools={tools} height={height} />
+              )}
             </>
           )}
         </Waiting>
       )}
-      {artifact.text === null && !hasUsefulMetadata && stack.length === 0 && <p class="empty">This record says only that it happened: it has neither metadata nor a payload.</p>}
+      {artifact.text === null && !hasUsefulMetadata && stack.length === 0 && (
+        <p class="empty">This record says only that it happened: it has neither metadata nor a payload.</p>
+      )}
     </div>
   );
 }
 
 function MetadataLine({ json }: { json: string }) {
-  if (json.length < 200) return <p class="metadata"><code>{json}</code></p>;
+  if (json.length < 200)
+    return (
+      <p class="metadata">
+        <code>{json}</code>
+      </p>
+    );
   return (
     <details>
       <summary>Metadata, {bytes(json.length)}</summary>

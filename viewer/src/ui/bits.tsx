@@ -25,7 +25,14 @@ export function Status({ status }: { status: string }) {
   );
 }
 
-export const cacheNames: Record<CacheState, string> = { hit: 'hit', miss: 'miss', guard_miss: 'guard miss', remote_error: 'remote error', bypass: 'bypass', disabled: 'off' };
+export const cacheNames: Record<CacheState, string> = {
+  hit: 'hit',
+  miss: 'miss',
+  guard_miss: 'guard miss',
+  remote_error: 'remote error',
+  bypass: 'bypass',
+  disabled: 'off',
+};
 export const cacheSigns: Record<CacheState, string> = { hit: '✓', miss: '✗', guard_miss: '◐', remote_error: '⚠', bypass: '→', disabled: '–' };
 
 export function CacheTag({ state }: { state: string }) {
@@ -70,7 +77,15 @@ export function PhaseBar({ compile, scaleUs }: { compile: Compile; scaleUs: numb
     end += (100 * (compile[phase.key] ?? 0)) / Math.max(1, scaleUs);
     return `var(--phase-${i}) ${from}% ${end}%`;
   });
-  return <span class="phase-bar" title={title} role="img" aria-label={title} style={{ backgroundImage: `linear-gradient(to right, ${stops.join(', ')}, transparent ${end}%)` }} />;
+  return (
+    <span
+      class="phase-bar"
+      title={title}
+      role="img"
+      aria-label={title}
+      style={{ backgroundImage: `linear-gradient(to right, ${stops.join(', ')}, transparent ${end}%)` }}
+    />
+  );
 }
 
 // A share of measured time, as a number and a bar. One element: tables show thousands.

@@ -34,14 +34,27 @@ export function diffHref(a: Artifact, b: Artifact): string {
 export function ComparePicker({ model, compile, artifact, artifacts }: { model: Model; compile: Compile; artifact: Artifact; artifacts: Artifact[] }) {
   const [problem, setProblem] = useState('');
   const texts = artifacts.filter((other) => other.text !== null && other !== artifact);
-  const first = [...texts].sort((a, b) => Number(isPartner(artifact, b)) - Number(isPartner(artifact, a)) || Number(b.title === artifact.title) - Number(a.title === artifact.title));
-  const twins = model.allCompiles.filter((other) => other.id !== compile.id && other.label === compile.label && other.generation === compile.generation).slice(0, 200);
-  const siblings = model.allCompiles.filter((other) => other.id !== compile.id && other.processId === compile.processId && (other.frameId === compile.frameId || other.function === compile.function)).slice(0, 100);
+  const first = [...texts].sort(
+    (a, b) => Number(isPartner(artifact, b)) - Number(isPartner(artifact, a)) || Number(b.title === artifact.title) - Number(a.title === artifact.title),
+  );
+  const twins = model.allCompiles
+    .filter((other) => other.id !== compile.id && other.label === compile.label && other.generation === compile.generation)
+    .slice(0, 200);
+  const siblings = model.allCompiles
+    .filter(
+      (other) => other.id !== compile.id && other.processId === compile.processId && (other.frameId === compile.frameId || other.function === compile.function),
+    )
+    .slice(0, 100);
   const choose = async (value: string) => {
     setProblem('');
     const [kind, id] = value.split(':');
     if (kind === 'record') {
-      go(diffHref(artifact, artifacts.find((other) => other.recordId === Number(id))!));
+      go(
+        diffHref(
+          artifact,
+          artifacts.find((other) => other.recordId === Number(id))!,
+        ),
+      );
       return;
     }
     const other = model.compileById.get(Number(id));

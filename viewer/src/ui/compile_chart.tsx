@@ -51,7 +51,9 @@ function twinsOf(model: Model, classes: Chunks['findings']['rank_class'] | undef
   if (!classes || !model.isOneLaunch || rows.length <= fewLanes || isFollowing()) return twins;
   for (const text of classes.ranks) {
     const parts = (text ?? '').split(',').map((part) => part.split('-').map(Number));
-    const own = rows.filter((process) => !process.end && parts.some(([from, to = from]) => process.rank !== null && process.rank >= from && process.rank <= to));
+    const own = rows.filter(
+      (process) => !process.end && parts.some(([from, to = from]) => process.rank !== null && process.rank >= from && process.rank <= to),
+    );
     if (own.length > 2) twins.set(own[0].id, own);
   }
   return twins;
@@ -76,7 +78,9 @@ export function CompileChart({ model }: { model: Model }) {
     // Always drawn: the latest launch before others, in it whose log ends inside a compile or whose last compile failed.
     const drawn = new Set([...rows].sort((a, b) => b.launch - a.launch || Number(!a.end) - Number(!b.end)).slice(0, maxLanes));
     // Of one launch they come first.
-    return rows.filter((process) => drawn.has(process)).sort((a, b) => (model.isOneLaunch ? Number(!a.end) - Number(!b.end) || (twins.get(a.id)?.length ?? 1) - (twins.get(b.id)?.length ?? 1) : 0));
+    return rows
+      .filter((process) => drawn.has(process))
+      .sort((a, b) => (model.isOneLaunch ? Number(!a.end) - Number(!b.end) || (twins.get(a.id)?.length ?? 1) - (twins.get(b.id)?.length ?? 1) : 0));
   }, [busyProcesses, twins, isUnfolded]);
   const names = shown.map((process) => (!isUnfolded && twins.has(process.id) ? `${twins.get(process.id)!.length} ranks alike` : process.name));
   const lanes = useMemo(() => new Map(shown.map((process, i) => [process.id, i])), [shown]);
@@ -117,7 +121,12 @@ export function CompileChart({ model }: { model: Model }) {
     };
   }, [width, height, bars, names.join()]);
 
-  if (bars.length === 0) return <p class="quiet">{model.compiles.length === 0 ? 'There are no compiles in this log.' : 'No compile of this log has both a known start and a known length.'}</p>;
+  if (bars.length === 0)
+    return (
+      <p class="quiet">
+        {model.compiles.length === 0 ? 'There are no compiles in this log.' : 'No compile of this log has both a known start and a known length.'}
+      </p>
+    );
   const barAt = (event: MouseEvent) => {
     const box = canvas.current!.getBoundingClientRect();
     const x = event.clientX - box.left;
@@ -148,7 +157,10 @@ export function CompileChart({ model }: { model: Model }) {
         <div class="tooltip" style={{ left: `${Math.min(hover.x + 8, Math.max(0, width - 330))}px`, top: `${hover.y + 4}px` }}>
           <b>{hover.bar.compile.title}</b> {hover.bar.compile.function} {hover.bar.isBackward ? '(backward)' : ''}
           <br />
-          {model.processById.get(hover.bar.compile.processId)?.name}, {hover.bar.end ? `${isFollowing() ? 'by now inside' : 'the log ends inside'} ${hover.bar.end}` : `${duration(hover.bar.to - hover.bar.from)}, ${hover.bar.compile.status}`}
+          {model.processById.get(hover.bar.compile.processId)?.name},{' '}
+          {hover.bar.end
+            ? `${isFollowing() ? 'by now inside' : 'the log ends inside'} ${hover.bar.end}`
+            : `${duration(hover.bar.to - hover.bar.from)}, ${hover.bar.compile.status}`}
         </div>
       )}
       <div class="legend">
@@ -171,7 +183,11 @@ export function CompileChart({ model }: { model: Model }) {
             {isUnfolded ? 'Fold ranks that are alike' : `Show the ${count([...twins.values()].reduce((sum, own) => sum + own.length, 0))} ranks that are alike`}
           </button>
         )}
-        {(isUnfolded || twins.size === 0) && busyProcesses.length > shown.length && <span>{shown.length} of {plural(busyProcesses.length, 'process', 'processes')} are drawn; see Timeline for all</span>}
+        {(isUnfolded || twins.size === 0) && busyProcesses.length > shown.length && (
+          <span>
+            {shown.length} of {plural(busyProcesses.length, 'process', 'processes')} are drawn; see Timeline for all
+          </span>
+        )}
       </div>
     </div>
   );
@@ -196,7 +212,11 @@ export function cssColor(name: string): string {
 export function tickStep(spanUs: number, most: number): number {
   const raw = spanUs / most;
   const minute = 60e6;
-  if (raw > 20e6) return [0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1440].map((factor) => factor * minute).find((step) => step >= raw) ?? 1440 * minute * Math.ceil(raw / (1440 * minute));
+  if (raw > 20e6)
+    return (
+      [0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1440].map((factor) => factor * minute).find((step) => step >= raw) ??
+      1440 * minute * Math.ceil(raw / (1440 * minute))
+    );
   const power = 10 ** Math.floor(Math.log10(raw));
   return [1, 2, 5, 10].map((factor) => factor * power).find((step) => step >= raw) ?? 10 * power;
 }

@@ -21,7 +21,11 @@ function csvCell(cell: Cell): string {
 
 // Nothing of a text is read as Markdown or HTML.
 function markdownCell(cell: Cell): string {
-  return cell === null ? '' : String(cell).replace(/\s+/g, ' ').replace(/[\\`*_{}[\]<>#|&~!]/g, (one) => (one === '<' ? '&lt;' : one === '&' ? '&amp;' : `\\${one}`));
+  return cell === null
+    ? ''
+    : String(cell)
+        .replace(/\s+/g, ' ')
+        .replace(/[\\`*_{}[\]<>#|&~!]/g, (one) => (one === '<' ? '&lt;' : one === '&' ? '&amp;' : `\\${one}`));
 }
 
 export function csvOf<Row>(rows: Row[], columns: Column<Row>[]): string {
@@ -32,13 +36,18 @@ export function csvOf<Row>(rows: Row[], columns: Column<Row>[]): string {
 export function markdownOf<Row>(rows: Row[], columns: Column<Row>[]): string {
   const { titles, cells } = cellsOf(rows, columns);
   const isNumber = titles.map((_, i) => cells.some((row) => typeof row[i] === 'number'));
-  return [titles, isNumber.map((is) => (is ? '--:' : '---')), ...cells].map((row, i) => `| ${row.map((cell) => (i === 1 ? cell : markdownCell(cell as Cell))).join(' | ')} |`).join('\n') + '\n';
+  return (
+    [titles, isNumber.map((is) => (is ? '--:' : '---')), ...cells]
+      .map((row, i) => `| ${row.map((cell) => (i === 1 ? cell : markdownCell(cell as Cell))).join(' | ')} |`)
+      .join('\n') + '\n'
+  );
 }
 
 export function CopyTable<Row>({ rows, columns }: { rows: Row[]; columns: Column<Row>[] }) {
   return (
     <span class="quiet">
-      Copy as <CopyButton title="Copy the rows as CSV" short="CSV" text={() => csvOf(rows, columns)} /> <CopyButton title="Copy the rows as Markdown" short="Markdown" text={() => markdownOf(rows, columns)} />
+      Copy as <CopyButton title="Copy the rows as CSV" short="CSV" text={() => csvOf(rows, columns)} />{' '}
+      <CopyButton title="Copy the rows as Markdown" short="Markdown" text={() => markdownOf(rows, columns)} />
     </span>
   );
 }

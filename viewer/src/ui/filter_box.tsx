@@ -15,10 +15,12 @@ export function FilterBox({ label, placeholder, value, onFilter }: FilterBoxProp
   const told = useRef(value);
   const tell = useRef(onFilter);
   tell.current = onFilter;
-  const later = useRef(behindFrame((text: string) => {
-    told.current = text;
-    tell.current(text);
-  })).current;
+  const later = useRef(
+    behindFrame((text: string) => {
+      told.current = text;
+      tell.current(text);
+    }),
+  ).current;
   // A text that was not typed here: from "back", or from a link.
   useEffect(() => {
     if (value === told.current) return;

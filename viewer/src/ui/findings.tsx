@@ -26,7 +26,14 @@ const tabOf: Record<string, [string, Record<string, string>]> = {
   compile_failed: ['compiles', { tab: 'failures' }],
   import_errors: ['import-log', {}],
 };
-const tabNames: Record<string, string> = { cache: 'cache states', collectives: 'collectives', execution: 'execution order', recompiles: 'recompiles', breaks: 'graph breaks', failures: 'failures' };
+const tabNames: Record<string, string> = {
+  cache: 'cache states',
+  collectives: 'collectives',
+  execution: 'execution order',
+  recompiles: 'recompiles',
+  breaks: 'graph breaks',
+  failures: 'failures',
+};
 
 // A tab that shows what a finding of this kind is about, if this run has any of it.
 function tabOfFinding(model: Model, kind: string): [string, Record<string, string>] | null {
@@ -97,14 +104,27 @@ function Finding({ model, t, card, isLead }: { model: Model; t: FindingTable; ca
         {mark && <span class="tag mark">{mark}</span>}
         {isLead ? <h2>{title}</h2> : <h3>{title}</h3>}
         <span class="finding-tools">
-          {since !== null && <time class="quiet" title={utc(model.originUs + since)}>{utc(model.originUs + since).slice(11, 19)}</time>}
+          {since !== null && (
+            <time class="quiet" title={utc(model.originUs + since)}>
+              {utc(model.originUs + since).slice(11, 19)}
+            </time>
+          )}
           {hasMore && (
-            <button class="link" aria-expanded={isOpen} aria-label={isOpen ? 'Hide details' : evidence.length > 0 ? plural(evidence.length, 'symptom') : 'Details'} onClick={() => setOpen(!isOpen)}>
+            <button
+              class="link"
+              aria-expanded={isOpen}
+              aria-label={isOpen ? 'Hide details' : evidence.length > 0 ? plural(evidence.length, 'symptom') : 'Details'}
+              onClick={() => setOpen(!isOpen)}
+            >
               {evidence.length > 0 ? plural(evidence.length, 'symptom') : 'Details'} {isOpen ? '▾' : '▸'}
             </button>
           )}
           <CopyButton title="Copy as Markdown" short="Copy" text={() => t.markdown[row] ?? ''} />
-          <CopyButton title="Copy link" short="Link" text={() => `${location.href.split('#')[0]}${href([], { finding: card.id, launch: model.launches > 1 ? model.launch : null })}`} />
+          <CopyButton
+            title="Copy link"
+            short="Link"
+            text={() => `${location.href.split('#')[0]}${href([], { finding: card.id, launch: model.launches > 1 ? model.launch : null })}`}
+          />
         </span>
       </div>
       {(t.file[row] || work.length > 0 || page || command) && (
@@ -120,7 +140,11 @@ function Finding({ model, t, card, isLead }: { model: Model; t: FindingTable; ca
             <Work {...one} />
           ))}
           {work.length > 3 && <span class="quiet">and {plural(work.length - 3, 'more function')}</span>}
-          {shownIn && <a class="shown-in" href={shownIn[0]}>{shownIn[1]}</a>}
+          {shownIn && (
+            <a class="shown-in" href={shownIn[0]}>
+              {shownIn[1]}
+            </a>
+          )}
           {page && <a href={href([page], query)}>{tabNames[query.tab ?? ''] ?? 'import log'}</a>}
           {command && <a href={command[0]}>{command[1]}</a>}
         </p>

@@ -53,7 +53,19 @@ function boxesOf(times: Times, zoomed: TimeNode | null, isLeftHeavy: boolean): {
   return { boxes, hidden };
 }
 
-export function Flame({ times, isLeftHeavy, selected, at, onChoose }: { times: Times; isLeftHeavy: boolean; selected: string | null; at: string | null; onChoose: (name: string | null, at: string | null) => void }) {
+export function Flame({
+  times,
+  isLeftHeavy,
+  selected,
+  at,
+  onChoose,
+}: {
+  times: Times;
+  isLeftHeavy: boolean;
+  selected: string | null;
+  at: string | null;
+  onChoose: (name: string | null, at: string | null) => void;
+}) {
   const zoomed = useMemo(() => nodeAt(times.roots, at), [times, at]);
   const { boxes, hidden } = useMemo(() => boxesOf(times, zoomed, isLeftHeavy), [times, zoomed, isLeftHeavy]);
   const box = useRef<HTMLDivElement>(null);
@@ -76,7 +88,14 @@ export function Flame({ times, isLeftHeavy, selected, at, onChoose }: { times: T
   };
   return (
     <>
-      <div class="flame" role="group" aria-label="Events by the events around them: arrow keys move, Enter enlarges" ref={box} style={{ height: `${depths * 20 + 2}px` }} onKeyDown={onKeyDown}>
+      <div
+        class="flame"
+        role="group"
+        aria-label="Events by the events around them: arrow keys move, Enter enlarges"
+        ref={box}
+        style={{ height: `${depths * 20 + 2}px` }}
+        onKeyDown={onKeyDown}
+      >
         {boxes.map(({ node, depth, from, width }, i) => (
           <button
             key={i}
@@ -94,7 +113,11 @@ export function Flame({ times, isLeftHeavy, selected, at, onChoose }: { times: T
         {isLeftHeavy ? 'What takes longest is at the left.' : 'In the order in which they first occurred.'} Equal paths of all compiles are one.
         {times.notAttributedUs > 0 && !zoomed && ` The gap at the right, ${duration(times.notAttributedUs)}, is in no event.`}
         {hidden > 0 && ` ${plural(hidden, 'event')} too narrow to draw, with what they call.`}{' '}
-        {zoomed && <button class="link" onClick={() => onChoose(selected, null)}>Show all</button>}
+        {zoomed && (
+          <button class="link" onClick={() => onChoose(selected, null)}>
+            Show all
+          </button>
+        )}
       </p>
     </>
   );

@@ -15,7 +15,11 @@ function news(): string {
     ['index.process', 'process', 'processes'],
   ];
   const counted = kinds.map(([table, one, many]) => ({ one, many, ...countMarks(table) }));
-  const list = (change: 'new' | 'changed') => counted.filter((kind) => kind[change] > 0).map((kind) => plural(kind[change], kind.one, kind.many)).join(', ');
+  const list = (change: 'new' | 'changed') =>
+    counted
+      .filter((kind) => kind[change] > 0)
+      .map((kind) => plural(kind[change], kind.one, kind.many))
+      .join(', ');
   const parts = [list('new') && `new: ${list('new')}`, list('changed') && `changed: ${list('changed')}`].filter(Boolean);
   return parts.length > 0 ? `In the last ${markMs / 1000} s ${parts.join('; ')}` : '';
 }
@@ -23,7 +27,11 @@ function news(): string {
 function sentence(live: Live): [string, string] {
   const { answer, shownAtUs, lostSinceUs } = live;
   const shown = shownAtUs === undefined ? 'nothing is shown yet' : `shown is the state of ${clock(shownAtUs)} UTC`;
-  if (live.isReplaced) return ['lost', `Another tlparse process answers here now. What is shown is the state of ${shownAtUs === undefined ? 'none' : `${clock(shownAtUs)} UTC`} of the earlier one; the page is being loaded anew.`];
+  if (live.isReplaced)
+    return [
+      'lost',
+      `Another tlparse process answers here now. What is shown is the state of ${shownAtUs === undefined ? 'none' : `${clock(shownAtUs)} UTC`} of the earlier one; the page is being loaded anew.`,
+    ];
   if (lostSinceUs !== undefined) return ['lost', `Connection lost since ${clock(lostSinceUs)} UTC; ${shown}. It is tried again each second.`];
   if (!answer) return ['', 'Asking tlparse how far it is…'];
   if (answer.phase === 'ended') return ['ended', `${answer.end} ${shown[0].toUpperCase()}${shown.slice(1)}.`];
@@ -43,7 +51,10 @@ export function LiveBar() {
     <>
       {note && (
         <p class="live" role="status">
-          The page was loaded anew at {note}. <button class="link" onClick={() => setNote(null)}>Hide</button>
+          The page was loaded anew at {note}.{' '}
+          <button class="link" onClick={() => setNote(null)}>
+            Hide
+          </button>
         </p>
       )}
       {isLive && (

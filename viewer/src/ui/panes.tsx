@@ -22,9 +22,21 @@ export function Panes({ children }: { children: ComponentChildren }) {
     event.preventDefault();
   };
   return (
-    <div class="panes" ref={box} style={{ '--x': `${x}fr`, '--rest-x': `${100 - x}fr`, '--y': `${y}fr`, '--rest-y': `${100 - y}fr`, '--at-x': `${x}%`, '--at-y': `${y}%` }}>
+    <div
+      class="panes"
+      ref={box}
+      style={{ '--x': `${x}fr`, '--rest-x': `${100 - x}fr`, '--y': `${y}fr`, '--rest-y': `${100 - y}fr`, '--at-x': `${x}%`, '--at-y': `${y}%` }}
+    >
       {children}
-      <button class="crossing" title="Drag to size the panes; double-click: all alike" aria-label="Sizes of the panes: drag, or arrow keys" onPointerDown={(event) => event.currentTarget.setPointerCapture(event.pointerId)} onPointerMove={onPointerMove} onKeyDown={onKeyDown} onDblClick={() => setShares({ x: 50, y: 50 })} />
+      <button
+        class="crossing"
+        title="Drag to size the panes; double-click: all alike"
+        aria-label="Sizes of the panes: drag, or arrow keys"
+        onPointerDown={(event) => event.currentTarget.setPointerCapture(event.pointerId)}
+        onPointerMove={onPointerMove}
+        onKeyDown={onKeyDown}
+        onDblClick={() => setShares({ x: 50, y: 50 })}
+      />
     </div>
   );
 }

@@ -12,7 +12,12 @@ import { useWindow } from './virtual';
 export function names(processes: Process[]): string {
   const ranks = processes.flatMap((process) => (process.rank === null ? [] : [process.rank]));
   if (ranks.length === processes.length && new Set(ranks).size === ranks.length) return `${ranks.length === 1 ? 'rank' : 'ranks'} ${ranges(ranks)}`;
-  return processes.length > 6 ? `${processes.slice(0, 6).map((process) => process.name).join(', ')} and ${processes.length - 6} more` : processes.map((process) => process.name).join(', ');
+  return processes.length > 6
+    ? `${processes
+        .slice(0, 6)
+        .map((process) => process.name)
+        .join(', ')} and ${processes.length - 6} more`
+    : processes.map((process) => process.name).join(', ');
 }
 
 export function Sequences({ classes, what, route, empty }: { classes: SequenceClass[]; what: string; route: Route; empty: string }) {
@@ -24,15 +29,22 @@ export function Sequences({ classes, what, route, empty }: { classes: SequenceCl
     if (left === right) return left.sequence.items.map((_, i) => ({ a: i as number | null, b: i as number | null, same: true }));
     return diff(left.sequence.items, right.sequence.items).flatMap((hunk) => {
       const size = Math.max(hunk.a[1] - hunk.a[0], hunk.b[1] - hunk.b[0]);
-      return Array.from({ length: size }, (_, i) => ({ a: hunk.a[0] + i < hunk.a[1] ? hunk.a[0] + i : null, b: hunk.b[0] + i < hunk.b[1] ? hunk.b[0] + i : null, same: hunk.kind === 'same' }));
+      return Array.from({ length: size }, (_, i) => ({
+        a: hunk.a[0] + i < hunk.a[1] ? hunk.a[0] + i : null,
+        b: hunk.b[0] + i < hunk.b[1] ? hunk.b[0] + i : null,
+        same: hunk.kind === 'same',
+      }));
     });
   }, [left, right]);
   const first = rows.findIndex((row) => !row.same);
   const differing = rows.filter((row) => !row.same).length;
   const seen = useWindow(box, 22, rows.length);
-  useEffect(() => {
-    if (box.current && first > 0) box.current.scrollTop = Math.max(0, (first - 6) * 22);
-  }, isLive ? [route.query.get('a'), route.query.get('b'), rows.length > 0] : [rows]);
+  useEffect(
+    () => {
+      if (box.current && first > 0) box.current.scrollTop = Math.max(0, (first - 6) * 22);
+    },
+    isLive ? [route.query.get('a'), route.query.get('b'), rows.length > 0] : [rows],
+  );
   if (classes.length === 0) return <Empty>{empty}</Empty>;
   const drawn = [];
   for (let i = seen.first; i < seen.last; i++) {
@@ -42,7 +54,8 @@ export function Sequences({ classes, what, route, empty }: { classes: SequenceCl
         <span class="seq absent">·</span>
       ) : (
         <span class={`seq ${row.same ? '' : 'differs'}`} title={sequence.sequence.shown[at]}>
-          <span class="seq-number">{at + 1}</span> {sequence.sequence.where[at] && <CompileLink compile={sequence.sequence.where[at]!} />} <code>{sequence.sequence.shown[at]}</code>
+          <span class="seq-number">{at + 1}</span> {sequence.sequence.where[at] && <CompileLink compile={sequence.sequence.where[at]!} />}{' '}
+          <code>{sequence.sequence.shown[at]}</code>
         </span>
       );
     drawn.push(
@@ -66,7 +79,8 @@ export function Sequences({ classes, what, route, empty }: { classes: SequenceCl
       <div class="toolbar">
         {classes.length === 1 ? (
           <span role="status">
-            {left.processes.length > 1 ? `All ${left.processes.length} processes have` : `${names(left.processes)} has`} the same {plural(left.sequence.items.length, what)} in the same order.
+            {left.processes.length > 1 ? `All ${left.processes.length} processes have` : `${names(left.processes)} has`} the same{' '}
+            {plural(left.sequence.items.length, what)} in the same order.
           </span>
         ) : (
           <>
@@ -76,7 +90,8 @@ export function Sequences({ classes, what, route, empty }: { classes: SequenceCl
                 'equal'
               ) : (
                 <>
-                  <b>first difference at {(rows[first].a ?? rows[first].b ?? 0) + 1}</b>, {differing === 1 ? '1 position differs' : `${differing} positions differ`}
+                  <b>first difference at {(rows[first].a ?? rows[first].b ?? 0) + 1}</b>,{' '}
+                  {differing === 1 ? '1 position differs' : `${differing} positions differ`}
                 </>
               )}
             </span>
@@ -87,7 +102,14 @@ export function Sequences({ classes, what, route, empty }: { classes: SequenceCl
         <b>{names(left.processes)}</b>
         {classes.length > 1 && <b>{names(right.processes)}</b>}
       </div>
-      <div class="seq-list" ref={box} tabIndex={0} role="region" aria-label={`${what}s side by side`} style={{ height: `min(${rows.length * 22 + 4}px, calc(100vh - 260px))` }}>
+      <div
+        class="seq-list"
+        ref={box}
+        tabIndex={0}
+        role="region"
+        aria-label={`${what}s side by side`}
+        style={{ height: `min(${rows.length * 22 + 4}px, calc(100vh - 260px))` }}
+      >
         <div style={{ height: `${rows.length * 22}px`, position: 'relative' }}>{drawn}</div>
       </div>
     </>

@@ -38,11 +38,7 @@ function endOfRow(text: string, begin: number, longest: number): number {
 
 export function CodeLine({ highlighter, row, text }: { highlighter: Highlighter; row: TextRow; text: string }) {
   if (row.begin > 0 || row.end < text.length) return <>{text.slice(row.begin, row.end)}</>;
-  return (
-    <>
-      {highlighter.line(row.line).map((token) => (token.kind ? <span class={`t-${token.kind}`}>{token.text}</span> : token.text))}
-    </>
-  );
+  return <>{highlighter.line(row.line).map((token) => (token.kind ? <span class={`t-${token.kind}`}>{token.text}</span> : token.text))}</>;
 }
 
 function HeatMargin({ heat }: { heat: { share: number; title: string } | undefined }) {
@@ -122,8 +118,18 @@ export function TextView(props: TextViewProps) {
     const picked = props.selection && row.line >= props.selection[0] && row.line <= props.selection[1];
     const found = props.find && lines[row.line].toLowerCase().includes(props.find);
     drawn.push(
-      <div key={i} data-row={i} class={`code-row ${mark ? `mark-${mark}` : ''} ${picked ? 'picked' : ''} ${found ? 'found' : ''}`} style={{ top: `${i * lineHeight}px` }}>
-        <span class="line-number" aria-hidden="true" data-number={row.begin > 0 ? '↪' : (props.gutter?.[row.line] ?? row.line + 1)} title={props.gutter?.[row.line]} />
+      <div
+        key={i}
+        data-row={i}
+        class={`code-row ${mark ? `mark-${mark}` : ''} ${picked ? 'picked' : ''} ${found ? 'found' : ''}`}
+        style={{ top: `${i * lineHeight}px` }}
+      >
+        <span
+          class="line-number"
+          aria-hidden="true"
+          data-number={row.begin > 0 ? '↪' : (props.gutter?.[row.line] ?? row.line + 1)}
+          title={props.gutter?.[row.line]}
+        />
         {props.heat && <HeatMargin heat={row.begin === 0 ? props.heat.get(row.line) : undefined} />}
         <span class="code">
           <CodeLine highlighter={highlighter} row={row} text={lines[row.line]} />
@@ -151,7 +157,13 @@ export function TextView(props: TextViewProps) {
         if (!window.getSelection()?.toString()) props.onPick?.(line);
       }}
     >
-      <div class="code-rows" style={{ height: `${rows.length * lineHeight + 8}px`, minWidth: columns > 0 ? undefined : `calc(${widest}ch + ${(props.heat ? 11 : 5.5) + (props.gutter ? 8 : 0)}em)` }}>
+      <div
+        class="code-rows"
+        style={{
+          height: `${rows.length * lineHeight + 8}px`,
+          minWidth: columns > 0 ? undefined : `calc(${widest}ch + ${(props.heat ? 11 : 5.5) + (props.gutter ? 8 : 0)}em)`,
+        }}
+      >
         {drawn}
       </div>
     </div>

@@ -17,8 +17,16 @@ interface WindowOptions {
 
 // Which rows of a scrolled box are seen, and some around them, for scrolling; of `horizontal` ones, which columns. The first frame draws
 // what a window can show; the next one adds what is missing, and an idle moment the rows around.
-export function useWindow(box: { current: HTMLElement | null }, rowHeight: number, rows: number, { horizontal = false, most = Infinity }: WindowOptions = {}): Window & { seen: Window } {
-  const [seen, setSeen] = useState(() => ({ first: 0, last: Math.min(most, Math.ceil((horizontal ? window.innerWidth : window.innerHeight - aboveLists) / rowHeight)) }));
+export function useWindow(
+  box: { current: HTMLElement | null },
+  rowHeight: number,
+  rows: number,
+  { horizontal = false, most = Infinity }: WindowOptions = {},
+): Window & { seen: Window } {
+  const [seen, setSeen] = useState(() => ({
+    first: 0,
+    last: Math.min(most, Math.ceil((horizontal ? window.innerWidth : window.innerHeight - aboveLists) / rowHeight)),
+  }));
   const [around, setAround] = useState(0);
   useLayoutEffect(() => {
     const element = box.current;
@@ -142,15 +150,15 @@ interface GridRowProps {
   at: number;
   isActive: boolean;
   classes: string;
-  columns: Column<any>[];
+  columns: Column<never>[]; // of its row
 }
 
 // Most of what a table costs is the number of its elements: a cell of text is one.
 const GridRow = memo(({ id, row, at, isActive, classes, columns }: GridRowProps) => (
   <div id={id} role="row" aria-rowindex={at + 2} aria-selected={isActive} class={`grid-row ${classes}`} style={{ top: `${at * rowHeight}px` }}>
     {columns.map((column) => (
-      <div role="gridcell" class={column.align === 'right' ? 'right' : column.class} title={column.about?.(row)}>
-        {column.cell(row)}
+      <div role="gridcell" class={column.align === 'right' ? 'right' : column.class} title={column.about?.(row as never)}>
+        {column.cell(row as never)}
       </div>
     ))}
   </div>
@@ -260,7 +268,19 @@ export function Grid<Row>(props: GridProps<Row>) {
             <div role="columnheader" class={column.align === 'right' ? 'right' : undefined} aria-sort={direction} title={column.hint}>
               {column.sort && props.onSort ? (
                 // Numbers are asked for from the top, names from the start.
-                <button onClick={() => props.onSort!(direction === undefined ? (column.align === 'right' ? `-${column.key}` : column.key) : direction === 'descending' ? column.key : `-${column.key}`)}>
+                <button
+                  onClick={() =>
+                    props.onSort!(
+                      direction === undefined
+                        ? column.align === 'right'
+                          ? `-${column.key}`
+                          : column.key
+                        : direction === 'descending'
+                          ? column.key
+                          : `-${column.key}`,
+                    )
+                  }
+                >
                   {column.title}
                   <span aria-hidden="true">{direction === 'ascending' ? ' ▲' : direction === 'descending' ? ' ▼' : ''}</span>
                 </button>
