@@ -1,7 +1,7 @@
 // The page that compares two ranks, launches or runs: it says what `tlparse diff` says.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, rmSync } from 'node:fs';
+import { mkdirSync, readFileSync, rmSync } from 'node:fs';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
 import { launch, openPage, outDirectory, pageUrl, reportOf, screenshots, serve, settle, source, tlparse, violationsOf, visit } from './support.mjs';
@@ -126,4 +126,62 @@ test('two runs of a database, served', async () => {
   assert.match(text, new RegExp(`${told.compiles.filter((compile) => !compile.is_equal).length} of ${told.compiles.length} compiles? differ`));
   assert.match(text, /miss → hit, the same key/);
   assert.deepEqual(problems, []);
+});
+
+test('two databases, served: the first screen of Compare is what differs between their runs, with links into both', async () => {
+  const [cold, warm] = ['cold', 'warm'].map((name) => {
+    const database = path.join(outDirectory, `compare-${name}.db`);
+    rmSync(database, { force: true });
+    execFileSync(tlparse, [path.join('fixtures/logs', `cache_${name}_2_6`), '--db', database, '--db-only', '--run', name], { cwd: source, stdio: ['ignore', 'ignore', 'pipe'] });
+    return database;
+  });
+  const before = [cold, warm].map((database) => readFileSync(database));
+  const told = JSON.parse(execFileSync(tlparse, ['diff', cold, warm, '--json'], { encoding: 'utf8' })).comparisons[0];
+  const server = await serve(cold, warm);
+  after(server.stop);
+  const { page, problems } = await openPage(browser, server.url);
+  await visit(page, server.url, '#/compare');
+  const chosen = () => Promise.all(['Side a', 'Side b'].map((label) => page.getByLabel(label).locator('option:checked').innerText()));
+  assert.deepEqual(await chosen(), ['run cold of compare-cold.db', 'run warm of compare-warm.db']);
+  const text = await page.locator('main').innerText();
+  assert.match(text, new RegExp(`${told.compiles.filter((compile) => !compile.is_equal).length} of ${told.compiles.length} compiles? differ`));
+  assert.doesNotMatch(text, /compiled the same/); // one log a side: a name with a dash is no range of ranks
+  assert.match(text, /Run warm of compare-warm\.db compiled for/);
+  assert.match(text, /miss → hit, the same key/);
+  assert.deepEqual(await violationsOf(page), []);
+  await page.screenshot({ path: path.join(screenshots, 'compare-databases.png') });
+  // Both databases have a compile 1: each link opens its own.
+  const pair = page.locator('li', { hasText: /^ *open/ }).first().getByRole('link');
+  assert.deepEqual(await pair.evaluateAll((links) => links.map((link) => link.getAttribute('href').replace(/\d+$/, 'N'))), ['#/compile/N', '/?db=2&run=1#/compile/N']);
+  await pair.last().click();
+  await settle(page);
+  assert.equal(await page.getByLabel('Run', { exact: true }).locator('option:checked').innerText(), 'warm');
+  assert.match(await page.locator('main').innerText(), /hit/);
+  await visit(page, page.url().replace(/#.*/, ''), '#/sql');
+  await page.getByLabel('SQL query').fill('SELECT max(name) AS name FROM run');
+  await page.getByRole('button', { name: /^Run/ }).click();
+  await page.locator('.grid-row', { hasText: 'warm' }).waitFor();
+  // Of the other database's page the sides stand in the same order; swapped, they change places.
+  await visit(page, page.url().replace(/#.*/, ''), '#/compare');
+  assert.deepEqual(await chosen(), ['run cold of compare-cold.db', 'run warm of compare-warm.db']);
+  await page.getByRole('link', { name: 'Swap' }).click();
+  await page.waitForFunction(() => document.querySelector('select[aria-label="Side a"]')?.selectedOptions[0].text.includes('warm'));
+  await settle(page);
+  assert.deepEqual(await chosen(), ['run warm of compare-warm.db', 'run cold of compare-cold.db']);
+  assert.match(await page.locator('main').innerText(), /hit → miss, the same key/);
+  assert.deepEqual(problems, []);
+  for (const asked of ['api/chunk/index?db=3', 'api/chunk/index?db=0', 'api/search?db=9&text=triton', 'api/timeline.json?db=3', 'api/chunk/diff/u1-3:u1', 'api/chunk/diff/u1-2:l1', 'api/chunk/diff/u1-2:u9', 'api/chunk/diff/2:-u1', 'api/chunk/diff/:u1-u1']) {
+    assert.equal((await fetch(server.url + asked)).status, 404, asked);
+  }
+  assert.ok((await (await fetch(`${server.url}api/timeline.json?db=2`)).text()).startsWith('{'));
+  [cold, warm].forEach((database, i) => assert.ok(before[i].equals(readFileSync(database)), 'a database that is served stays as it is'));
+});
+
+test('databases of one file name are told apart by their directories', async () => {
+  const reports = ['cache_cold_2_6', 'cache_warm_2_6'].map((trace) => reportOf(trace));
+  const server = await serve(...reports);
+  after(server.stop);
+  const { strings, tables } = await (await fetch(`${server.url}api/chunk/index`)).json();
+  assert.deepEqual(tables.served_run.texts.database_name.map((at) => strings[at]), reports.map((report) => `${path.basename(report)}/trace.db`));
+  assert.deepEqual(tables.served_run.numbers.is_current, [1, 0]);
 });

@@ -34,7 +34,11 @@ const pages: { key: string; title: string; shown?: (model: Model) => boolean }[]
   { key: 'overview', title: 'Overview' },
   { key: 'compiles', title: 'Compiles', shown: (model) => model.allCompiles.length > 0 || isLive },
   { key: 'ranks', title: 'Ranks', shown: (model) => model.allProcesses.length > 1 || measuresRanks(model) || isLive },
-  { key: 'compare', title: 'Compare', shown: (model) => model.peers.length > 1 || model.launches > 1 || model.index.run.rows > 1 || firstPair(model) !== null },
+  {
+    key: 'compare',
+    title: 'Compare',
+    shown: (model) => model.peers.length > 1 || model.launches > 1 || model.index.run.rows > 1 || model.index.served_run.rows > 0 || firstPair(model) !== null,
+  },
   { key: 'provenance', title: 'Provenance', shown: (model) => has(model, 'provenance_graphs') },
   { key: 'source', title: 'Source', shown: (model) => model.allCompiles.length > 0 },
   { key: 'cost', title: 'Cost', shown: hasMeasuredRuns },
@@ -183,12 +187,33 @@ const SearchBox = memo(() => {
 
 // What the page shows: the run of a served database, the launch, the rank. Chosen, it stays chosen.
 const Choices = memo(({ model }: { model: Model }) => {
-  const { run } = model.index;
+  const { run, served_run: served } = model.index;
   const ranks = [...new Set(model.peers.flatMap((process) => (process.rank === null ? [] : [process.rank])))];
   const latest = Array.from({ length: model.launches }, (_, i) => model.launches - i).slice(0, mostLaunches);
   return (
     <div class="choices">
-      {isServed && run.rows > 1 ? (
+      {served.rows > 0 ? (
+        <select
+          aria-label="Run"
+          onChange={(event) => {
+            const [database, run] = event.currentTarget.value.split(':').map(Number);
+            location.search = searchOf(run, database);
+          }}
+        >
+          {[...new Set(served.database)].map((database) => (
+            <optgroup label={served.database_name[served.database.indexOf(database)] ?? ''}>
+              {served.id.map(
+                (id, i) =>
+                  served.database[i] === database && (
+                    <option value={`${database}:${id}`} selected={served.is_current[i] === 1}>
+                      {served.name[i]}
+                    </option>
+                  ),
+              )}
+            </optgroup>
+          ))}
+        </select>
+      ) : isServed && run.rows > 1 ? (
         <select
           aria-label="Run"
           onChange={(event) => {

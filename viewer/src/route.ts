@@ -44,6 +44,11 @@ export function href(path: (string | number)[], query: Query = {}): string {
   return `#/${path.map((part) => encodeURIComponent(part)).join('/')}${search ? `?${search}` : ''}`;
 }
 
+// A view of another run, in which nothing is chosen yet. `search`: the address of that run.
+export function hrefOfRun(search: string, path: (string | number)[]): string {
+  return `${location.pathname}${search}#/${path.map((part) => encodeURIComponent(part)).join('/')}`;
+}
+
 let askedFor = 0; // number of views requested so far; only the last is shown
 
 // Shows a view at once: the browser reports its own changes of the address a task and often a frame later.

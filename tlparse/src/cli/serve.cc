@@ -1,5 +1,6 @@
-// tlparse serve <db | directory>: the viewer over HTTP.
+// tlparse serve <db | directory>…: the viewer over HTTP.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <pthread.h>
 #include <sys/stat.h>
 
@@ -8,6 +9,7 @@
 #include <csignal>
 #include <cstdio>
 #include <thread>
+#include <vector>
 
 #include "base/worker_threads.h"
 #include "cli/arguments.h"
@@ -25,6 +27,8 @@
 namespace tlparse {
 
 namespace {
+
+constexpr int kMostDatabases = 8;
 
 // The path of the database, checked by opening it.
 Result<std::string> FindDatabase(const std::string& path) {
@@ -64,19 +68,26 @@ Result<void> CheckFile(const std::string& path) {
   return CheckIsComplete(database);
 }
 
-int ServeDatabase(const std::string& path, ServerOptions options, std::optional<int> port) {
-  Result<std::string> database = FindDatabase(path);
-  if (!database) return ReportError(database.error());
-  if (const Result<void> complete = CheckFile(*database); !complete)
-    return ReportError(complete.error());
+int ServeDatabases(const std::vector<std::string>& paths, ServerOptions options,
+                   std::optional<int> port) {
+  std::vector<std::string> databases;
+  for (const std::string& path : paths) {
+    Result<std::string> database = FindDatabase(path);
+    if (!database) return ReportError(database.error());
+    if (const Result<void> complete = CheckFile(*database); !complete)
+      return ReportError(complete.error());
+    databases.push_back(std::move(*database));
+  }
+  options.beside.assign(databases.begin() + 1, databases.end());
   auto server = Listen(port, [&](int tried) {
     options.port = tried;
-    return ViewerServer::Create(*database, options);
+    return ViewerServer::Create(databases.front(), options);
   });
   if (!server) return ReportError(server.error());
   std::printf("%s\n", (*server)->url().c_str());
   std::fflush(stdout);
-  std::fprintf(stderr, "serving %s, Ctrl+C ends it\n", Printable(*database).c_str());
+  std::fprintf(stderr, "serving %s, Ctrl+C ends it\n",
+               Printable(fmt::format("{}", fmt::join(databases, ", "))).c_str());
   if (const Result<void> served = RunUntilSignal(**server); !served)
     return ReportError(served.error());
   return kExitDone;
@@ -111,11 +122,14 @@ int RunServe(std::span<const std::string> arguments) {
       "Serve the report as a page, with an SQL console; with --url the history of a fleet, with "
       "one dot per run that opens it. Databases are only read.",
       "serve");
-  std::string path;
+  std::vector<std::string> paths;
   std::string since = "90d";
   ServerOptions options;
   FleetArguments fleet;
-  app.Add("trace", path, "a trace.db, or an output directory of tlparse (not with --url)");
+  app.Add("traces", paths,
+          "a trace.db, or an output directory of tlparse; several: the page compares their runs "
+          "(not with --url)")
+      .Times(0, kMostDatabases);
   const Arguments::Option given =
       app.Add("--port", options.port,
               fmt::format("port (default: {}, or any that is free)", kUsualPort))
@@ -132,12 +146,12 @@ int RunServe(std::span<const std::string> arguments) {
   app.Add("--since", since, "with --url: runs since then: 30d, or a day like 2026-11-22")
       .ShowDefault();
   if (const std::optional<int> code = app.Parse(arguments)) return *code;
-  if (path.empty() == fleet.urls.empty())
+  if (paths.empty() == fleet.urls.empty())
     return ReportError({ErrorCode::kUsage, "serve needs either a database or --url of a fleet"});
   options.token = TokenFor(options.host);
   const std::optional<int> port = given.WasGiven() ? std::optional(options.port) : std::nullopt;
-  return path.empty() ? ServeFleet(fleet, since, options, port)
-                      : ServeDatabase(path, options, port);
+  return paths.empty() ? ServeFleet(fleet, since, options, port)
+                       : ServeDatabases(paths, options, port);
 }
 
 }  // namespace tlparse

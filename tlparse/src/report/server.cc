@@ -5,7 +5,7 @@
 #include <simdjson.h>
 
 #include <algorithm>
-#include <map>
+#include <deque>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -15,9 +15,10 @@
 #include "base/json_writer.h"
 #include "facts/job/read_transaction.h"
 #include "report/access.h"
-#include "report/consoles.h"
 #include "report/live_state.h"
 #include "report/own_host.h"
+#include "report/served_database.h"
+#include "report/served_page.h"
 #include "report/timeline/timeline.h"
 #include "report/viewer/data.h"
 #include "report/viewer/export.h"
@@ -25,41 +26,7 @@
 
 namespace tlparse {
 
-// The page as it is served: it asks the API, and its policy is sent as a header too, which can say
-// more.
-struct ServedPage {
-  std::string html;
-  std::string policy;
-};
-
 namespace {
-
-ServedPage MakePage(const LiveState* live) {
-  ServedPage page{std::string(ViewerPage()), {}};
-  constexpr std::string_view kStatic = "data-source=\"static\"";
-  if (const std::size_t at = page.html.find(kStatic); at != std::string::npos) {
-    page.html.replace(at, kStatic.size(),
-                      live ? fmt::format("data-source=\"live\" data-run=\"{}\"", live->run_id())
-                           : "data-source=\"api\"");
-  }
-  constexpr std::string_view kMeta = "http-equiv=\"Content-Security-Policy\" content=\"";
-  if (const std::size_t at = page.html.find(kMeta); at != std::string::npos) {
-    const std::size_t start = at + kMeta.size();
-    page.policy =
-        page.html.substr(start, page.html.find('"', start) - start) + "; frame-ancestors 'none'";
-  }
-  return page;
-}
-
-httplib::Headers DefaultHeaders(const std::string& policy) {
-  return {{"Content-Security-Policy", policy},
-          {"X-Content-Type-Options", "nosniff"},
-          {"X-Frame-Options", "DENY"},
-          {"Referrer-Policy", "no-referrer"},
-          {"Cross-Origin-Resource-Policy", "same-origin"},
-          {"Cross-Origin-Opener-Policy", "same-origin"},
-          {"Cache-Control", "no-store"}};
-}
 
 int StatusOf(ErrorCode code) {
   switch (code) {
@@ -119,10 +86,14 @@ class ViewerServer::Impl {
     if (ViewerPage().empty())
       return Fail(ErrorCode::kUsage,
                   "this tlparse was built without the viewer (TRACEKIT_BUILD_VIEWER)");
-    path_ = path;
-    RETURN_IF_ERROR(OpenDatabase());
-    consoles_.emplace(path, options_);
-    page_ = MakePage(options_.live);
+    databases_.emplace_back().path = path;
+    for (const std::string& other : options_.beside) databases_.emplace_back().path = other;
+    for (ServedDatabase& one : databases_) {
+      RETURN_IF_ERROR(OpenDatabase(one));
+      one.consoles = std::make_unique<Consoles>(one.path, options_);
+    }
+    NameDatabases();
+    page_ = MakeServedPage(options_.live);
     Configure();
     port_ = options_.port == 0 ? server_.bind_to_any_port(options_.host) : options_.port;
     if (port_ <= 0 || (options_.port != 0 && !server_.bind_to_port(options_.host, options_.port))) {
@@ -135,33 +106,36 @@ class ViewerServer::Impl {
     return {};
   }
 
-  Result<void> OpenDatabase() {
-    ASSIGN_OR_RETURN(Database database, Database::Open(path_, Database::Mode::kReadOnly));
-    database_.emplace(std::move(database));
+  Result<void> OpenDatabase(ServedDatabase& one) {
     ++opened_;
-    const auto run = options_.live ? std::optional(options_.live->run_id()) : std::nullopt;
-    ASSIGN_OR_RETURN(ViewerData latest, ViewerData::Open(*database_, run));
-    latest_run_ = latest.run_id();
-    runs_.emplace(latest_run_, std::move(latest));
-    return {};
+    return one.Open(options_.live ? std::optional(options_.live->run_id()) : std::nullopt);
+  }
+
+  // A page of one database among several compares its runs with theirs.
+  void NameDatabases() {
+    if (databases_.size() < 2) return;
+    std::vector<std::string> paths;
+    for (const ServedDatabase& one : databases_) paths.push_back(one.path);
+    const std::vector<std::string> names = NamesOfPaths(paths);
+    for (std::size_t i = 0; i < names.size(); ++i)
+      named_.push_back({static_cast<std::int64_t>(i) + 1, names[i], &*databases_[i].database});
   }
 
   void Release() {
-    consoles_->Release();
+    for (ServedDatabase& one : databases_) one.consoles->Release();
     const std::lock_guard lock(mutex_);
     is_released_ = true;
-    runs_.clear();
-    database_.reset();
+    for (ServedDatabase& one : databases_) one.Close();
   }
 
   void Resume() {
-    consoles_->Resume();
+    for (ServedDatabase& one : databases_) one.consoles->Resume();
     const std::lock_guard lock(mutex_);
     is_released_ = false;
   }
 
   void Configure() {
-    server_.set_default_headers(DefaultHeaders(page_.policy));
+    server_.set_default_headers(HeadersOf(page_));
     server_.set_payload_max_length(256 << 10);
     server_.set_keep_alive_max_count(1000);
     server_.set_tcp_nodelay(true);
@@ -220,23 +194,37 @@ class ViewerServer::Impl {
     return Handled;
   }
 
+  // The database that a request names, or the first; nullptr: there is none such.
+  ServedDatabase* Asked(const httplib::Request& request) {
+    const auto number = static_cast<std::size_t>(NumberOf(request, "db").value_or(1));
+    return number < 1 || number > databases_.size() ? nullptr : &databases_[number - 1];
+  }
+
+  // As Asked; without one the response is made.
+  ServedDatabase* AskedOrRefuse(const httplib::Request& request, httplib::Response& response) {
+    ServedDatabase* const one = Asked(request);
+    if (one == nullptr) Refuse(response, 404, "no such database is served");
+    return one;
+  }
+
   // The database in its present state; with the lock held. That of a watch changes: what was kept of
   // an earlier state is dropped.
-  Result<Database*> CurrentDatabase() {
+  Result<Database*> CurrentDatabase(ServedDatabase& one) {
     if (is_released_) return Fail(ErrorCode::kRefused, kCompleting);
-    if (options_.live != nullptr) runs_.clear();
-    if (!database_) RETURN_IF_ERROR(OpenDatabase());
-    if (options_.live != nullptr) database_->ResetKept();
-    return &*database_;
+    if (options_.live != nullptr) one.runs.clear();
+    if (!one.database) RETURN_IF_ERROR(OpenDatabase(one));
+    if (options_.live != nullptr) one.database->ResetKept();
+    return &*one.database;
   }
 
   // The data of a run, from the current database; with the lock held.
-  Result<ViewerData*> DataOf(std::int64_t run) {
-    auto entry = runs_.find(run);
-    if (entry == runs_.end()) {
-      ASSIGN_OR_RETURN(ViewerData opened, ViewerData::Open(*database_, run));
-      entry = runs_.emplace(run, std::move(opened)).first;
+  Result<ViewerData*> DataOf(ServedDatabase& one, std::int64_t run) {
+    auto entry = one.runs.find(run);
+    if (entry == one.runs.end()) {
+      ASSIGN_OR_RETURN(ViewerData opened, ViewerData::Open(*one.database, run));
+      entry = one.runs.emplace(run, std::move(opened)).first;
     }
+    entry->second.set_served(named_);
     const bool is_watched = options_.live != nullptr && run == options_.live->run_id();
     entry->second.set_watched(is_watched
                                   ? options_.live->watched()
@@ -245,11 +233,13 @@ class ViewerServer::Impl {
   }
 
   void Chunk(const httplib::Request& request, std::string_view name, httplib::Response& response) {
+    ServedDatabase* const asked = AskedOrRefuse(request, response);
+    if (asked == nullptr) return;
     const std::lock_guard lock(mutex_);
-    const auto database = CurrentDatabase();
+    const auto database = CurrentDatabase(*asked);
     if (!database)
       return Refuse(response, StatusOf(database.error().code), database.error().message);
-    const auto data = DataOf(NumberOf(request, "run").value_or(latest_run_));
+    const auto data = DataOf(*asked, NumberOf(request, "run").value_or(asked->latest_run));
     if (!data) return Refuse(response, StatusOf(data.error().code), data.error().message);
     auto json = (*data)->Chunk(name);
     if (!json) return Refuse(response, StatusOf(json.error().code), json.error().message);
@@ -277,10 +267,11 @@ class ViewerServer::Impl {
     // Before the state is chosen, so that the state is never older than the time that is shown.
     const std::int64_t revision = options_.live->revision();
     const std::int64_t looked_at_us = options_.live->looked_at_us();
-    ASSIGN_OR_RETURN(Database* const database, CurrentDatabase());
+    ServedDatabase& followed = databases_.front();
+    ASSIGN_OR_RETURN(Database* const database, CurrentDatabase(followed));
     ASSIGN_OR_RETURN(const ReadTransaction transaction, ReadTransaction::Begin(*database));
     ASSIGN_OR_RETURN(const std::int64_t version, database->QueryInt("PRAGMA data_version"));
-    ASSIGN_OR_RETURN(ViewerData* const data, DataOf(options_.live->run_id()));
+    ASSIGN_OR_RETURN(ViewerData* const data, DataOf(followed, options_.live->run_id()));
     JsonWriter json, errors;
     json.BeginObject().Key("state").String(fmt::format("{}.{}", opened_, version));
     json.Key("revision").Int(revision).Key("looked_at_us").Int(looked_at_us);
@@ -299,11 +290,13 @@ class ViewerServer::Impl {
 
   void Timeline(const httplib::Request& request, httplib::Response& response) {
     if (IsReleased()) return Refuse(response, 503, kCompleting);
-    auto opened = Database::Open(path_, Database::Mode::kReadOnly);
+    const ServedDatabase* const asked = AskedOrRefuse(request, response);
+    if (asked == nullptr) return;
+    auto opened = Database::Open(asked->path, Database::Mode::kReadOnly);
     if (!opened) return Refuse(response, StatusOf(opened.error().code), opened.error().message);
     const auto database = std::make_shared<Database>(std::move(*opened));
     TimelineOptions options;
-    options.run_id = NumberOf(request, "run").value_or(latest_run_);
+    options.run_id = NumberOf(request, "run").value_or(asked->latest_run);
     response.set_header("Content-Disposition", "attachment; filename=\"timeline.json\"");
     // A download, of a type that httplib does not compress.
     constexpr const char* kBytes = "application/octet-stream";
@@ -322,7 +315,9 @@ class ViewerServer::Impl {
 
   void Search(const httplib::Request& request, httplib::Response& response) {
     if (IsReleased()) return Refuse(response, 503, kCompleting);
-    auto answer = SearchAnswer(path_, NumberOf(request, "run").value_or(latest_run_),
+    const ServedDatabase* const asked = AskedOrRefuse(request, response);
+    if (asked == nullptr) return;
+    auto answer = SearchAnswer(asked->path, NumberOf(request, "run").value_or(asked->latest_run),
                                request.get_param_value("text"), request.get_param_value("kind"));
     if (!answer) return Refuse(response, StatusOf(answer.error().code), answer.error().message);
     Send(response, std::move(*answer), kJson);
@@ -339,7 +334,9 @@ class ViewerServer::Impl {
         document["sql"].get(sql) != simdjson::SUCCESS) {
       return Refuse(response, 400, "send {\"sql\": \"SELECT …\"}");
     }
-    auto answer = consoles_->Run(sql);
+    const ServedDatabase* const asked = AskedOrRefuse(request, response);
+    if (asked == nullptr) return;
+    auto answer = asked->consoles->Run(sql);
     if (!answer) return Refuse(response, StatusOf(answer.error().code), answer.error().message);
     Send(response, std::move(*answer), kJson);
   }
@@ -350,16 +347,13 @@ class ViewerServer::Impl {
   }
 
   ServerOptions options_;
-  std::string path_;
   int port_ = 0;
   ServedPage page_;
   std::mutex mutex_;  // of what follows
   bool is_released_ = false;
-  std::int64_t opened_ = 0;  // how often the database was
-  std::optional<Database> database_;
-  std::map<std::int64_t, ViewerData> runs_;
-  std::int64_t latest_run_ = 0;
-  std::optional<Consoles> consoles_;
+  std::int64_t opened_ = 0;  // how often a database was
+  std::deque<ServedDatabase> databases_;
+  std::vector<NamedDatabase> named_;
   httplib::Server server_;
 };
 
@@ -383,7 +377,7 @@ void ViewerServer::Run() { impl_->server_.listen_after_bind(); }
 void ViewerServer::Release() { impl_->Release(); }
 void ViewerServer::Resume() { impl_->Resume(); }
 void ViewerServer::Stop() {
-  impl_->consoles_->Stop();
+  for (ServedDatabase& one : impl_->databases_) one.consoles->Stop();
   if (impl_->options_.live != nullptr) impl_->options_.live->Stop();
   impl_->server_.stop();
 }

@@ -1,4 +1,5 @@
-// Serves the viewer over HTTP, with the data of a database.
+// Serves the viewer over HTTP, with the data of a database, or of several to be compared: each
+// request may name one by its number (db=2, the first is 1).
 //
 //   GET  /                          the page
 //   GET  /api/chunk/<name>[?run=N]  one chunk of data, as in a static page (report/viewer/data.h)
@@ -27,6 +28,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
 
@@ -41,6 +43,7 @@ struct ServerOptions {
   std::int64_t sql_row_limit = 20000;
   std::int64_t sql_byte_limit = std::int64_t{32} << 20;
   int sql_time_limit_ms = 30000;
+  std::vector<std::string> beside;         // paths of further databases
   std::optional<std::int64_t> world_size;  // how many ranks there should be
   LiveState* live = nullptr;  // not null: of a job that is watched; outlives the server
 };

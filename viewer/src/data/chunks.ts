@@ -66,9 +66,18 @@ const { source, run: followedRun } = document.documentElement.dataset;
 export const isServed = source !== 'static';
 // Of a watch: the run that it follows; its database may hold others.
 export const isLive = source === 'live' && !new URLSearchParams(location.search).has('run');
-// The address of another run.
-export function searchOf(run: number): string {
-  return source === 'live' && String(run) === followedRun ? '' : `?run=${run}`;
+// The address of another run, of this database or another one that is served.
+export function searchOf(run: number, database?: number | null): string {
+  const db = database ?? new URLSearchParams(location.search).get('db');
+  if (source === 'live' && String(run) === followedRun) return '';
+  return `?${db === null ? '' : `db=${db}&`}run=${run}`;
+}
+// What a request of the API asks of: the run and the database that the address chooses.
+export function ofRun(query: Record<string, string> = {}): string {
+  const chosen = new URLSearchParams(location.search);
+  const pairs = ['db', 'run'].flatMap((name) => (chosen.has(name) ? [[name, chosen.get(name)!]] : []));
+  const text = new URLSearchParams([...Object.entries(query), ...pairs]).toString();
+  return text && `?${text}`;
 }
 
 let entries = new Map<string, Entry>();
@@ -107,8 +116,7 @@ function loadScript(name: string): Promise<WireChunk> {
 }
 
 async function loadServed(name: string): Promise<WireChunk> {
-  const run = new URLSearchParams(location.search).get('run');
-  const response = await fetch(`api/chunk/${name}${run ? `?run=${encodeURIComponent(run)}` : ''}`);
+  const response = await fetch(`api/chunk/${name}${ofRun()}`);
   if (!response.ok) throw new Error((await response.text()) || `${response.status} for ${name}`);
   return (await response.json()) as WireChunk;
 }

@@ -4,7 +4,7 @@ import { isServed, load, useAsync, type Chunks, type Pending } from './chunks';
 import { plural } from '../lib/format';
 import { timedPhases, type Phase } from './phases';
 
-export const kinds = ['ranks', 'launches', 'runs'] as const;
+export const kinds = ['ranks', 'launches', 'runs', 'databases'] as const;
 export type Kind = (typeof kinds)[number];
 
 export interface PhaseChange {
@@ -76,6 +76,8 @@ export interface MeasuredChange {
 
 export interface Side {
   key: string;
+  database: number | null; // null: that of the page
+  run: number | null; // null: that of the page
   name: string;
   ranks: string | null; // that it stands for
   alone: string | null; // ranks that the other side has not
@@ -98,9 +100,15 @@ export interface Comparison {
 
 const opposite: Record<string, string> = { new: 'gone', gone: 'new', changed: 'changed' };
 
+// "2:u3" is a run of the second database.
+function placeOf(key: string): Pick<Side, 'key' | 'database' | 'run'> {
+  const [, database, run] = /^(?:(\d+):)?u(\d+)$/.exec(key) ?? [];
+  return { key, database: database === undefined ? null : Number(database), run: run === undefined ? null : Number(run) };
+}
+
 function sideOf(c: Chunks['diff']['comparison'], of: 'a' | 'b', at: number): Side {
   return {
-    key: c[of][at] ?? '',
+    ...placeOf(c[of][at] ?? ''),
     name: c[`${of}_name`][at] ?? '',
     ranks: c[`${of}_ranks`][at],
     alone: c[`only_${of}_ranks`][at],
@@ -238,7 +246,10 @@ export interface Comparisons {
 }
 
 const kindOfKey: Record<string, Kind> = { p: 'ranks', l: 'launches', u: 'runs' };
-export const kindOf = (key: string | null): Kind | null => (key === null ? null : (kindOfKey[key[0]] ?? null));
+export function kindOf(a: string | null, b: string | null): Kind | null {
+  const key = a ?? b;
+  return key === null ? null : `${a}${b}`.includes(':') ? 'databases' : (kindOfKey[key[0]] ?? null);
+}
 
 function between(chunk: Chunks['diff'], a: string, b: string): Comparison[] {
   const { comparison } = chunk;
@@ -268,8 +279,10 @@ function mostTelling({ comparison, compile }: Chunks['diff']): number {
 // `asked`: two sides, or nothing: the first comparison of the first kind that has one.
 export function useComparisons(a: string | null, b: string | null, possible: Kind[]): Pending<Comparisons | null> {
   return useAsync(`comparisons ${a} ${b} ${possible.join()}`, async () => {
-    const asked = kindOf(a) ?? kindOf(b);
+    const asked = kindOf(a, b);
     for (const kind of asked ? [asked] : possible) {
+      // What there is to choose of databases is in the index.
+      if (kind === 'databases' && a !== null && b !== null) return { kind, sides: [], chosen: between(await load('diff', `${a}-${b}`), a, b) };
       const chunk = await load('diff', kind);
       // Launches and runs begin with the latest.
       const at = kind === 'ranks' ? mostTelling(chunk) : 0;

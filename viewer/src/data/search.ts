@@ -1,7 +1,7 @@
 // Full-text search: what `tlparse serve` answers, or what a page of files finds itself, grouped by compile.
 import type { SearchAnswer } from '../../generated/chunks';
 import { useEffect, useState } from 'preact/hooks';
-import { isServed, type Pending } from './chunks';
+import { isServed, ofRun, type Pending } from './chunks';
 import { isShown, type Compile, type Model } from './model';
 import { searchFiles } from './search_files';
 
@@ -56,8 +56,7 @@ export interface Searching extends Pending<SearchAnswer> {
 }
 
 async function askServer({ text, kind }: Asked, signal: AbortSignal): Promise<SearchAnswer> {
-  const run = new URLSearchParams(location.search).get('run');
-  const response = await fetch(`api/search?${new URLSearchParams({ text, kind, ...(run ? { run } : {}) })}`, { signal });
+  const response = await fetch(`api/search${ofRun({ text, kind })}`, { signal });
   if (!response.ok) throw new Error((await response.text()) || `the server answered ${response.status}`);
   return (await response.json()) as SearchAnswer;
 }

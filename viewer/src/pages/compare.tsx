@@ -11,11 +11,22 @@ import { ComparePair, firstPair, pairHref, pairOf } from './compare_pair';
 import { Causes, causesOf, CompileDifference, hasOnlyKeys, Only } from './compare_compiles';
 import { functionTimes, PhaseTable, TimedTable } from './compare_times';
 
-const kindNames: Record<Kind, string> = { ranks: 'Ranks', launches: 'Launches', runs: 'Runs' };
+const kindNames: Record<Kind, string> = { ranks: 'Ranks', launches: 'Launches', runs: 'Runs', databases: 'Databases' };
 
 function possibleKinds(model: Model): Kind[] {
-  const has: Record<Kind, boolean> = { launches: model.launches > 1, ranks: model.peers.length > 1, runs: model.index.run.rows > 1 };
-  return kinds.filter((kind) => has[kind]).sort((a, b) => Number(b === 'launches') - Number(a === 'launches'));
+  const has: Record<Kind, boolean> = {
+    launches: model.launches > 1,
+    ranks: model.peers.length > 1,
+    runs: model.index.run.rows > 1,
+    databases: model.index.served_run.rows > 0,
+  };
+  const first: Partial<Record<Kind, number>> = { databases: 2, launches: 1 };
+  return kinds.filter((kind) => has[kind]).sort((a, b) => (first[b] ?? 0) - (first[a] ?? 0));
+}
+
+function servedSides({ index: { served_run: t } }: Model): { key: string; name: string }[] {
+  const own = t.database[t.is_current.indexOf(1)];
+  return t.id.map((id, i) => ({ key: t.database[i] === own ? `u${id}` : `${t.database[i]}:u${id}`, name: `run ${t.name[i]} of ${t.database_name[i]}` }));
 }
 
 // Every side that may be asked for: of a page of files those that were compared.
@@ -25,6 +36,7 @@ function sidesOf(model: Model, { kind, sides }: Comparisons): { key: string; nam
     name: side.ranks && kind === 'ranks' && side.ranks !== side.name.replace(/^rank /, '') ? `${side.name}, as ranks ${side.ranks}` : side.name,
   });
   if (!isServed) return sides.map(named);
+  if (kind === 'databases') return servedSides(model);
   if (kind === 'launches') return Array.from({ length: model.launches }, (_, i) => ({ key: `l${i + 1}`, name: `launch ${i + 1}` }));
   if (kind === 'runs') return model.index.run.id.map((id, i) => ({ key: `u${id}`, name: `run ${model.index.run.name[i]}` }));
   const known = new Map(sides.map((side) => [side.key, side]));
@@ -76,7 +88,7 @@ const measuredCell = (row: MeasuredChange) =>
   );
 
 function Standing({ a, b }: Comparison) {
-  const many = (side: Side) => side.ranks !== null && /[,-]/.test(side.ranks);
+  const many = (side: Side) => side.ranks !== null && /^[\d\s]+[-,–][-,–\d\s]*$/.test(side.ranks);
   const versions = [
     a.torch !== b.torch && `PyTorch ${a.torch ?? '(not in the log)'} → ${b.torch ?? '(not in the log)'}`,
     a.python !== b.python && `Python ${a.python?.split(' ')[0] ?? '(not in the log)'} → ${b.python?.split(' ')[0] ?? '(not in the log)'}`,
@@ -118,7 +130,7 @@ function OneComparison({ model, one }: { model: Model; one: Comparison }) {
           aside={<span class="quiet">− only in a, + only in b, ~ changed</span>}
         >
           {differing.slice(0, 200).map((compile, i) => (
-            <CompileDifference model={model} compile={compile} shared={causes} isOpen={i < 5} />
+            <CompileDifference model={model} sides={[one.a, one.b]} compile={compile} shared={causes} isOpen={i < 5} />
           ))}
           {differing.length > 200 && <p class="quiet">and {count(differing.length - 200)} more</p>}
         </Section>
@@ -151,7 +163,7 @@ function CompareSides({ model, route }: { model: Model; route: Route }) {
   const [a, b] = [route.query.get('a'), route.query.get('b')];
   const possible = possibleKinds(model);
   const asked = kinds.find((kind) => kind === route.query.get('kind'));
-  const found = useComparisons(a, b, asked && !kindOf(a) ? [asked] : possible);
+  const found = useComparisons(a, b, asked && !kindOf(a, b) ? [asked] : possible);
   return (
     <div class="page compare">
       <h1>Compare</h1>

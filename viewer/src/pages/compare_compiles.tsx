@@ -1,8 +1,9 @@
 // What differs in the compiles of two sides.
 import type { Change, CompileChange, LookupChange, OnlyCompile, Side } from '../data/comparison';
+import { isServed, searchOf } from '../data/chunks';
 import type { Model } from '../data/model';
 import { baseName, count, duration, plural, shorten } from '../lib/format';
-import { href } from '../route';
+import { href, hrefOfRun } from '../route';
 import { Section } from '../ui/bits';
 
 // Causes of other keys, each once, with the lookups and compiles that have it.
@@ -49,9 +50,12 @@ export function Causes({ causes }: { causes: SharedCause[] }) {
 
 const signs: Record<string, [string, string]> = { new: ['+', 'added-text'], gone: ['−', 'removed-text'], changed: ['~', ''] };
 
-function ChangeLine({ change, compile, model }: { change: Change; compile: CompileChange; model: Model }) {
+// Whether the page shows the run of a side.
+const isHere = (model: Model, side: Side) =>
+  side.database === null && (side.run === null || model.index.run.is_current[model.index.run.id.indexOf(side.run)] === 1);
+
+function ChangeLine({ change, compile, model, sides }: { change: Change; compile: CompileChange; model: Model; sides: [Side, Side] }) {
   const [sign, tone] = signs[change.how] ?? ['', ''];
-  const isHere = model.compileById.has(compile.aId) && model.compileById.has(compile.bId);
   return (
     <li>
       <span class={`sign ${tone}`} title={change.how === 'new' ? 'only in b' : change.how === 'gone' ? 'only in a' : 'changed'}>
@@ -59,7 +63,7 @@ function ChangeLine({ change, compile, model }: { change: Change; compile: Compi
       </span>{' '}
       <span class="quiet">{change.what}</span>{' '}
       {change.what === 'code' ? (
-        isHere && change.aRecord !== null ? (
+        sides.every((side) => isHere(model, side)) && change.aRecord !== null ? (
           <a href={href(['diff'], { a: `${compile.aId}:${change.aRecord}`, b: `${compile.bId}:${change.bRecord}` })}>
             generated code{change.text && ` of ${change.text}`} differs
           </a>
@@ -93,10 +97,12 @@ function LookupLine({ own }: { own: LookupChange }) {
   );
 }
 
-// A compile of one side; of this run its label is a link.
-function CompileName({ model, id, label }: { model: Model; id: number; label: string }) {
+// A compile of one side; where the page can show it, a link.
+function CompileName({ model, id, label, side }: { model: Model; id: number; label: string; side: Side }) {
+  if (!isHere(model, side))
+    return isServed && side.run !== null ? <a href={hrefOfRun(searchOf(side.run, side.database), ['compile', id])}>{label}</a> : <span>{label}</span>;
   const compile = model.compileById.get(id);
-  return compile && compile.label === label ? (
+  return compile ? (
     <a href={href(['compile', id])} title={model.processById.get(compile.processId)?.name}>
       {compile.title}
     </a>
@@ -121,7 +127,19 @@ export function hasOnlyKeys(compile: CompileChange, shared: SharedCause[]): bool
   );
 }
 
-export function CompileDifference({ model, compile, shared, isOpen }: { model: Model; compile: CompileChange; shared: SharedCause[]; isOpen: boolean }) {
+export function CompileDifference({
+  model,
+  compile,
+  sides,
+  shared,
+  isOpen,
+}: {
+  model: Model;
+  compile: CompileChange;
+  sides: [Side, Side];
+  shared: SharedCause[];
+  isOpen: boolean;
+}) {
   const { changes, lookups } = compile;
   const own = lookups.filter((one) => !isSaid(one, shared));
   const kindsOf = [
@@ -143,10 +161,10 @@ export function CompileDifference({ model, compile, shared, isOpen }: { model: M
         )}
       </summary>
       <ul class="compare-list">
-        {[compile.aId, compile.bId].every((id) => model.compileById.has(id)) && (
+        {(isServed || sides.every((side) => isHere(model, side))) && (
           <li>
-            <span class="sign" /> open <CompileName model={model} id={compile.aId} label={compile.aLabel} /> of a,{' '}
-            <CompileName model={model} id={compile.bId} label={compile.bLabel} /> of b
+            <span class="sign" /> open <CompileName model={model} id={compile.aId} label={compile.aLabel} side={sides[0]} /> of a,{' '}
+            <CompileName model={model} id={compile.bId} label={compile.bLabel} side={sides[1]} /> of b
           </li>
         )}
         {compile.aFile && compile.bFile && baseName(compile.aFile) !== baseName(compile.bFile) && (
@@ -170,7 +188,7 @@ export function CompileDifference({ model, compile, shared, isOpen }: { model: M
           </li>
         ))}
         {changes.map((change) => (
-          <ChangeLine change={change} compile={compile} model={model} />
+          <ChangeLine change={change} compile={compile} model={model} sides={sides} />
         ))}
         {own.map((own) => (
           <LookupLine own={own} />
@@ -186,7 +204,7 @@ export function Only({ model, only, side }: { model: Model; only: OnlyCompile[];
       <ul class="compare-list">
         {only.slice(0, 100).map((own) => (
           <li>
-            <CompileName model={model} id={own.id} label={own.label} /> <code>{shorten(own.function, 60)}</code>{' '}
+            <CompileName model={model} id={own.id} label={own.label} side={side} /> <code>{shorten(own.function, 60)}</code>{' '}
             <span class="quiet">{[own.status, own.us === null ? 'time unknown' : duration(own.us)].join(', ')}</span>
             {own.reason && <div class="quiet">recompiled because {shorten(own.reason, 300)}</div>}
           </li>

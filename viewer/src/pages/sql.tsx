@@ -1,5 +1,5 @@
 import { useEffect, useState } from 'preact/hooks';
-import { isServed } from '../data/chunks';
+import { isServed, ofRun } from '../data/chunks';
 import { count, plural, shorten } from '../lib/format';
 import { setQuery, type Route } from '../route';
 import { Empty } from '../ui/bits';
@@ -47,7 +47,11 @@ export function SqlPage({ route }: { route: Route }) {
     setBusy(true);
     setProblem('');
     try {
-      const response = await fetch('api/sql', { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify({ sql: text }) });
+      const response = await fetch(`api/sql${ofRun()}`, {
+        method: 'POST',
+        headers: { 'Content-Type': 'application/json' },
+        body: JSON.stringify({ sql: text }),
+      });
       if (!response.ok) throw new Error((await response.text()).trim() || `the server answered ${response.status}`);
       setAnswer((await response.json()) as Answer);
     } catch (error) {

@@ -1,5 +1,5 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
-import { isServed } from '../data/chunks';
+import { isServed, ofRun } from '../data/chunks';
 import { boundsOf, eventAt, useLanes, type Lane } from '../data/lanes';
 import type { Model } from '../data/model';
 import { caveatsOf, measuredProfiles } from '../data/profiles';
@@ -364,7 +364,7 @@ export function TimelinePage({ model, route }: { model: Model; route: Route }) {
         {profiles.length > 0 && <button onClick={() => mover.show(withMargin(spanOf(profiles)))}>Fit {profiles.length === 1 ? 'profile' : 'profiles'}</button>}
         <ProcessChoice model={model} only={only} onlyProfile={onlyProfile} onChoose={() => setScroll(0)} />
         <a
-          href={isServed ? 'api/timeline.json' : 'chromium_events.json'}
+          href={isServed ? `api/timeline.json${ofRun()}` : 'chromium_events.json'}
           download={isServed ? 'timeline.json' : 'chromium_events.json'}
           title={isServed ? 'The run on one clock: open it in Perfetto' : 'Chromium trace of all ranks: open it in Perfetto'}
         >

@@ -14,7 +14,6 @@
 #include "facts/diff/diff_runs.h"
 #include "queries/report/viewer/comparison.h"
 #include "report/viewer/chunk.h"
-#include "report/viewer/comparison_sides.h"
 
 namespace tlparse {
 namespace {
@@ -339,8 +338,8 @@ class ComparisonTables {
 
 }  // namespace
 
-Result<std::string> DiffChunk(Database& database, std::int64_t run_id, std::string_view pair) {
-  ASSIGN_OR_RETURN(const SidePairs pairs, FindPairs(database, run_id, pair));
+Result<std::string> DiffChunk(const ComparedRun& run, std::string_view pair) {
+  ASSIGN_OR_RETURN(const SidePairs pairs, FindPairs(run, pair));
   const bool is_asked = pair.find('-') != std::string_view::npos;
   std::vector<std::pair<std::size_t, RunComparison>> answers;
   for (std::size_t i = 0; i < pairs.size(); ++i) {

@@ -112,6 +112,45 @@ Result<SidePairs> PairsOfLaunches(Database& database, std::int64_t run_id) {
   return pairs;
 }
 
+// A run of one of several databases: "2:u3".
+Result<NamedSide> ParseServedSide(const ComparedRun& run, std::string_view key) {
+  const std::size_t colon = key.find(':');
+  const NamedDatabase* found = nullptr;
+  for (const NamedDatabase& one : run.served) {
+    const bool is_meant = colon == std::string_view::npos
+                              ? one.database == run.database
+                              : fmt::format("{}", one.number) == key.substr(0, colon);
+    if (is_meant) found = &one;
+  }
+  const std::string_view local = key.substr(colon == std::string_view::npos ? 0 : colon + 1);
+  if (found == nullptr || !local.starts_with('u')) return tl::unexpected<Error>(NoSuchSide(key));
+  ASSIGN_OR_RETURN(NamedSide side, ParseSide(*found->database, run.run_id, local));
+  side.key = key;
+  side.name += " of " + found->name;
+  return side;
+}
+
+Result<SidePairs> PairsOfDatabases(const ComparedRun& run) {
+  SidePairs pairs;
+  bool is_after = false;  // the sides are in the order of the databases
+  for (const NamedDatabase& one : run.served) {
+    if (one.database == run.database) {
+      is_after = true;
+      continue;
+    }
+    ASSIGN_OR_RETURN(const std::int64_t latest, FindRun(*one.database, {}));
+    ASSIGN_OR_RETURN(NamedSide own, ParseServedSide(run, fmt::format("u{}", run.run_id)));
+    ASSIGN_OR_RETURN(NamedSide other,
+                     ParseServedSide(run, fmt::format("{}:u{}", one.number, latest)));
+    if (is_after) {
+      pairs.emplace_back(std::move(own), std::move(other));
+    } else {
+      pairs.emplace_back(std::move(other), std::move(own));
+    }
+  }
+  return pairs;
+}
+
 Result<SidePairs> PairsOfRuns(Database& database, std::int64_t run_id) {
   SidePairs pairs;
   ASSIGN_OR_RETURN(const FirstRow<RunBefore> before,
@@ -125,7 +164,9 @@ Result<SidePairs> PairsOfRuns(Database& database, std::int64_t run_id) {
 
 }  // namespace
 
-Result<SidePairs> FindPairs(Database& database, std::int64_t run_id, std::string_view pair) {
+Result<SidePairs> FindPairs(const ComparedRun& run, std::string_view pair) {
+  const std::int64_t run_id = run.run_id;
+  Database& database = *run.database;
   if (pair == "ranks" || pair == "launches" || pair == "runs") {
     ASSIGN_OR_RETURN(const FirstRow<CollectivesOfReport> collectives,
                      First(Query<CollectivesOfReport>(database)));
@@ -134,11 +175,16 @@ Result<SidePairs> FindPairs(Database& database, std::int64_t run_id, std::string
   if (pair == "ranks") return PairsOfRanks(database, run_id);
   if (pair == "launches") return PairsOfLaunches(database, run_id);
   if (pair == "runs") return PairsOfRuns(database, run_id);
+  if (pair == "databases") return PairsOfDatabases(run);
   const std::size_t dash = pair.find('-');
   if (dash == std::string_view::npos) return tl::unexpected<Error>(NoSuchSide(pair));
   SidePairs pairs;
-  ASSIGN_OR_RETURN(NamedSide a, ParseSide(database, run_id, pair.substr(0, dash)));
-  ASSIGN_OR_RETURN(NamedSide b, ParseSide(database, run_id, pair.substr(dash + 1)));
+  const bool is_served = pair.find(':') != std::string_view::npos;
+  const auto parse = [&](std::string_view key) {
+    return is_served ? ParseServedSide(run, key) : ParseSide(database, run_id, key);
+  };
+  ASSIGN_OR_RETURN(NamedSide a, parse(pair.substr(0, dash)));
+  ASSIGN_OR_RETURN(NamedSide b, parse(pair.substr(dash + 1)));
   pairs.emplace_back(std::move(a), std::move(b));
   return pairs;
 }

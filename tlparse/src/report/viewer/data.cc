@@ -103,7 +103,7 @@ Result<std::string> ViewerData::Chunk(std::string_view name) {
   if (stem == "findings") return FindingsOfLaunch(name, part);
   if (name == "collectives") return CollectivesChunk(*database_, run_id_, origin_us_);
   if (stem == "cost" || stem == "slices") return ProfileChunk(name, part);
-  if (stem == "diff") return DiffChunk(*database_, run_id_, part);
+  if (stem == "diff") return DiffChunk({database_, run_id_, served_}, part);
   if (name == "time") return TimeChunk(*database_, run_id_, std::nullopt);
   if (const auto process = ParseId(part); stem == "time" && process)
     return TimeChunk(*database_, run_id_, *process);
@@ -128,7 +128,10 @@ Result<std::string> ViewerData::Chunk(std::string_view name) {
       return tl::unexpected<Error>(std::move(error));
     }
   }
-  if (stem == "index") RETURN_IF_ERROR(AddLayout(writer));
+  if (stem == "index") {
+    RETURN_IF_ERROR(AddLayout(writer));
+    RETURN_IF_ERROR(AddServedRuns(writer));
+  }
   return writer.Finish();
 }
 
@@ -210,6 +213,20 @@ Result<void> ViewerData::AddLayout(ChunkWriter& writer) {
   for (const ViewerLayout::Block& block : layout_->blocks) {
     writer.AddNumber(block.first_id);
     writer.AddText(block.kind);
+  }
+  return {};
+}
+
+Result<void> ViewerData::AddServedRuns(ChunkWriter& writer) {
+  writer.BeginTable("served_run", {"database", "id", "is_current"}, {"database_name", "name"});
+  for (const NamedDatabase& one : served_) {
+    FOR_EACH_ROW(const RunOfDatabase& run, Query<RunOfDatabase>(*one.database)) {
+      writer.AddNumber(one.number);
+      writer.AddNumber(run.id);
+      writer.AddNumber(std::int64_t{one.database == database_ && run.id == run_id_});
+      writer.AddText(one.name);
+      writer.AddText(run.name);
+    }
   }
   return {};
 }

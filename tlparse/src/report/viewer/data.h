@@ -21,7 +21,8 @@
 //   collectives        what ranks issued, rank by sequence number
 //   cost/<id>          where the time that one profile measured went
 //   slices/<id>        what one profile saw in time
-//   diff/<pair>        what differs between two ranks, launches or runs
+//   diff/<pair>        what differs between two ranks, launches or runs; of a served page, between runs
+//                      of two databases
 //   time, time/<id>    where the time of compiles went: of all processes, by function; of one process,
 //                      by compile. Of a process with events
 //   export             what export and draft export recorded
@@ -35,10 +36,12 @@
 #include <string_view>
 #include <unordered_set>
 #include <utility>
+#include <vector>
 
 #include "base/result.h"
 #include "report/live_state.h"
 #include "report/viewer/chunk.h"
+#include "report/viewer/comparison_sides.h"
 #include "report/viewer/tables.h"
 #include "store/database.h"
 
@@ -77,6 +80,9 @@ class ViewerData {
   // What a static page has: every chunk name but those of texts.
   Result<std::vector<std::string>> ChunkNames();
 
+  // The databases that are served, its own among them, if they are several.
+  void set_served(std::vector<NamedDatabase> served) { served_ = std::move(served); }
+
   // Findings are those of a job that is watched.
   void set_watched(WatchedJob job) { watched_ = std::move(job); }
 
@@ -94,6 +100,7 @@ class ViewerData {
   Result<void> FindLoneProcesses();
   Result<ViewerParameters> ParametersFor(const ViewerChunkSpec& spec, std::int64_t id) const;
   Result<void> AddLayout(ChunkWriter& writer);
+  Result<void> AddServedRuns(ChunkWriter& writer);
   Result<void> AddArgumentNames(std::vector<std::string>& names);
   Result<std::string> ProfileChunk(std::string_view name, std::string_view part);
   Result<std::string> FindingsOfLaunch(std::string_view name, std::string_view part);
@@ -102,6 +109,7 @@ class ViewerData {
   Database* database_;
   std::int64_t run_id_;
   std::optional<WatchedJob> watched_;
+  std::vector<NamedDatabase> served_;
   std::int64_t origin_us_ = 0;  // times in chunks count from here
   std::shared_ptr<const ViewerLayout> layout_;
   // Processes whose records are contiguous, by id. Those that were added later are not included.

@@ -28,3 +28,8 @@ WHERE f.run_id = :run_id ORDER BY p.first_record_id;
 -- query EventOfBlock(block INTEGER)
 SELECT record_id FROM chromium_event_row
 WHERE record_id BETWEEN :block * 1024 AND :block * 1024 + 1023 LIMIT 1;
+
+-- query RunOfDatabase()
+SELECT id, name
+FROM run
+ORDER BY id;
