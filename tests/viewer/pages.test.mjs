@@ -147,6 +147,41 @@ test('served, search finds text in graphs, code and guards, and leads to the lin
   assert.deepEqual(problems, []);
 });
 
+test('served, search takes regular expressions: what matches is marked; a wrong one says why, a hostile one ends', async () => {
+  const report = reportOf('diverge_order');
+  const server = await serve(report);
+  after(server.stop);
+  const { page, problems } = await openPage(browser, server.url);
+  await visit(page, server.url, `#/search?q=${encodeURIComponent('re:\\ball_(gather|reduce)\\w*\\.')}`);
+  await page.locator('.found-line').first().waitFor();
+  const marked = await page.locator('.text-hits mark').allInnerTexts();
+  assert.ok(marked.length > 4);
+  for (const text of marked) assert.match(text, /^all_(gather|reduce)\w*\.$/i);
+  // As many lines as the texts of the database have.
+  const told = JSON.parse(execFileSync(tlparse, ['search', report, 're:\\ball_(gather|reduce)\\w*\\.', '--json'], { encoding: 'utf8' }));
+  const contents = JSON.parse(execFileSync(tlparse, ['sql', path.join(report, 'trace.db'), 'SELECT content FROM payload_row WHERE id IN (SELECT payload_id FROM record_row WHERE kind_id IS NOT 1)', '--json'], { encoding: 'utf8', maxBuffer: 64 << 20 }));
+  const texts = (contents.rows ?? contents).map((row) => (Array.isArray(row) ? row[0] : (row.content ?? '')));
+  const lines = texts.flatMap((text) => String(text).split('\n')).filter((line) => /\ball_(gather|reduce)\w*\./i.test(line));
+  assert.equal(told.texts.reduce((sum, text) => sum + text.line_count, 0), lines.length);
+  for (const text of told.texts) for (const line of text.lines) for (const [begin, end] of line.marks) assert.match(line.text.slice(begin, end), /^all_(gather|reduce)\w*\.$/i);
+  // A path is a path.
+  const ask = async (text) => fetch(`${server.url}api/search?text=${encodeURIComponent(text)}`);
+  assert.ok((await (await ask('/torch/_inductor/')).json()).texts.every((text) => text.lines.every((line) => line.text.includes('/torch/_inductor/'))));
+  await visit(page, server.url, `#/search?q=${encodeURIComponent('re:(')}`);
+  await page.getByText('a ( without its )').waitFor();
+  assert.deepEqual(problems.filter((problem) => !/400 \(Bad Request\)/.test(problem)), []);
+  for (const hostile of ['re:(a+)+$b', 're:(.*)*(.*)*(.*)*(.*)*#', 're:(x{1,90}){1,90}y', 're:.{900}\\w{900}#%']) {
+    const started = Date.now();
+    const answer = await ask(hostile);
+    assert.ok(Date.now() - started < 20000, hostile);
+    assert.ok([200, 400].includes(answer.status), hostile);
+  }
+  const file = await openPage(browser, 'file:');
+  await visit(file.page, pageUrl(report), '#/search?q=re:relu');
+  await file.page.getByText('A regular expression needs the database').waitFor();
+  assert.deepEqual(file.problems, []);
+});
+
 test('metrics: times of day are times of day, durations are durations', async () => {
   const { page } = await openPage(browser, 'file:');
   await visit(page, pageUrl(reportOf('tlparse_meta')), '#/compile/1?view=metrics');

@@ -74,7 +74,8 @@ int RunSearch(std::span<const std::string> arguments) {
   Arguments app(
       "Where a text occurs in what a run logged: graphs, generated code, guards, other payloads. "
       "Each distinct payload is read once; the search ends after 200 of them or two seconds. "
-      "Without an upper-case letter both cases match.",
+      "Without an upper-case letter both cases match. re:EXPRESSION and /EXPRESSION/ are regular "
+      "expressions, looked for in each line: . [a-z] [^a-z] \\d \\w \\s \\b ^ $ ( ) | * + ? {2,5}.",
       "search");
   SearchArguments asked;
   AddAnswerArguments(app, asked.common);

@@ -18,16 +18,26 @@ export interface Asked {
   kind: string; // of texts; empty: all
   names: boolean; // compiles, kernels, artifacts are searched too
   texts: boolean;
+  isExpression: boolean; // the text is a regular expression, re:… or /…/
 }
 
 export function readQuery(query: string): Asked {
   const match = /^([a-z]+):(.*)$/s.exec(query.trim());
   const prefix = match && (match[1] in prefixes || namePrefixes.has(match[1])) ? match[1] : '';
   const text = (prefix ? match![2] : query).trim();
-  return { text, prefix, kind: prefixes[prefix] ?? '', names: prefix === '' || namePrefixes.has(prefix), texts: !namePrefixes.has(prefix) };
+  // As ExpressionOf of tlparse/src/answers/search.
+  const isExpression = /^re:|^\/([^/]|\\\/)+\/$/.test(text);
+  return {
+    text,
+    prefix,
+    kind: prefixes[prefix] ?? '',
+    names: !isExpression && (prefix === '' || namePrefixes.has(prefix)),
+    texts: !namePrefixes.has(prefix),
+    isExpression,
+  };
 }
 
-export const prefixWords = [...Object.keys(prefixes), ...namePrefixes].map((word) => `${word}:`);
+export const prefixWords = [...Object.keys(prefixes), ...namePrefixes, 're'].map((word) => `${word}:`);
 
 export interface FoundIn {
   compile: Compile | undefined; // nothing: outside compiles
@@ -63,7 +73,7 @@ async function askServer({ text, kind }: Asked, signal: AbortSignal): Promise<Se
 
 export function useTextSearch(model: Model, asked: Asked): Searching {
   const [state, setState] = useState<Searching & { key: string }>({ key: '', share: 0 });
-  const key = asked.texts && asked.text.length >= 2 ? `${asked.kind} ${asked.text}` : '';
+  const key = asked.texts && asked.text.length >= 2 && (isServed || !asked.isExpression) ? `${asked.kind} ${asked.text}` : '';
   useEffect(() => {
     if (!key) return;
     const abort = new AbortController();

@@ -82,7 +82,7 @@ function linesOf(content: string, needle: string, isCaseSensitive: boolean): { l
     if (at < 0) return;
     count++;
     const from = texts[i].length > mostLetters ? Math.max(0, at - mostLetters / 3) : 0;
-    if (lines.length < mostLines) lines.push({ line: i + 1, text: texts[i].slice(from, from + mostLetters) });
+    if (lines.length < mostLines) lines.push({ line: i + 1, text: texts[i].slice(from, from + mostLetters), marks: [] });
   });
   return { lines, count };
 }

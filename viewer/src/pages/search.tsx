@@ -1,5 +1,5 @@
 import { useMemo } from 'preact/hooks';
-import { useChunk, type Chunks } from '../data/chunks';
+import { isServed, useChunk, type Chunks } from '../data/chunks';
 import { filterCompiles } from '../data/compile_filter';
 import type { Compile, Model } from '../data/model';
 import { prefixWords, readQuery, useTextSearch } from '../data/search';
@@ -199,7 +199,7 @@ export function SearchPage({ model, route }: { model: Model; route: Route }) {
   const kernels = useChunk('kernels');
   const graphs = useChunk('graphs');
   const found = useTextSearch(model, asked);
-  const isSearched = asked.texts && asked.text.length >= 2;
+  const isSearched = asked.texts && asked.text.length >= 2 && (isServed || !asked.isExpression);
   const hasTexts = (found.value?.texts.length ?? 0) > 0;
   return (
     <div class="page">
@@ -209,11 +209,16 @@ export function SearchPage({ model, route }: { model: Model; route: Route }) {
       {query.trim() === '' ? (
         <Empty>
           Type in the search box above: / takes you there. Names, graphs, generated code, guards and other texts of the log are searched; a first word restricts
-          it: {prefixWords.join(' ')}
+          it: {prefixWords.join(' ')}; re:… or /…/ is a regular expression, which a served page looks for in each line
         </Empty>
       ) : (
         <>
           <PlaceHit text={asked.text} />
+          {asked.isExpression && !isServed && (
+            <Empty>
+              A regular expression needs the database: run <code>tlparse search</code>, or <code>tlparse serve</code> on this directory.
+            </Empty>
+          )}
           {asked.names && (
             <Waiting pending={kernels}>
               {(value) => (
@@ -231,7 +236,7 @@ export function SearchPage({ model, route }: { model: Model; route: Route }) {
                   <FoundTexts model={model} answer={answer} needle={asked.text} />
                 ) : asked.names || found.share < 1 ? null : (
                   <Empty>
-                    No {asked.kind || 'text'} of the log holds “{shorten(asked.text, 200)}”.
+                    No {asked.kind || 'text'} of the log {asked.isExpression ? 'matches' : 'holds'} “{shorten(asked.text, 200)}”.
                   </Empty>
                 )
               }

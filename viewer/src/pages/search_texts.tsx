@@ -9,7 +9,7 @@ import { CompileLink, Place, Section } from '../ui/bits';
 const mostGroups = 60;
 
 // The line with the matches marked.
-export function Marked({ text, needle, isCaseSensitive }: { text: string; needle: string; isCaseSensitive: boolean }) {
+function Marked({ text, needle, isCaseSensitive }: { text: string; needle: string; isCaseSensitive: boolean }) {
   const [searched, wanted] = isCaseSensitive ? [text, needle] : [text.toLowerCase(), needle.toLowerCase()];
   const parts = [];
   let from = 0;
@@ -22,6 +22,23 @@ export function Marked({ text, needle, isCaseSensitive }: { text: string; needle
     <>
       {parts}
       {text.slice(from)}
+    </>
+  );
+}
+
+// The line with what a regular expression matches marked.
+function Matches({ text, marks }: { text: string; marks: number[][] }) {
+  const blank = text.length - text.trimStart().length;
+  const ends = [blank, ...marks.map(([, end]) => end)];
+  return (
+    <>
+      {marks.map(([begin, end], i) => (
+        <>
+          {text.slice(ends[i], begin)}
+          <mark>{text.slice(Math.max(begin, ends[i]), end)}</mark>
+        </>
+      ))}
+      {text.slice(ends.at(-1))}
     </>
   );
 }
@@ -51,7 +68,11 @@ function Text({ model, found, needle, answer }: { model: Model; found: FoundText
         <a class="found-line" href={target(line.line)}>
           <span class="found-number">{line.line}</span>
           <code>
-            <Marked text={line.text.trimStart()} needle={needle} isCaseSensitive={answer.is_case_sensitive} />
+            {line.marks.length > 0 ? (
+              <Matches text={line.text} marks={line.marks} />
+            ) : (
+              <Marked text={line.text.trimStart()} needle={needle} isCaseSensitive={answer.is_case_sensitive} />
+            )}
           </code>
         </a>
       ))}

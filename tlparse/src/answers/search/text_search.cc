@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
+#include "base/line_pattern.h"
 #include "base/printable.h"
 #include "queries/answers/search/text_search.h"
 
@@ -14,8 +16,31 @@ namespace {
 constexpr std::size_t kMostLines = 5;    // of one text
 constexpr std::size_t kMostBytes = 240;  // of one line
 
-bool HasUpper(std::string_view text) {
-  return std::any_of(text.begin(), text.end(), [](char c) { return c >= 'A' && c <= 'Z'; });
+constexpr std::size_t kMostMarks = 20;  // of one line
+
+bool IsUpper(char c) { return c >= 'A' && c <= 'Z'; }
+bool HasUpper(std::string_view text) { return std::any_of(text.begin(), text.end(), IsUpper); }
+
+// The regular expression in "re:…" or "/…/"; nothing: the text is meant as it is, as a path may be.
+std::optional<std::string_view> ExpressionOf(std::string_view text) {
+  if (text.starts_with("re:")) return text.substr(3);
+  if (text.size() < 3 || text.front() != '/' || text.back() != '/') return std::nullopt;
+  const std::string_view inner = text.substr(1, text.size() - 2);
+  for (std::size_t at = inner.find('/'); at != inner.npos; at = inner.find('/', at + 1))
+    if (at == 0 || inner[at - 1] != '\\') return std::nullopt;
+  return inner;
+}
+
+// Letters of classes like \W do not count.
+bool HasUpperLiteral(std::string_view expression) {
+  for (std::size_t i = 0; i < expression.size(); ++i) {
+    if (expression[i] == '\\') {
+      ++i;
+    } else if (IsUpper(expression[i])) {
+      return true;
+    }
+  }
+  return false;
 }
 
 // In a loop that compilers vectorise: a log has hundreds of megabytes.
@@ -39,11 +64,59 @@ std::string_view WholeCharacters(std::string_view piece) {
   return piece.size() - start + 1 < length ? piece.substr(0, start - 1) : piece;
 }
 
-// The line around `at`, cut to what is near it.
-std::string LineAt(std::string_view content, std::size_t begin, std::size_t end, std::size_t at) {
-  if (end - begin <= kMostBytes) return Printable(content.substr(begin, end - begin));
-  const std::size_t from = std::max(begin, at - std::min(at, kMostBytes / 3));
-  return Printable(WholeCharacters(content.substr(from, std::min(end - from, kMostBytes))));
+// What of a line is near `at`.
+std::string_view PieceAt(std::string_view line, std::size_t at) {
+  if (line.size() <= kMostBytes) return line;
+  const std::size_t from = at - std::min(at, kMostBytes / 3);
+  return WholeCharacters(line.substr(from, kMostBytes));
+}
+
+// As JavaScript counts.
+std::int64_t Utf16Length(std::string_view text) {
+  std::int64_t length = 0;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    length += (byte & 0xC0) == 0x80 ? 0 : byte >= 0xF0 ? 2 : 1;
+  }
+  return length;
+}
+
+// The piece of a line around its first match, and where it matches.
+TextLine MarkedLine(std::string_view line, LinePattern::Match match, LinePattern& pattern) {
+  const std::string_view piece = PieceAt(line, match.begin);
+  const auto first = static_cast<std::size_t>(piece.data() - line.data());
+  TextLine marked;
+  std::size_t done = first;  // up to here it is in the text
+  const auto add = [&](std::size_t end) {
+    marked.text += Printable(line.substr(done, end - done));
+    done = end;
+    return Utf16Length(marked.text);
+  };
+  const std::size_t last = first + piece.size();
+  for (std::optional<LinePattern::Match> next = match; next && next->begin < last;) {
+    const std::int64_t begin = add(next->begin);
+    marked.marks.emplace_back(begin, add(std::min(next->end, last)));
+    if (next->end >= last || marked.marks.size() == kMostMarks) break;
+    next = pattern.Find(line, std::max(next->end, next->begin + 1));
+  }
+  add(last);
+  return marked;
+}
+
+void FindMatches(std::string_view content, LinePattern& pattern, FoundText& found) {
+  std::int64_t number = 0;
+  for (std::size_t begin = 0; begin <= content.size() && !pattern.is_late();) {
+    const std::size_t end = std::min(content.find('\n', begin), content.size());
+    const std::string_view line = content.substr(begin, end - begin);
+    ++number;
+    begin = end + 1;
+    const std::optional<LinePattern::Match> match = pattern.Find(line, 0);
+    if (!match) continue;
+    ++found.line_count;
+    if (found.lines.size() == kMostLines) continue;
+    found.lines.push_back(MarkedLine(line, *match, pattern));
+    found.lines.back().line = number;
+  }
 }
 
 // `searched` is the content, in lower case if cases do not differ.
@@ -64,7 +137,8 @@ void FindLines(std::string_view content, std::string_view searched, std::string_
       counted = at;
       const std::size_t before = at == 0 ? std::string_view::npos : content.rfind('\n', at - 1);
       const std::size_t begin = before == std::string_view::npos ? 0 : before + 1;
-      found.lines.push_back({line, LineAt(content, begin, next, at)});
+      found.lines.push_back(
+          {line, Printable(PieceAt(content.substr(begin, next - begin), at - begin))});
     }
     at = next + 1;
   }
@@ -103,8 +177,15 @@ Result<TextSearch> SearchTexts(Database& database, std::int64_t run_id,
                                const TextSearchOptions& options) {
   if (options.text.size() < 2) return Fail(ErrorCode::kUsage, "search for at least 2 characters");
   TextSearch search;
-  search.is_case_sensitive = HasUpper(options.text);
+  const std::optional<std::string_view> expression = ExpressionOf(options.text);
+  search.is_case_sensitive = expression ? HasUpperLiteral(*expression) : HasUpper(options.text);
   const auto deadline = std::chrono::steady_clock::now() + options.time;
+  std::optional<LinePattern> pattern;
+  if (expression) {
+    ASSIGN_OR_RETURN(LinePattern made, LinePattern::Make(*expression, search.is_case_sensitive));
+    pattern.emplace(std::move(made));
+    pattern->set_deadline(deadline);
+  }
   std::string lower;
   FOR_EACH_ROW(const SearchedPayload& payload, Query<SearchedPayload>(database, {})) {
     if (search.texts.size() >= options.most_texts || std::chrono::steady_clock::now() > deadline) {
@@ -112,10 +193,16 @@ Result<TextSearch> SearchTexts(Database& database, std::int64_t run_id,
       break;
     }
     search.read_bytes += static_cast<std::int64_t>(payload.content.size());
-    if (!search.is_case_sensitive) LowerInto(payload.content, lower);
     FoundText found;
-    FindLines(payload.content, search.is_case_sensitive ? payload.content : std::string_view(lower),
-              options.text, found);
+    if (pattern) {
+      FindMatches(payload.content, *pattern, found);
+      search.is_complete = !pattern->is_late();
+    } else {
+      if (!search.is_case_sensitive) LowerInto(payload.content, lower);
+      FindLines(payload.content,
+                search.is_case_sensitive ? payload.content : std::string_view(lower), options.text,
+                found);
+    }
     if (found.line_count == 0) continue;
     ASSIGN_OR_RETURN(const bool is_shown, AddRecords(database, run_id, payload.id, options, found));
     if (is_shown) search.texts.push_back(std::move(found));

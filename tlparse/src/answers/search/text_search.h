@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -19,7 +20,9 @@ enum class TextKind { kGraph, kCode, kGuard, kLog };
 inline constexpr std::string_view kTextKindNames[] = {"graph", "code", "guard", "log"};
 
 struct TextSearchOptions {
-  std::string text;  // at least 2 bytes; without an upper-case letter both cases match
+  // At least 2 bytes; without an upper-case letter both cases match. "re:…" and "/…/" without a
+  // further / are regular expressions, looked for in each line.
+  std::string text;
   std::optional<TextKind> only;
   std::size_t most_texts = 200;  // distinct payloads
   std::chrono::milliseconds time{2000};
@@ -28,6 +31,8 @@ struct TextSearchOptions {
 struct TextLine {
   std::int64_t line = 0;  // 1-based, of the payload
   std::string text;       // around the match, UTF-8
+  // Of a regular expression: where its matches begin and end in `text`, in units of UTF-16.
+  std::vector<std::pair<std::int64_t, std::int64_t>> marks = {};
 };
 
 // A distinct payload with the text.
@@ -51,7 +56,7 @@ struct TextSearch {
   std::int64_t read_bytes = 0;
 };
 
-// kUsage: the text is too short.
+// kUsage: the text is too short, or its regular expression is wrong.
 Result<TextSearch> SearchTexts(Database& database, std::int64_t run_id,
                                const TextSearchOptions& options);
 

@@ -35,8 +35,12 @@ Result<std::string> SearchAnswer(const std::string& database_path, std::int64_t 
     json.Key("record_count").Int(found.record_count).Key("ranks").BeginArray();
     for (const std::int64_t rank : found.ranks) json.Int(rank);
     json.EndArray().Key("line_count").Int(found.line_count).Key("lines").BeginArray();
-    for (const TextLine& line : found.lines)
-      json.BeginObject().Key("line").Int(line.line).Key("text").String(line.text).EndObject();
+    for (const TextLine& line : found.lines) {
+      json.BeginObject().Key("line").Int(line.line).Key("text").String(line.text);
+      json.Key("marks").BeginArray();
+      for (const auto& [begin, end] : line.marks) json.BeginArray().Int(begin).Int(end).EndArray();
+      json.EndArray().EndObject();
+    }
     json.EndArray().EndObject();
   }
   json.EndArray().EndObject();
