@@ -5,7 +5,7 @@ CREATE TABLE experiment_verdict (
 ) STRICT;
 INSERT INTO experiment_verdict VALUES (0, 'confirmed'), (1, 'refuted'), (2, 'changed'), (3, 'inconclusive');
 
--- One run of a command with the change that a finding suggests (`tlparse try`), or a step of `tlparse bisect`.
+-- One run of a command with the change that a finding suggests, or without it before (`tlparse try`), or a step of `tlparse bisect`.
 CREATE TABLE experiment (
   id INTEGER PRIMARY KEY,
   finding_id TEXT NOT NULL,       -- as `tlparse findings` names it; of a bisection the finding that makes a run bad
@@ -17,7 +17,7 @@ CREATE TABLE experiment (
   command TEXT NOT NULL,          -- JSON: program and arguments
   directory TEXT NOT NULL,        -- output directory of the new run
   started_us INTEGER NOT NULL,
-  base_compile_us INTEGER,        -- compile time of the process that took longest; NULL: not known
+  base_compile_us INTEGER,        -- compile time of the process that took longest; NULL: not known; base_…: of a shortened or graph-only run without the change, if there is one
   compile_us INTEGER,
   base_step_us INTEGER,           -- median of the profiled steps; NULL: not profiled
   step_us INTEGER,

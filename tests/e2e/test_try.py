@@ -63,6 +63,11 @@ class Try(harness.EndToEnd):
             class ConvertFrameAssert:
                 def __call__(self, frame, cache_entry, *, skip=0):
                     return skip
+            class ConvertFrame:
+                def __init__(self):
+                    self._inner_convert = ConvertFrameAssert()
+                def __call__(self, frame, cache_entry, *, skip=0):
+                    return self._inner_convert(frame, cache_entry, skip=skip + 1)
             """)
         self.script("torch/_inductor/__init__.py", "")
         self.script("torch/_inductor/config.py", "max_fusion_size = 64\n")

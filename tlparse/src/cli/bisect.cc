@@ -217,10 +217,11 @@ Result<int> RunBisection(const BisectOptions& options) {
   ExperimentPlan experiment;
   experiment.database = std::filesystem::absolute(plan.database).string();
   experiment.command = plan.command;
+  experiment.base_run_id = plan.bad.run_id;
   std::vector<MadeRun> runs;
-  const auto judge = [&](Database& database, const RunOutcome& changed,
+  const auto judge = [&](Database& database, const RunOutcome& before, const RunOutcome& changed,
                          const std::vector<Change>& unmade) {
-    return Judge(database, plan.finding, plan.bad, changed, unmade);
+    return Judge(database, plan.finding, before, changed, unmade);
   };
   const auto test = [&](const std::vector<std::size_t>& as_bad) -> Result<BisectionState> {
     experiment.output = fmt::format("{}/run_{}", output, runs.size() + 1);

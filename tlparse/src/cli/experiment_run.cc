@@ -63,13 +63,6 @@ std::vector<Change> AsMade(const std::vector<Change>& changes, const std::string
   return made;
 }
 
-bool NeedsFilling(const std::vector<Change>& changes) {
-  for (const Change& change : changes) {
-    if (change.kind == ChangeKind::kSharedCache) return true;
-  }
-  return false;
-}
-
 Result<int> RecordRun(const ExperimentPlan& plan, const std::string& output,
                       const std::vector<Change>& changes) {
   RunOptions options;
@@ -125,31 +118,38 @@ Result<bool> AddRun(const std::string& database, const std::string& name,
 }  // namespace
 
 Result<ExperimentRun> RunExperiment(const ExperimentPlan& plan, const std::string& finding_id,
-                                    const RunOutcome& base, const JudgeExperiment& judge) {
+                                    const RunOutcome& before, const JudgeExperiment& judge) {
   ASSIGN_OR_RETURN(const std::string file, DatabaseFile(plan.database));
   const std::string output = std::filesystem::absolute(plan.output).string();
   RETURN_IF_ERROR(PrepareProcess(plan.command));
   ExperimentRun done;
-  done.experiment = {finding_id, plan.changes, plan.command.words, output,
+  done.before = before;
+  done.experiment = {finding_id,
+                     plan.base_run_id,
+                     plan.changes,
+                     plan.command.words,
+                     output,
                      std::chrono::duration_cast<std::chrono::microseconds>(
                          std::chrono::system_clock::now().time_since_epoch())
                          .count()};
   const std::vector<Change> changes = AsMade(plan.changes, output);
-  if (NeedsFilling(plan.changes)) RETURN_IF_ERROR(RecordRun(plan, output + "_fill", changes));
+  if (FindChange(plan.changes, ChangeKind::kSharedCache) != nullptr)
+    RETURN_IF_ERROR(RecordRun(plan, output + "_fill", changes));
   ASSIGN_OR_RETURN(const int code, RecordRun(plan, output, changes));
   ASSIGN_OR_RETURN(const bool has_run, AddRun(file, plan.name, output));
   ASSIGN_OR_RETURN(Database database, Database::Open(file, Database::Mode::kAppend));
   if (has_run) {
     ASSIGN_OR_RETURN(done.changed, LoadOutcome(database, plan.name));
     done.changed->exit_code = code;
-    ASSIGN_OR_RETURN(done.judgement, judge(database, *done.changed, Unmade(changes, output)));
+    ASSIGN_OR_RETURN(done.judgement,
+                     judge(database, before, *done.changed, Unmade(changes, output)));
   } else {
     done.judgement.reason = fmt::format("the command left nothing to read (exit code {})", code);
   }
   // One transaction: each of the rows that a migration writes would be synced to the disk.
   RETURN_IF_ERROR(database.Execute("BEGIN IMMEDIATE"));
   RETURN_IF_ERROR(MigrateSchema(database));  // an earlier tlparse made no table for it
-  ASSIGN_OR_RETURN(done.id, AddExperiment(database, done.experiment, base,
+  ASSIGN_OR_RETURN(done.id, AddExperiment(database, done.experiment, before,
                                           done.changed ? &*done.changed : nullptr, done.judgement));
   RETURN_IF_ERROR(database.Execute("COMMIT"));
   return done;

@@ -14,9 +14,10 @@
 namespace tlparse {
 
 struct ExperimentPlan {
-  std::string database;  // or its output directory
-  std::string name;      // of the new run
-  std::string output;    // output directory of the new run: it does not exist
+  std::string database;          // or its output directory
+  std::string name;              // of the new run
+  std::int64_t base_run_id = 0;  // whose finding it is
+  std::string output;            // output directory of the new run: it does not exist
   RecordedCommand command;
   std::vector<Change> changes;
 };
@@ -24,17 +25,19 @@ struct ExperimentPlan {
 struct ExperimentRun {
   std::int64_t id = 0;
   Experiment experiment;
+  RunOutcome before;
   std::optional<RunOutcome> changed;  // nothing: the command left nothing to read
   Judgement judgement;
 };
 
 // `unmade`: changes that no process made.
-using JudgeExperiment = std::function<Result<Judgement>(
-    Database& database, const RunOutcome& changed, const std::vector<Change>& unmade)>;
+using JudgeExperiment =
+    std::function<Result<Judgement>(Database& database, const RunOutcome& before,
+                                    const RunOutcome& changed, const std::vector<Change>& unmade)>;
 
-// Changes to the command's directory and sets its variables in this process. Our standard output
+// `before`: the run that the new one is compared with. Changes to the command's directory and sets its variables in this process. Our standard output
 // goes to standard error while the command runs.
 Result<ExperimentRun> RunExperiment(const ExperimentPlan& plan, const std::string& finding_id,
-                                    const RunOutcome& base, const JudgeExperiment& judge);
+                                    const RunOutcome& before, const JudgeExperiment& judge);
 
 }  // namespace tlparse

@@ -29,7 +29,7 @@ Result<void> SetExperiments(Database& database, std::int64_t run_id,
   ExperimentsById experiments;
   FOR_EACH_ROW(const ExperimentOfRun& row, Query<ExperimentOfRun>(database, {.run_id = run_id})) {
     FindingExperiment& one = experiments[std::string(row.finding_id)];
-    one = {row.id, row.verdict, std::string(row.reason)};
+    one = {row.id, row.verdict, std::string(row.reason), row.is_check};
   }
   if (!experiments.empty()) SetOf(experiments, findings);
   return {};

@@ -256,6 +256,33 @@ Result<void> SaySuppressed(FindingContext& context, const std::vector<std::int64
   return {};
 }
 
+// A backend that failed is left out, or only its pass that did, where the log shows which it was.
+Result<void> SetLeftOut(FindingContext& context, const Failure& failure, Finding& finding) {
+  const bool is_of_backend =
+      failure.type.ends_with("BackendCompilerFailed") || failure.type.ends_with("InductorError");
+  if (!is_of_backend || !finding.changes.empty()) return {};
+  ASSIGN_OR_RETURN(
+      const FirstRow<PassOfFailure> row,
+      First(Query<PassOfFailure>(context.database, {.compile_id = failure.compile->id})));
+  if (!row) {
+    finding.changes.push_back({ChangeKind::kBackend, {}, "aot_eager", {}, {}});
+    if (finding.suggestion.empty())
+      finding.suggestion =
+          fmt::format("{} shows whether it is the backend that fails", TextOf(finding.changes));
+    return {};
+  }
+  const std::string_view pass = row->name.substr(row->name.rfind('.') + 1);
+  finding.detail += fmt::format("It came out of Inductor's pass {}. ", row->name);
+  finding.changes.push_back({ChangeKind::kOption,
+                             "torch._inductor.config.disabled_passes",
+                             fmt::format("'{}'", pass),
+                             {},
+                             {}});
+  if (finding.suggestion.empty())
+    finding.suggestion = fmt::format("leave the pass out: {}", TextOf(finding.changes));
+  return {};
+}
+
 // `group`: failures of one function with one cause.
 Result<void> AddFailures(FindingContext& context, const std::vector<const Failure*>& group) {
   const Failure& first = *group.front();
@@ -301,6 +328,7 @@ Result<void> AddFailures(FindingContext& context, const std::vector<const Failur
   }
   RETURN_IF_ERROR(SaySuppressed(context, ids, finding));
   RETURN_IF_ERROR(SayRecompile(context, *first.compile, finding));
+  RETURN_IF_ERROR(SetLeftOut(context, first, finding));
   finding.detail += WhoCompiledIt(context, who, *first.compile, is_backward);
   const std::string ids_text = IdList(ids);
   finding.query =

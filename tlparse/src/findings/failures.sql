@@ -7,6 +7,16 @@ WITH RECURSIVE frame(id, depth) AS (
 SELECT s.file, s.line /*INTEGER*/, s.code
 FROM frame f JOIN stack_frame s ON s.id = f.id ORDER BY f.depth;
 
+-- The pass of Inductor that was run last in a compile whose exception came through the code that runs
+-- passes, without "pass." before its name: "post_grad_passes.stable_sort".
+-- query PassOfFailure(compile_id INTEGER)
+SELECT substr(n.text, 6) AS name /*TEXT*/ FROM chromium_event_row e JOIN text_row n ON n.id = e.name_id
+WHERE e.compile_id = :compile_id AND n.text LIKE 'pass.%' AND EXISTS (
+  SELECT 1 FROM record_row r JOIN text_row k ON k.id = r.name_id JOIN payload_row p ON p.id = r.payload_id
+  WHERE r.compile_id = e.compile_id AND k.text = 'dynamo_error'
+    AND instr(p.content, 'graph_transform_observer.py') > 0)
+ORDER BY e.record_id DESC LIMIT 1;
+
 -- The failures of compiles. dynamo_error and the metrics' fail_type report one exception: the former
 -- has the user's line, the latter has the reason alone.
 -- query FailureOfCompile(in_logs SQL)

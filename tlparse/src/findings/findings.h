@@ -49,6 +49,8 @@ struct FindingExperiment {
   std::int64_t id = 0;
   ExperimentVerdict verdict = ExperimentVerdict::kInconclusive;
   std::string reason;  // a sentence
+  // It asked whether the finding names the right place or part, not whether a change cures it.
+  bool is_check = false;
 };
 
 // Strings may be empty.

@@ -28,6 +28,7 @@ struct Break {
   std::string reason;
   // That were compiled, in order; "A frame" of one without name.
   std::vector<std::string> functions;
+  std::string file;    // of the first of them
   std::string callee;  // CompileOfCallee
   FindingPlace site;
   std::size_t count = 0;
@@ -119,6 +120,7 @@ Result<Breaks> LoadBreaks(FindingContext& context, const BrokenCompiles& broken)
     if (one.reason.empty()) {
       one.reason = row.reason;
       one.site = site;
+      if (compile->file_id >= 0) one.file = context.job.string(compile->file_id);
     }
     std::string function = context.FunctionOf(*compile);
     if (function.empty()) function = "A frame";
@@ -193,6 +195,14 @@ Result<void> Report(FindingContext& context, const BreakKey& key, const Break& o
     finding.detail += (finding.detail.empty() ? "" : " ") + one.callee;
   } else {
     AddBreakAdvice(finding, one.reason, one.site);
+  }
+  // Whether it is this line that ends the graph can be shown.
+  if (finding.changes.empty() && finding.place && !finding.function.empty() && !one.is_of_torch &&
+      !one.file.empty()) {
+    finding.changes.push_back({ChangeKind::kFullgraph, {}, {}, finding.function, one.file});
+    if (finding.suggestion.empty())
+      finding.suggestion =
+          "fullgraph=True in torch.compile makes the break an error with its stack";
   }
   finding.query = fmt::format("SELECT * FROM graph_break WHERE record_id IN {}", IdList(one.ids));
   return {};

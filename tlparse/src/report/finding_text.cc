@@ -42,6 +42,9 @@ std::string PlaceLine(const FindingPlace& place) {
 std::string TryText(const Finding& finding) {
   std::string text = finding.suggestion;
   if (finding.suggestion.empty()) text = TextOf(finding.changes);
+  if (finding.experiment && finding.experiment->is_check)
+    return fmt::format("{}{}experiment {}: {}", text, text.empty() ? "" : "; ",
+                       finding.experiment->id, finding.experiment->reason);
   if (finding.experiment)
     text += fmt::format("{}{} by experiment {}", text.empty() ? "" : "; ",
                         Name(finding.experiment->verdict) == "inconclusive"

@@ -339,10 +339,14 @@ def watch_imports():
     if MEMORY:
         follow_steps.append(MemoryHistory())
         after["torch.cuda"] = follow_steps[-1].after_cuda
+    if CHANGES:
+        changes = Changes()
+        after["torch._dynamo.convert_frame"] = changes.after_convert_frame
+        after["torch._inductor.compile_fx"] = changes.after_compile_fx
+        after["torch._dynamo"] = changes.after_dynamo
+        follow_steps.append(changes)  # the last: it may end the program
     if follow_steps:
         after["torch.optim.optimizer"] = lambda module: [module.register_optimizer_step_post_hook(one.after_step) for one in follow_steps]
-    if CHANGES:
-        after["torch._dynamo.convert_frame"] = Changes().after_convert_frame
     if NUMBERS:
         from tlparse_numbers import Numbers
         after["torch._inductor.output_code"] = Numbers(NUMBERS).after_output_code

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/json_writer.h"
+#include "facts/compiles/exceptions.h"
 #include "facts/job/participants.h"
 #include "facts/text/shorten.h"
 #include "queries/answers/experiment/outcome.h"
@@ -52,6 +53,51 @@ Judgement Inconclusive(std::string reason) {
 }
 
 std::string Quoted(const Finding& finding) { return Shorten(finding.title, 160); }
+
+Result<std::int64_t> CountCompiles(Database& database, const RunOutcome& outcome,
+                                   const std::string& function) {
+  ASSIGN_OR_RETURN(
+      const FirstRow<CompilesOfFunction> row,
+      First(Query<CompilesOfFunction>(database, {.run_id = outcome.run_id, .function = function})));
+  return row ? row->count : 0;
+}
+
+// A break of a function that is compiled as one graph is an error: where it comes says whether the line
+// of the finding ends the graph.
+Result<Judgement> JudgeFullgraph(Database& database, const Finding& finding,
+                                 const std::string& function, const RunOutcome& changed) {
+  ASSIGN_OR_RETURN(
+      const FirstRow<FailureOfFunction> failure,
+      First(Query<FailureOfFunction>(database, {.run_id = changed.run_id, .function = function})));
+  if (!failure) {
+    ASSIGN_OR_RETURN(const std::int64_t count, CountCompiles(database, changed, function));
+    if (count == 0)
+      return Inconclusive(fmt::format("the new run did not compile {}", Shorten(function, 80)));
+    return Judgement{
+        ExperimentVerdict::kRefuted,
+        fmt::format("{} was compiled as one graph, and no line ended it", Shorten(function, 80)),
+        {}};
+  }
+  const std::string error = Shorten(CauseOfException(failure->type, failure->reason), 200);
+  const std::string place =
+      fmt::format("{}:{}", FileName(failure->file), failure->line.value_or(0));
+  const bool is_there = finding.place && failure->line == finding.place->line &&
+                        FileName(failure->file) == FileName(finding.place->file);
+  if (!is_there)
+    return Judgement{
+        ExperimentVerdict::kChanged,
+        fmt::format("as one graph, {} fails at another line, {}, and what comes after it was not "
+                    "traced: {}",
+                    Shorten(function, 80), place, error),
+        {}};
+  return Judgement{
+      ExperimentVerdict::kConfirmed,
+      fmt::format(
+          "as one graph, {} fails at this line, {}: {}. What comes after it was not traced, "
+          "and what the break costs was not measured",
+          Shorten(function, 80), place, error),
+      {}};
+}
 
 }  // namespace
 
@@ -112,6 +158,8 @@ Result<Judgement> Judge(Database& database, const Finding& finding, const RunOut
   if (!unmade.empty())
     return Inconclusive(
         fmt::format("no process of the new run made this change: {}", TextOf(unmade)));
+  if (const Change* whole = FindChange(finding.changes, ChangeKind::kFullgraph))
+    return JudgeFullgraph(database, finding, whole->function, changed);
   const Finding* const same = FindSameCause(changed.findings, finding);
   if (same != nullptr && same->severity <= finding.severity)
     return Judgement{ExperimentVerdict::kRefuted,
@@ -141,24 +189,20 @@ Result<Judgement> Judge(Database& database, const Finding& finding, const RunOut
     return Inconclusive(fmt::format("the finding is not there, but the new run has {} of {} ranks",
                                     changed.ranks, base.ranks));
   if (!finding.function.empty()) {
-    const auto compiles = [&](const RunOutcome& outcome) -> Result<std::int64_t> {
-      ASSIGN_OR_RETURN(const FirstRow<CompilesOfFunction> row,
-                       First(Query<CompilesOfFunction>(
-                           database, {.run_id = outcome.run_id, .function = finding.function})));
-      return row ? row->count : 0;
-    };
-    ASSIGN_OR_RETURN(const std::int64_t before, compiles(base));
-    ASSIGN_OR_RETURN(const std::int64_t after, compiles(changed));
+    ASSIGN_OR_RETURN(const std::int64_t before, CountCompiles(database, base, finding.function));
+    ASSIGN_OR_RETURN(const std::int64_t after, CountCompiles(database, changed, finding.function));
     if (before > 0 && after == 0)
       return Inconclusive(
           fmt::format("the new run did not compile {}", Shorten(finding.function, 80)));
   }
-  return Judgement{
-      ExperimentVerdict::kConfirmed, "the finding is gone, and none above a note came", {}};
+  std::string reason = "the finding is gone, and none above a note came";
+  if (FindChange(finding.changes, ChangeKind::kBackend) != nullptr)
+    reason += ": what failed is part of the backend that was left out";
+  return Judgement{ExperimentVerdict::kConfirmed, std::move(reason), {}};
 }
 
 Result<std::int64_t> AddExperiment(Database& database, const Experiment& experiment,
-                                   const RunOutcome& base, const RunOutcome* changed,
+                                   const RunOutcome& before, const RunOutcome* changed,
                                    const Judgement& judgement) {
   const auto list = [](const std::vector<std::string>& texts) {
     JsonWriter json;
@@ -177,7 +221,7 @@ Result<std::int64_t> AddExperiment(Database& database, const Experiment& experim
     command_us = changed->command_us;
   }
   RETURN_IF_ERROR(Execute<AddExperimentRow>(database, {.finding_id = experiment.finding_id,
-                                                       .base_run_id = base.run_id,
+                                                       .base_run_id = experiment.base_run_id,
                                                        .run_id = run_id,
                                                        .change = changes.text(),
                                                        .verdict = judgement.verdict,
@@ -185,11 +229,11 @@ Result<std::int64_t> AddExperiment(Database& database, const Experiment& experim
                                                        .command = list(experiment.command),
                                                        .directory = experiment.directory,
                                                        .started_us = experiment.started_us,
-                                                       .base_compile_us = base.compile_us,
+                                                       .base_compile_us = before.compile_us,
                                                        .compile_us = compile_us,
-                                                       .base_step_us = base.step_us,
+                                                       .base_step_us = before.step_us,
                                                        .step_us = step_us,
-                                                       .base_command_us = base.command_us,
+                                                       .base_command_us = before.command_us,
                                                        .command_us = command_us,
                                                        .came = list(judgement.came)}));
   return database.QueryInt("SELECT max(id) FROM experiment");

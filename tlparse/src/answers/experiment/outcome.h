@@ -46,20 +46,22 @@ struct Judgement {
   std::vector<std::string> came;  // ids of findings above a note that only the new run has
 };
 // `finding` is one of `base` or evidence of one. `unmade`: changes of it that no process of the new
-// run made.
+// run made. Of fullgraph the question is whether the line of the finding ends the graph.
 Result<Judgement> Judge(Database& database, const Finding& finding, const RunOutcome& base,
                         const RunOutcome& changed, const std::vector<Change>& unmade);
 
 struct Experiment {
   std::string finding_id;
+  std::int64_t base_run_id = 0;  // whose finding it is
   std::vector<Change> changes;
   std::vector<std::string> command;
   std::string directory;  // output directory of the new run
   std::int64_t started_us = 0;
 };
-// Writes the row; returns its id. Without `changed` there is no new run.
+// Writes the row; returns its id. `before`: whose times are compared. Without `changed` there is no
+// new run.
 Result<std::int64_t> AddExperiment(Database& database, const Experiment& experiment,
-                                   const RunOutcome& base, const RunOutcome* changed,
+                                   const RunOutcome& before, const RunOutcome* changed,
                                    const Judgement& judgement);
 
 }  // namespace tlparse

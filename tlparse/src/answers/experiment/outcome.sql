@@ -29,6 +29,15 @@ SELECT count(*) AS count /*INTEGER*/
 FROM compile c JOIN process p ON p.id = c.process_id JOIN log_file f ON f.id = p.log_file_id
 WHERE f.run_id = :run_id AND c.function = :function;
 
+-- The first failure of a compile of a function.
+-- query FailureOfFunction(run_id INTEGER, function TEXT)
+SELECT coalesce(f.type, '') AS type /*TEXT*/, coalesce(f.reason, '') AS reason /*TEXT*/,
+  coalesce(f.user_file, '') AS file /*TEXT*/, f.user_line AS line /*INTEGER?*/
+FROM failure f JOIN compile c ON c.id = f.compile_id JOIN process p ON p.id = c.process_id
+  JOIN log_file l ON l.id = p.log_file_id
+WHERE l.run_id = :run_id AND c.function = :function AND f.kind <> 'restart' AND f.user_line IS NOT NULL
+ORDER BY f.record_id LIMIT 1;
+
 -- The durations of the profiled steps, ascending.
 -- query StepOfRun(run_id INTEGER)
 SELECT a.duration_ns FROM annotation_row a JOIN profile p ON p.id = a.profile_id

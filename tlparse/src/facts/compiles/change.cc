@@ -92,6 +92,12 @@ std::string_view Name(ChangeKind kind) {
       return "mark_dynamic";
     case ChangeKind::kSharedCache:
       return "shared_cache";
+    case ChangeKind::kFullgraph:
+      return "fullgraph";
+    case ChangeKind::kBackend:
+      return "backend";
+    case ChangeKind::kSteps:
+      return "steps";
   }
   return {};
 }
@@ -108,6 +114,12 @@ std::string TextOf(const Change& change) {
       return fmt::format("torch._dynamo.mark_dynamic({}, {})", change.name, change.value);
     case ChangeKind::kSharedCache:
       return "one cache directory for all processes (TORCHINDUCTOR_CACHE_DIR)";
+    case ChangeKind::kFullgraph:
+      return fmt::format("fullgraph=True for {}", change.function);
+    case ChangeKind::kBackend:
+      return fmt::format("backend=\"{}\" in torch.compile", change.value);
+    case ChangeKind::kSteps:
+      return fmt::format("ended after step {} of the optimizer", change.value);
   }
   return {};
 }
@@ -116,6 +128,12 @@ std::string TextOf(const std::vector<Change>& changes) {
   std::string text;
   for (const Change& change : changes) text += (text.empty() ? "" : "; ") + TextOf(change);
   return text;
+}
+
+const Change* FindChange(const std::vector<Change>& changes, ChangeKind kind) {
+  const auto found = std::find_if(changes.begin(), changes.end(),
+                                  [&](const Change& one) { return one.kind == kind; });
+  return found == changes.end() ? nullptr : &*found;
 }
 
 bool IsLocalPath(std::string_view name) {

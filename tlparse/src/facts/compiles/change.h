@@ -18,6 +18,9 @@ enum class ChangeKind : std::uint8_t {
   kOption,       // an option of a module of PyTorch: torch._dynamo.config.recompile_limit
   kMarkDynamic,  // torch._dynamo.mark_dynamic of a local of a function, when it is compiled
   kSharedCache,  // one cache directory for all processes, filled by a run before
+  kFullgraph,    // fullgraph=True for a function: a check, no cure
+  kBackend,      // a backend in place of the one that torch.compile is given
+  kSteps,        // the program is ended after so many steps of its optimizer
 };
 std::string_view Name(ChangeKind kind);
 
@@ -26,15 +29,18 @@ struct Change {
   ChangeKind kind = ChangeKind::kVariable;
   // The variable; the option with its module; the local, "x" or "self.bias" or "xs[0]".
   std::string name;
-  // Text of the variable; of an option a Python literal or JSON; the dimension.
+  // Text of the variable; of an option a Python literal or JSON; the dimension; the backend; a number.
   std::string value;
-  std::string function, file;  // kMarkDynamic: of which it is a local
+  std::string function, file;  // kMarkDynamic: of which it is a local; kFullgraph
   bool operator==(const Change&) const = default;
 };
 
 // What a person reads: "torch._dynamo.config.x = True", "torch._dynamo.mark_dynamic(x, 0)".
 std::string TextOf(const Change& change);
 std::string TextOf(const std::vector<Change>& changes);
+
+// The change of this kind, or nullptr.
+const Change* FindChange(const std::vector<Change>& changes, ChangeKind kind);
 
 // Whether the name is a local of Python with attributes and numbers in brackets, as kMarkDynamic
 // takes it.

@@ -10,7 +10,7 @@ namespace tlparse {
 
 template <>
 struct LastOf<ChangeKind> {
-  static constexpr ChangeKind value = ChangeKind::kSharedCache;
+  static constexpr ChangeKind value = ChangeKind::kSteps;
 };
 
 template <>
@@ -22,8 +22,10 @@ struct FieldsOf<Change> {
       Field{"name", OrNull{&Of::name},
             "the environment variable; the option with its module; the local of the function"},
       Field{"value", OrNull{&Of::value},
-            "of the variable; a Python literal or JSON of the option; the dimension"},
-      Field{"function", OrNull{&Of::function}, "mark_dynamic: of which it is a local"},
+            "of the variable; a Python literal or JSON of the option; the dimension; the backend; "
+            "how many steps"},
+      Field{"function", OrNull{&Of::function},
+            "mark_dynamic: of which it is a local; fullgraph: which is compiled so"},
       Field{"file", OrNull{&Of::file}},
       Field{"text", [](const Of& of) { return TextOf(of); }, "the change as a person reads it"},
   };
