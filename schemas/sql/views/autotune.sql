@@ -10,9 +10,10 @@ CREATE VIEW autotune AS
     SELECT e.record_id, e.begin_record_id, r.process_id, n.text AS name, e.start_us, e.duration_us, e.compile_id,
       c.content -> '$.args' AS args, CASE WHEN n.text GLOB '*_template_autotuning' THEN substr(n.text, 1, length(n.text) - length('_template_autotuning'))
         WHEN n.text GLOB '*_template_precompiling' THEN substr(n.text, 1, length(n.text) - length('_template_precompiling')) END AS op, n.text GLOB '*_template_autotuning' AS is_timing
-    FROM chromium_event_row e JOIN text_row n ON n.id = e.name_id JOIN record_row r ON r.id = e.record_id JOIN payload_row c ON c.id = r.payload_id
-    WHERE e.phase = 88 AND typeof(c.content) = 'text' AND json_valid(c.content) AND e.name_id IN (SELECT id FROM text_row
-      WHERE text GLOB '*_template_autotuning' OR text GLOB '*_template_precompiling' OR text GLOB 'CachingAutotuner.*')),
+    FROM text_row n CROSS JOIN chromium_event_row e ON e.name_id = n.id  -- no event is read where nothing was tuned
+      JOIN record_row r ON r.id = e.record_id JOIN payload_row c ON c.id = r.payload_id
+    WHERE e.phase = 88 AND typeof(c.content) = 'text' AND json_valid(c.content)
+      AND (n.text GLOB '*_template_autotuning' OR n.text GLOB '*_template_precompiling' OR n.text GLOB 'CachingAutotuner.*')),
   tuned AS (
     SELECT e.*, (SELECT max(p.record_id) FROM event p WHERE p.process_id = e.process_id AND p.op = e.op AND p.is_timing = 0
         AND p.record_id < e.begin_record_id AND NOT EXISTS (SELECT 1 FROM event b WHERE b.process_id = e.process_id AND b.op = e.op
@@ -41,6 +42,6 @@ CREATE VIEW autotune_failure AS
     x.value ->> '$.exception_message' AS message,
     x.value ->> '$.exception_message' LIKE '%out of resource%' OR x.value ->> '$.exception_message' LIKE '%OutOfMemoryError%' AS is_out_of_memory
   FROM chromium_event e, json_each(e.args ->> '$.metadata', '$.exceptions') x
-  WHERE e.record_id IN (SELECT w.record_id FROM chromium_event_row w WHERE w.phase = 88
-      AND w.name_id IN (SELECT id FROM text_row WHERE text GLOB '*_template_precompiling'))
+  WHERE e.record_id IN (SELECT w.record_id FROM text_row n CROSS JOIN chromium_event_row w ON w.name_id = n.id
+      WHERE w.phase = 88 AND n.text GLOB '*_template_precompiling')
     AND json_valid(e.args ->> '$.metadata');

@@ -103,10 +103,7 @@ std::size_t CountDifferences(const std::vector<KeyComponent>& a,
 Result<KeyComparer> KeyComparer::Make(Database& database, const Job& job,
                                       const LookupIndex& lookups) {
   ASSIGN_OR_RETURN(ComponentIndex index, ComponentIndex::Load(database));
-  ASSIGN_OR_RETURN(
-      const std::int64_t name,
-      database.QueryInt("SELECT id FROM text_row WHERE text = 'torch._functorch.config'"));
-  KeyComparer comparer(database, job, lookups, std::move(index), name);
+  KeyComparer comparer(database, job, lookups, std::move(index));
   for (std::size_t i = 0; i < lookups.lookups().size(); ++i) {
     const JobLookup& lookup = lookups.lookups()[i];
     if (lookup.set.set_id != 0)
@@ -123,18 +120,16 @@ const JobLookup* KeyComparer::Sibling(const JobLookup& lookup) const {
 }
 
 Result<std::int64_t> KeyComparer::FunctorchConfig(const JobLookup& lookup) {
-  const std::int64_t compile_id = job_->compiles()[static_cast<std::size_t>(lookup.compile)].id;
-  if (const auto known = config_of_compile_.find(compile_id); known != config_of_compile_.end())
-    return known->second;
-  std::int64_t payload = 0;
-  FOR_EACH_ROW(const RecordOfCompile& row,
-               KeptQuery<RecordOfCompile>(*database_,
-                                          {.compile_id = compile_id, .name_id = config_name_id_})) {
-    if (job_->IsWhole(row.id)) payload = row.payload_id.value_or(0);
-    if (payload != 0) break;
+  if (!config_of_compile_) {
+    config_of_compile_.emplace();
+    FOR_EACH_ROW(
+        const ConfigOfCompile& row,
+        Query<ConfigOfCompile>(*database_, {.in_whole_records = job_->InWholeRecords("id")}))
+      config_of_compile_->try_emplace(row.compile_id, row.payload_id);
   }
-  config_of_compile_.emplace(compile_id, payload);
-  return payload;
+  const auto found =
+      config_of_compile_->find(job_->compiles()[static_cast<std::size_t>(lookup.compile)].id);
+  return found == config_of_compile_->end() ? 0 : found->second;
 }
 
 Result<Hash128> KeyComparer::Evidence(const JobLookup& lookup) {

@@ -42,13 +42,8 @@ class KeyComparer {
   ComponentIndex& index() { return index_; }
 
  private:
-  KeyComparer(Database& database, const Job& job, const LookupIndex& lookups, ComponentIndex index,
-              std::int64_t config_name_id)
-      : database_(&database),
-        job_(&job),
-        lookups_(&lookups),
-        index_(std::move(index)),
-        config_name_id_(config_name_id) {}
+  KeyComparer(Database& database, const Job& job, const LookupIndex& lookups, ComponentIndex index)
+      : database_(&database), job_(&job), lookups_(&lookups), index_(std::move(index)) {}
   // Another lookup of the same compile whose components are known; nullptr: none.
   const JobLookup* Sibling(const JobLookup& lookup) const;
   // Payload id of the compile's torch._functorch.config; 0: none.
@@ -58,9 +53,9 @@ class KeyComparer {
   const Job* job_;
   const LookupIndex* lookups_;
   ComponentIndex index_;
-  std::int64_t config_name_id_;  // of the records that hold torch._functorch.config; 0: none
   std::unordered_map<std::int32_t, std::int32_t> sibling_of_compile_;
-  std::unordered_map<std::int64_t, std::int64_t> config_of_compile_;
+  // Payload id by compile id; empty until one is asked for.
+  std::optional<std::unordered_map<std::int64_t, std::int64_t>> config_of_compile_;
 };
 
 }  // namespace tlparse

@@ -10,5 +10,5 @@ FROM graph_execution_use_row WHERE {in_logs} ORDER BY process_id, first_ordinal,
 
 -- query ProcessWithThreads(in_logs SQL)
 SELECT r.process_id
-FROM chromium_event_row e JOIN record_row r ON r.id = e.record_id
+FROM chromium_event_row e CROSS JOIN record_row r ON r.id = e.record_id  -- few events have a thread
 WHERE e.tid IS NOT NULL AND {in_logs} GROUP BY r.process_id HAVING min(e.tid) < max(e.tid);

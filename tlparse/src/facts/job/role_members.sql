@@ -12,7 +12,7 @@ SELECT s.file, s.function FROM frame f JOIN stack_frame s ON s.id = f.id ORDER B
 
 -- Whether ranks of the run send to each other, by its dumps and profiles.
 -- query RunWithSends(run_id INTEGER)
-SELECT EXISTS (SELECT 1 FROM collective_run c JOIN profile p ON p.id = c.profile_id
+SELECT EXISTS (SELECT 1 FROM collective_run_row c JOIN profile p ON p.id = c.profile_id
   WHERE p.run_id = :run_id AND c.is_p2p = 1) AS has_sends /*BOOLEAN*/;
 
 -- Members of process groups: as dumps name them, by the calls that ranks issued, and by the
