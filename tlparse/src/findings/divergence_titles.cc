@@ -173,19 +173,14 @@ std::optional<Difference> DivergenceFinder::Describe(const RankClass& one,
                      "have different output tensors in ", aspect.text));
   if (area == "compiles" && aspect.cause == CauseKind::kMissingCompile) {
     if (aspect.is_absence) return std::nullopt;  // the finding on the end says where
-    constexpr std::string_view kRecompiled = ", recompiled ";
-    const std::size_t because = aspect.text.find(kRecompiled);
-    const std::string reason = because == std::string::npos
-                                   ? std::string()
-                                   : aspect.text.substr(because + kRecompiled.size());
     const bool is_note =
         answer_.damage.AnyIsIncomplete(Lacking(one, aspect)) || AreFewRecompiles(one, aspect) ||
         EndedAfterFailure(one, aspect) ||
         (IsOfOwnFunction(one, aspect) &&
          (!(aspect.is_on_others && aspect.has_majority) || WentOnWithout(one, aspect)));
     return make(aspect.is_on_others ? FindingKind::kMissingCompile : FindingKind::kExtraCompile,
-                is_note ? FindingSeverity::kNote : FindingSeverity::kWarning, reason,
-                TitleOfMissing(one, aspect, where, reason));
+                is_note ? FindingSeverity::kNote : FindingSeverity::kWarning, aspect.reason,
+                TitleOfMissing(one, aspect, where, aspect.reason));
   }
   if (area == "compiles")
     return make(FindingKind::kGraphDivergence, FindingSeverity::kWarning, aspect.text,
@@ -248,10 +243,7 @@ Difference DivergenceFinder::DescribeGraphs(const RankClass& one, const RankAspe
                              is_of_data ? FindingSeverity::kNote : FindingSeverity::kWarning);
   Finding& finding = difference.finding;
   finding.cause = aspect.text;
-  std::string text = aspect.text;
-  constexpr std::string_view kSaid = "the Dynamo graph differs: ";
-  if (const std::size_t at = text.find(kSaid); at != std::string::npos)
-    text.erase(at, kSaid.size());
+  const std::string& text = aspect.change.empty() ? aspect.text : aspect.change;
   OtherFile other = OtherFolder(one, aspect);
   if (other.name.empty())
     other = {slot.file.substr(slot.file.rfind('/') + 1), OtherText(one, slot.file)};

@@ -65,8 +65,8 @@ std::string WithCollectives(const FindingContext& context, std::int32_t slot, Ra
 // it was not recompiled, or it is not known after which compile.
 std::string DivergenceFinder::RecompiledText(const RankAspect& aspect,
                                              const std::string& reason) const {
-  constexpr std::string_view kBecause = "because ";
-  if (aspect.slots.size() != 1 || !reason.starts_with(kBecause)) return {};
+  constexpr std::string_view kBecause = "because ";  // of one compile
+  if (aspect.slots.size() != 1 || reason.empty()) return {};
   const JobSlot& slot = job_.slots()[static_cast<std::size_t>(aspect.slots.front())];
   if (slot.function.empty()) return {};
   return fmt::format("recompiled {}: {} after {}", slot.function, slot.label,

@@ -80,12 +80,11 @@ struct MissingCompiles {
     const auto made = std::count_if(recompiles.begin(), recompiles.end(),
                                     [](const Recompile& one) { return !one.is_refused; });
     if (recompiles.size() == 1)
-      return ", recompiled because " +
-             Shorten(FailedEntriesText(recompiles.front().entries, ""), 300);
+      return "because " + Shorten(FailedEntriesText(recompiles.front().entries, ""), 300);
     const std::string times = made == 1   ? "once"
                               : made == 2 ? "twice"
                                           : fmt::format("{} times", made);
-    return fmt::format(", recompiled {} ({})", times, Varied(recompiles));
+    return fmt::format("{} ({})", times, Varied(recompiles));
   }
 };
 
@@ -159,11 +158,12 @@ Result<void> FindMissingCompiles(Database& database, CacheAnswer& answer,
     all.push_back(std::move(*missing));
   }
   for (MissingCompiles& one : all) {
-    const std::string because = one.Because();
-    one.finding.cause.text += because;
-    if (because.empty()) {
+    Cause& cause = one.finding.cause;
+    cause.recompiled = one.Because();
+    if (cause.recompiled.empty()) {
       for (const std::int32_t slot : one.slots) collector.Add(one.finding, -1, slot);
     } else {  // two functions may have been recompiled for the same
+      cause.text += ", recompiled " + cause.recompiled;
       one.finding.compile_slots = std::move(one.slots);
       collector.AddApart(std::move(one.finding));
     }

@@ -60,6 +60,8 @@ struct Cause {
   // and whether that is side a.
   std::string reason = {};
   bool is_of_first = false;
+  // kMissingCompile of recompiles: "because …" of one, "twice (…)" of several; empty: not known.
+  std::string recompiled = {};
   // The text without the side.
   const std::string& plain() const { return reason.empty() ? text : reason; }
 };

@@ -64,7 +64,7 @@ std::string InOrder(const IssuedJob& job, const std::vector<const MessageWait*>&
 }
 
 // The last call of a rank in the group.
-std::string LastOf(const IssuedJob& job, const MessageGroup& group, std::size_t rank) {
+std::string LastIssued(const IssuedJob& job, const MessageGroup& group, std::size_t rank) {
   const auto found = std::find(group.ranks.begin(), group.ranks.end(), rank);
   if (found == group.ranks.end())
     return fmt::format("{} had issued no send or receive on this group",
@@ -117,7 +117,7 @@ CollectiveFinding NotIssued(const IssuedJob& job, const std::vector<MessageWait>
   finding.title = fmt::format("{} had not issued its {} {} of {} when the recorder was dumped; {}",
                               RanksText(job, {root}), Nth(first.message->ordinal),
                               OtherEnd(*first.message), first.group->Title(), WaitText(job, first));
-  finding.detail = InOrder(job, behind) + ". " + LastOf(job, *first.group, root);
+  finding.detail = InOrder(job, behind) + ". " + LastIssued(job, *first.group, root);
   finding.ranks = {root};
   finding.cause = fmt::format("a {} was not issued", first.message->is_send ? "receive" : "send");
   finding.advice =

@@ -300,13 +300,21 @@ Result<std::vector<RankAspect>> RankFacts::Compare(Database& database, RankIndex
         SetPlace(aspects.back(), difference.b_source);
         continue;
       }
-      std::string text =
+      std::string change =
           difference.differs
-              ? fmt::format("{}: the Dynamo graph differs: {}", title,
-                            NodeChange(difference.a_node, difference.b_node))
-              : title + ": the graphs are equal but for the lines of the user's code in them";
-      if (difference.differs && !difference.Source().empty()) text += " at " + difference.Source();
-      aspects.push_back({"graphs", std::move(text), {slot}, std::nullopt, false, is_state});
+              ? NodeChange(difference.a_node, difference.b_node)
+              : std::string("the graphs are equal but for the lines of the user's code in them");
+      if (difference.differs && !difference.Source().empty())
+        change += " at " + difference.Source();
+      aspects.push_back(
+          {"graphs",
+           fmt::format("{}: {}{}", title, difference.differs ? "the Dynamo graph differs: " : "",
+                       change),
+           {slot},
+           std::nullopt,
+           false,
+           is_state});
+      aspects.back().change = fmt::format("{}: {}", title, change);
       if (difference.is_of_groups) aspects.back().cause = CauseKind::kProcessGroup;
       aspects.back().is_of_lines = !difference.differs;
       aspects.back().is_of_numbers =

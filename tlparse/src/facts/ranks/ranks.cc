@@ -167,12 +167,12 @@ void RankClassifier::DescribeMissing(const CacheFinding& finding, RankClass& one
                                                 : "not compiled here")
                            : is_incomplete || is_end ? "in the log here only"
                                                      : "compiled here only";
-  const std::size_t because = finding.cause.text.find(", recompiled ");
-  one.aspects.push_back(
-      {"compiles",
-       fmt::format("{}: {}{}", FirstTitles(job_, finding.compile_slots), what,
-                   because == std::string::npos ? "" : finding.cause.text.substr(because)),
-       finding.compile_slots, finding.cause.kind, is_on_others});
+  one.aspects.push_back({"compiles",
+                         fmt::format("{}: {}{}{}", FirstTitles(job_, finding.compile_slots), what,
+                                     finding.cause.recompiled.empty() ? "" : ", recompiled ",
+                                     finding.cause.recompiled),
+                         finding.compile_slots, finding.cause.kind, is_on_others, false,
+                         finding.cause.recompiled});
   one.aspects.back().is_absence = is_on_others && is_end && !is_incomplete;
 }
 

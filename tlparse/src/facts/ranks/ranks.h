@@ -34,7 +34,8 @@ struct RankAspect {
   std::optional<CauseKind> cause = {};   // of a cache finding
   bool is_on_others = false;             // the others have it, this class does not
   bool is_state = false;  // follows from a compile that failed or did not finish on one side
-  // graph_breaks: the whole reason; execution: a remark; compiles of another function: both names
+  // graph_breaks: the whole reason; execution: a remark; compiles of another function: both names;
+  // compiles that some lack: Cause::recompiled
   std::string reason = {};
   std::string stack = {};  // graph_breaks: the user's frames
   std::string file = {};   // where in the user's code; empty: unknown
@@ -48,6 +49,8 @@ struct RankAspect {
   bool is_of_sizes = false;    // cache, graphs, code: inputs differ in numbers alone
   std::vector<RankOption> options = {};  // of another configuration: all of them
   bool is_of_lines = false;              // graphs: equal but for files and lines of the user's code
+  std::string change =
+      {};  // graphs of a record: the text without saying that it is the Dynamo graph
 };
 
 // Ranks that compiled the same thing: the same compiles, graphs, generated codes, collectives,
