@@ -39,7 +39,7 @@ need_command cmake cmake
 need_command ninja ninja-build
 need_command pkg-config pkg-config
 need_package libcli11-dev libcpp-httplib-dev libexpected-dev libfmt-dev libsimdjson-dev \
-  libspdlog-dev libsqlite3-dev libssl-dev libutf8proc-dev libxxhash-dev libzip-dev libzstd-dev zlib1g-dev
+  libre2-dev libspdlog-dev libsqlite3-dev libssl-dev libutf8proc-dev libxxhash-dev libzip-dev libzstd-dev zlib1g-dev
 if [ -e "$root/viewer/package.json" ]; then
   need_command node nodejs
   need_command npm npm

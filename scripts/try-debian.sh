@@ -17,7 +17,7 @@ mirror=${MIRROR:-$(apt-get indextargets --format '$(REPO_URI)' | grep '/debian/$
 # python3-torch compiles the package of the AOTInductor example.
 packages="g++ cmake ninja-build pkg-config catch2 libbenchmark-dev python3 python3-jsonschema python3-setuptools
   libfmt-dev libspdlog-dev libssl-dev redis-server libtorch-dev libgloo-dev python3-torch ccache
-  libcli11-dev libcpp-httplib-dev libexpected-dev libsimdjson-dev libsqlite3-dev libutf8proc-dev libxxhash-dev libzip-dev
+  libcli11-dev libcpp-httplib-dev libexpected-dev libre2-dev libsimdjson-dev libsqlite3-dev libutf8proc-dev libxxhash-dev libzip-dev
   libzstd-dev zlib1g-dev"
 
 inside() { chroot "$folder" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 OMP_NUM_THREADS=1 \

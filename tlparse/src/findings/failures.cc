@@ -128,8 +128,10 @@ bool MayRunEagerly(const FindingContext& context, const std::vector<const Failur
 }
 
 std::string TitleOf(const FindingContext& context, const std::vector<RankIndex>& who,
-                    const std::string& compiles, const std::string& cause,
-                    const std::optional<FindingPlace>& place, bool has_id) {
+                    const std::string& compiles, const std::string& cause, const Finding& finding) {
+  const std::optional<FindingPlace>& place = finding.place;
+  const bool has_id = std::none_of(finding.compiles.begin(), finding.compiles.end(),
+                                   [](const std::string& one) { return IsWithoutId(one); });
   const std::string of = fmt::format("The compile{} of {}",
                                      compiles.find(", ") == std::string::npos ? "" : "s", compiles);
   // An export, or a compile of AOTInductor.
@@ -308,9 +310,7 @@ Result<void> AddFailures(FindingContext& context, const std::vector<const Failur
     ASSIGN_OR_RETURN(finding.place, PlaceOfRecords(context.database, first.compile->id));
   }
   finding.title = TitleOf(context, who, (is_backward ? "the backward of " : "") + compiles,
-                          Shorten(finding.cause, 300), finding.place,
-                          std::none_of(finding.compiles.begin(), finding.compiles.end(),
-                                       [](const std::string& one) { return IsWithoutId(one); }));
+                          Shorten(finding.cause, 300), finding);
   if (finding.cause.empty()) {
     finding.cause = "no exception in the log";
     finding.detail =

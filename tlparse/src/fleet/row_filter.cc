@@ -32,6 +32,11 @@ constexpr std::string_view kFirstEvents =
     "iif(e.name_id IN ({0}), 0, e.name_id) AS unknown_name FROM chromium_event_row e "
     "JOIN record_row p ON p.id = e.record_id WHERE e.tid IS NOT NULL OR e.name_id NOT IN ({0})) "
     "GROUP BY process_id, tid, unknown_name";
+// The pass of Inductor that was run last in each compile that failed.
+constexpr std::string_view kLastPasses =
+    "SELECT max(e.record_id) FROM chromium_event_row e JOIN text_row n ON n.id = e.name_id "
+    "WHERE n.text LIKE 'pass.%' AND e.compile_id IN (SELECT compile_id FROM failure_row) "
+    "GROUP BY e.compile_id";
 // How long each rank was silent in an event of an unfinished compile shows whether the end of a log
 // in that event stands out. Of the records within such an event, those that show the longest
 // silence: the first and the last record in each piece of half its length.
@@ -85,9 +90,9 @@ std::string Events() {
       "OR (r.name_id IN ({}) AND r.compile_id IN (SELECT id FROM compile WHERE label IN ({}))) "
       "OR r.compile_id IN (SELECT id FROM compile "
       "WHERE process_id IN (SELECT process_id FROM profile)) "
-      "OR r.name_id NOT IN ({}) OR r.record_id IN ({}))",
+      "OR r.name_id NOT IN ({}) OR r.record_id IN ({}) OR r.record_id IN ({}))",
       kLeastNamedEventUs, kPerhapsUnfinished, kOpenNames, kUnfinishedLabels, KnownNameIds(),
-      fmt::format(kFirstEvents, KnownNameIds()));
+      fmt::format(kFirstEvents, KnownNameIds()), kLastPasses);
 }
 
 std::string Records() {

@@ -82,7 +82,7 @@ std::int64_t Utf16Length(std::string_view text) {
 }
 
 // The piece of a line around its first match, and where it matches.
-TextLine MarkedLine(std::string_view line, LinePattern::Match match, LinePattern& pattern) {
+TextLine MarkedLine(std::string_view line, LinePattern::Match match, const LinePattern& pattern) {
   const std::string_view piece = PieceAt(line, match.begin);
   const auto first = static_cast<std::size_t>(piece.data() - line.data());
   TextLine marked;
@@ -103,13 +103,18 @@ TextLine MarkedLine(std::string_view line, LinePattern::Match match, LinePattern
   return marked;
 }
 
-void FindMatches(std::string_view content, LinePattern& pattern, FoundText& found) {
+// False: not all of it was looked at.
+bool FindMatches(std::string_view content, const LinePattern& pattern,
+                 std::chrono::steady_clock::time_point deadline, FoundText& found) {
   std::int64_t number = 0;
-  for (std::size_t begin = 0; begin <= content.size() && !pattern.is_late();) {
+  bool is_whole = true;
+  for (std::size_t begin = 0; begin <= content.size();) {
+    if (std::chrono::steady_clock::now() > deadline) return false;
     const std::size_t end = std::min(content.find('\n', begin), content.size());
     const std::string_view line = content.substr(begin, end - begin);
     ++number;
     begin = end + 1;
+    is_whole = is_whole && line.size() <= LinePattern::kMostBytes;
     const std::optional<LinePattern::Match> match = pattern.Find(line, 0);
     if (!match) continue;
     ++found.line_count;
@@ -117,6 +122,7 @@ void FindMatches(std::string_view content, LinePattern& pattern, FoundText& foun
     found.lines.push_back(MarkedLine(line, *match, pattern));
     found.lines.back().line = number;
   }
+  return is_whole;
 }
 
 // `searched` is the content, in lower case if cases do not differ.
@@ -184,7 +190,6 @@ Result<TextSearch> SearchTexts(Database& database, std::int64_t run_id,
   if (expression) {
     ASSIGN_OR_RETURN(LinePattern made, LinePattern::Make(*expression, search.is_case_sensitive));
     pattern.emplace(std::move(made));
-    pattern->set_deadline(deadline);
   }
   std::string lower;
   FOR_EACH_ROW(const SearchedPayload& payload, Query<SearchedPayload>(database, {})) {
@@ -195,8 +200,8 @@ Result<TextSearch> SearchTexts(Database& database, std::int64_t run_id,
     search.read_bytes += static_cast<std::int64_t>(payload.content.size());
     FoundText found;
     if (pattern) {
-      FindMatches(payload.content, *pattern, found);
-      search.is_complete = !pattern->is_late();
+      const bool is_whole = FindMatches(payload.content, *pattern, deadline, found);
+      search.is_complete = search.is_complete && is_whole;
     } else {
       if (!search.is_case_sensitive) LowerInto(payload.content, lower);
       FindLines(payload.content,

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "facts/contents/graph_difference.h"
+#include "facts/text/shorten.h"
 
 namespace tlparse {
 
@@ -101,6 +101,27 @@ std::string OrderText(const OrderDifference& first) {
   return first.next.empty()
              ? fmt::format("nothing after #{}, where others ran {}", first.position, others)
              : fmt::format("at #{}: ran {} where others first ran {}", place, first.next, others);
+}
+
+RankAspect OfOtherGraph(std::int32_t slot, const std::string& title,
+                        const GraphDifference& difference, bool is_state) {
+  std::string change =
+      difference.differs
+          ? NodeChange(difference.a_node, difference.b_node)
+          : std::string("the graphs are equal but for the lines of the user's code in them");
+  if (difference.differs && !difference.Source().empty()) change += " at " + difference.Source();
+  const char* const what = difference.differs ? "the Dynamo graph differs: " : "";
+  RankAspect aspect = {"graphs", fmt::format("{}: {}{}", title, what, change),
+                       {slot},   std::nullopt,
+                       false,    is_state};
+  aspect.change = fmt::format("{}: {}", title, change);
+  if (difference.is_of_groups) aspect.cause = CauseKind::kProcessGroup;
+  aspect.is_of_lines = !difference.differs;
+  aspect.is_of_numbers =
+      difference.differs && DigitsAsZero(difference.a_node) == DigitsAsZero(difference.b_node);
+  // A node that is computed has " = ": this one is an input.
+  aspect.is_of_sizes = aspect.is_of_numbers && difference.a_node.find(" = ") == std::string::npos;
+  return aspect;
 }
 
 }  // namespace tlparse

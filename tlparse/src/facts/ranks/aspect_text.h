@@ -2,11 +2,13 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
 #include "facts/cache/cache.h"
 #include "facts/collectives/collectives.h"
+#include "facts/contents/graph_difference.h"
 #include "facts/execution/execution.h"
 #include "facts/ranks/ranks.h"
 
@@ -24,6 +26,9 @@ std::string OptionsText(const std::vector<RankOption>& options, bool is_short = 
 // The first of `count` mismatches of collectives.
 std::string MismatchText(const std::string& graph, const CollectiveMismatch& first,
                          std::size_t count);
+// Graphs of one compile that differ, "0/0 forward" being its title; without a place.
+RankAspect OfOtherGraph(std::int32_t slot, const std::string& title,
+                        const GraphDifference& difference, bool is_state);
 // From the others to this side; "others" is replaced where there is no majority.
 std::string OrderText(const OrderDifference& first);
 

@@ -9,6 +9,7 @@
 #include "facts/compiles/exceptions.h"
 #include "facts/contents/code_difference.h"
 #include "facts/contents/graph_difference.h"
+#include "facts/ranks/aspect_text.h"
 #include "facts/text/guard_text.h"
 #include "facts/text/shorten.h"
 #include "facts/text/text_diff.h"
@@ -300,28 +301,7 @@ Result<std::vector<RankAspect>> RankFacts::Compare(Database& database, RankIndex
         SetPlace(aspects.back(), difference.b_source);
         continue;
       }
-      std::string change =
-          difference.differs
-              ? NodeChange(difference.a_node, difference.b_node)
-              : std::string("the graphs are equal but for the lines of the user's code in them");
-      if (difference.differs && !difference.Source().empty())
-        change += " at " + difference.Source();
-      aspects.push_back(
-          {"graphs",
-           fmt::format("{}: {}{}", title, difference.differs ? "the Dynamo graph differs: " : "",
-                       change),
-           {slot},
-           std::nullopt,
-           false,
-           is_state});
-      aspects.back().change = fmt::format("{}: {}", title, change);
-      if (difference.is_of_groups) aspects.back().cause = CauseKind::kProcessGroup;
-      aspects.back().is_of_lines = !difference.differs;
-      aspects.back().is_of_numbers =
-          difference.differs && DigitsAsZero(difference.a_node) == DigitsAsZero(difference.b_node);
-      // A node that is computed has " = ": this one is an input.
-      aspects.back().is_of_sizes =
-          aspects.back().is_of_numbers && difference.a_node.find(" = ") == std::string::npos;
+      aspects.push_back(OfOtherGraph(slot, title, difference, is_state));
       SetPlace(aspects.back(), difference.Source());
     }
   }
