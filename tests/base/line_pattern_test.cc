@@ -46,7 +46,7 @@ TEST_CASE("LinePattern takes whole characters", "[line_pattern]") {
 
 TEST_CASE("LinePattern says what is wrong", "[line_pattern]") {
   for (const char* wrong : {"(", ")", "a)", "[", "[a", "*", "a|*", "\\", "\\q", "(?=a)", "a{2,1}",
-                            "a{1001}", "x*", "a|", "^$", "((a{1000}){1000})", "[ab]{999}", "\\1"}) {
+                            "a{1001}", "x*", "a|", "^$", "((a{1000}){1000})", ".{1000}", "\\1"}) {
     INFO(wrong);
     CHECK(Found(wrong, "a") == "error");
   }

@@ -11,7 +11,7 @@
 namespace tlparse {
 
 Result<LinePattern> LinePattern::Make(std::string_view pattern, bool is_case_sensitive) {
-  constexpr int kMostInstructions = 1000;  // each may be looked at for each byte of a line
+  constexpr int kMostInstructions = 2000;  // each may be looked at for each byte of a line
   re2::RE2::Options options;
   options.set_log_errors(false);
   options.set_case_sensitive(is_case_sensitive);
