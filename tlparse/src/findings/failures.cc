@@ -16,6 +16,7 @@
 #include "facts/compiles/eager_compiles.h"
 #include "facts/compiles/exceptions.h"
 #include "facts/compiles/recompile_reasons.h"
+#include "facts/text/compile_label.h"
 #include "facts/text/shorten.h"
 #include "findings/context.h"
 
