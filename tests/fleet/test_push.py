@@ -107,7 +107,7 @@ class Push(EndToEnd):
         os.makedirs(folder)
         logs = os.path.dirname(bundled("train_order"))
         interrupted = 0
-        for wait_s in (0.02, 0.05, 0.1, 0.2):
+        for wait_s in (*(0.004 + 0.002 * step for step in range(20)), 0.05, 0.1, 0.2):
             process = subprocess.Popen([TLPARSE, "push", logs, "--url", self.url, "--job", "stopped"], env={**os.environ, "TMPDIR": folder},
                                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
             time.sleep(wait_s)

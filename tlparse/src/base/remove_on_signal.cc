@@ -18,10 +18,20 @@ std::array<std::atomic<const char*>, 8> paths{};
 static_assert(std::atomic<const char*>::is_always_lock_free);
 
 void RemoveAndDie(int signal) {
-  // Directories last, when their files are gone. Each call fails for what is of the other sort.
-  for (int (*const remove)(const char*) : {unlink, rmdir}) {
+  // Directories last, when their files are gone. Each call fails for what is of the other sort. Again
+  // while something is left: another thread may just have made a file.
+  constexpr int kMostTimes = 100;
+  bool is_left = true;
+  for (int i = 0; i < kMostTimes && is_left; ++i) {
+    is_left = false;
+    for (int (*const remove)(const char*) : {unlink, rmdir}) {
+      for (const std::atomic<const char*>& path : paths) {
+        if (const char* name = path.load(); name != nullptr) remove(name);
+      }
+    }
     for (const std::atomic<const char*>& path : paths) {
-      if (const char* name = path.load(); name != nullptr) remove(name);
+      const char* const name = path.load();
+      is_left = is_left || (name != nullptr && access(name, F_OK) == 0);
     }
   }
   // The handler is reset (SA_RESETHAND), so this is the end, with the status of the signal.
@@ -53,5 +63,14 @@ RemoveOnSignal::RemoveOnSignal(std::string path) : path_(std::move(path)), slot_
 RemoveOnSignal::~RemoveOnSignal() {
   if (slot_ < paths.size()) paths[slot_].store(nullptr);
 }
+
+HoldSignals::HoldSignals() {
+  sigset_t held;
+  sigemptyset(&held);
+  for (const int signal : kSignals) sigaddset(&held, signal);
+  pthread_sigmask(SIG_BLOCK, &held, &before_);
+}
+
+HoldSignals::~HoldSignals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
 
 }  // namespace tlparse

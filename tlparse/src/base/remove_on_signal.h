@@ -1,6 +1,7 @@
 // Deletes a temporary file or directory when the process is ended by Ctrl+C, SIGTERM or SIGHUP.
 #pragma once
 
+#include <csignal>
 #include <cstddef>
 #include <string>
 
@@ -19,6 +20,19 @@ class RemoveOnSignal {
  private:
   std::string path_;
   std::size_t slot_;
+};
+
+// Signals that RemoveOnSignal is for come to this thread when this ends: between the making of a file
+// and its RemoveOnSignal none does.
+class HoldSignals {
+ public:
+  HoldSignals();
+  ~HoldSignals();
+  HoldSignals(const HoldSignals&) = delete;
+  HoldSignals& operator=(const HoldSignals&) = delete;
+
+ private:
+  sigset_t before_;
 };
 
 }  // namespace tlparse

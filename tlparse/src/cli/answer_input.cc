@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
+#include <optional>
 
 #include "base/remove_on_signal.h"
 #include "cli/command.h"
@@ -45,10 +46,12 @@ Result<AnswerInput> Ingest(const std::vector<std::string>& names) {
   const char* directory = std::getenv("TMPDIR");
   std::string path = fmt::format("{}/tlparse-XXXXXX",
                                  directory == nullptr || *directory == '\0' ? "/tmp" : directory);
+  std::optional<HoldSignals> hold(std::in_place);
   if (mkdtemp(path.data()) == nullptr)
     return Fail(ErrorCode::kIo,
                 fmt::format("cannot make a temporary directory like '{}'; set TMPDIR", path));
   const RemoveOnSignal remove(path);
+  hold.reset();
   ImportOptions options;
   options.database_path = path + "/trace.db";
   options.run_name = names.front();

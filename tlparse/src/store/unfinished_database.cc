@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <cstring>
 #include <filesystem>
+#include <optional>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -80,6 +81,7 @@ Result<std::unique_ptr<UnfinishedDatabase>> UnfinishedDatabase::Make(const std::
   std::int64_t number = getpid();
   while (true) {
     const std::string name = fmt::format("{}.{}.tmp", path, number);
+    std::optional<HoldSignals> hold(std::in_place);
     FileDescriptor file(::open(name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
     if (!file.is_open() && errno == EEXIST && number < kMostIds * kMostNames) {
       number += kMostIds;
@@ -91,6 +93,7 @@ Result<std::unique_ptr<UnfinishedDatabase>> UnfinishedDatabase::Make(const std::
                   fmt::format("cannot write the database '{}': {}", name, std::strerror(code)));
     }
     std::unique_ptr<UnfinishedDatabase> made(new UnfinishedDatabase(name, std::move(file)));
+    hold.reset();
     (void)LockBytes(made->descriptor_.get(), 1);
     // Another process may have taken it for abandoned before it was locked.
     if (IsStillNamed(made->descriptor_.get(), name)) return made;
