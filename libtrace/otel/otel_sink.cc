@@ -66,7 +66,8 @@ class Exporter {
     if (is_started()) Send(options_.timeout);
     const std::lock_guard lock(mutex_);
     is_closed_ = true;
-    dropped_count_ += waiting_.size();
+    // What is being sent is lost, unless an answer still comes while the process lives.
+    dropped_count_ += waiting_.size() + sending_count_;
     waiting_.clear();
     work_.notify_one();
   }
@@ -93,7 +94,8 @@ class Exporter {
         }
       } catch (const std::exception&) {  // no memory
         if (!lock.owns_lock()) lock.lock();
-        dropped_count_ += std::exchange(sending_count_, 0);
+        const size_t count = std::exchange(sending_count_, 0);
+        if (!is_closed_) dropped_count_ += count;
       }
       is_wanted_now_ = false;
       done_.notify_all();
@@ -113,6 +115,7 @@ class Exporter {
                        otel::TraceRequest(options_.service_name, batch), options_.timeout);
     lock.lock();
     sending_count_ = 0;
+    if (is_closed_) dropped_count_ -= batch.size();  // Close took them for lost
     if (answer.status >= 200 && answer.status < 300) {
       const uint64_t rejected = std::min<uint64_t>(RejectedSpans(answer.body), batch.size());
       rejected_count_ += rejected;
