@@ -39,7 +39,7 @@ struct Planned {
   std::string script;  // --graph: what is run in place of the command
 };
 
-// The script in a folder of its own, and what runs it.
+// Loads the script of the graph and sets the command that runs it in `folder`.
 Result<void> PlanGraph(Database& database, const TryOptions& options, const std::string& folder,
                        Planned& plan) {
   ASSIGN_OR_RETURN(plan.script, LoadGraphScript(database, plan.base.run_id, plan.finding));

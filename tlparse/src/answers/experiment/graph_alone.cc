@@ -109,7 +109,7 @@ std::vector<Change> ChangesOfGraph(const std::vector<Change>& changes) {
 }
 
 Result<Judgement> JudgeGraph(Database& database, const Finding& finding, const RunOutcome& run) {
-  if (run.exit_code.value_or(0) == 0)
+  if (run.exit_code == 0)
     return Judgement{ExperimentVerdict::kRefuted,
                      "the graph alone compiles and runs: the failure needs something else of the "
                      "program, such as its own passes or lowerings, or its inputs",
@@ -129,7 +129,7 @@ Result<Judgement> JudgeChangedGraph(Database& database, const Finding& finding,
         ExperimentVerdict::kInconclusive,
         fmt::format("the run of the graph alone did not make this change: {}", TextOf(unmade)),
         {}};
-  if (run.exit_code.value_or(0) == 0)
+  if (run.exit_code == 0)
     return Judgement{ExperimentVerdict::kConfirmed,
                      "the graph alone fails in the same way, and not with the change; the job was "
                      "not run",
