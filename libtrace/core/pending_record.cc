@@ -18,6 +18,8 @@ namespace {
 constexpr size_t kMaxIdDigits = 10;
 constexpr size_t kKeptBufferSize = size_t{4} << 20;
 constexpr size_t kBlockSize = 16;
+constexpr size_t kSmallestPayloadInParts = size_t{8} << 20;
+constexpr size_t kPartSize = size_t{1} << 20;  // of payload; its lines have a tab each
 
 // After the envelope's members: `, "has_payload": "<hash>"}` and the LF.
 constexpr size_t kTailSize = sizeof(R"(, "has_payload": ""}
@@ -92,12 +94,44 @@ bool FramedRecord::AppendPayloadLines(std::string_view payload) {
   return !has_high_bit;
 }
 
-void FramedRecord::Frame(const PendingRecord& record, bool& was_repaired) {
+// False if the payload must be laid out as a whole.
+bool FramedRecord::LeaveForParts(std::string_view payload) {
+  if (payload.size() < kSmallestPayloadInParts || FindBrokenUtf8(payload) != std::string_view::npos)
+    return false;
+  Grow(std::max(end_, 2 * kPartSize + kBlockSize + 2));  // a line may be empty
+  const auto line_count = static_cast<size_t>(std::count(payload.begin(), payload.end(), '\n')) + 1;
+  unframed_ = payload;
+  unframed_size_ = payload.size() + line_count + 1;
+  is_line_start_ = true;
+  return true;
+}
+
+std::string_view FramedRecord::NextPart() {
+  const char* from = unframed_.data();
+  const char* const end = from + std::min(unframed_.size(), kPartSize);
+  char* to = buffer_.get();
+  bool has_high_bit = false;
+  while (from < end) {
+    if (is_line_start_) *to++ = format::kPayloadIndent;
+    from = CopyLine(from, end, to, has_high_bit);
+    is_line_start_ = from[-1] == '\n';
+  }
+  unframed_.remove_prefix(std::min(unframed_.size(), kPartSize));
+  if (unframed_.empty()) {
+    if (is_line_start_) *to++ = format::kPayloadIndent;
+    *to++ = '\n';
+  }
+  return {buffer_.get(), static_cast<size_t>(to - buffer_.get())};
+}
+
+void FramedRecord::Frame(const PendingRecord& record, bool takes_parts, bool& was_repaired) {
   PutPrefixTime(record.time_us, time_);
   payload_offset_ = kPrefixTimeSize + record.header.size() +
                     record.interned_names.size() * kMaxIdDigits + kTailSize;
   end_ = payload_offset_;
   hash_.clear();
+  unframed_ = {};
+  unframed_size_ = 0;
   was_repaired = false;
   if (!record.payload.is_set()) {
     Grow(end_);
@@ -105,6 +139,10 @@ void FramedRecord::Frame(const PendingRecord& record, bool& was_repaired) {
   }
   std::string repaired;
   std::string_view payload = record.payload.view();
+  if (takes_parts && LeaveForParts(payload)) {
+    hash_ = Md5Hex(payload);
+    return;
+  }
   if (!AppendPayloadLines(payload)) {
     if (const size_t broken = FindBrokenUtf8(payload); broken != std::string_view::npos) {
       repaired = RepairUtf8(payload, broken);

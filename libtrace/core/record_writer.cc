@@ -52,7 +52,8 @@ bool RecordWriter::Write(const PendingRecord& record, FramedRecord& framed) noex
   std::string text;
   try {
     bool was_repaired = false;
-    framed.Frame(record, was_repaired);  // hashing needs no lock
+    const bool takes_parts = trace_sink_ != nullptr && trace_sink_->TakesParts();
+    framed.Frame(record, takes_parts, was_repaired);  // hashing needs no lock
     if (was_repaired) counters_.repaired_payload_count.fetch_add(1, std::memory_order_relaxed);
     const BusyScope busy;
     const std::lock_guard lock(mutex_);
@@ -90,9 +91,9 @@ void RecordWriter::WriteLocked(const PendingRecord& record, FramedRecord& framed
   record_time_us_ = record.time_us;
   BeginRecord(framed.size_bytes());
   if (record.interned_names.empty()) {
-    WriteBytes(framed.Finish(record.header));
+    WriteFramed(framed.Finish(record.header), framed);
   } else {
-    WriteBytes(framed.Finish(WithIds(record)));
+    WriteFramed(framed.Finish(WithIds(record)), framed);
   }
   if (ledger_.has_unlogged()) WriteLosses();
 }
@@ -137,10 +138,26 @@ uint32_t RecordWriter::Intern(const std::string& name) {
   return id;
 }
 
+void RecordWriter::WriteFramed(std::string_view start, FramedRecord& framed) {
+  if (!framed.has_parts()) return WriteBytes(start);
+  uint64_t size_bytes = start.size();
+  trace_sink_->WritePart(start, false);
+  while (framed.has_parts()) {
+    const std::string_view part = framed.NextPart();
+    trace_sink_->WritePart(part, !framed.has_parts());
+    size_bytes += part.size();
+  }
+  CountWritten(size_bytes);
+}
+
 void RecordWriter::WriteBytes(std::string_view bytes) {
   sink_->Write(bytes);
+  CountWritten(bytes.size());
+}
+
+void RecordWriter::CountWritten(uint64_t size_bytes) {
   counters_.record_count.fetch_add(1, std::memory_order_relaxed);
-  counters_.size_bytes.fetch_add(bytes.size(), std::memory_order_relaxed);
+  counters_.size_bytes.fetch_add(size_bytes, std::memory_order_relaxed);
   if (!is_identified_) {
     is_identified_ = true;
     WriteIdentification();

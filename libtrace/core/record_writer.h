@@ -53,7 +53,9 @@ class RecordWriter {
   void BeginRecord(uint64_t size_bytes);
   std::string WithIds(const PendingRecord& record);
   uint32_t Intern(const std::string& name);
+  void WriteFramed(std::string_view start, FramedRecord& framed);
   void WriteBytes(std::string_view bytes);
+  void CountWritten(uint64_t size_bytes);
   void WriteOwnArtifact(std::string_view name, std::string_view payload, int line);
   std::string OwnPrefix(int line) const;
   void WriteIdentification();

@@ -106,6 +106,29 @@ TEST_CASE("A file size limit loses records, tells once, and the file ends with a
   CHECK(loss->payload.find("\"kind\": \"write_failed\"") != std::string::npos);
 }
 
+TEST_CASE("A record of many parts that does not fit is cut off again", "[fault]") {
+  const TemporaryDirectory directory;
+  std::string errors;
+  const int status = InChild(
+      [&] {
+        rlimit limit{12'000'000, RLIM_INFINITY};
+        setrlimit(RLIMIT_FSIZE, &limit);
+        Start(InDirectory(directory.path()));
+        EmitNumber(1);
+        EmitNumber(2, 20'000'000);
+        EmitNumber(3, 9'000'000);
+        Stop();
+        return Lost(LossKind::kWriteFailed) == 1 ? 0 : 1;
+      },
+      &errors);
+  CHECK(status == 0);
+  const std::vector<LoggedRecord> records = OnlyLog(directory.path());
+  CHECK(FindRecord(records, "\"number\": 1"));
+  CHECK_FALSE(FindRecord(records, "\"number\": 2"));
+  CHECK(FindRecord(records, "\"number\": 3")->payload.size() == 9'000'000);
+  CHECK(FindRecord(records, "libtrace_loss"));
+}
+
 TEST_CASE("A full disk loses records and not the program", "[fault]") {
   const TemporaryDirectory directory;
   if (mount("tmpfs", directory.path().c_str(), "tmpfs", 0, "size=64k") != 0) {
@@ -342,7 +365,8 @@ TEST_CASE("A payload of a gigabyte is written or counted", "[fault][.large]") {
 
 // The sanitizers' allocators end the program instead of failing.
 #ifndef LIBTRACE_TEST_SANITIZER
-TEST_CASE("No memory for a record costs the record", "[fault]") {
+TEST_CASE("A borrowed payload needs no second copy; no memory for a record costs the record",
+          "[fault]") {
   const TemporaryDirectory directory;
   const int status = InChild([&]() -> int {
     Start(InDirectory(directory.path()));
@@ -352,7 +376,13 @@ TEST_CASE("No memory for a record costs the record", "[fault]") {
     std::string payload(std::size_t{200} << 20, 'x');
     limit.rlim_cur = std::size_t{260} << 20;  // not enough for a second copy
     if (setrlimit(RLIMIT_AS, &limit) != 0) return 0;
-    EmitArtifact("large", "string", [&](Payload& target) { target.Borrow(payload); });
+    const auto emit = [&](std::string_view name) {
+      EmitArtifact(name, "string", [&](Payload& target) { target.Borrow(payload); });
+    };
+    emit("borrowed");
+    if (Lost(LossKind::kBuilderFailed) != 0) return 2;
+    payload.back() = '\xff';  // to be repaired in a copy
+    emit("broken");
     const bool is_counted = Lost(LossKind::kBuilderFailed) == 1;
     EmitNumber(2);
     return is_counted ? 0 : 1;
@@ -361,7 +391,9 @@ TEST_CASE("No memory for a record costs the record", "[fault]") {
   (void)status;  // sanitizers need the address space themselves
 #else
   CHECK(status == 0);
-  CHECK(FindRecord(OnlyLog(directory.path()), "\"number\": 2"));
+  const std::vector<LoggedRecord> records = OnlyLog(directory.path());
+  CHECK(FindRecord(records, "\"number\": 2"));
+  CHECK(FindRecord(records, "borrowed")->payload.size() == std::size_t{200} << 20);
 #endif
 }
 #endif

@@ -2,8 +2,10 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <sstream>
 #include <thread>
+#include <utility>
 
 #include "libtrace/log_format.h"
 #include "libtrace/trace.h"
@@ -101,6 +103,81 @@ TEST_CASE("A rotating trace keeps to its budget, and every file stands alone", "
   CHECK(sum <= 70'000);
   CHECK(has_last);
   CHECK(GetStats().file_count > logs.size());
+}
+
+// A payload of 20 MB: empty lines, a line longer than a part, characters of several bytes.
+std::string LargePayload() {
+  std::string text = "\n\n";
+  text.append(3'000'000, 'x').append("\n");
+  while (text.size() < 20'000'000) text += "a line of the usual length, \u00e4\n\n";
+  return text;
+}
+
+void EmitBorrowed(std::string_view text) {
+  Emit(
+      "large", [](MetadataWriter& json) { json.Int(7); },
+      [&](Payload& payload) { payload.Borrow(text); });
+}
+
+TEST_CASE("A large payload goes into the file in parts, as it would as a whole", "[file_sink]") {
+  for (const bool ends_with_line_feed : {true, false}) {
+    std::string text = LargePayload();
+    if (!ends_with_line_feed) text.pop_back();
+    const TemporaryDirectory directory;
+    REQUIRE(Start(InDirectory(directory)));
+    EmitBorrowed(text);
+    EmitNumber(8);
+    Stop();
+    const std::string written = ReadText(LogsIn(directory.path()).at(0));
+    const std::vector<LoggedRecord> records = ParseLog(written);  // checks the hash
+    CHECK(FindRecord(records, "\"large\": 7")->payload == text);
+    CHECK(FindRecord(records, "\"number\": 8"));
+    CHECK(GetStats().size_bytes == written.size());
+  }
+}
+
+// Takes parts up to a limit, and forgets a record that it did not get whole.
+class PartsSink : public MemorySink {
+ public:
+  explicit PartsSink(uint64_t max_record) : max_record_(max_record) {}
+  bool TakesParts() const override { return true; }
+  void WritePart(std::string_view part, bool is_last) override {
+    largest = std::max(largest, part.size());
+    begun_.append(part);
+    if (begun_.size() > max_record_) {
+      begun_.clear();
+      throw std::runtime_error("no room");
+    }
+    if (is_last) Write(std::exchange(begun_, std::string()));
+  }
+
+  size_t largest = 0;
+
+ private:
+  uint64_t max_record_;
+  std::string begun_;
+};
+
+TEST_CASE("A sink that takes parts never gets the whole, and may refuse in the middle", "[sink]") {
+  const std::string text = LargePayload();
+  const auto whole = std::make_shared<PartsSink>(UINT64_MAX);
+  const auto refusing = std::make_shared<PartsSink>(10'000'000);
+  for (const auto& sink : {whole, refusing}) {
+    Options options;
+    options.sink = sink;
+    options.on_error = [](LossKind, const std::string&) {};
+    REQUIRE(Start(std::move(options)));
+    EmitBorrowed(text);
+    EmitBorrowed(std::string(9'000'000, '\xff'));  // is repaired: that needs a copy
+    EmitNumber(9);
+    Stop();
+    const std::vector<LoggedRecord> records = ParseLog(sink->text());
+    CHECK(sink->largest < 4'000'000);
+    CHECK(FindRecord(records, "\"number\": 9"));
+    CHECK(FindRecord(records, "\"large\": 7")->payload.size() ==
+          (sink == whole ? text.size() : 27'000'000));
+    CHECK(GetStats().lost_record_count == (sink == whole ? 0 : 1));
+  }
 }
 
 TEST_CASE("A callback that throws loses its record and nothing else", "[sink]") {

@@ -11,6 +11,7 @@
 #include <cstring>
 #include <deque>
 #include <stdexcept>
+#include <utility>
 
 #include "core/clock.h"
 #include "core/errno_scope.h"
@@ -106,7 +107,9 @@ class FileSink : public TraceSink {
   }
 
   void Close() override { CloseFile(); }
-  void Write(std::string_view record) override {
+  void Write(std::string_view record) override { WritePart(record, true); }
+  bool TakesParts() const override { return true; }
+  void WritePart(std::string_view part, bool is_last) override {
     const int fd = fd_;
     if (fd < 0) Throw("cannot write to", options_.directory, EBADF);
     const detail::SignalGuard guard(SIGXFSZ, size_limit_.is_set());
@@ -116,16 +119,17 @@ class FileSink : public TraceSink {
       ++size_bytes_;
       is_torn_ = false;
     }
-    const char* data = record.data();
-    size_t left = record.size();
-    while (left > 0) {  // once, but for signals and records beyond 2 GB
+    const char* data = part.data();
+    size_t left = part.size();
+    while (left > 0) {  // once, but for signals and parts beyond 2 GB
       const ssize_t count = write(fd, data, left);
       if (count < 0 && errno == EINTR) continue;
       if (count <= 0) {
         const int error = count == 0 ? ENOSPC : errno;
         if (error == EBADF) fd_ = -1;  // the host closed it: the next record opens another file
-        if (left != record.size() && ftruncate(fd, static_cast<off_t>(size_bytes_)) != 0) {
-          size_bytes_ += record.size() - left;
+        const uint64_t unfinished = std::exchange(unfinished_bytes_, 0) + part.size() - left;
+        if (unfinished != 0 && ftruncate(fd, static_cast<off_t>(size_bytes_)) != 0) {
+          size_bytes_ += unfinished;
           is_torn_ = true;
         }
         Throw("cannot write to", path_, error);
@@ -133,7 +137,8 @@ class FileSink : public TraceSink {
       data += count;
       left -= static_cast<size_t>(count);
     }
-    size_bytes_ += record.size();
+    unfinished_bytes_ += part.size();
+    if (is_last) size_bytes_ += std::exchange(unfinished_bytes_, 0);
   }
   void SetRank(std::optional<uint32_t> rank) override { options_.rank = rank; }
   std::string path() const override { return fd_ >= 0 ? path_ : std::string(); }
@@ -205,7 +210,8 @@ class FileSink : public TraceSink {
   std::atomic<int> fd_{-1};  // a forked child closes it whatever its parent was doing
   std::string path_;
   std::string new_path_;
-  uint64_t size_bytes_ = 0;
+  uint64_t size_bytes_ = 0;        // of whole records
+  uint64_t unfinished_bytes_ = 0;  // of the record that is being written
   bool is_torn_ = false;
   FileSizeLimit size_limit_;
   int64_t retry_at_ns_ = 0;

@@ -38,6 +38,12 @@ class TraceSink : public Sink {
   // inheritance (only async-signal-safe calls and fresh memory) and returns a sink of its own; null
   // = no tracing.
   virtual std::shared_ptr<TraceSink> AfterFork() = 0;
+  // Whether WritePart may be called. A record with a payload of 8 MiB or more is then never in
+  // memory as a whole; otherwise it comes by Write() like any other.
+  virtual bool TakesParts() const { return false; }
+  // The next bytes of one record, in order, after one BeginRecord. When it throws, nothing more of
+  // the record comes, and what was taken of it must be undone.
+  virtual void WritePart(std::string_view /*part*/, bool /*is_last*/) {}
   // Called once, after the last record. The object may be kept for long: give files back now.
   virtual void Close() {}
   virtual void SetRank(std::optional<uint32_t>) {}
@@ -52,8 +58,9 @@ struct FileSinkOptions {
   uint64_t budget_size_bytes = 0;  // of all files of this sink; the oldest go. 0 = unlimited
 };
 
-// One write() per record on an O_APPEND descriptor. A record that could be written only in part
-// (disk full) is cut off again, so that the file always ends with a whole record.
+// One write() per record on an O_APPEND descriptor, several for a payload of 8 MiB or more. A record
+// that could be written only in part (disk full) is cut off again, so that the file always ends with
+// a whole record unless the process is killed in the middle of one.
 std::shared_ptr<TraceSink> MakeFileSink(FileSinkOptions options);
 
 // Keeps records in memory, for tests. Thread-safe. Forked children get an empty one of their own.

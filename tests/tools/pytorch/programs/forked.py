@@ -6,6 +6,7 @@ import sys
 import time
 import traceback
 
+import torch
 import torch._dynamo  # noqa: F401
 import torch._inductor.compile_fx  # noqa: F401
 
@@ -23,6 +24,8 @@ def _start(rank, port, function):
     if pid != 0:
         return pid
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    # The pool of threads is the parent's; two threads that make the child's at once find none ("Invalid thread pool", 2.11 and 2.13).
+    torch.set_num_threads(1)
     os.environ.update(RANK=str(rank), LOCAL_RANK=str(rank), WORLD_SIZE=str(RANKS), MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
     # With one for all it depends on the moment which rank finds what another has just stored.
     os.environ["TORCHINDUCTOR_CACHE_DIR"] += f"_{rank}"
