@@ -6,6 +6,7 @@
 #include "core/clock.h"
 #include "core/errno_scope.h"
 #include "core/thread_id.h"
+#include "core/trace_state.h"
 #include "libtrace/log_format.h"
 #include "libtrace/scope.h"
 
@@ -57,15 +58,24 @@ void EmitEvent(const Event& event, ArgsBuilder args, CallSite location) {
       [&](Payload& payload) { WriteEvent(event, args, payload.text()); }, options, location);
 }
 
+// Whether Options::limits lets an event of this name pass.
+bool Admit(std::string_view name) noexcept {
+  detail::Trace* const trace = detail::TraceForRecord();
+  if (trace == nullptr || trace->limits.empty() || trace->limits.Admit(name)) return true;
+  trace->ledger.LeftOut(name);
+  return false;
+}
+
 }  // namespace
 
 void EmitInstant(std::string_view name, ArgsBuilder args, CallSite location) noexcept {
-  if (IsEnabled()) EmitEvent({name, 'i', {}, {}}, args, location);
+  if (IsEnabled() && Admit(name)) EmitEvent({name, 'i', {}, {}}, args, location);
 }
 
 TimedSpan::Active* TimedSpan::Begin(std::string_view name, std::string_view fn_name,
                                     const CallSite& location) noexcept {
   const detail::ErrnoScope keeps_errno;
+  if (!Admit(name)) return nullptr;
   Active* active = nullptr;
   try {
     active = new Active{std::string(name), std::string(fn_name), {}, location};

@@ -296,6 +296,11 @@ void EmitNamed(std::string_view name, std::string_view key, MetadataBuilder meta
     trace->ledger.LostReentrant();
     return;
   }
+  // Events are limited by their names, a span as a whole: where they begin.
+  if (!trace->limits.empty() && key != format::kChromiumEvent && !trace->limits.Admit(name)) {
+    trace->ledger.LeftOut(name);
+    return;
+  }
   LossKind kind = LossKind::kBuilderFailed;
   const char* message = nullptr;
   try {

@@ -9,8 +9,9 @@ namespace libtrace {
 
 std::string_view ToString(LossKind kind) noexcept {
   constexpr std::string_view kNames[] = {
-      "queue_full", "write_failed",   "open_failed",         "builder_failed", "payload_too_large",
-      "reentrant",  "bad_record_key", "not_written_at_exit", "bad_option",     "bad_encoding",
+      "queue_full",        "write_failed", "open_failed",    "builder_failed",
+      "payload_too_large", "reentrant",    "bad_record_key", "not_written_at_exit",
+      "bad_option",        "bad_encoding", "limited",
   };
   static_assert(std::size(kNames) == kLossKindCount);
   return kNames[static_cast<size_t>(kind)];
@@ -20,13 +21,32 @@ namespace detail {
 
 void LossLedger::Lost(LossKind kind, std::string_view record, std::string_view message,
                       uint64_t count) noexcept {
+  Count(kind, record, message, count);
+  has_unlogged_.store(true, std::memory_order_relaxed);
+  const auto index = static_cast<size_t>(kind);
+  if ((reported_.load(std::memory_order_relaxed) >> index & 1) == 0) {
+    unreported_.fetch_or(1u << index, std::memory_order_relaxed);
+  }
+}
+
+void LossLedger::LeftOut(std::string_view record) noexcept {
+  Count(LossKind::kLimited, record, "a limit that the program or LIBTRACE_LIMITS sets", 1);
+}
+
+bool LossLedger::HasLeftOutForLong() const noexcept {
+  constexpr int64_t kPauseNs = 10'000'000'000;
+  return SteadyNs() - taken_at_ns_.load(std::memory_order_relaxed) > kPauseNs;
+}
+
+void LossLedger::Count(LossKind kind, std::string_view record, std::string_view message,
+                       uint64_t count) noexcept {
   const auto index = static_cast<size_t>(kind);
   counts_[index].fetch_add(count, std::memory_order_relaxed);
   try {
     const std::lock_guard lock(mutex_);
     if (messages_[index].empty()) messages_[index] = message;
     const int64_t now_us = NowUs();
-    if (!has_unlogged_.load(std::memory_order_relaxed)) first_us_ = now_us;
+    if (first_us_ == 0) first_us_ = now_us;
     last_us_ = now_us;
     auto it = unlogged_by_record_.find(record);
     if (it == unlogged_by_record_.end()) {
@@ -35,10 +55,6 @@ void LossLedger::Lost(LossKind kind, std::string_view record, std::string_view m
     }
     it->second += count;
   } catch (...) {  // no memory: the count above is right all the same
-  }
-  has_unlogged_.store(true, std::memory_order_relaxed);
-  if ((reported_.load(std::memory_order_relaxed) >> index & 1) == 0) {
-    unreported_.fetch_or(1u << index, std::memory_order_relaxed);
   }
 }
 
@@ -82,7 +98,9 @@ void LossLedger::ReportNow() noexcept {
 }
 
 std::string LossLedger::TakeUnlogged() noexcept {
-  if (!has_unlogged_.exchange(false, std::memory_order_relaxed)) return {};
+  taken_at_ns_.store(SteadyNs(), std::memory_order_relaxed);
+  const bool has_lost = has_unlogged_.exchange(false, std::memory_order_relaxed);
+  if (!has_lost && !has_unlogged_left_out()) return {};
   try {
     const std::lock_guard lock(mutex_);
     std::string text;
@@ -98,6 +116,8 @@ std::string LossLedger::TakeUnlogged() noexcept {
           .Field("reason", messages_[i])
           .EndObject();
       logged_counts_[i] = total;
+      if (i == static_cast<size_t>(LossKind::kLimited))
+        logged_left_out_count_.store(total, std::memory_order_relaxed);
     }
     json.EndArray().Field("by_record", unlogged_by_record_);
     json.Field("first_us", first_us_).Field("last_us", last_us_).EndObject();

@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include "core/clock.h"
 #include "libtrace/loss.h"
 
 namespace libtrace::detail {
@@ -17,12 +18,16 @@ namespace libtrace::detail {
 class LossLedger {
  public:
   using Callback = std::function<void(LossKind, const std::string&)>;
-  explicit LossLedger(Callback on_error) : on_error_(std::move(on_error)) {}
+  explicit LossLedger(Callback on_error)
+      : on_error_(std::move(on_error)), taken_at_ns_(SteadyNs()) {}
 
   // `record` names the lost record: its key, or the name of an artifact. Takes a short lock, makes
   // no callback.
   void Lost(LossKind kind, std::string_view record, std::string_view message,
             uint64_t count = 1) noexcept;
+  // A record that Options::limits leaves out. The log says so at the end and at most every 10 s: not
+  // between any two records that are written.
+  void LeftOut(std::string_view record) noexcept;
   // From a signal handler or a sink: counts and nothing else.
   void LostReentrant() noexcept;
   // A problem that is not a loss.
@@ -33,7 +38,13 @@ class LossLedger {
     if (unreported_.load(std::memory_order_relaxed) != 0) ReportNow();
   }
 
-  bool has_unlogged() const { return has_unlogged_.load(std::memory_order_relaxed); }
+  bool has_unlogged() const {
+    return has_unlogged_.load(std::memory_order_relaxed) ||
+           (has_unlogged_left_out() && HasLeftOutForLong());
+  }
+  bool has_unlogged_at_end() const {
+    return has_unlogged_.load(std::memory_order_relaxed) || has_unlogged_left_out();
+  }
   // Payload of `libtrace_loss`: all since the last call. "" if there is nothing.
   std::string TakeUnlogged() noexcept;
 
@@ -43,6 +54,12 @@ class LossLedger {
 
  private:
   void ReportNow() noexcept;
+  void Count(LossKind kind, std::string_view record, std::string_view message,
+             uint64_t count) noexcept;
+  bool has_unlogged_left_out() const {
+    return count(LossKind::kLimited) != logged_left_out_count_.load(std::memory_order_relaxed);
+  }
+  bool HasLeftOutForLong() const noexcept;
 
   static constexpr size_t kMaxNames = 64;
 
@@ -51,6 +68,8 @@ class LossLedger {
   std::atomic<uint32_t> unreported_{0};  // bits by kind
   std::atomic<uint32_t> reported_{0};
   std::atomic<bool> has_unlogged_{false};
+  std::atomic<uint64_t> logged_left_out_count_{0};
+  std::atomic<int64_t> taken_at_ns_;  // steady clock
 
   std::mutex mutex_;  // guards what follows
   std::string messages_[kLossKindCount];

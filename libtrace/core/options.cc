@@ -2,8 +2,10 @@
 
 #include <stdlib.h>
 
+#include <algorithm>
 #include <charconv>
 #include <string_view>
+#include <utility>
 
 #include "core/errno_scope.h"
 
@@ -37,6 +39,32 @@ class EnvironmentReader {
     value = number << shift;
   }
 
+  // `<kind>=100/s,<kind>=1/50`
+  void Limits(const char* name, std::vector<RecordLimit>& limits) {
+    std::string_view rest = Variable(name);
+    while (!rest.empty()) {
+      const std::string_view item = rest.substr(0, rest.find(','));
+      rest.remove_prefix(std::min(rest.size(), item.size() + 1));
+      const size_t equals = item.rfind('=');
+      const size_t slash = item.rfind('/');
+      RecordLimit limit;
+      bool is_good = equals != std::string_view::npos && equals != 0 &&
+                     slash != std::string_view::npos && slash > equals;
+      if (is_good) {
+        limit.kind = item.substr(0, equals);
+        const std::string_view before = item.substr(equals + 1, slash - equals - 1);
+        const std::string_view after = item.substr(slash + 1);
+        is_good = after == "s" ? Number(before, limit.per_second) && limit.per_second != 0
+                               : before == "1" && Number(after, limit.one_of) && limit.one_of != 0;
+      }
+      if (is_good) {
+        limits.push_back(std::move(limit));
+      } else {
+        Complain(name, item, "kinds with 100/s or 1/50");
+      }
+    }
+  }
+
   template <class E, size_t N>
   void OneOf(const char* name, E& value, const std::pair<std::string_view, E> (&choices)[N]) {
     const std::string_view text = Variable(name);
@@ -58,16 +86,18 @@ class EnvironmentReader {
     const std::string_view text = Variable(name);
     if (text.empty()) return;
     uint32_t number = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-    if (error != std::errc() || end != text.data() + text.size()) {
-      return Complain(name, text, "a number");
-    }
+    if (!Number(text, number)) return Complain(name, text, "a number");
     rank = number;
   }
 
   const std::string& complaints() const { return complaints_; }
 
  private:
+  static bool Number(std::string_view text, uint32_t& number) {
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    return error == std::errc() && end == text.data() + text.size();
+  }
+
   void Complain(const char* name, std::string_view value, const std::string& expected) {
     if (!complaints_.empty()) complaints_ += "; ";
     complaints_.append(name).append("=").append(value).append(" ignored: expected ");
@@ -101,6 +131,7 @@ Options Options::FromEnvironment() {
   environment.Size("LIBTRACE_ROTATE_BYTES", options.rotate_size_bytes);
   environment.Size("LIBTRACE_BUDGET_BYTES", options.budget_size_bytes);
   environment.Size("LIBTRACE_MAX_PAYLOAD_BYTES", options.max_payload_size_bytes);
+  environment.Limits("LIBTRACE_LIMITS", options.limits);
   environment.OneOf(
       "LIBTRACE_STACKS", options.stacks,
       {{"off", StackMode::kOff}, {"site", StackMode::kCallSite}, {"full", StackMode::kBacktrace}});

@@ -235,7 +235,7 @@ void RecordWriter::Close() noexcept {
   if (!lock || is_closed_) return;  // without the lock: a write hangs, its file stays open
   is_closed_ = true;
   record_time_us_ = NowUs();
-  if (is_begun_ && ledger_.has_unlogged()) WriteLosses();
+  if (is_begun_ && ledger_.has_unlogged_at_end()) WriteLosses();
   try {
     sink_->Flush();
     if (trace_sink_ != nullptr) trace_sink_->Close();

@@ -163,6 +163,7 @@ Trace::Trace(Options options_in, std::shared_ptr<Sink> sink)
       pid(getpid()),
       pid_text(std::to_string(pid)),
       ledger(options.on_error),
+      limits(options.limits),
       writer(std::move(sink), pid_text, ledger),
       queue(MakeQueue(options, writer, ledger)) {}
 
@@ -314,7 +315,7 @@ Stats GetStats() noexcept {
     const auto kind = static_cast<LossKind>(i);
     stats.lost_by_kind[i] = trace->ledger.count(kind);
     const bool is_lost = kind != LossKind::kPayloadTooLarge && kind != LossKind::kBadOption &&
-                         kind != LossKind::kBadEncoding;
+                         kind != LossKind::kBadEncoding && kind != LossKind::kLimited;
     if (is_lost) stats.lost_record_count += stats.lost_by_kind[i];
   }
   return stats;

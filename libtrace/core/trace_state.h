@@ -8,6 +8,7 @@
 
 #include "core/async_queue.h"
 #include "core/loss_ledger.h"
+#include "core/record_limits.h"
 #include "core/record_writer.h"
 #include "libtrace/options.h"
 
@@ -25,6 +26,7 @@ struct Trace {
   const int pid;
   const std::string pid_text;
   LossLedger ledger;
+  RecordLimits limits;
   RecordWriter writer;
   AsyncQueue* const queue;    // null = synchronous
   Trace* previous = nullptr;  // keeps ended traces reachable for leak checkers

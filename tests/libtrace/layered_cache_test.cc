@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <stdexcept>
 
 #include "libtrace/cache/artifact_recorder.h"
 #include "tests/catch2.h"
@@ -104,6 +105,57 @@ TEST_CASE("Cold, warm and evicted give PyTorch's order of events", "[layered_cac
                                        "inner_cache_hit", "inner_cache_miss"});
   CHECK(model.compiled_count == 3);
   CHECK(model.Run().state == CacheState::kHit);  // in step again
+}
+
+TEST_CASE("Load stitches the graphs of an entry and names what is not there", "[layered_cache]") {
+  const TemporaryDirectory here, elsewhere;
+  const auto recorder = std::make_shared<ArtifactRecorder>();
+  Model model(here, false, recorder);
+  model.Run();
+  Model loading(elsewhere);
+  const CacheKey key = KeyOf("model");
+  const LayeredResult before = loading.cache.Load(key, {});
+  CHECK(before.state == CacheState::kMiss);
+  CHECK(before.status.message() == "outer has no entry of " + key.text);
+
+  REQUIRE(
+      PopulateCaches(recorder->Serialize(), {&loading.cache.outer(), &loading.cache.inner()}).ok());
+  MemoryTrace trace;
+  const LayeredResult loaded = loading.cache.Load(key, {});
+  REQUIRE(loaded.status.ok());
+  CHECK(loaded.outer.artifact == "wrapper");
+  REQUIRE(loaded.graphs.size() == 2);
+  CHECK(loaded.graphs[1].artifact == "bwd code");
+  CHECK(EventsOf(trace) == Names{"inner_cache_hit", "inner_cache_hit", "outer_cache_hit"});
+
+  REQUIRE(loading.cache.inner().Remove(KeyOf("bwd").text).ok());
+  const LayeredResult missing = loading.cache.Load(key, {});
+  CHECK(missing.state == CacheState::kMiss);
+  CHECK(missing.status.message() == "the entry of " + key.text + " in outer names the graph " +
+                                        KeyOf("bwd").text +
+                                        ", of which inner has no entry whose guard holds");
+  CHECK(missing.graphs.empty());
+  CHECK(missing.outer.artifact.empty());
+  CHECK(loading.compiled_count == 0);
+}
+
+TEST_CASE("Load says which guard does not hold, and what was not looked up", "[layered_cache]") {
+  const TemporaryDirectory directory;
+  LayeredCompileCache cache({.outer = {.layer = "outer", .directory = directory.string()},
+                             .inner = {.layer = "inner", .directory = directory.string() + "/i"}});
+  CacheEntry entry;
+  entry.artifact = "code";
+  entry.guard = "size > 3";
+  const CacheKey key = KeyOf("guarded");
+  REQUIRE(cache.outer().Put(key.text, entry).ok());
+  CHECK(cache.Load(key, [](std::string_view guard) { return guard == "size > 3"; }).status.ok());
+  CHECK(cache.Load(key, [](std::string_view) { return false; }).status.message() ==
+        "the entry of " + key.text + " in outer has a guard that does not hold: size > 3");
+  const LayeredResult bypass =
+      cache.Load(key, [](std::string_view) -> bool { throw std::runtime_error("no size"); });
+  CHECK(bypass.state == CacheState::kBypass);
+  CHECK(bypass.status.message() ==
+        "the entry of " + key.text + " in outer was not looked up: the lookup is a bypass");
 }
 
 TEST_CASE("A bundled outer entry needs no inner cache", "[layered_cache]") {

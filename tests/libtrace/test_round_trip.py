@@ -4,6 +4,7 @@ the only warning is about the record that it lost on purpose.
 
 usage: test_round_trip.py EMIT_EVERYTHING TLPARSE [unittest arguments]
 """
+import contextlib
 import json
 import os
 import pathlib
@@ -18,15 +19,31 @@ ENVELOPE = ("rank", "compiled_autograd_id", "frame_id", "frame_compile_id", "att
             "has_payload")
 
 
+def emit(trace, **variables):
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("LIBTRACE_", "TORCH_", "RANK"))}
+    subprocess.run([PROGRAM], env=environment | {"TORCH_TRACE": str(trace)} | variables, check=True, stderr=subprocess.DEVNULL, timeout=120)
+
+
+class Limits(unittest.TestCase):
+    def test_records_that_a_limit_leaves_out_are_counted_and_no_damage(self):
+        with tempfile.TemporaryDirectory() as folder:
+            database = os.path.join(folder, "trace.db")
+            emit(os.path.join(folder, "trace"), LIBTRACE_LIMITS="libtrace_graph_execution=1/3")
+            subprocess.run([TLPARSE, os.path.join(folder, "trace"), "--db", database, "--db-only"], capture_output=True, check=True, timeout=120)
+            with contextlib.closing(sqlite3.connect(database)) as db:
+                rows = db.execute("SELECT severity, message FROM import_log WHERE code = 'records_limited'").fetchall()
+                self.assertEqual(rows, [("info", "2 records left out: a limit that the program or LIBTRACE_LIMITS sets")])
+                self.assertEqual(db.execute("SELECT count(*) FROM record WHERE name = 'libtrace_graph_execution'").fetchone(), (2,))
+                self.assertIn(("libtrace_graph_execution", 2), db.execute("SELECT name, record_count FROM lost_record").fetchall())
+
+
 class RoundTrip(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         temporary = tempfile.TemporaryDirectory()
         cls.addClassCleanup(temporary.cleanup)
         trace, database = pathlib.Path(temporary.name) / "trace", pathlib.Path(temporary.name) / "trace.db"
-        environment = {name: value for name, value in os.environ.items()
-                       if not name.startswith(("LIBTRACE_", "TORCH_", "RANK"))} | {"TORCH_TRACE": str(trace)}
-        subprocess.run([PROGRAM], env=environment, check=True, stderr=subprocess.DEVNULL, timeout=120)
+        emit(trace)
         logs = sorted(map(str, trace.glob("*.log")))
         result = subprocess.run([TLPARSE, *logs, "--run", "all", "--db", str(database), "--db-only", "--strict"],
                                 capture_output=True, text=True, timeout=120)

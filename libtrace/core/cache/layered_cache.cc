@@ -118,7 +118,8 @@ CacheResult LayeredCompileCache::GraphCompiler::Compile(const CacheKey& key, boo
 
 // False if one is not there: `info` then says how the inner lookup went.
 bool LayeredCompileCache::LoadGraphs(const CacheEntry& outer, GuardCheck check_guard,
-                                     LayeredResult& result, CacheInfo& info, CallSite location) {
+                                     LayeredResult& result, CacheInfo& info,
+                                     std::string& missing_graph, CallSite location) {
   result.graphs.clear();
   const std::vector<CacheKey> keys = GraphsOf(outer);
   if (bundled_) {
@@ -129,7 +130,9 @@ bool LayeredCompileCache::LoadGraphs(const CacheEntry& outer, GuardCheck check_g
     for (size_t i = 0; i < keys.size(); ++i) EmitBundledHit(keys[i], result.graphs[i], location);
   } else {
     for (const CacheKey& key : keys) {
-      if (!LoadInner(key, check_guard, result.graphs.emplace_back(), info, location)) return false;
+      if (LoadInner(key, check_guard, result.graphs.emplace_back(), info, location)) continue;
+      missing_graph = key.text;
+      return false;
     }
   }
   info = SavingsOf(outer);
@@ -160,13 +163,11 @@ void LayeredCompileCache::EmitBundledHit(const CacheKey& key, const CacheEntry& 
   EmitCacheEvent(inner_->layer() + "_bundled", CacheState::kHit, info, location);
 }
 
-LayeredResult LayeredCompileCache::GetOrCompile(const CacheKey& key, GuardCheck check_guard,
-                                                FunctionRef<CompileOutput(GraphCompiler&)> compile,
-                                                CallSite location) {
-  const detail::ErrnoScope keeps_errno;
-  LayeredResult result;
+CompileCache::Lookup LayeredCompileCache::FindOuter(const CacheKey& key, GuardCheck check_guard,
+                                                    LayeredResult& result,
+                                                    std::string& missing_graph, CallSite location) {
   const auto accept = [&](const CacheEntry& outer, CacheInfo& info) {
-    return LoadGraphs(outer, check_guard, result, info, location);
+    return LoadGraphs(outer, check_guard, result, info, missing_graph, location);
   };
   CompileCache::Lookup lookup = outer_->Find(key, check_guard, accept, location);
   result.state = lookup.state();
@@ -174,10 +175,43 @@ LayeredResult LayeredCompileCache::GetOrCompile(const CacheKey& key, GuardCheck 
   if (result.state == CacheState::kHit) {
     if (bundled_) lookup.entry().artifact = std::move(result.outer.artifact);
     result.outer = std::move(lookup.entry());
-    return result;
+  } else {
+    result.outer = {};
+    result.graphs.clear();
   }
-  result.graphs.clear();
-  if (!result.status.ok()) return result;
+  return lookup;
+}
+
+LayeredResult LayeredCompileCache::Load(const CacheKey& key, GuardCheck check_guard,
+                                        CallSite location) {
+  const detail::ErrnoScope keeps_errno;
+  LayeredResult result;
+  std::string missing_graph;
+  const CompileCache::Lookup lookup = FindOuter(key, check_guard, result, missing_graph, location);
+  if (result.state == CacheState::kHit || !result.status.ok()) return result;
+  const std::string entry = "the entry of " + key.text + " in " + outer_->layer();
+  const std::string guard = lookup.info().cache_status_guard_expr.value_or("");
+  if (result.state == CacheState::kBypass) {
+    result.status = Status::Error(entry + " was not looked up: the lookup is a bypass");
+  } else if (!missing_graph.empty()) {
+    result.status = Status::Error(entry + " names the graph " + missing_graph + ", of which " +
+                                  inner_->layer() + " has no entry whose guard holds");
+  } else if (!guard.empty()) {
+    result.status = Status::Error(entry + " has a guard that does not hold: " + guard);
+  } else {
+    result.status = Status::Error(outer_->layer() + " has no entry of " + key.text);
+  }
+  return result;
+}
+
+LayeredResult LayeredCompileCache::GetOrCompile(const CacheKey& key, GuardCheck check_guard,
+                                                FunctionRef<CompileOutput(GraphCompiler&)> compile,
+                                                CallSite location) {
+  const detail::ErrnoScope keeps_errno;
+  LayeredResult result;
+  std::string missing_graph;
+  CompileCache::Lookup lookup = FindOuter(key, check_guard, result, missing_graph, location);
+  if (result.state == CacheState::kHit || !result.status.ok()) return result;
   lookup.EmitMiss();
   lookup.BeginCompile();
 

@@ -27,8 +27,9 @@ enum class LossKind {
   kBadOption,         // not a loss: an option or variable was not understood
   kBadEncoding,       // not a loss: an artifact's encoding was neither json nor string, or its
                       // payload was not JSON; written as string
+  kLimited,           // not a loss: left out as Options::limits asks; never reported to on_error
 };
-inline constexpr int kLossKindCount = 10;
+inline constexpr int kLossKindCount = 11;
 
 // As in the log: `queue_full`, `write_failed`, …
 std::string_view ToString(LossKind kind) noexcept;

@@ -13,6 +13,8 @@
 //   LIBTRACE_ROTATE_BYTES=<n>  begin a new file when one is this large; 0 = never       0
 //   LIBTRACE_BUDGET_BYTES=<n>  delete our oldest files beyond this sum; 0 = never       0
 //   LIBTRACE_MAX_PAYLOAD_BYTES=<n>  larger payloads are left out, and counted           1 GiB
+//   LIBTRACE_LIMITS=<kind>=100/s,<kind>=1/50  at most 100 records of a kind in a second; none
+//                            one of 50; the others are left out, and counted
 //   LIBTRACE_STACKS=off|site|full  stack of records outside a compile: none, the call   site
 //                            site, the C++ stack
 //   LIBTRACE_PROVENANCE=off|default|full  how much libtrace::torch records about where  default
@@ -32,6 +34,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "libtrace/call_site.h"
 #include "libtrace/export.h"
@@ -49,6 +52,15 @@ enum class AsyncMode {
 
 enum class StackMode { kOff, kCallSite, kBacktrace };
 enum class ProvenanceLevel { kOff, kDefault, kFull };
+
+// Kind of a record: its key, the name of an artifact, or the name of a timed span or an instant. A
+// span is written or left out as a whole. What readers need to tell compiles apart
+// (`dynamo_start`, `compilation_metrics`) is better not limited.
+struct RecordLimit {
+  std::string kind{};
+  uint32_t per_second = 0;  // 0 = any number
+  uint32_t one_of = 1;      // the first of so many is written
+};
 
 struct Options {
   // Directory of the files `dedicated_log_torch_trace_[rank_<N>_]<8 random>.log`, mode 0600. It is
@@ -71,6 +83,10 @@ struct Options {
   uint64_t rotate_size_bytes = 0;
   uint64_t budget_size_bytes = 0;
   uint64_t max_payload_size_bytes = uint64_t{1} << 30;
+
+  // Kinds of record of which not all are written. Nothing is built for one that is left out; it is
+  // counted (LossKind::kLimited), and the log says how many. The last limit of a kind counts.
+  std::vector<RecordLimit> limits{};
 
   // Called once per kind of loss and once per unusable option, with one sentence; never while a
   // lock of ours is held; may throw (ignored) and may emit. Default: one line on stderr.

@@ -40,6 +40,15 @@ class TraceWriters final : public Ingestor {
     if (!count) return "records were lost; their number is unknown";
     return std::to_string(*count) + (*count == 1 ? " record lost" : " records lost");
   }
+  static void LogLoss(const std::optional<std::int64_t>& count, std::string_view kind,
+                      const std::optional<StaticText>& reason, IngestContext& context) {
+    const std::string why = reason ? ": " + std::string(reason->text) : "";
+    if (kind == "limited")
+      return context.Log(ImportCode::kRecordsLimited,
+                         (count ? std::to_string(*count) : "some") + " records left out" + why);
+    context.Log(ImportCode::kRecordsLost,
+                CountText(count) + (kind.empty() ? "" : ", " + std::string(kind)) + why);
+  }
 
   void AddLosses(const Record& record, const CellMembers& payload, IngestContext& context) {
     const auto time = [&](std::string_view name) {
@@ -62,9 +71,7 @@ class TraceWriters final : public Ingestor {
                             .reason = reason,
                             .first_us = first_us,
                             .last_us = last_us});
-      context.Log(ImportCode::kRecordsLost, CountText(count) +
-                                                (kind ? ", " + std::string(kind->text) : "") +
-                                                (reason ? ": " + std::string(reason->text) : ""));
+      LogLoss(count, kind ? kind->text : std::string_view(), reason, context);
       is_counted = true;
     });
     if (!is_counted) context.Log(ImportCode::kRecordsLost, CountText(std::nullopt));

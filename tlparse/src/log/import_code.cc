@@ -105,6 +105,9 @@ constexpr ImportCodeInfo kInfos[] = {
      "why and when, lost_record which). queue_full: set LIBTRACE_ASYNC=block or a larger "
      "LIBTRACE_QUEUE_BYTES; write_failed, open_failed: the disk was full, or the directory not "
      "writable."},
+    {C::kRecordsLimited, kI, "records_limited",
+     "The program writes only some of its records of a kind (libtrace's Options::limits, "
+     "LIBTRACE_LIMITS): counts of these are counts of what was written. lost_record says which."},
     {C::kCutProfile, kE, "cut_profile",
      "The profile or recorder dump ends in the middle of its events, or is empty: the process died "
      "while it wrote, the disk was full, or the file was copied too early. What came before was "

@@ -50,6 +50,7 @@ enum class ImportCode : std::uint8_t {
   kImpossibleTime,
   kAssumedState,
   kRecordsLost,
+  kRecordsLimited,
   kCutProfile,
   kBadProfileEvent,
   kProfileEventTooLarge,

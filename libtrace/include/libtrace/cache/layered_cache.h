@@ -14,6 +14,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -33,7 +34,9 @@ struct LayeredResult {
   CacheState state = CacheState::kMiss;  // of the outer layer
   CacheEntry outer{};
   std::vector<CacheEntry> graphs{};  // in the order in which they were compiled
-  Status status{};  // not ok: one of the layers is strict and bypassed; nothing else is set then
+  // Not ok: one of the layers is strict and bypassed, or Load did not find all; nothing else but
+  // `state` is set then.
+  Status status{};
 };
 
 class LayeredCompileCache {
@@ -71,12 +74,21 @@ class LayeredCompileCache {
                              FunctionRef<CompileOutput(GraphCompiler&)> compile,
                              CallSite location = CallSite::Current());
 
+  // For a program that must not compile: the outer entry whose guard holds, with all its graphs, as
+  // PyTorch's precompiled packages are loaded (torch/_dynamo/package.py: guards, code and the ids of
+  // its backends). Otherwise a miss or a bypass, and the status names what is not there: an entry of
+  // the key, the guard that does not hold, or the graph. Emits the same events as GetOrCompile.
+  LayeredResult Load(const CacheKey& key, GuardCheck check_guard,
+                     CallSite location = CallSite::Current());
+
   CompileCache& outer();
   CompileCache& inner();
 
  private:
+  CompileCache::Lookup FindOuter(const CacheKey& key, GuardCheck check_guard, LayeredResult& result,
+                                 std::string& missing_graph, CallSite location);
   bool LoadGraphs(const CacheEntry& outer, GuardCheck check_guard, LayeredResult& result,
-                  CacheInfo& info, CallSite location);
+                  CacheInfo& info, std::string& missing_graph, CallSite location);
   bool LoadInner(const CacheKey& key, GuardCheck check_guard, CacheEntry& graph, CacheInfo& info,
                  CallSite location);
   void EmitBundledHit(const CacheKey& key, const CacheEntry& graph, CallSite location);
