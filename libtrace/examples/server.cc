@@ -118,7 +118,7 @@ void SendRequests(int port, long count) {
       httplib::Client client("127.0.0.1", port);
       client.set_keep_alive(true);
       client.set_tcp_nodelay(true);
-      times_ns[t].reserve(static_cast<size_t>(count / kThreads));
+      times_ns[t].resize(static_cast<size_t>(count / kThreads));
       for (long i = 0; i < count / kThreads; ++i) {
         if (t == 0 && i == count / kThreads / 10) early_kib = PeakKib();
         const std::string path = "/score?size=" + std::to_string(100 + i % 16 * 100);
@@ -126,7 +126,7 @@ void SendRequests(int port, long count) {
         const auto answer =
             client.Get(path.c_str(), httplib::Headers{{"traceparent", libtrace::NewTraceparent()}});
         if (!answer || answer->status != 200) std::exit(1);
-        times_ns[t].push_back(NsSince(start));
+        times_ns[t][static_cast<size_t>(i)] = NsSince(start);
       }
     });
   }

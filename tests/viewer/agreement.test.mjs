@@ -115,3 +115,16 @@ test('the head of the page is one row at 1280 pixels, and at 760 no link of a ta
   const cut = await narrow.page.locator('.artifact table.plain a').evaluateAll((links) => links.filter((link) => link.getBoundingClientRect().right > document.documentElement.clientWidth).map((link) => link.textContent));
   assert.deepEqual(cut, []);
 });
+
+test('a list that has columns beyond its right edge shows it, until they are scrolled to', async () => {
+  const { page } = await openPage(browser, 'file:', { viewport: { width: 760, height: 800 } });
+  const grid = page.locator('.grid');
+  const hasMore = () => grid.evaluate((one) => one.hasAttribute('data-more'));
+  await visit(page, pageUrl(reportOf('mlp_train')), '#/compiles');
+  await page.waitForFunction(() => document.querySelector('.grid[data-more]'));
+  await grid.evaluate((one) => one.scrollTo(one.scrollWidth, 0));
+  await page.waitForFunction(() => !document.querySelector('.grid[data-more]'));
+  await page.setViewportSize({ width: 1500, height: 800 });
+  await page.waitForFunction(() => document.querySelector('.grid').scrollWidth <= document.querySelector('.grid').clientWidth);
+  assert.equal(await hasMore(), false);
+});

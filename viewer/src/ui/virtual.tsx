@@ -63,6 +63,22 @@ export function useWindow(
   return { first: Math.max(0, first - around), last: Math.min(rows, last + around), seen: { first, last } };
 }
 
+// Marks a scrolled box that has more at its right than is seen.
+function useMoreAtRight(box: { current: HTMLElement | null }, isThere: boolean) {
+  useLayoutEffect(() => {
+    const element = box.current;
+    if (!element) return;
+    const mark = () => element.toggleAttribute('data-more', element.scrollLeft + element.clientWidth < element.scrollWidth - 2);
+    element.addEventListener('scroll', mark, { passive: true });
+    const observer = new ResizeObserver(mark);
+    observer.observe(element);
+    return () => {
+      element.removeEventListener('scroll', mark);
+      observer.disconnect();
+    };
+  }, [isThere]);
+}
+
 const margin = 8; // rows
 const aboveLists = 100; // pixels that the bar of the page and the tools of a list take at least
 
@@ -170,6 +186,7 @@ export function Grid<Row>(props: GridProps<Row>) {
   const turned = useTurn(rows, atOnce);
   const rowAt = isLive ? (i: number) => rows[i] : turned;
   const drawn = useWindow(box, rowHeight, rows.length, { most: atFirst });
+  useMoreAtRight(box, rows.length > 0);
   const [active, setActive] = useState(-1);
   const id = useRef(`grid-${Math.random().toString(36).slice(2)}`).current;
   const template = columns.map((column) => column.width).join(' ');
