@@ -35,17 +35,10 @@ Result<RoleComparisons> RoleComparisons::Make(FindingContext& job) {
   RoleComparisons comparisons(job);
   ASSIGN_OR_RETURN(comparisons.roles_, LoadRoles(job.database, job.job, job.ranks.damage));
   if (!comparisons.HasSeveral()) return comparisons;
-  RanksOptions options;
-  options.run = job.job.run_name();
-  options.launch = job.job.launch();
   for (const Role& role : comparisons.roles_) {
     if (role.members.size() < 2) continue;
-    options.only_processes.clear();
-    for (const RankIndex member : role.members) {
-      const JobParticipant& one = job.job.participants()[static_cast<std::size_t>(member)];
-      options.only_processes.insert(one.process_ids.begin(), one.process_ids.end());
-    }
-    ASSIGN_OR_RETURN(RanksAnswer answer, AnalyzeRanks(job.database, options));
+    ASSIGN_OR_RETURN(RanksAnswer answer,
+                     AnalyzeRanksPart(job.database, job.ranks, role.members));
     comparisons.answers_.push_back(std::move(answer));
   }
   return comparisons;

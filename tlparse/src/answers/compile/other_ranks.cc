@@ -55,7 +55,7 @@ class Comparison {
   void CompareEnds();
   Result<void> CompareLines();
   Result<void> CompareInputsAndOptions();
-  Result<void> CompareLookups(const CompileOptions& options);
+  Result<void> CompareLookups();
 
  private:
   Database& database_;
@@ -183,22 +183,20 @@ Result<void> Comparison::CompareInputsAndOptions() {
 
 // Why lookups of this compile ended otherwise, by what `tlparse cache` finds of this rank and a few
 // others.
-Result<void> Comparison::CompareLookups(const CompileOptions& options) {
+Result<void> Comparison::CompareLookups() {
   const bool is_told = std::any_of(answer_.lookups.begin(), answer_.lookups.end(),
                                    [](const CompileLookup& one) { return one.state != "hit"; });
   if (!is_told) return {};
   CacheOptions of_cache;
-  of_cache.run = options.run;
-  of_cache.launch = answer_.launch;
   of_cache.with_code_check = false;
-  of_cache.only_processes = {answer_.process_id};
+  std::vector<RankIndex> compared = {own_.participant};
   const JobParticipant& who = job_.participants()[static_cast<std::size_t>(own_.participant)];
   of_cache.rank = who.name;
-  for (std::size_t i = 0; i < others_.size() && i < kMostCompared; ++i) {
-    const auto& ids = job_.participants()[static_cast<std::size_t>(others_[i].rank)].process_ids;
-    if (!ids.empty()) of_cache.only_processes.insert(ids.front());
-  }
-  ASSIGN_OR_RETURN(const CacheAnswer cache, AnalyzeCache(database_, of_cache));
+  for (std::size_t i = 0; i < others_.size() && i < kMostCompared; ++i)
+    compared.push_back(others_[i].rank);
+  std::sort(compared.begin(), compared.end());
+  ASSIGN_OR_RETURN(const CacheAnswer cache,
+                   AnalyzeCacheOf(database_, job_.Part(compared), of_cache));
   const RankIndex self = cache.job.ParticipantOfProcess(answer_.process_id);
   const JobCompile* const compile = cache.job.FindCompile(own_.id);
   if (self < 0 || compile == nullptr) return {};
@@ -250,7 +248,7 @@ Result<void> CompareWithOthers(Database& database, const CompileOptions& options
   comparison.CompareEnds();
   RETURN_IF_ERROR(comparison.CompareLines());
   RETURN_IF_ERROR(comparison.CompareInputsAndOptions());
-  return comparison.CompareLookups(options);
+  return comparison.CompareLookups();
 }
 
 }  // namespace tlparse

@@ -352,17 +352,13 @@ Result<void> FindCacheClasses(Database& database, CacheAnswer& answer) {
   return ClassFinder(database, answer, std::move(comparer)).Run();
 }
 
-Result<CacheAnswer> AnalyzeCache(Database& database, const CacheOptions& options) {
-  ASSIGN_OR_RETURN(const ReadTransaction transaction, ReadTransaction::Begin(database));
-  CacheAnswer answer;
-  ASSIGN_OR_RETURN(answer.job,
-                   Job::Load(database, options.run, options.launch, options.only_processes));
-  ASSIGN_OR_RETURN(answer.graphs, JobGraphs::Load(database, answer.job));
-  ASSIGN_OR_RETURN(answer.damage, FindLogDamage(database, answer.job));
-  ASSIGN_OR_RETURN(answer.lookups, LookupIndex::Load(database, answer.job, answer.graphs));
+namespace {
+
+// `answer` has the job, its graphs, damage and lookups.
+Result<void> FillCache(Database& database, bool with_code_check, CacheAnswer& answer) {
   RETURN_IF_ERROR(FindCacheClasses(database, answer));
   ASSIGN_OR_RETURN(answer.economics, SumEconomics(database, answer.lookups));
-  if (options.with_code_check) {
+  if (with_code_check) {
     ASSIGN_OR_RETURN(answer.same_key_codes, FindSameKeyCodes(database, answer.job));
   }
   const bool has_aotautograd =
@@ -372,6 +368,35 @@ Result<CacheAnswer> AnalyzeCache(Database& database, const CacheOptions& options
     ASSIGN_OR_RETURN(answer.not_written, WhyNotWritten(database, answer.job.run_id(),
                                                        VersionedInput::kAotAutogradLookups));
   }
+  return {};
+}
+
+}  // namespace
+
+Result<CacheAnswer> AnalyzeCache(Database& database, const CacheOptions& options) {
+  ASSIGN_OR_RETURN(const ReadTransaction transaction, ReadTransaction::Begin(database));
+  ASSIGN_OR_RETURN(Job job, Job::Load(database, options.run, options.launch));
+  return AnalyzeCacheOf(database, std::move(job), options);
+}
+
+Result<CacheAnswer> AnalyzeCachePart(Database& database, const CacheAnswer& whole,
+                                     const std::vector<RankIndex>& members) {
+  CacheAnswer answer;
+  answer.job = whole.job.Part(members);
+  answer.graphs = whole.graphs.Part(whole.job, answer.job);
+  answer.damage = whole.damage.Part(members);
+  answer.lookups = whole.lookups.Part(whole.job, answer.job);
+  RETURN_IF_ERROR(FillCache(database, !whole.same_key_codes.empty(), answer));
+  return answer;
+}
+
+Result<CacheAnswer> AnalyzeCacheOf(Database& database, Job job, const CacheOptions& options) {
+  CacheAnswer answer;
+  answer.job = std::move(job);
+  ASSIGN_OR_RETURN(answer.graphs, JobGraphs::Load(database, answer.job));
+  ASSIGN_OR_RETURN(answer.damage, FindLogDamage(database, answer.job));
+  ASSIGN_OR_RETURN(answer.lookups, LookupIndex::Load(database, answer.job, answer.graphs));
+  RETURN_IF_ERROR(FillCache(database, options.with_code_check, answer));
   if (!options.with_closest_keys) return answer;
   RankIndex participant = answer.job.HasSeveral() ? -1 : 0;
   if (options.rank) {

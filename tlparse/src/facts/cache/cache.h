@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -121,13 +120,17 @@ struct CacheOptions {
   std::optional<std::int64_t> launch;  // ordinal; nothing: the latest
   // closest earlier keys of this participant; default: the only one
   std::optional<std::string> rank;
-  std::set<std::int64_t> only_processes;  // as in Job::Load
   bool with_closest_keys = true;
   bool with_code_check = true;
 };
 
 // Reads the database only. kNotFound: no such run or rank.
 Result<CacheAnswer> AnalyzeCache(Database& database, const CacheOptions& options);
+// The same of a job that is loaded already.
+Result<CacheAnswer> AnalyzeCacheOf(Database& database, Job job, const CacheOptions& options);
+// Of a part of the job of `whole`, without closest keys.
+Result<CacheAnswer> AnalyzeCachePart(Database& database, const CacheAnswer& whole,
+                                     const std::vector<RankIndex>& members);
 
 // The parts, for answers that need more than one.
 Result<void> FindCacheClasses(Database& database, CacheAnswer& answer);

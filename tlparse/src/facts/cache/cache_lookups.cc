@@ -56,44 +56,69 @@ JobLookup LookupOf(const CacheLookup& row, const SetsOfKey& sets) {
 
 }  // namespace
 
-Result<LookupIndex> LookupIndex::Load(Database& database, const Job& job, const JobGraphs& graphs) {
-  LookupIndex result;
-  ASSIGN_OR_RETURN(const SetsOfKey sets, LoadSetsOfKeys(database, job));
-  using Place = std::tuple<std::int32_t, std::int64_t, Direction, std::int32_t>;
-  std::map<Place, std::int32_t> places;
+// Lookups come in the order of the log.
+class LookupIndex::Maker {
+ public:
+  explicit Maker(const Job& job) : job_(job) {}
+
+  void Add(const JobCompile& compile, JobLookup lookup, std::int64_t layer, Direction direction) {
+    lookup.compile = static_cast<std::int32_t>(&compile - job_.compiles().data());
+    lookup.participant = compile.participant;
+    const std::int32_t ordinal = count_[{lookup.compile, layer, direction}]++;
+    const auto [found, is_new] =
+        places_.try_emplace({compile.slot, layer, direction, ordinal},
+                            static_cast<std::int32_t>(result_.slots_.size()));
+    if (is_new) result_.slots_.push_back({compile.slot, layer, direction, ordinal, {}});
+    lookup.lookup_slot = found->second;
+    result_.slots_[static_cast<std::size_t>(found->second)].lookups.push_back(
+        static_cast<std::int32_t>(result_.lookups_.size()));
+    result_.lookups_.push_back(lookup);
+  }
+
+  LookupIndex Take(std::unordered_map<std::int64_t, std::string> layers) {
+    result_.layers_ = std::move(layers);
+    result_.Sort(job_);
+    return std::move(result_);
+  }
+
+ private:
+  const Job& job_;
+  LookupIndex result_;
+  std::map<std::tuple<std::int32_t, std::int64_t, Direction, std::int32_t>, std::int32_t> places_;
   // Within each compile
-  std::map<std::tuple<std::int32_t, std::int64_t, Direction>, std::int32_t> count;
+  std::map<std::tuple<std::int32_t, std::int64_t, Direction>, std::int32_t> count_;
+};
+
+// Those that belong to no compile are left out.
+Result<LookupIndex> LookupIndex::Load(Database& database, const Job& job, const JobGraphs& graphs) {
+  Maker maker(job);
+  ASSIGN_OR_RETURN(const SetsOfKey sets, LoadSetsOfKeys(database, job));
+  std::unordered_map<std::int64_t, std::string> layers;
   FOR_EACH_ROW(const CacheLookup& row,
                Query<CacheLookup>(database, {.in_logs = job.InWholeRecords("e.record_id")})) {
-    if (!row.compile_id) {
-      ++result.unplaced_count_;
-      continue;
-    }
-    const JobCompile* compile = job.FindCompile(*row.compile_id);
+    const JobCompile* const compile = row.compile_id ? job.FindCompile(*row.compile_id) : nullptr;
     if (compile == nullptr) continue;
-    JobLookup lookup = LookupOf(row, sets);
-    lookup.compile = static_cast<std::int32_t>(compile - job.compiles().data());
-    lookup.participant = compile->participant;
-    const JobGraph* graph = row.graph_id ? graphs.Find(*row.graph_id) : nullptr;
-    const Direction direction = graph == nullptr ? Direction::kUnknown : graph->direction;
-    const std::int64_t layer = row.layer_id;
-    const std::int32_t ordinal = count[{lookup.compile, layer, direction}]++;
-    const auto [found, is_new] =
-        places.try_emplace({compile->slot, layer, direction, ordinal},
-                           static_cast<std::int32_t>(result.slots_.size()));
+    const JobGraph* const graph = row.graph_id ? graphs.Find(*row.graph_id) : nullptr;
+    const auto [layer, is_new] = layers.try_emplace(row.layer_id);
     if (is_new) {
-      result.slots_.push_back({compile->slot, layer, direction, ordinal, {}});
-      if (result.layers_.count(layer) == 0) {
-        ASSIGN_OR_RETURN(result.layers_[layer], TextOf(database, layer));
-      }
+      ASSIGN_OR_RETURN(layer->second, TextOf(database, row.layer_id));
     }
-    lookup.lookup_slot = found->second;
-    result.slots_[static_cast<std::size_t>(found->second)].lookups.push_back(
-        static_cast<std::int32_t>(result.lookups_.size()));
-    result.lookups_.push_back(lookup);
+    maker.Add(*compile, LookupOf(row, sets), row.layer_id,
+              graph == nullptr ? Direction::kUnknown : graph->direction);
   }
-  result.Sort(job);
-  return result;
+  return maker.Take(std::move(layers));
+}
+
+LookupIndex LookupIndex::Part(const Job& whole, const Job& part) const {
+  Maker maker(part);
+  for (const JobLookup& lookup : lookups_) {
+    const std::int64_t compile_id =
+        whole.compiles()[static_cast<std::size_t>(lookup.compile)].id;
+    const LookupSlot& slot = slots_[static_cast<std::size_t>(lookup.lookup_slot)];
+    if (const JobCompile* const compile = part.FindCompile(compile_id))
+      maker.Add(*compile, lookup, slot.layer_id, slot.direction);
+  }
+  return maker.Take(layers_);
 }
 
 void LookupIndex::Sort(const Job& job) {

@@ -48,18 +48,19 @@ struct LookupSlot {
 class LookupIndex {
  public:
   static Result<LookupIndex> Load(Database& database, const Job& job, const JobGraphs& graphs);
+  // Of a part of the job `whole`, whose lookups these are.
+  LookupIndex Part(const Job& whole, const Job& part) const;
 
   const std::vector<JobLookup>& lookups() const { return lookups_; }
   const std::vector<LookupSlot>& slots() const { return slots_; }
   // Slots in the order of the job's compiles; AOTAutograd before FX, forward before backward.
   const std::vector<std::int32_t>& order() const { return order_; }
   const std::string& LayerName(std::int64_t layer_id) const;
-  // Lookups that belong to no compile: they count in the sums of times and are not compared.
-  std::int64_t unplaced_count() const { return unplaced_count_; }
   // "0/0 forward fx_graph [backward 2]"
   std::string Title(const Job& job, std::int32_t lookup_slot) const;
 
  private:
+  class Maker;
   // The lookups of each slot by participant, and `order_`.
   void Sort(const Job& job);
 
@@ -67,7 +68,6 @@ class LookupIndex {
   std::vector<LookupSlot> slots_;
   std::vector<std::int32_t> order_;
   std::unordered_map<std::int64_t, std::string> layers_;
-  std::int64_t unplaced_count_ = 0;
 };
 
 // The string of a text id; empty for 0.

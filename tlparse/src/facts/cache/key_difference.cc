@@ -122,9 +122,12 @@ const JobLookup* KeyComparer::Sibling(const JobLookup& lookup) const {
 Result<std::int64_t> KeyComparer::FunctorchConfig(const JobLookup& lookup) {
   if (!config_of_compile_) {
     config_of_compile_.emplace();
-    FOR_EACH_ROW(
-        const ConfigOfCompile& row,
-        Query<ConfigOfCompile>(*database_, {.in_whole_records = job_->InWholeRecords("id")}))
+    ASSIGN_OR_RETURN(const std::vector<ConfigOfCompile>* const rows,
+                     job_->RowsOfWhole<ConfigOfCompile>([&](const JobRecords& whole) {
+                       return Query<ConfigOfCompile>(
+                           *database_, {.in_whole_records = whole.InWholeRecords("id")});
+                     }));
+    for (const ConfigOfCompile& row : *rows)
       config_of_compile_->try_emplace(row.compile_id, row.payload_id);
   }
   const auto found =

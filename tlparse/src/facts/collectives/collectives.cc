@@ -72,9 +72,12 @@ class Finder {
 Result<void> Finder::LoadUses() {
   uses_.resize(answer_.job.participants().size());
   std::map<std::pair<RankIndex, std::int32_t>, std::size_t> index;
-  FOR_EACH_ROW(const CollectivesOfGraph& row,
-               Query<CollectivesOfGraph>(
-                   database_, {.in_whole_records = answer_.job.InWholeRecords("record_id")})) {
+  ASSIGN_OR_RETURN(const std::vector<CollectivesOfGraph>* const rows,
+                   answer_.job.RowsOfWhole<CollectivesOfGraph>([&](const JobRecords& whole) {
+                     return Query<CollectivesOfGraph>(
+                         database_, {.in_whole_records = whole.InWholeRecords("record_id")});
+                   }));
+  for (const CollectivesOfGraph& row : *rows) {
     const JobGraph* graph = answer_.graphs.Find(row.graph_id);
     if (graph == nullptr) continue;
     const RankIndex rank =
@@ -330,7 +333,6 @@ Result<void> Finder::DescribeAll(const std::vector<RankClass>& classes) {
 
 Result<void> Finder::Run() {
   RETURN_IF_ERROR(LoadUses());
-  ASSIGN_OR_RETURN(answer_.damage, FindLogDamage(database_, answer_.job));
   std::vector<RankClass> classes = Classify();
   RETURN_IF_ERROR(DescribeAll(classes));
   // Where none is a majority, the largest of the others may be one with those that join it.
@@ -361,6 +363,7 @@ Result<CollectiveAnswer> AnalyzeCollectives(Database& database, const Collective
     run_id = answer.job.run_id();
     launch = answer.job.launch();
     ASSIGN_OR_RETURN(answer.graphs, JobGraphs::Load(database, answer.job));
+    ASSIGN_OR_RETURN(answer.damage, FindLogDamage(database, answer.job));
     RETURN_IF_ERROR(FindCollectiveClasses(database, answer));
   } else {
     Result<Job> without_logs = Job::LoadWithoutLogs(database, options.run);

@@ -80,7 +80,11 @@ class OpFinder {
 Result<std::map<std::int32_t, std::vector<OpClass>>> OpFinder::Load() {
   std::map<std::int32_t, std::vector<OpClass>> by_graph;
   std::map<std::tuple<std::int32_t, std::int64_t, std::int64_t>, std::size_t> index;
-  FOR_EACH_ROW(const OpListUse& row, Query<OpListUse>(database_)) {
+  ASSIGN_OR_RETURN(const std::vector<OpListUse>* const rows,
+                   answer_.job.RowsOfWhole<OpListUse>([&](const JobRecords& whole) {
+                     return Query<OpListUse>(database_, {.in_logs = whole.InLogs("record_id")});
+                   }));
+  for (const OpListUse& row : *rows) {
     const JobGraph* graph = answer_.graphs.Find(row.graph_id);
     if (graph == nullptr) continue;
     std::vector<OpClass>& classes = by_graph[graph->graph_slot];

@@ -1,6 +1,6 @@
--- query OpListUse
+-- query OpListUse(in_logs SQL)
 SELECT graph_id /*INTEGER*/, content_id, estimate_content_id /*INTEGER*/
-FROM op_list_use_row WHERE graph_id IS NOT NULL ORDER BY record_id;
+FROM op_list_use_row WHERE graph_id IS NOT NULL AND {in_logs} ORDER BY record_id;
 
 -- query OutputOfOp(content_id INTEGER)
 SELECT o.ordinal, o.name, t.shape /*TEXT?*/, t.stride, t.dtype

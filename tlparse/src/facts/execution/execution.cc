@@ -62,8 +62,11 @@ Result<void> OrderFinder::LoadContents() {
 Result<std::vector<OrderClass>> OrderFinder::Classify() {
   const Job& job = answer_.job;
   std::vector<std::vector<std::int64_t>> contents_of(job.participants().size());
-  FOR_EACH_ROW(const ExecutionUse& row,
-               Query<ExecutionUse>(database_, {.in_logs = job.InLogs("record_id")})) {
+  ASSIGN_OR_RETURN(const std::vector<ExecutionUse>* const rows,
+                   job.RowsOfWhole<ExecutionUse>([&](const JobRecords& whole) {
+                     return Query<ExecutionUse>(database_, {.in_logs = whole.InLogs("record_id")});
+                   }));
+  for (const ExecutionUse& row : *rows) {
     const RankIndex rank = job.ParticipantOfProcess(row.process_id);
     if (rank >= 0) contents_of[static_cast<std::size_t>(rank)].push_back(row.content_id);
   }
@@ -202,7 +205,6 @@ Result<void> OrderFinder::MarkOrdersOfThreads(const std::vector<OrderClass>& cla
 
 Result<void> OrderFinder::Run() {
   RETURN_IF_ERROR(LoadContents());
-  ASSIGN_OR_RETURN(answer_.damage, FindLogDamage(database_, answer_.job));
   ASSIGN_OR_RETURN(const std::vector<OrderClass> classes, Classify());
   for (const OrderClass& one : classes) {
     ExecutionClass described = Describe(classes.front(), one);
@@ -244,6 +246,7 @@ Result<ExecutionAnswer> AnalyzeExecution(Database& database, const ExecutionOpti
   ExecutionAnswer answer;
   ASSIGN_OR_RETURN(answer.job, Job::Load(database, options.run, options.launch));
   ASSIGN_OR_RETURN(answer.graphs, JobGraphs::Load(database, answer.job));
+  ASSIGN_OR_RETURN(answer.damage, FindLogDamage(database, answer.job));
   RETURN_IF_ERROR(FindExecutionClasses(database, answer));
   RETURN_IF_ERROR(FindOpDifferences(database, answer));
   if (answer.classes.empty()) {

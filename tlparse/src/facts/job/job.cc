@@ -4,8 +4,8 @@
 
 #include <algorithm>
 #include <deque>
+#include <iterator>
 #include <map>
-#include <set>
 
 #include "facts/text/compile_label.h"
 #include "queries/facts/job/job.h"
@@ -32,18 +32,57 @@ std::int32_t Job::Intern(std::string_view text) {
 }
 
 Result<Job> Job::Load(Database& database, std::string_view run_name,
-                      const std::optional<std::int64_t>& launch,
-                      const std::set<std::int64_t>& only_processes) {
+                      const std::optional<std::int64_t>& launch) {
   Job job;
   ASSIGN_OR_RETURN(job.launch_, ChooseLaunch(database, run_name, launch));
-  RETURN_IF_ERROR(job.TakeParticipants(database, only_processes));
+  RETURN_IF_ERROR(job.TakeParticipants(database));
   RETURN_IF_ERROR(job.LoadCutRecords(database));
   RETURN_IF_ERROR(job.LoadCompiles(database));
   RETURN_IF_ERROR(job.LoadGraphs(database));
-  job.FindSequenceClasses();
-  job.AlignAll();
-  job.FindEndPositions();
+  job.whole_->records = job.records_;
+  job.Align();
   return job;
+}
+
+void Job::Align() {
+  FindSequenceClasses();
+  AlignAll();
+  FindEndPositions();
+}
+
+Job Job::Part(const std::vector<RankIndex>& members) const {
+  Job part;
+  part.launch_ = launch_;
+  part.whole_ = whole_;
+  part.children_ = children_;
+  part.is_part_ = is_part_ || members.size() < participants_.size();
+  part.strings_ = strings_;
+  part.string_ids_ = string_ids_;
+  std::vector<RankIndex> index_of(participants_.size(), -1);
+  for (const RankIndex member : members) {
+    const JobParticipant& one = participants_[static_cast<std::size_t>(member)];
+    const auto index = static_cast<RankIndex>(part.participants_.size());
+    index_of[static_cast<std::size_t>(member)] = index;
+    for (const std::int64_t process : one.process_ids)
+      part.participant_of_process_[process] = index;
+    part.records_.Take(one);
+    part.participants_.push_back(one);
+  }
+  std::copy_if(records_.cut.begin(), records_.cut.end(), std::back_inserter(part.records_.cut),
+               [&](std::int64_t id) {
+                 return id >= part.records_.first_id && id <= part.records_.last_id;
+               });
+  part.compiles_of_participant_.resize(members.size());
+  for (const JobCompile& of_whole : compiles_) {
+    const RankIndex participant = index_of[static_cast<std::size_t>(of_whole.participant)];
+    if (participant < 0) continue;
+    JobCompile compile = of_whole;
+    compile.participant = participant;
+    compile.slot = -1;
+    part.AddCompile(compile);
+  }
+  part.Align();
+  return part;
 }
 
 std::string Job::Title() const {
@@ -63,8 +102,7 @@ Result<Job> Job::LoadWithoutLogs(Database& database, std::string_view run_name) 
   return job;
 }
 
-Result<void> Job::TakeParticipants(Database& database,
-                                   const std::set<std::int64_t>& only_processes) {
+Result<void> Job::TakeParticipants(Database& database) {
   ASSIGN_OR_RETURN(std::vector<RunParticipant> all, tlparse::LoadParticipants(database, run_id()));
   const bool has_records = std::any_of(all.begin(), all.end(), [&](const RunParticipant& one) {
     return one.launch == launch() && !one.processes.empty();
@@ -74,12 +112,6 @@ Result<void> Job::TakeParticipants(Database& database,
     if (one.is_child) {
       children_.push_back({one.rank, std::move(one.name), one.processes.front().child_kind,
                            one.processes.front().parent_process_id});
-      continue;
-    }
-    if (!only_processes.empty() &&
-        std::none_of(one.processes.begin(), one.processes.end(),
-                     [&](const ParticipantProcess& p) { return only_processes.contains(p.id); })) {
-      is_part_ = true;
       continue;
     }
     // A log without records says nothing about what its rank did: it is not compared.
@@ -94,10 +126,9 @@ Result<void> Job::TakeParticipants(Database& database,
     }
     JobParticipant participant;
     participant.rank = one.rank;
-    if (one.last_record_id >= one.first_record_id) {
-      first_record_id_ = std::min(first_record_id_, one.first_record_id);
-      last_record_id_ = std::max(last_record_id_, one.last_record_id);
-    }
+    participant.first_record_id = one.first_record_id;
+    participant.last_record_id = one.last_record_id;
+    records_.Take(participant);
     participant.name = std::move(one.name);
     participant.is_extra_log = one.rank && one.log_number > 1;
     participant.script = std::move(one.script);
@@ -129,7 +160,7 @@ Result<void> Job::TakeParticipants(Database& database,
 
 Result<void> Job::LoadCutRecords(Database& database) {
   FOR_EACH_ROW(const CutRecord& row, Query<CutRecord>(database, {.in_logs = InLogs("record_id")}))
-    cut_records_.push_back(row.record_id);
+    records_.cut.push_back(row.record_id);
   return {};
 }
 
@@ -166,12 +197,16 @@ Result<void> Job::LoadCompiles(Database& database) {
     compile.duration_us = row.duration_us;
     compile.backward_duration_us = row.backward_duration_us;
     compile.generation = static_cast<std::int32_t>(row.generation);
-    const auto index = static_cast<std::int32_t>(compiles_.size());
-    compile_index_.emplace(compile.id, index);
-    compiles_of_participant_[static_cast<std::size_t>(participant)].push_back(index);
-    compiles_.push_back(compile);
+    AddCompile(compile);
   }
   return {};
+}
+
+void Job::AddCompile(const JobCompile& compile) {
+  const auto index = static_cast<std::int32_t>(compiles_.size());
+  compile_index_.emplace(compile.id, index);
+  compiles_of_participant_[static_cast<std::size_t>(compile.participant)].push_back(index);
+  compiles_.push_back(compile);
 }
 
 Result<void> Job::LoadGraphs(Database& database) {
@@ -185,12 +220,18 @@ Result<void> Job::LoadGraphs(Database& database) {
   return {};
 }
 
-std::string Job::InLogs(std::string_view column) const {
-  return fmt::format("{} BETWEEN {} AND {}", column, first_record_id_, last_record_id_);
+void JobRecords::Take(const JobParticipant& one) {
+  if (one.last_record_id < one.first_record_id) return;
+  first_id = std::min(first_id, one.first_record_id);
+  last_id = std::max(last_id, one.last_record_id);
 }
 
-std::string Job::InWholeRecords(std::string_view column) const {
-  if (cut_records_.empty()) return InLogs(column);
+std::string JobRecords::InLogs(std::string_view column) const {
+  return fmt::format("{} BETWEEN {} AND {}", column, first_id, last_id);
+}
+
+std::string JobRecords::InWholeRecords(std::string_view column) const {
+  if (cut.empty()) return InLogs(column);
   return fmt::format(
       "{} AND {} NOT IN (SELECT record_id "
       "FROM import_log WHERE code = 'payload_truncated' AND record_id IS NOT NULL)",
@@ -198,7 +239,7 @@ std::string Job::InWholeRecords(std::string_view column) const {
 }
 
 bool Job::IsWhole(std::int64_t record_id) const {
-  return !std::binary_search(cut_records_.begin(), cut_records_.end(), record_id);
+  return !std::binary_search(records_.cut.begin(), records_.cut.end(), record_id);
 }
 
 std::string Job::InCompiles(std::string_view column) const {

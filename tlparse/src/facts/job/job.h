@@ -9,17 +9,20 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
+#include <typeindex>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "artifacts/common/compile_status.h"
 #include "base/result.h"
 #include "facts/job/participants.h"
 #include "store/database.h"
+#include "store/query.h"
 
 namespace tlparse {
 
@@ -37,6 +40,8 @@ struct JobParticipant {
   bool is_of_second_job = false;  // of the same script
   bool is_job_clear = true;       // as in RunParticipant
   std::string log_path;
+  std::int64_t first_record_id = 0;  // of its log, inclusive; 0 and -1: no records
+  std::int64_t last_record_id = -1;
   std::vector<std::int64_t> process_ids;
   std::string torch_version;  // empty: not in the log
   std::string python_version;
@@ -91,14 +96,27 @@ struct JobSlot {
   std::string Title() const;  // "1/0 forward"
 };
 
+// The records of a job's logs, and those that lie between them.
+struct JobRecords {
+  std::int64_t first_id = INT64_MAX, last_id = -1;
+  std::vector<std::int64_t> cut;  // those of them whose payload is cut off, ascending
+
+  void Take(const JobParticipant& one);
+  // "e.record_id BETWEEN 5 AND 90" for column "e.record_id". A query that has it reads no other run
+  // of the database.
+  std::string InLogs(std::string_view column) const;
+  // The same, without records whose payload is cut off: what the rest would be is not known.
+  std::string InWholeRecords(std::string_view column) const;
+};
+
 class Job {
  public:
   // Loads one launch of a run; the latest run of the database if `run_name` is empty, its latest
-  // launch if none is named. kNotFound: no such run or launch, or nothing in it. `only_processes`:
-  // nothing but the participants that hold one of these processes, a part of the job; empty: all.
+  // launch if none is named. kNotFound: no such run or launch, or nothing in it.
   static Result<Job> Load(Database& database, std::string_view run_name = {},
-                          const std::optional<std::int64_t>& launch = {},
-                          const std::set<std::int64_t>& only_processes = {});
+                          const std::optional<std::int64_t>& launch = {});
+  // Nothing but these participants, ascending, as if the others had no log.
+  Job Part(const std::vector<RankIndex>& members) const;
 
   // A run of profiles and dumps alone: a job without participants. kNotFound: no such run, or it has
   // logs, or nothing at all.
@@ -110,7 +128,7 @@ class Job {
   std::int64_t launch_count() const { return launch_.count; }  // of the run
   // "run X, launch 2 of 3"; of a run with one launch "run X".
   std::string Title() const;
-  // Whether only some of the participants were loaded.
+  // Whether it is a part of a job.
   bool is_part() const { return is_part_; }
   // Those whose log has records (all, if no log has any), is no copy, and not of a child.
   const std::vector<JobParticipant>& participants() const { return participants_; }
@@ -134,15 +152,26 @@ class Job {
   std::int32_t CompileOf(RankIndex participant, std::int32_t slot) const {
     return compile_of_[static_cast<std::size_t>(participant)][static_cast<std::size_t>(slot)];
   }
-  // "e.record_id BETWEEN 5 AND 90" for column "e.record_id": the records of the launch's logs, and
-  // those that lie between them. A query that has it reads no other run of the database.
-  std::string InLogs(std::string_view column) const;
-  // The same, without records whose payload is cut off: what the rest would be is not known.
-  std::string InWholeRecords(std::string_view column) const;
+  std::string InLogs(std::string_view column) const { return records_.InLogs(column); }
+  std::string InWholeRecords(std::string_view column) const {
+    return records_.InWholeRecords(column);
+  }
   // Whether a record of these has its whole payload.
   bool IsWhole(std::int64_t record_id) const;
   // The same for ids of compiles.
   std::string InCompiles(std::string_view column) const;
+  // The rows of a query about the records of the whole job, which `make` makes: they are read once
+  // for the job and all its parts. They have no texts.
+  template <class Row, class Make>
+  Result<const std::vector<Row>*> RowsOfWhole(Make make) const {
+    std::shared_ptr<void>& known = whole_->rows[std::type_index(typeid(Row))];
+    if (known == nullptr) {
+      auto rows = std::make_shared<std::vector<Row>>();
+      FOR_EACH_ROW(const Row& row, make(std::as_const(whole_->records))) rows->push_back(row);
+      known = std::move(rows);
+    }
+    return static_cast<const std::vector<Row>*>(known.get());
+  }
   // By database id; nullptr: of another run.
   const JobCompile* FindCompile(std::int64_t compile_id) const;
   // Position of the compile that a participant's log ends with, if that did not come to a good end;
@@ -171,10 +200,12 @@ class Job {
 
  private:
   std::int32_t Intern(std::string_view text);
-  Result<void> TakeParticipants(Database& database, const std::set<std::int64_t>& only_processes);
+  Result<void> TakeParticipants(Database& database);
   Result<void> LoadCutRecords(Database& database);
   Result<void> LoadCompiles(Database& database);
+  void AddCompile(const JobCompile& compile);
   Result<void> LoadGraphs(Database& database);
+  void Align();
   void FindSequenceClasses();
   bool AreTwoFunctions(const JobCompile& a, const JobCompile& b) const;
   void AlignAll();
@@ -183,8 +214,13 @@ class Job {
   void FindEndPositions();
 
   ChosenLaunch launch_;
-  std::int64_t first_record_id_ = INT64_MAX, last_record_id_ = -1;  // of the launch's logs
-  std::vector<std::int64_t> cut_records_;  // those of them whose payload is cut off, ascending
+  struct Whole {
+    JobRecords records;
+    std::unordered_map<std::type_index, std::shared_ptr<void>> rows;  // vectors
+  };
+
+  JobRecords records_;
+  std::shared_ptr<Whole> whole_ = std::make_shared<Whole>();  // of the whole job
   std::vector<JobParticipant> participants_;
   std::vector<std::int64_t> ranks_without_records_;
   std::vector<CopiedLog> copied_logs_;

@@ -10,39 +10,67 @@
 
 namespace tlparse {
 
+// Graphs come compile by compile.
+class JobGraphs::Maker {
+ public:
+  explicit Maker(const Job& job) : job_(job) {}
+
+  void Add(const JobCompile& compile, std::int64_t id, Direction direction) {
+    JobGraph graph;
+    graph.id = id;
+    graph.compile = static_cast<std::int32_t>(&compile - job_.compiles().data());
+    graph.direction = direction;
+    if (graph.compile != last_compile_) count_.clear();
+    last_compile_ = graph.compile;
+    const std::int32_t ordinal = count_[direction]++;
+    const auto [found, is_new] =
+        slots_.try_emplace({compile.slot, direction, ordinal},
+                           static_cast<std::int32_t>(result_.graph_slots_.size()));
+    if (is_new) result_.graph_slots_.push_back({compile.slot, direction, ordinal});
+    graph.graph_slot = found->second;
+    result_.index_.emplace(id, static_cast<std::int32_t>(result_.graphs_.size()));
+    result_.graphs_.push_back(graph);
+  }
+
+  JobGraphs Take() {
+    for (std::size_t i = 0; i < result_.graph_slots_.size(); ++i)
+      result_.order_.push_back(static_cast<std::int32_t>(i));
+    const auto key = [&](std::int32_t index) {
+      const GraphSlot& slot = result_.graph_slots_[static_cast<std::size_t>(index)];
+      return std::tuple(job_.SlotPosition(slot.slot), slot.direction, slot.ordinal);
+    };
+    std::sort(result_.order_.begin(), result_.order_.end(),
+              [&](std::int32_t a, std::int32_t b) { return key(a) < key(b); });
+    return std::move(result_);
+  }
+
+ private:
+  const Job& job_;
+  JobGraphs result_;
+  std::map<std::tuple<std::int32_t, Direction, std::int32_t>, std::int32_t> slots_;
+  std::int32_t last_compile_ = -1;
+  std::map<Direction, std::int32_t> count_;
+};
+
 Result<JobGraphs> JobGraphs::Load(Database& database, const Job& job) {
-  JobGraphs result;
-  std::map<std::tuple<std::int32_t, Direction, std::int32_t>, std::int32_t> slots;
-  std::int32_t last_compile = -1;
-  std::map<Direction, std::int32_t> count;
+  Maker maker(job);
   FOR_EACH_ROW(const GraphOfJob& row,
                Query<GraphOfJob>(database, {.in_compiles = job.InCompiles("compile_id")})) {
-    const JobCompile* compile = job.FindCompile(row.compile_id);
-    if (compile == nullptr) continue;
-    JobGraph graph;
-    graph.id = row.id;
-    graph.compile = static_cast<std::int32_t>(compile - job.compiles().data());
-    graph.direction = DirectionFrom(row.direction);
-    if (graph.compile != last_compile) count.clear();
-    last_compile = graph.compile;
-    const std::int32_t ordinal = count[graph.direction]++;
-    const auto [found, is_new] =
-        slots.try_emplace({compile->slot, graph.direction, ordinal},
-                          static_cast<std::int32_t>(result.graph_slots_.size()));
-    if (is_new) result.graph_slots_.push_back({compile->slot, graph.direction, ordinal});
-    graph.graph_slot = found->second;
-    result.index_.emplace(graph.id, static_cast<std::int32_t>(result.graphs_.size()));
-    result.graphs_.push_back(graph);
+    if (const JobCompile* const compile = job.FindCompile(row.compile_id))
+      maker.Add(*compile, row.id, DirectionFrom(row.direction));
   }
-  for (std::size_t i = 0; i < result.graph_slots_.size(); ++i)
-    result.order_.push_back(static_cast<std::int32_t>(i));
-  const auto key = [&](std::int32_t index) {
-    const GraphSlot& slot = result.graph_slots_[static_cast<std::size_t>(index)];
-    return std::tuple(job.SlotPosition(slot.slot), slot.direction, slot.ordinal);
-  };
-  std::sort(result.order_.begin(), result.order_.end(),
-            [&](std::int32_t a, std::int32_t b) { return key(a) < key(b); });
-  return result;
+  return maker.Take();
+}
+
+JobGraphs JobGraphs::Part(const Job& whole, const Job& part) const {
+  Maker maker(part);
+  for (const JobGraph& graph : graphs_) {
+    const std::int64_t compile_id =
+        whole.compiles()[static_cast<std::size_t>(graph.compile)].id;
+    if (const JobCompile* const compile = part.FindCompile(compile_id))
+      maker.Add(*compile, graph.id, graph.direction);
+  }
+  return maker.Take();
 }
 
 const JobGraph* JobGraphs::Find(std::int64_t graph_id) const {

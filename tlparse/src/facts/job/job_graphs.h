@@ -30,6 +30,8 @@ struct GraphSlot {
 class JobGraphs {
  public:
   static Result<JobGraphs> Load(Database& database, const Job& job);
+  // Of a part of the job `whole`, whose graphs these are.
+  JobGraphs Part(const Job& whole, const Job& part) const;
 
   const std::vector<JobGraph>& graphs() const { return graphs_; }
   const JobGraph* Find(std::int64_t graph_id) const;  // nullptr: of another run
@@ -40,6 +42,8 @@ class JobGraphs {
   std::string Title(const Job& job, std::int32_t graph_slot) const;
 
  private:
+  class Maker;
+
   std::vector<JobGraph> graphs_;
   std::unordered_map<std::int64_t, std::int32_t> index_;
   std::vector<GraphSlot> graph_slots_;

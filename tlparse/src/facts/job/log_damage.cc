@@ -23,6 +23,17 @@ Result<LogDamage> FindLogDamage(Database& database, const Job& job) {
   return damage;
 }
 
+LogDamage LogDamage::Part(const std::vector<RankIndex>& members) const {
+  LogDamage part;
+  for (const RankIndex member : members) {
+    const auto index = static_cast<std::size_t>(member);
+    part.is_damaged.push_back(is_damaged[index]);
+    part.is_cut.push_back(is_cut[index]);
+    part.readable_bytes.push_back(readable_bytes[index]);
+  }
+  return part;
+}
+
 bool LogDamage::AreDamaged(const std::vector<RankIndex>& who) const {
   return !who.empty() && std::all_of(who.begin(), who.end(), [&](RankIndex one) {
     return is_damaged[static_cast<std::size_t>(one)] != 0;

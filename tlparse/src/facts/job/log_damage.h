@@ -37,6 +37,8 @@ struct LogDamage {
   // Whether a log shows what came of a compile of the job: it has the end of it, or later ones
   // without it.
   bool Shows(const Job& job, RankIndex who, std::int32_t slot) const;
+  // Of a part of the job.
+  LogDamage Part(const std::vector<RankIndex>& members) const;
 };
 Result<LogDamage> FindLogDamage(Database& database, const Job& job);
 

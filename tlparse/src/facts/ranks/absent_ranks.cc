@@ -89,7 +89,6 @@ Result<void> TakeFiles(Database& database, const Job& job, std::int64_t most, Kn
 }  // namespace
 
 Result<void> FindAbsent(Database& database, const RanksOptions& options, RanksAnswer& answer) {
-  if (!options.only_processes.empty()) return {};  // ranks of other roles are not absent
   ListParticipants(answer);
   const std::set<std::int64_t> present = RanksWithLogs(answer.job());
   if (present.empty()) return {};

@@ -160,9 +160,12 @@ void RankFacts::FindCommonGraphs() {
 }
 
 Result<void> RankFacts::LoadCodes(Database& database) {
-  FOR_EACH_ROW(
-      const CodeOfGraph& row,
-      Query<CodeOfGraph>(database, {.in_whole_records = job_->InWholeRecords("record_id")})) {
+  ASSIGN_OR_RETURN(const std::vector<CodeOfGraph>* const rows,
+                   job_->RowsOfWhole<CodeOfGraph>([&](const JobRecords& whole) {
+                     return Query<CodeOfGraph>(
+                         database, {.in_whole_records = whole.InWholeRecords("record_id")});
+                   }));
+  for (const CodeOfGraph& row : *rows) {
     const JobGraph* graph = graphs_->Find(row.graph_id);
     if (graph == nullptr) continue;
     const RankIndex rank = job_->compiles()[static_cast<std::size_t>(graph->compile)].participant;
@@ -179,8 +182,12 @@ Result<void> RankFacts::LoadCodes(Database& database) {
 Result<void> RankFacts::LoadBackends(Database& database) {
   for (const std::vector<Code>& codes : codes_) has_inductor_.push_back(!codes.empty());
   if (std::count(has_inductor_.begin(), has_inductor_.end(), 0) == 0) return {};
-  FOR_EACH_ROW(const CompileWithLookup& row,
-               Query<CompileWithLookup>(database, {.in_logs = job_->InLogs("record_id")})) {
+  ASSIGN_OR_RETURN(
+      const std::vector<CompileWithLookup>* const rows,
+      job_->RowsOfWhole<CompileWithLookup>([&](const JobRecords& whole) {
+        return Query<CompileWithLookup>(database, {.in_logs = whole.InLogs("record_id")});
+      }));
+  for (const CompileWithLookup& row : *rows) {
     if (const JobCompile* compile = job_->FindCompile(row.compile_id))
       has_inductor_[static_cast<std::size_t>(compile->participant)] = 1;
   }
@@ -212,8 +219,12 @@ std::optional<RankAspect> RankFacts::CompareBackends(RankIndex reference, RankIn
 }
 
 Result<void> RankFacts::LoadEvents(Database& database) {
-  FOR_EACH_ROW(const FailureOrBreak& row,
-               Query<FailureOrBreak>(database, {.in_logs = job_->InLogs("record_id")})) {
+  ASSIGN_OR_RETURN(const std::vector<FailureOrBreak>* const rows,
+                   job_->RowsOfWhole<FailureOrBreak>([&](const JobRecords& whole) {
+                     return Query<FailureOrBreak>(database,
+                                                  {.in_logs = whole.InLogs("record_id")});
+                   }));
+  for (const FailureOrBreak& row : *rows) {
     if (const JobCompile* compile = job_->FindCompile(row.compile_id))
       events_[static_cast<std::size_t>(compile->participant)].push_back(
           {compile->slot, row.is_break, row.kind_id, row.type_id, row.user_line, row.reason_id,

@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -133,9 +132,11 @@ struct RanksOptions {
   std::string run;                     // empty: the latest
   std::optional<std::int64_t> launch;  // ordinal; nothing: the latest
   std::optional<std::int64_t> world_size;
-  std::set<std::int64_t> only_processes;  // as in Job::Load
   bool with_op_differences = true;
 };
 Result<RanksAnswer> AnalyzeRanks(Database& database, const RanksOptions& options);
+// Of a part of the job of `whole`.
+Result<RanksAnswer> AnalyzeRanksPart(Database& database, const RanksAnswer& whole,
+                                     const std::vector<RankIndex>& members);
 
 }  // namespace tlparse
