@@ -37,8 +37,7 @@ Result<RoleComparisons> RoleComparisons::Make(FindingContext& job) {
   if (!comparisons.HasSeveral()) return comparisons;
   for (const Role& role : comparisons.roles_) {
     if (role.members.size() < 2) continue;
-    ASSIGN_OR_RETURN(RanksAnswer answer,
-                     AnalyzeRanksPart(job.database, job.ranks, role.members));
+    ASSIGN_OR_RETURN(RanksAnswer answer, AnalyzeRanksPart(job.database, job.ranks, role.members));
     comparisons.answers_.push_back(std::move(answer));
   }
   return comparisons;

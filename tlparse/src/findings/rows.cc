@@ -1,5 +1,6 @@
 // The rows behind a finding: those of its query.
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -47,30 +48,56 @@ std::optional<FindingRow> RowOf(const RowNames& names, const Statement& row) {
   return std::nullopt;
 }
 
-Result<void> SetRows(Database& database, Finding& finding) {
-  if (finding.query.empty()) return {};
-  ASSIGN_OR_RETURN(Statement statement, database.Prepare(finding.query));
-  const RowNames names = NamesOf(finding.query, statement);
-  std::vector<FindingRow> others;
+// What a query returns, of each row what names it, and its rank.
+struct RowsOfQuery {
+  struct One {
+    FindingRow row;
+    std::optional<std::int64_t> rank;
+  };
+  std::vector<One> rows;
+  bool has_rank = false;
+  bool has_more = false;
+};
+using KnownQueries = std::map<std::string, RowsOfQuery>;  // findings may have one query
+
+Result<const RowsOfQuery*> Run(Database& database, const std::string& query, KnownQueries& known) {
+  const auto [found, is_new] = known.try_emplace(query);
+  if (!is_new) return &found->second;
+  RowsOfQuery& result = found->second;
+  ASSIGN_OR_RETURN(Statement statement, database.Prepare(query));
+  const RowNames names = NamesOf(query, statement);
+  result.has_rank = names.rank >= 0;
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, statement.Step());
     if (!has_row) break;
     std::optional<FindingRow> row = RowOf(names, statement);
     if (!row) continue;
-    if (finding.row_count == kMostCounted) {
-      finding.has_more_rows = true;
+    if (result.rows.size() == kMostCounted) {
+      result.has_more = true;
       break;
     }
-    ++finding.row_count;
-    const bool is_own = names.rank < 0 || finding.ranks.empty() ||
-                        std::binary_search(finding.ranks.begin(), finding.ranks.end(),
-                                           statement.OptionalInt(names.rank).value_or(-1));
+    result.rows.push_back(
+        {*std::move(row), result.has_rank ? statement.OptionalInt(names.rank) : std::nullopt});
+  }
+  return &result;
+}
+
+Result<void> SetRows(Database& database, Finding& finding, KnownQueries& known) {
+  if (finding.query.empty()) return {};
+  ASSIGN_OR_RETURN(const RowsOfQuery* const result, Run(database, finding.query, known));
+  finding.row_count = result->rows.size();
+  finding.has_more_rows = result->has_more;
+  std::vector<FindingRow> others;
+  for (const RowsOfQuery::One& one : result->rows) {
+    const bool is_own =
+        !result->has_rank || finding.ranks.empty() ||
+        std::binary_search(finding.ranks.begin(), finding.ranks.end(), one.rank.value_or(-1));
     std::vector<FindingRow>& list = is_own ? finding.rows : others;
     // A record may have several rows of a table.
-    const bool is_known = std::any_of(list.begin(), list.end(), [&](const FindingRow& one) {
-      return one.table == row->table && one.id == row->id;
+    const bool is_known = std::any_of(list.begin(), list.end(), [&](const FindingRow& known_row) {
+      return known_row.table == one.row.table && known_row.id == one.row.id;
     });
-    if (list.size() < kMostRows && !is_known) list.push_back(std::move(*row));
+    if (list.size() < kMostRows && !is_known) list.push_back(one.row);
   }
   // Of each side, if both are there.
   const std::size_t most_own = others.empty() ? kMostRows : kMostRows - 1;
@@ -80,14 +107,19 @@ Result<void> SetRows(Database& database, Finding& finding) {
   return {};
 }
 
+Result<void> SetAllRows(Database& database, std::vector<Finding>& findings, KnownQueries& known) {
+  for (Finding& finding : findings) {
+    RETURN_IF_ERROR(SetRows(database, finding, known));
+    RETURN_IF_ERROR(SetAllRows(database, finding.evidence, known));
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<void> SetRows(Database& database, std::vector<Finding>& findings) {
-  for (Finding& finding : findings) {
-    RETURN_IF_ERROR(SetRows(database, finding));
-    RETURN_IF_ERROR(SetRows(database, finding.evidence));
-  }
-  return {};
+  KnownQueries known;
+  return SetAllRows(database, findings, known);
 }
 
 }  // namespace tlparse

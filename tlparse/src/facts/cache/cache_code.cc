@@ -5,11 +5,13 @@
 
 #include <cctype>
 #include <map>
+#include <unordered_map>
 
 #include "artifacts/common/text/normalize.h"
 #include "facts/cache/cache.h"
 #include "facts/contents/code_difference.h"
 #include "facts/text/text_diff.h"
+#include "store/hash128.h"
 
 namespace tlparse {
 namespace {
@@ -83,6 +85,17 @@ class DynamicKeys {
   PreparedQuery<InputComponent> inputs_;
 };
 
+// Most jobs have none, and to find out is quicker here than in SQL.
+Result<bool> HasKeyWithCodes(Database& database, const Job& job) {
+  std::unordered_map<Hash128, std::int64_t, Hash128Hasher> code_of_key;
+  FOR_EACH_ROW(const KeyWithCode& row,
+               Query<KeyWithCode>(database, {.in_compiles = job.InCompiles("g.compile_id")})) {
+    const auto [known, is_new] = code_of_key.try_emplace(HashBytes(row.key), row.content_id);
+    if (!is_new && known->second != row.content_id) return true;
+  }
+  return false;
+}
+
 // Diffs are made of the first findings; where there are more, the cache as such is broken.
 constexpr std::size_t kMostDiffs = 100;
 
@@ -91,6 +104,8 @@ constexpr std::size_t kMostDiffs = 100;
 // Codes are compared without the expected differences (normalize.h: AOT id, cache paths, provenance
 // handles, addresses, device index); the content id of a code identifies this text.
 Result<std::vector<SameKeyCode>> FindSameKeyCodes(Database& database, const Job& job) {
+  ASSIGN_OR_RETURN(const bool has_odd, HasKeyWithCodes(database, job));
+  if (!has_odd) return std::vector<SameKeyCode>();
   OddKeys keys;
   // Few keys qualify; only their uses are read one by one.
   FOR_EACH_ROW(const CodeOfKey& row,

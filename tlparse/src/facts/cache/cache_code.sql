@@ -9,6 +9,11 @@ SELECT k.id, k.key, k.id IN (SELECT key_id FROM cache_event_row WHERE state = :g
   AS has_guard_miss /*BOOLEAN*/
 FROM cache_key_row k;
 
+-- query KeyWithCode(in_compiles SQL)
+SELECT g.cache_key AS key /*TEXT*/, o.content_id /*INTEGER*/
+FROM graph g JOIN output_code_row o ON o.record_id = g.code_record_id
+WHERE g.cache_key IS NOT NULL AND o.content_id IS NOT NULL AND {in_compiles};
+
 -- Uses of the keys that have several codes.
 -- query CodeOfKey(in_compiles SQL)
 WITH code AS (SELECT g.cache_key AS key, o.content_id, o.record_id, c.process_id, c.id AS compile_id

@@ -112,8 +112,7 @@ Result<LookupIndex> LookupIndex::Load(Database& database, const Job& job, const 
 LookupIndex LookupIndex::Part(const Job& whole, const Job& part) const {
   Maker maker(part);
   for (const JobLookup& lookup : lookups_) {
-    const std::int64_t compile_id =
-        whole.compiles()[static_cast<std::size_t>(lookup.compile)].id;
+    const std::int64_t compile_id = whole.compiles()[static_cast<std::size_t>(lookup.compile)].id;
     const LookupSlot& slot = slots_[static_cast<std::size_t>(lookup.lookup_slot)];
     if (const JobCompile* const compile = part.FindCompile(compile_id))
       maker.Add(*compile, lookup, slot.layer_id, slot.direction);

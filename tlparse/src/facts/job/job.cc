@@ -68,10 +68,9 @@ Job Job::Part(const std::vector<RankIndex>& members) const {
     part.records_.Take(one);
     part.participants_.push_back(one);
   }
-  std::copy_if(records_.cut.begin(), records_.cut.end(), std::back_inserter(part.records_.cut),
-               [&](std::int64_t id) {
-                 return id >= part.records_.first_id && id <= part.records_.last_id;
-               });
+  std::copy_if(
+      records_.cut.begin(), records_.cut.end(), std::back_inserter(part.records_.cut),
+      [&](std::int64_t id) { return id >= part.records_.first_id && id <= part.records_.last_id; });
   part.compiles_of_participant_.resize(members.size());
   for (const JobCompile& of_whole : compiles_) {
     const RankIndex participant = index_of[static_cast<std::size_t>(of_whole.participant)];

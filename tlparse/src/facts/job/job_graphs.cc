@@ -23,9 +23,8 @@ class JobGraphs::Maker {
     if (graph.compile != last_compile_) count_.clear();
     last_compile_ = graph.compile;
     const std::int32_t ordinal = count_[direction]++;
-    const auto [found, is_new] =
-        slots_.try_emplace({compile.slot, direction, ordinal},
-                           static_cast<std::int32_t>(result_.graph_slots_.size()));
+    const auto [found, is_new] = slots_.try_emplace(
+        {compile.slot, direction, ordinal}, static_cast<std::int32_t>(result_.graph_slots_.size()));
     if (is_new) result_.graph_slots_.push_back({compile.slot, direction, ordinal});
     graph.graph_slot = found->second;
     result_.index_.emplace(id, static_cast<std::int32_t>(result_.graphs_.size()));
@@ -65,8 +64,7 @@ Result<JobGraphs> JobGraphs::Load(Database& database, const Job& job) {
 JobGraphs JobGraphs::Part(const Job& whole, const Job& part) const {
   Maker maker(part);
   for (const JobGraph& graph : graphs_) {
-    const std::int64_t compile_id =
-        whole.compiles()[static_cast<std::size_t>(graph.compile)].id;
+    const std::int64_t compile_id = whole.compiles()[static_cast<std::size_t>(graph.compile)].id;
     if (const JobCompile* const compile = part.FindCompile(compile_id))
       maker.Add(*compile, graph.id, graph.direction);
   }

@@ -78,21 +78,29 @@ Result<void> LoadCallers(Database& database, const Job& job, std::vector<RoleMem
   return {};
 }
 
+// The groups of ranks, and the functions with collectives.
 Result<void> LoadGroups(Database& database, const Job& job, RoleEvidence& evidence) {
   std::map<std::string, std::set<std::int64_t>> groups;
-  FOR_EACH_ROW(const RoleGroup& row,
-               Query<RoleGroup>(database, {.run_id = job.run_id(), .launch = job.launch()}))
+  FOR_EACH_ROW(const RoleGroup& row, Query<RoleGroup>(database, {.run_id = job.run_id()}))
     groups[std::string(row.name)].insert(row.rank);
-  for (auto& [name, ranks] : groups) evidence.groups.push_back(std::move(ranks));
-  return {};
-}
-
-Result<void> LoadPairing(Database& database, const Job& job, RoleEvidence& evidence) {
+  std::unordered_map<std::int64_t, std::vector<std::set<std::int64_t>*>> groups_of_content;
+  FOR_EACH_ROW(const GroupOfContent& row, Query<GroupOfContent>(database))
+    groups_of_content[row.content_id].push_back(&groups[fmt::format("graphs {}", row.group_name)]);
+  const JobCompile* last = nullptr;
   FOR_EACH_ROW(const CompileWithCollectives& row,
                Query<CompileWithCollectives>(database, {.in_logs = job.InLogs("record_id")})) {
     const JobCompile* const compile = job.FindCompile(row.compile_id);
-    if (compile != nullptr && compile->function_id >= 0)
+    if (compile == nullptr) continue;
+    if (compile != last && compile->function_id >= 0)
       evidence.with_collectives.insert(NameOfFunction(job, *compile));
+    last = compile;
+    const auto& rank = job.participants()[static_cast<std::size_t>(compile->participant)].rank;
+    const auto found = groups_of_content.find(row.content_id);
+    if (!rank || found == groups_of_content.end()) continue;
+    for (std::set<std::int64_t>* const group : found->second) group->insert(*rank);
+  }
+  for (auto& [name, ranks] : groups) {
+    if (!ranks.empty()) evidence.groups.push_back(std::move(ranks));
   }
   return {};
 }
@@ -111,7 +119,6 @@ Result<std::vector<Role>> LoadRoles(Database& database, const Job& job, const Lo
     evidence.has_sends = sends->has_sends;
     RETURN_IF_ERROR(LoadCallers(database, job, members, evidence));
     RETURN_IF_ERROR(LoadGroups(database, job, evidence));
-    RETURN_IF_ERROR(LoadPairing(database, job, evidence));
   }
   return FindRoles(members, evidence);
 }

@@ -182,11 +182,11 @@ Result<void> RankFacts::LoadCodes(Database& database) {
 Result<void> RankFacts::LoadBackends(Database& database) {
   for (const std::vector<Code>& codes : codes_) has_inductor_.push_back(!codes.empty());
   if (std::count(has_inductor_.begin(), has_inductor_.end(), 0) == 0) return {};
-  ASSIGN_OR_RETURN(
-      const std::vector<CompileWithLookup>* const rows,
-      job_->RowsOfWhole<CompileWithLookup>([&](const JobRecords& whole) {
-        return Query<CompileWithLookup>(database, {.in_logs = whole.InLogs("record_id")});
-      }));
+  ASSIGN_OR_RETURN(const std::vector<CompileWithLookup>* const rows,
+                   job_->RowsOfWhole<CompileWithLookup>([&](const JobRecords& whole) {
+                     return Query<CompileWithLookup>(database,
+                                                     {.in_logs = whole.InLogs("record_id")});
+                   }));
   for (const CompileWithLookup& row : *rows) {
     if (const JobCompile* compile = job_->FindCompile(row.compile_id))
       has_inductor_[static_cast<std::size_t>(compile->participant)] = 1;
@@ -221,8 +221,7 @@ std::optional<RankAspect> RankFacts::CompareBackends(RankIndex reference, RankIn
 Result<void> RankFacts::LoadEvents(Database& database) {
   ASSIGN_OR_RETURN(const std::vector<FailureOrBreak>* const rows,
                    job_->RowsOfWhole<FailureOrBreak>([&](const JobRecords& whole) {
-                     return Query<FailureOrBreak>(database,
-                                                  {.in_logs = whole.InLogs("record_id")});
+                     return Query<FailureOrBreak>(database, {.in_logs = whole.InLogs("record_id")});
                    }));
   for (const FailureOrBreak& row : *rows) {
     if (const JobCompile* compile = job_->FindCompile(row.compile_id))
