@@ -209,7 +209,7 @@ Result<CompileAnswer> AnalyzeCompile(Database& database, const CompileOptions& o
   ASSIGN_OR_RETURN(answer.phases, LoadPhases(database, times));
   RETURN_IF_ERROR(LoadLookups(database, answer));
   RETURN_IF_ERROR(LoadEnd(database, found, answer));
-  RETURN_IF_ERROR(CompareWithOthers(database, options, answer));
+  RETURN_IF_ERROR(CompareWithOthers(database, answer));
   return answer;
 }
 

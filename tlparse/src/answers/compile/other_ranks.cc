@@ -229,8 +229,7 @@ std::string NameOfProcess(const CompileAnswer& answer) {
 
 }  // namespace
 
-Result<void> CompareWithOthers(Database& database, const CompileOptions& options,
-                               CompileAnswer& answer) {
+Result<void> CompareWithOthers(Database& database, CompileAnswer& answer) {
   ASSIGN_OR_RETURN(const Job job, Job::Load(database, answer.run, answer.launch));
   const JobCompile* const own = job.FindCompile(answer.id);
   // A child is no participant.

@@ -6,7 +6,6 @@
 namespace tlparse {
 
 // Fills in what an answer says of other ranks of the role, and who it is about.
-Result<void> CompareWithOthers(Database& database, const CompileOptions& options,
-                               CompileAnswer& answer);
+Result<void> CompareWithOthers(Database& database, CompileAnswer& answer);
 
 }  // namespace tlparse

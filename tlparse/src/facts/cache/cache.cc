@@ -13,8 +13,6 @@
 #include "facts/contents/graph_difference.h"
 #include "facts/contents/input_difference.h"
 #include "facts/job/majority.h"
-#include "facts/job/read_transaction.h"
-#include "facts/job/written_since.h"
 #include "facts/text/shorten.h"
 
 namespace tlparse {
@@ -350,70 +348,6 @@ bool CacheAnswer::HasDivergence() const {
 Result<void> FindCacheClasses(Database& database, CacheAnswer& answer) {
   ASSIGN_OR_RETURN(KeyComparer comparer, KeyComparer::Make(database, answer.job, answer.lookups));
   return ClassFinder(database, answer, std::move(comparer)).Run();
-}
-
-namespace {
-
-// `answer` has the job, its graphs, damage and lookups.
-Result<void> FillCache(Database& database, bool with_code_check, CacheAnswer& answer) {
-  RETURN_IF_ERROR(FindCacheClasses(database, answer));
-  ASSIGN_OR_RETURN(answer.economics, SumEconomics(database, answer.lookups));
-  if (with_code_check) {
-    ASSIGN_OR_RETURN(answer.same_key_codes, FindSameKeyCodes(database, answer.job));
-  }
-  const bool has_aotautograd =
-      std::any_of(answer.economics.begin(), answer.economics.end(),
-                  [](const CacheEconomics& one) { return one.layer == "aotautograd"; });
-  if (!answer.economics.empty() && !has_aotautograd) {
-    ASSIGN_OR_RETURN(answer.not_written, WhyNotWritten(database, answer.job.run_id(),
-                                                       VersionedInput::kAotAutogradLookups));
-  }
-  return {};
-}
-
-}  // namespace
-
-Result<CacheAnswer> AnalyzeCache(Database& database, const CacheOptions& options) {
-  ASSIGN_OR_RETURN(const ReadTransaction transaction, ReadTransaction::Begin(database));
-  ASSIGN_OR_RETURN(Job job, Job::Load(database, options.run, options.launch));
-  return AnalyzeCacheOf(database, std::move(job), options);
-}
-
-Result<CacheAnswer> AnalyzeCachePart(Database& database, const CacheAnswer& whole,
-                                     const std::vector<RankIndex>& members) {
-  CacheAnswer answer;
-  answer.job = whole.job.Part(members);
-  answer.graphs = whole.graphs.Part(whole.job, answer.job);
-  answer.damage = whole.damage.Part(members);
-  answer.lookups = whole.lookups.Part(whole.job, answer.job);
-  RETURN_IF_ERROR(FillCache(database, !whole.same_key_codes.empty(), answer));
-  return answer;
-}
-
-Result<CacheAnswer> AnalyzeCacheOf(Database& database, Job job, const CacheOptions& options) {
-  CacheAnswer answer;
-  answer.job = std::move(job);
-  ASSIGN_OR_RETURN(answer.graphs, JobGraphs::Load(database, answer.job));
-  ASSIGN_OR_RETURN(answer.damage, FindLogDamage(database, answer.job));
-  ASSIGN_OR_RETURN(answer.lookups, LookupIndex::Load(database, answer.job, answer.graphs));
-  RETURN_IF_ERROR(FillCache(database, options.with_code_check, answer));
-  if (!options.with_closest_keys) return answer;
-  RankIndex participant = answer.job.HasSeveral() ? -1 : 0;
-  if (options.rank) {
-    for (std::size_t i = 0; i < answer.job.participants().size(); ++i) {
-      if (answer.job.participants()[i].name == *options.rank)
-        participant = static_cast<RankIndex>(i);
-    }
-    if (participant < 0 ||
-        answer.job.participants()[static_cast<std::size_t>(participant)].name != *options.rank) {
-      return Fail(ErrorCode::kNotFound,
-                  fmt::format("run '{}' has no rank '{}'", answer.job.run_name(), *options.rank));
-    }
-  }
-  if (participant >= 0) {
-    ASSIGN_OR_RETURN(answer.closest_keys, FindClosestKeys(database, answer, participant));
-  }
-  return answer;
 }
 
 }  // namespace tlparse

@@ -8,11 +8,8 @@
 
 #include "facts/contents/graph_difference.h"
 #include "facts/job/majority.h"
-#include "facts/job/read_transaction.h"
-#include "facts/ranks/absent_ranks.h"
 #include "facts/ranks/aspect_text.h"
 #include "facts/ranks/rank_facts.h"
-#include "facts/ranks/rank_notes.h"
 #include "facts/ranks/rank_options.h"
 #include "facts/ranks/rank_votes.h"
 #include "facts/text/shorten.h"
@@ -363,52 +360,11 @@ bool RanksAnswer::HasDivergence() const {
                      [](const RankClass& one) { return !one.is_damaged; });
 }
 
-namespace {
-
-// `answer` has its cache.
-Result<void> FillRanks(Database& database, bool with_op_differences, RanksAnswer& answer) {
-  answer.damage = answer.collectives.damage = answer.execution.damage = answer.cache.damage;
-  // The parts work on the job that is loaded; they get it for the time being, and hand it back.
-  std::swap(answer.collectives.job, answer.cache.job);
-  std::swap(answer.collectives.graphs, answer.cache.graphs);
-  const Result<void> collectives = FindCollectiveClasses(database, answer.collectives);
-  std::swap(answer.collectives.job, answer.execution.job);
-  std::swap(answer.collectives.graphs, answer.execution.graphs);
-  RETURN_IF_ERROR(collectives);
-  Result<void> execution = FindExecutionClasses(database, answer.execution);
-  if (execution && with_op_differences) execution = FindOpDifferences(database, answer.execution);
-  std::swap(answer.execution.job, answer.cache.job);
-  std::swap(answer.execution.graphs, answer.cache.graphs);
-  RETURN_IF_ERROR(execution);
-
+Result<void> ClassifyRanks(Database& database, RanksAnswer& answer) {
   ASSIGN_OR_RETURN(RankFacts facts,
                    RankFacts::Load(database, answer.cache.job, answer.cache.graphs));
-  ASSIGN_OR_RETURN(RankOptions rank_options, RankOptions::Load(database, answer.cache.job));
-  return RankClassifier(database, answer, std::move(facts), std::move(rank_options)).Run();
-}
-
-}  // namespace
-
-Result<RanksAnswer> AnalyzeRanks(Database& database, const RanksOptions& options) {
-  ASSIGN_OR_RETURN(const ReadTransaction transaction, ReadTransaction::Begin(database));
-  RanksAnswer answer;
-  const CacheOptions cache_options{
-      .run = options.run, .launch = options.launch, .rank = {}, .with_closest_keys = false};
-  ASSIGN_OR_RETURN(answer.cache, AnalyzeCache(database, cache_options));
-  RETURN_IF_ERROR(FillRanks(database, options.with_op_differences, answer));
-  RETURN_IF_ERROR(FindAbsent(database, options, answer));
-  AddNotes(answer);
-  return answer;
-}
-
-// Ranks of the rest of the job are not absent.
-Result<RanksAnswer> AnalyzeRanksPart(Database& database, const RanksAnswer& whole,
-                                     const std::vector<RankIndex>& members) {
-  RanksAnswer answer;
-  ASSIGN_OR_RETURN(answer.cache, AnalyzeCachePart(database, whole.cache, members));
-  RETURN_IF_ERROR(FillRanks(database, true, answer));
-  AddNotes(answer);
-  return answer;
+  ASSIGN_OR_RETURN(RankOptions options, RankOptions::Load(database, answer.cache.job));
+  return RankClassifier(database, answer, std::move(facts), std::move(options)).Run();
 }
 
 }  // namespace tlparse

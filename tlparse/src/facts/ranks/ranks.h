@@ -138,5 +138,7 @@ Result<RanksAnswer> AnalyzeRanks(Database& database, const RanksOptions& options
 // Of a part of the job of `whole`.
 Result<RanksAnswer> AnalyzeRanksPart(Database& database, const RanksAnswer& whole,
                                      const std::vector<RankIndex>& members);
+// Finds the classes of the answer, which has all that they are made of.
+Result<void> ClassifyRanks(Database& database, RanksAnswer& answer);
 
 }  // namespace tlparse
