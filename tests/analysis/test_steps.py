@@ -11,6 +11,8 @@ import sys
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "bench"))
+import many_ranks  # noqa: E402
 from answers import LOGS, ROOT, TLPARSE, AnswerTest  # noqa: E402
 
 ANSWERS = ("findings", "ranks", "cache", "collectives", "execution", "status")
@@ -50,6 +52,20 @@ class Steps(AnswerTest):
 
     def test_answers_are_linear_in_ranks(self):
         self.check(ANSWERS, [self.make(count) for count in (8, 16, 32)])
+
+    def test_roles_are_parts_of_the_job_in_memory(self):
+        """What was read of the whole job is not read again for each of two roles."""
+        template = sorted(glob.glob(os.path.join(LOGS, "train_order", "*_rank_0_*")))[0]
+        steps = []
+        for stages in (1, 2):
+            directory = os.path.join(self.scratch, f"stages_{stages}")
+            os.mkdir(directory)
+            ranks = many_ranks.Ranks(template, 32, stages)
+            ranks.kind_of_rank.clear()
+            for rank in range(32):
+                ranks.write(rank, directory)
+            steps.append(self.steps("findings", self.ingest(directory, name=f"stages_{stages}")))
+        self.assertLess(steps[1], 1.5 * steps[0], steps)
 
     def test_answers_are_linear_in_the_ranks_of_dumps(self):
         self.check(("findings", "collectives"), [self.make_dumps(count) for count in (8, 16, 32)])

@@ -32,6 +32,12 @@ std::vector<std::string> McpDatabases::Names() const {
   return names;
 }
 
+std::string McpDatabases::First() const {
+  if (all_.empty()) return {};
+  const One& first = all_.front();
+  return first.path.empty() && IsAnswerDatabase(first.name) ? first.name : first.path;
+}
+
 Result<std::string> McpDatabases::Find(std::string_view name, const ChildLimits& limits) {
   const auto found = name.empty() ? all_.begin()
                                   : std::find_if(all_.begin(), all_.end(),

@@ -27,6 +27,8 @@ class McpDatabases {
   // Adds a database, an output directory, a log or a directory of logs; a known one is read again.
   Result<std::string> Open(const std::string& name, const ChildLimits& limits);
   std::vector<std::string> Names() const;
+  // The path of the first database, if nothing has to be ingested for it; else empty.
+  std::string First() const;
 
  private:
   struct One {

@@ -8,6 +8,7 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <cstdint>
 
 #include "base/version.h"
 #include "cli/command.h"
@@ -71,7 +72,8 @@ std::vector<std::string> ArgumentsOf(const McpTool& tool, const McpCall& call,
   } else {
     arguments.insert(arguments.end(), call.options.begin(), call.options.end());
     names.insert(names.end(), call.names.begin(), call.names.end());
-    if (tool.name == "evidence") arguments.emplace_back("--evidence");
+    // Both tools need the same: what one has read serves the other.
+    if (tool.name == "evidence" || tool.name == "findings") arguments.emplace_back("--evidence");
   }
   // What follows is no option, whatever it begins with.
   arguments.emplace_back("--");
@@ -91,6 +93,8 @@ void McpServer::Run() {
   while (!is_client_gone_) {
     if (queue_.empty()) {
       if (has_input_ended_) return;
+      if (is_initialized_) Prepare();
+      if (!queue_.empty()) continue;
       has_input_ended_ = !ReadInput();
       continue;
     }
@@ -186,6 +190,24 @@ void McpServer::Initialize(const McpMessage& message) {
   json.Key("version").String(kVersion).EndObject();
   json.Key("instructions").String(kInstructions).EndObject();
   Send(ResultLine(message.id(), json));
+  is_initialized_ = true;
+}
+
+// The findings of the first database, which most clients ask for first, while the client is idle.
+void McpServer::Prepare() {
+  const std::string path = databases_.First();
+  if (path.empty()) return;
+  const DatabaseState state = StateOfDatabase(path);
+  if (!state.is_settled || prepared_ == state.of_files) return;
+  const McpTool& tool = *FindMcpTool("findings");
+  ChildLimits limits = Limits(kAnswerSeconds);
+  limits.is_cancelled = [this] {
+    if (is_client_gone_ || has_input_ended_) return true;
+    const std::optional<std::string> asked =
+        queue_.empty() ? "findings" : queue_.front().ParamText("name");
+    return asked != "findings" && asked != "evidence";
+  };
+  if (OutputOf(tool, {}, path, limits) || !limits.is_cancelled()) prepared_ = state.of_files;
 }
 
 void McpServer::ListTools(const McpMessage& message) {
@@ -224,11 +246,10 @@ Result<std::string> McpServer::AnswerOf(const McpTool& tool, const McpCall& call
   if (tool.name != "explain") {
     ASSIGN_OR_RETURN(path, databases_.Find(call.database, Limits(kIngestSeconds)));
   }
-  ASSIGN_OR_RETURN(const ChildAnswer answer, RunTool(tool, call, path));
-  if (answer.code != kExitDone) return Fail(ErrorCode::kUsage, MessageOf(answer));
+  ASSIGN_OR_RETURN(const std::string output, OutputOf(tool, call, path, Limits(kAnswerSeconds)));
   simdjson::dom::parser parser;
   simdjson::dom::element document;
-  if (parser.parse(answer.output).get(document) != simdjson::SUCCESS)
+  if (parser.parse(output).get(document) != simdjson::SUCCESS)
     return Fail(ErrorCode::kInternal, "the answer is no JSON");
   FitOptions options;
   options.rows = tool.rows;
@@ -249,16 +270,39 @@ Result<std::string> McpServer::OpenDatabase(const McpCall& call) {
   return json.Take();
 }
 
-Result<ChildAnswer> McpServer::RunTool(const McpTool& tool, const McpCall& call,
-                                       const std::string& path) {
-  if (tool.name == "sql")
-    return RunInChild([&] { return RunLimitedSql(path, std::string(call.Text("query"))); },
-                      Limits(kAnswerSeconds));
-  const std::string_view name = tool.command.empty() ? tool.name : tool.command;
+Result<std::string> McpServer::OutputOf(const McpTool& tool, const McpCall& call,
+                                        const std::string& path, const ChildLimits& limits) {
   const std::vector<std::string> arguments = ArgumentsOf(tool, call, path);
+  std::vector<std::string> key = {std::string(tool.command.empty() ? tool.name : tool.command)};
+  key.insert(key.end(), arguments.begin(), arguments.end());
+  if (tool.name == "evidence") {
+    std::vector<std::string> of_all = key;
+    std::erase(of_all, fmt::format("--id={}", call.Text("id")));
+    if (const std::string* const all = known_.Find(path, of_all)) {
+      if (std::optional<std::string> one = OnlyFinding(*all, call.Text("id")))
+        return *std::move(one);
+    }
+  }
+  // What a query asks has been asked once; another database may have changed.
+  const bool may_be_known = tool.name != "sql" && call.Text("other").empty();
+  if (const std::string* const known = may_be_known ? known_.Find(path, key) : nullptr)
+    return *known;
+  const DatabaseState before = StateOfDatabase(path);
+  ASSIGN_OR_RETURN(ChildAnswer answer, RunTool(tool, call, path, arguments, limits));
+  if (answer.code != kExitDone) return Fail(ErrorCode::kUsage, MessageOf(answer));
+  if (may_be_known) known_.Keep(path, before, key, answer.output);
+  return std::move(answer.output);
+}
+
+Result<ChildAnswer> McpServer::RunTool(const McpTool& tool, const McpCall& call,
+                                       const std::string& path,
+                                       const std::vector<std::string>& arguments,
+                                       const ChildLimits& limits) {
+  if (tool.name == "sql")
+    return RunInChild([&] { return RunLimitedSql(path, std::string(call.Text("query"))); }, limits);
+  const std::string_view name = tool.command.empty() ? tool.name : tool.command;
   for (const Command& command : Commands()) {
-    if (command.name == name)
-      return RunInChild([&] { return command.run(arguments); }, Limits(kAnswerSeconds));
+    if (command.name == name) return RunInChild([&] { return command.run(arguments); }, limits);
   }
   return Fail(ErrorCode::kInternal, fmt::format("there is no command '{}'", name));
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cli/mcp/databases.h"
+#include "cli/mcp/known_answers.h"
 #include "cli/mcp/messages.h"
 #include "cli/mcp/tools.h"
 
@@ -29,6 +30,7 @@ class McpServer {
   void Cancel(const McpMessage& message);
   void Answer(const McpMessage& message);
   void Initialize(const McpMessage& message);
+  void Prepare();
   void ListTools(const McpMessage& message);
   void CallTool(const McpMessage& message);
   void ListResources(const McpMessage& message);
@@ -37,11 +39,18 @@ class McpServer {
   void GetPrompt(const McpMessage& message);
   Result<std::string> AnswerOf(const McpTool& tool, const McpCall& call);
   Result<std::string> OpenDatabase(const McpCall& call);
-  Result<ChildAnswer> RunTool(const McpTool& tool, const McpCall& call, const std::string& path);
+  // What the command of a tool prints, from an earlier call if the database is as it was then.
+  Result<std::string> OutputOf(const McpTool& tool, const McpCall& call, const std::string& path,
+                               const ChildLimits& limits);
+  Result<ChildAnswer> RunTool(const McpTool& tool, const McpCall& call, const std::string& path,
+                              const std::vector<std::string>& arguments, const ChildLimits& limits);
   ChildLimits Limits(int seconds);
   void Send(const std::string& line);
 
   McpDatabases databases_;
+  KnownAnswers known_;
+  std::vector<std::int64_t> prepared_;  // the state of which the findings were
+  bool is_initialized_ = false;
   int input_, output_;
   std::string pending_;       // the begin of a line
   bool is_too_long_ = false;  // the line whose rest is dropped

@@ -79,7 +79,7 @@ constexpr std::array kSql = {
     McpArgument{"query", Type::kText, "one SELECT of SQLite; resource tlparse://schema", "", true}};
 
 // What another tool answers, or a client does not need.
-constexpr std::array<std::string_view, 2> kOfFindings = {"query", "launch_count"};
+constexpr std::array<std::string_view, 3> kOfFindings = {"query", "launch_count", "log_lines"};
 constexpr std::array<std::string_view, 2> kFindingsAgain = {"findings", "engine_findings"};
 constexpr std::array<std::string_view, 1> kPairs = {"recompiles"};
 constexpr std::array<std::string_view, 1> kAllOptions = {"options"};

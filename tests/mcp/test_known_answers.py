@@ -1,0 +1,95 @@
+"""tlparse mcp answers again without computing again, while the database is as it was, and not when it has changed."""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from test_protocol import ROOT, TLPARSE, request  # noqa: E402
+
+LOGS = os.path.join(ROOT, "fixtures", "logs")
+
+
+class Client:
+    def __init__(self, database):
+        self.server = subprocess.Popen([TLPARSE, "mcp", database], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.count = 0
+
+    def ask(self, method, params):
+        self.count += 1
+        self.server.stdin.write(request(self.count, method, params) + b"\n")
+        self.server.stdin.flush()
+        return json.loads(self.server.stdout.readline())["result"]
+
+    def call(self, tool, **arguments):
+        return self.ask("tools/call", {"name": tool, "arguments": {"budget": 50000, **arguments}})["structuredContent"]["answer"]
+
+    def faults_of_children(self):
+        """Page faults of all children that have ended: each answer that is computed has some."""
+        with open(f"/proc/{self.server.pid}/stat", encoding="ascii") as file:
+            return int(file.read().rsplit(")", 1)[1].split()[8])
+
+    def close(self):
+        self.server.stdin.close()
+        self.server.stdout.close()
+        self.server.wait(60)
+
+
+class KnownAnswers(unittest.TestCase):
+    def setUp(self):
+        scratch = tempfile.TemporaryDirectory()
+        self.addCleanup(scratch.cleanup)
+        self.database = os.path.join(scratch.name, "job.db")
+        self.add("cache_some_ranks")
+        self.client = Client(self.database)
+        self.addCleanup(self.client.close)
+
+    def add(self, name):
+        subprocess.run([TLPARSE, os.path.join(LOGS, name), "--run", name, "--db", self.database, "--db-only"], check=True, capture_output=True)
+        time.sleep(0.2)  # what was written just now may be written again unseen
+
+    def test_a_known_answer_is_not_computed_again(self):
+        findings = self.client.call("findings")
+        faults = self.client.faults_of_children()
+        self.assertGreater(faults, 0)
+        self.assertEqual(self.client.call("findings"), findings)
+        self.assertNotIn("log_lines", findings["findings"][0])
+        one = self.client.call("evidence", id=findings["findings"][0]["id"])
+        self.assertEqual(self.client.faults_of_children(), faults)
+        self.assertEqual([finding["id"] for finding in one["findings"]], [findings["findings"][0]["id"]])
+        self.assertTrue(one["findings"][0]["log_lines"])
+        self.client.call("findings", severity="error")
+        self.assertGreater(self.client.faults_of_children(), faults)
+
+    def test_the_evidence_is_that_of_the_command(self):
+        for finding in self.client.call("findings")["findings"]:
+            known = self.client.call("evidence", id=finding["id"])
+            other = Client(self.database)
+            self.addCleanup(other.close)
+            self.assertEqual(other.call("evidence", id=finding["id"]), known)
+
+    def test_a_changed_database_is_asked_again(self):
+        before = self.client.call("findings")
+        self.assertEqual(before["run"], "cache_some_ranks")
+        self.add("diverge_config_2_6")
+        after = self.client.call("findings")
+        self.assertEqual(after["run"], "diverge_config_2_6")
+        self.assertNotEqual(after["findings"], before["findings"])
+
+    def test_an_idle_server_prepares_the_findings(self):
+        self.client.ask("initialize", {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}})
+        deadline = time.monotonic() + 60
+        while self.client.faults_of_children() == 0 and time.monotonic() < deadline:
+            time.sleep(0.05)
+        faults = self.client.faults_of_children()
+        self.assertGreater(faults, 0)
+        self.assertTrue(self.client.call("findings")["findings"])
+        self.assertEqual(self.client.faults_of_children(), faults)
+
+
+if __name__ == "__main__":
+    unittest.main()
