@@ -67,6 +67,7 @@ if [ "$set_name" = full ]; then
   need_command zsh zsh
   need_command fish fish
   need_command lintian lintian
+  need_command abidiff abigail-tools
   need_package catch2 libgloo-dev libtorch-dev python3-jsonschema
 fi
 
