@@ -29,7 +29,7 @@ NAME_OFTEN = 60    # of a name of several words: PyTorch's code speaks of it as 
 NOT_PUBLIC = {"alice", "bob", "foo", "bar", "baz", "acme"}
 OTHERS = ["mb", "kb", "gb", "ms", "us", "ns", "cpu", "gpu", "nccl", "gloo", "ucc", "mpi", "np", "numpy", "dist", "fcol", "optim", "nn", "py", "usr", "lib", "tmp",
           "github", "https", "http", "org", "pytorch", "python", "pickle", "json", "frozen", "runpy", "main", "ac", "cu", "cpp", "ptx", "cubin", "fp", "bf", "str", "cmath", "ivdep", "simdlen", "vjp", "lu", "presets", "cxx", "respecialize",
-          "bundling"]
+          "bundling", "unmap", "roundup", "divisions", "awaiting"]
 
 
 def sources(folder):

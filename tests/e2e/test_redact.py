@@ -6,10 +6,14 @@ import json
 import os
 import pickle
 import re
+import sys
 import unittest
 import zipfile
 
 import harness
+
+sys.path.insert(0, os.path.join(harness.ROOT, "tests", "tools"))
+import memory_snapshot  # noqa: E402
 
 WORDS, NAMES = [set(part.split()) for part in open(os.path.join(harness.ROOT, "tlparse", "src", "redact", "public_words.txt"), encoding="utf-8").read().split("\n\n")]
 USER_PATH = re.compile(r"^(?!.*(?:site-packages|dist-packages|/lib/python|torchinductor|<)).*/(\w+)\.py$")
@@ -138,6 +142,110 @@ class Redact(harness.EndToEnd):
         file = json.loads(self.tlparse("redact", "logs", "-o", "copies", "--json").stdout)["files"][0]
         self.assertEqual([file["dropped_records"], file["dropped_lines"]], [1, 1])
         self.assertNotIn("hunter", self.text("copies"))
+
+
+class Snapshots(harness.EndToEnd):
+    """Snapshots of the allocator: no name is left, and `memory` says the same with the names again."""
+
+    def allocator(self):
+        allocator = memory_snapshot.Allocator()
+        torch = "/usr/lib/python3/dist-packages/torch"
+        stacks = [[memory_snapshot.frame("forward", f"{torch}/nn/modules/linear.py", 125), memory_snapshot.frame(f"zebra_attention_{i}", f"/home/u/walter/acme_models/vaults_{i % 3}.py", 10 + i),
+                   memory_snapshot.frame("train_acme", "/home/u/walter/launch_acme.py", 7)] for i in range(9)]
+        for number in range(6):
+            with allocator.step(number):
+                kept = [allocator.alloc(1000 * (i + 1) + number, stack, "Torch-Compiled Region: 0/0" if i % 2 else None) for i, stack in enumerate(stacks)]
+                for address in kept[:-1]:
+                    allocator.free(address, stacks[0])
+        allocator.annotate("START", "walter warms up")
+        allocator.oom(1 << 30, 1 << 20, stacks[4])
+        return allocator
+
+    names = ("zebra", "attention_1", "walter", "acme", "vaults", "launch_acme", "train_acme", "home/")
+
+    def answers(self, path, name):
+        self.tlparse(path, "--db", name, "--db-only")
+        for by in ("line", "graph", "node", "category", "stack"):
+            for at in ("peak", "oom", "end", "2", "+20us"):
+                yield json.loads(self.tlparse("memory", name, "--json", "--top", "1000", "--by", by, "--at", at).stdout)
+
+    def check(self, form, **more):
+        name = "in/memory_rank_3." + ("json" if form == "json" else "pickle")
+        os.makedirs(self.path("in"))
+        memory_snapshot.write(memory_snapshot.snapshot([self.allocator()]), self.path(name), form, **more)
+        self.tlparse("redact", "in", "-o", "copies", "--key", "key")
+        copy, = glob.glob(self.path("copies", "*"))
+        with open(copy, "rb") as file:
+            copied = file.read()
+        for own in self.names:
+            self.assertIn(own.encode(), open(self.path(name), "rb").read())
+            self.assertNotIn(own.encode(), copied)
+        before, after = list(self.answers("in", "a.db")), list(self.answers("copies", "b.db"))
+        self.write("after.json", json.dumps(after).encode())
+        back = json.loads(self.tlparse("unredact", "after.json", "--key", "key").stdout)
+
+        def comparable(answers):
+            text = []
+            for answer in answers:
+                for device in answer["devices"]:
+                    device.pop("path")
+                    for rows in [device["rows"], device["growth"], (device["freed"] or {"rows": []})["rows"]]:
+                        rows.sort(key=lambda row: json.dumps(row, sort_keys=True))
+                text.append(json.dumps(answer, sort_keys=True))
+            return text
+        self.assertEqual(comparable(back), comparable(before))
+        self.assertTrue(all(answer["devices"] for answer in before))
+        return copied
+
+    def test_pickle(self):
+        copied = self.check("pickle")
+        # It is a pickle that anybody can read, no larger than with texts of its own lengths.
+        self.assertEqual(len(pickle.loads(copied)["device_traces"][0]), len(self.allocator().events))
+
+    def test_protocols(self):
+        for protocol in (2, 5):
+            with self.subTest(protocol=protocol):
+                self.setUp()
+                self.check("pickle", protocol=protocol)
+
+    def test_pickle_of_cpp(self):
+        self.check("cpp")
+
+    def test_json(self):
+        self.check("json")
+
+    def test_order_of_members(self):
+        """A frame of which the file's name comes first."""
+        frame = {"filename": "/home/u/walter/acme_models/vaults.py", "line": 3, "name": "forward_zebra_batch"}
+        self.write("in/a.json", json.dumps({"segments": [], "device_traces": [[{"action": "alloc", "addr": 1, "size": 512, "stream": 0, "time_us": 5, "frames": [frame]}]]}).encode())
+        self.tlparse("redact", "in", "-o", "copies")
+        self.assertNotIn(b"forward_zebra_batch", open(self.path("copies", "a.json"), "rb").read())
+        self.assertNotIn(b"zebra", open(self.path("copies", "a.json"), "rb").read())
+
+    def test_what_is_no_snapshot_is_left_out(self):
+        os.makedirs(self.path("in"))
+        memory_snapshot.write(memory_snapshot.snapshot([self.allocator()]), self.path("in/m.pickle"))
+        with open(self.path("in/m.pickle"), "r+b") as file:
+            file.truncate(os.path.getsize(self.path("in/m.pickle")) // 2)
+        report = json.loads(self.tlparse("redact", "in", "-o", "copies", "--json", expect=2).stdout)
+        self.assertEqual([(file["written"], "the pickle ends" in file["reason"]) for file in report["files"]], [(None, True)])
+
+    def test_sizes_cannot_be_hidden(self):
+        os.makedirs(self.path("in"))
+        memory_snapshot.write(memory_snapshot.snapshot([self.allocator()]), self.path("in/m.pickle"))
+        report = json.loads(self.tlparse("redact", "in", "-o", "copies", "--no-shapes", "--json", expect=2).stdout)
+        self.assertIn("sizes", report["files"][0]["reason"])
+
+    def test_bundle(self):
+        self.write("job/dedicated_log_torch_trace_rank_0_abcdefgh.log", harness.log_bytes(harness.bundled("diverge_config_2_6", 0)))
+        memory_snapshot.write(memory_snapshot.snapshot([self.allocator()]), self.path("job/m.pickle"))
+        self.tlparse("bundle", "job", "-o", "report.zip", "--redact")
+        with zipfile.ZipFile(self.path("report.zip")) as file:
+            names = [name for name in file.namelist() if name.endswith(".pickle")]
+            self.assertEqual(len(names), 1)
+            texts = b"".join(file.read(name) for name in file.namelist())
+        for own in self.names:
+            self.assertNotIn(own.encode(), texts)
 
 
 class Bundle(harness.EndToEnd):

@@ -70,9 +70,10 @@ void PrintRedaction(const RedactionReport& report, const std::string& directory)
 
 int RunRedact(std::span<const std::string> arguments) {
   Arguments app(
-      "Write copies of logs, profiles, recorder dumps and run.json that may be shown to others: "
-      "names "
-      "of paths, functions, classes, variables and modules, words of strings, comments and code, "
+      "Write copies of logs, profiles, recorder dumps, snapshots of the allocator and run.json "
+      "that "
+      "may be shown to others: names of paths, functions, classes, variables and modules, words of "
+      "strings, comments and code, "
       "hosts and groups that PyTorch itself does not use become pseudonyms, the same in all files. "
       "Ops, shapes, dtypes, configuration, ids, times stay, so every answer stays, pseudonyms "
       "aside. "
@@ -84,7 +85,8 @@ int RunRedact(std::span<const std::string> arguments) {
   std::string directory, key;
   bool json = false, no_shapes = false;
   constexpr int kMost = 1000;
-  app.Add("inputs", inputs, "logs, profiles, recorder dumps, directories of them")
+  app.Add("inputs", inputs,
+          "logs, profiles, recorder dumps, snapshots of the allocator, directories of them")
       .Required()
       .Times(1, kMost);
   app.Add("-o,--output", directory, "a new directory for the copies").Required();

@@ -56,30 +56,37 @@ void TextRedactor::AddNamesOfCode(std::string_view code) {
   }
 }
 
-// {"line": 12, "name": "forward", "filename": 3 or a path, "loc": "y = self.net(x)"}, and co_name with co_filename.
+bool TextRedactor::HarvestFrame(std::string_view function, std::string_view path) {
+  if (path.empty() || redact::IsPublicPath(path)) return false;
+  const std::string_view file = path.substr(path.rfind('/') + 1);
+  if (file.ends_with(".py")) user_files_.emplace(file);
+  AddName(function);
+  return true;
+}
+
+// {"line": 12, "name": "forward", "filename": 3 or a path, "loc": "y = self.net(x)"}, and co_name with co_filename; the members in any order.
 void TextRedactor::HarvestFrames(std::string_view text, const InternedPaths& interned) {
   constexpr std::size_t kNear = 300;
-  const auto take_file = [&](std::string_view path) {
-    if (path.empty() || redact::IsPublicPath(path)) return false;
-    const std::string_view file = path.substr(path.rfind('/') + 1);
-    if (file.ends_with(".py")) user_files_.emplace(file);
-    return true;
-  };
   for (const std::string_view mark : {"\"name\":", "\"co_name\":"}) {
     ForEachMark(text, mark, [&](std::size_t at) {
       const std::string_view name = JsonText(text, SkipSpaces(text, at));
       const std::string_view near = text.substr(at, name.size() + kNear);
       const std::string_view key = mark.starts_with("\"co_") ? "\"co_filename\":" : "\"filename\":";
-      const std::size_t file_at = near.find(key);
-      if (name.empty() || file_at == std::string_view::npos) return;
-      const std::size_t value = SkipSpaces(text, at + file_at + key.size());
+      std::size_t file_at = at + std::min(near.find(key), near.size());
+      if (file_at == at + near.size() || near.substr(0, file_at - at).find('}') != near.npos) {
+        // In front, in the same object.
+        file_at = text.rfind(key, at);
+        if (file_at == text.npos || text.substr(file_at, at - file_at).find('}') != text.npos)
+          return;
+      }
+      if (name.empty()) return;
+      const std::size_t value = SkipSpaces(text, file_at + key.size());
       std::string_view path = JsonText(text, value);
       std::int64_t number = -1;
       std::from_chars(text.data() + value, text.data() + text.size(), number);
       if (const auto found = interned.find(number); path.empty() && found != interned.end())
         path = found->second;
-      if (!take_file(path)) return;
-      AddName(name);
+      if (!HarvestFrame(name, path)) return;
       const std::size_t code_at = near.find("\"loc\":");
       if (code_at != std::string_view::npos &&
           near.substr(0, code_at).find('}') == std::string_view::npos)
@@ -90,9 +97,8 @@ void TextRedactor::HarvestFrames(std::string_view text, const InternedPaths& int
     const std::string_view name = UpTo(text, at, ",\n\"");
     const std::size_t file_at = at + name.size();
     constexpr std::string_view kFile = ", Filename: ";
-    if (text.substr(file_at).starts_with(kFile) &&
-        take_file(UpTo(text, file_at + kFile.size(), "\"\n\\,")))
-      AddName(name);
+    if (text.substr(file_at).starts_with(kFile))
+      HarvestFrame(name, UpTo(text, file_at + kFile.size(), "\"\n\\,"));
   });
 }
 

@@ -10,6 +10,7 @@
 #include "inputs/common/plain_json.h"
 #include "inputs/find_inputs.h"
 #include "redact/log_file.h"
+#include "redact/snapshot_pickle.h"
 #include "redact/text_redactor.h"
 
 namespace tlparse {
@@ -25,10 +26,11 @@ struct InputFile {
 
 bool IsRedactable(InputKind kind) {
   return kind == InputKind::kLog || kind == InputKind::kProfile ||
-         kind == InputKind::kRecorderDump || kind == InputKind::kRunFile;
+         kind == InputKind::kRecorderDump || kind == InputKind::kRunFile ||
+         kind == InputKind::kMemorySnapshot;
 }
 
-Result<void> FindIn(const std::string& input, std::vector<InputFile>& files,
+Result<void> FindIn(const std::string& input, bool hides_sizes, std::vector<InputFile>& files,
                     RedactionReport& report) {
   ASSIGN_OR_RETURN(const FoundInputs found, FindInputs(input));
   const auto name_of = [&](const std::string& path) {
@@ -45,13 +47,18 @@ Result<void> FindIn(const std::string& input, std::vector<InputFile>& files,
       report.files.push_back({.path = log.path, .reason = "it is no structured trace"});
   }
   for (const RuntimeInput& one : found.runtime) {
-    if (IsRedactable(one.kind))
+    if (hides_sizes && one.kind == InputKind::kMemorySnapshot)
+      report.files.push_back({.path = one.path,
+                              .reason = "a snapshot of the allocator is made of sizes: --no-shapes "
+                                        "leaves nothing of it"});
+    else if (IsRedactable(one.kind))
       files.push_back({one.path, name_of(one.path), one.kind});
     else
       report.files.push_back(
           {.path = one.path,
            .reason = fmt::format(
-               "it is {}: only logs, profiles, recorder dumps and run.json are redacted",
+               "it is {}: only logs, profiles, recorder dumps, snapshots of the allocator and "
+               "run.json are redacted",
                Describe(one.kind))});
   }
   for (const SkippedFile& one : found.skipped)
@@ -67,6 +74,10 @@ Result<std::string> DumpAsJson(const std::string& bytes) {
   if (!document.tree.root().AppendJson(json, kMostBytes))
     return Fail(ErrorCode::kDamagedInput, "the dump is nested too deep or too large");
   return json;
+}
+
+bool IsPickledSnapshot(const InputFile& input, std::string_view bytes) {
+  return input.kind == InputKind::kMemorySnapshot && LooksLikePickle(bytes);
 }
 
 Result<std::string> TextOfInput(const InputFile& input) {
@@ -86,7 +97,7 @@ Result<void> WriteFile(const fs::path& path, std::string_view text) {
 }
 
 // The directories of an input may have the names of people.
-std::string NameOfOutput(std::string name, TextRedactor& redactor) {
+std::string NameOfOutput(std::string name, bool is_pickle, TextRedactor& redactor) {
   for (const std::string_view ending : {".gz", ".zst", ".pickle", ".pkl"})
     if (name.ends_with(ending)) name.resize(name.size() - ending.size());
   std::string out;
@@ -94,6 +105,7 @@ std::string NameOfOutput(std::string name, TextRedactor& redactor) {
     if (!out.empty()) out += '/';
     out += redactor.Redact(part.string());
   }
+  if (is_pickle) out += ".pickle";
   return out;
 }
 
@@ -106,12 +118,18 @@ RedactedFile RedactOne(const InputFile& input, const std::string& directory,
     return file;
   }
   const std::int64_t before = redactor.replaced();
-  const std::string redacted = input.kind == InputKind::kLog
-                                   ? redact::RedactLog(*text, redactor, file)
-                                   : redactor.RedactJson(*text);
-  file.written = NameOfOutput(input.name, redactor);
+  const bool is_pickle = IsPickledSnapshot(input, *text);
+  const Result<std::string> redacted = is_pickle ? redact::RedactSnapshot(*text, redactor)
+                                       : input.kind == InputKind::kLog
+                                           ? redact::RedactLog(*text, redactor, file)
+                                           : redactor.RedactJson(*text);
+  if (!redacted) {
+    file.reason = redacted.error().message;
+    return file;
+  }
+  file.written = NameOfOutput(input.name, is_pickle, redactor);
   file.replaced = redactor.replaced() - before;
-  if (const Result<void> written = WriteFile(fs::path(directory) / file.written, redacted);
+  if (const Result<void> written = WriteFile(fs::path(directory) / file.written, *redacted);
       !written) {
     file.reason = written.error().message;
     file.written.clear();
@@ -130,13 +148,16 @@ Result<RedactionReport> RedactFiles(const std::vector<std::string>& inputs,
                 fmt::format("the directory '{}' is not empty; give a new one", directory));
   RedactionReport report;
   std::vector<InputFile> files;
-  for (const std::string& input : inputs) RETURN_IF_ERROR(FindIn(input, files, report));
+  for (const std::string& input : inputs)
+    RETURN_IF_ERROR(FindIn(input, hides_sizes, files, report));
   TextRedactor redactor(pseudonyms, hides_sizes);
   for (const InputFile& input : files) {
     const Result<std::string> text = TextOfInput(input);
     if (!text) continue;  // said below
     if (input.kind == InputKind::kLog)
       redact::HarvestLog(*text, redactor);
+    else if (IsPickledSnapshot(input, *text))
+      (void)redact::HarvestSnapshot(*text, redactor);  // what is damaged is said below
     else
       redactor.Harvest(*text, {});
   }

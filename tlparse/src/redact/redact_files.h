@@ -1,4 +1,4 @@
-// Redacts the files of a job: structured logs, recorder dumps, profiles of torch.profiler, run.json.
+// Redacts the files of a job: structured logs, recorder dumps, profiles of torch.profiler, snapshots of the allocator, run.json.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ struct RedactionReport {
 };
 
 // Reads all files at `inputs` twice: for the user's names, then to write each into `directory`, which is made, with pseudonyms.
-// Compressed files are written plain, pickles as JSON. What cannot be parsed is dropped. `hides_sizes`: see TextRedactor. kRefused: `directory` exists and is not empty.
+// Compressed files are written plain, pickles of recorders as JSON. What cannot be parsed is dropped. `hides_sizes`: see TextRedactor. kRefused: `directory` exists and is not empty.
 Result<RedactionReport> RedactFiles(const std::vector<std::string>& inputs,
                                     const std::string& directory, Pseudonyms& pseudonyms,
                                     bool hides_sizes);

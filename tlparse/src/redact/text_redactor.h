@@ -24,6 +24,8 @@ class TextRedactor {
   // Takes the user's names from a text: call it with all texts first. `interned`: the paths that frames refer to by number in this file.
   using InternedPaths = std::unordered_map<std::int64_t, std::string>;
   void Harvest(std::string_view text, const InternedPaths& interned);
+  // The same from a frame of a stack. False: it is no frame of the user's.
+  bool HarvestFrame(std::string_view function, std::string_view path);
 
   // The text with pseudonyms; the same text gives the same. Escapes of JSON stay valid.
   std::string Redact(std::string_view text);
