@@ -154,6 +154,7 @@ CREATE TABLE memory_site_link_row (
   compile_id INTEGER REFERENCES compile(id),
   graph_id INTEGER REFERENCES graph(id),
   code_line INTEGER,              -- line of the generated code
+  kernel_id INTEGER REFERENCES kernel_row(id), -- that this line calls, or that first uses the buffer that the line allocates; NULL: not known
   file_id INTEGER REFERENCES text_row(id), -- the user's line: of the generated code's line, else the innermost frame outside PyTorch and Python
   line INTEGER,
   in_function_id INTEGER REFERENCES text_row(id), -- the function of that line
@@ -170,7 +171,7 @@ CREATE VIEW memory_snapshot AS
 
 CREATE VIEW memory_site AS
   SELECT s.id, s.profile_id, s.stack_id, x.text AS compile_context, o.text AS op, a.text AS annotation, c.name AS category, l.compile_id,
-    l.graph_id, l.code_line, f.text AS file, l.line, u.text AS function, l.join_key, n.text AS join_note
+    l.graph_id, l.code_line, f.text AS file, l.line, u.text AS function, l.join_key, n.text AS join_note, l.kernel_id
   FROM memory_site_row s LEFT JOIN memory_site_link_row l ON l.site_id = s.id LEFT JOIN memory_category c ON c.id = l.category
   LEFT JOIN text_row x ON x.id = s.context_id LEFT JOIN text_row o ON o.id = s.op_id LEFT JOIN text_row a ON a.id = s.annotation_id
   LEFT JOIN text_row f ON f.id = l.file_id LEFT JOIN text_row u ON u.id = l.in_function_id LEFT JOIN text_row n ON n.id = l.note_id;

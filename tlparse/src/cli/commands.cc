@@ -64,7 +64,7 @@ constexpr Command kCommands[] = {
     {"autotune", "<db> [--all]",
      "which choices of kernels the compiler timed, which won, which failed, how long it took",
      &RunAutotune},
-    {"memory", "<db> [--by line|graph|category|stack] [--at peak|oom|end|STEP]",
+    {"memory", "<db> [--by line|graph|node|category|stack] [--at peak|oom|end|STEP|+TIME]",
      "who holds the memory, by snapshots of the allocator and profiles with memory events",
      &RunMemory},
     {"timeline", "<db> -o FILE.json[.gz] [--rank N] [--compile 1/0] [--steps 3-5]",

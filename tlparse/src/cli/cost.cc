@@ -126,10 +126,11 @@ struct CostColumns {
   bool has_graphs;
   bool has_launches;  // several
   bool has_ranks;
+  bool has_bytes;  // of some row
 };
 
 CostColumns ColumnsOf(const CostAnswer& answer, CostBy by) {
-  CostColumns columns{by, false, false, false, false};
+  CostColumns columns{by, false, false, false, false, false};
   columns.has_cpu = answer.time == CostTime::kOpsOnDevice ||
                     (by == CostBy::kModule && answer.time == CostTime::kKernels);
   columns.has_graphs = by != CostBy::kLine && by != CostBy::kOp && by != CostBy::kModule;
@@ -137,6 +138,8 @@ CostColumns ColumnsOf(const CostAnswer& answer, CostBy by) {
   columns.has_ranks =
       columns.has_graphs && std::any_of(answer.rows.begin(), answer.rows.end(),
                                         [](const CostRow& row) { return !!row.rank; });
+  columns.has_bytes = std::any_of(answer.rows.begin(), answer.rows.end(),
+                                  [](const CostRow& row) { return !!row.peak_bytes; });
   return columns;
 }
 
@@ -155,6 +158,7 @@ std::vector<Table::Column> CostHeadings(const CostColumns& columns, std::string_
   add("calls", Align::kRight);
   if (by == CostBy::kKernel) add("mean", Align::kRight, 1), add("estimated", Align::kRight, 2);
   if (by == CostBy::kGraph) add("device", Align::kRight, 1), add("compile", Align::kRight, 2);
+  if (columns.has_bytes) add("at peak", Align::kRight);
   if (columns.has_launches) add("launch", Align::kRight);
   if (columns.has_ranks) add("rank", Align::kRight);
   if (columns.has_graphs) add("compile id"), add("graph");
@@ -229,6 +233,7 @@ std::vector<std::string> CostCells(const CostRow& row, const CostColumns& column
   }
   if (by == CostBy::kGraph)
     cells.push_back(OptionalUs(row.device_us)), cells.push_back(OptionalUs(row.compile_us));
+  if (columns.has_bytes) cells.push_back(row.peak_bytes ? HumanBytes(*row.peak_bytes) : "");
   if (columns.has_launches)
     cells.push_back(row.launch ? std::to_string(*row.launch) : std::string());
   if (columns.has_ranks) cells.push_back(row.rank ? std::to_string(*row.rank) : std::string());
@@ -270,7 +275,8 @@ int RunCost(std::span<const std::string> arguments) {
       "'share' divide it. Rows are sorted by share. The heading names the time that is shared: of "
       "ops and modules, kernel time if any kernel ran on a device, else CPU time. A kernel "
       "belongs to the module that was open where and when it was enqueued; kernels of a backward "
-      "belong to none.",
+      "belong to none. With a snapshot of the allocator or memory events: 'at peak', the bytes "
+      "that were alive at the peak (tlparse memory).",
       "cost");
   AnswerArguments common;
   CostOptions options;

@@ -151,6 +151,10 @@ struct FieldsOf<CostRow> {
             "that (a backward that it did not has null), in the row of the costliest of them; "
             "null in the others"},
       Field{"estimated_us", &Of::estimated_us, "kernels: of one run, as the compiler expected"},
+      Field{"peak_bytes", &Of::peak_bytes,
+            "lines, kernels, nodes and graphs: alive at the peak of a recording of the allocator "
+            "of these processes (tlparse memory), of several the most; of a node all blocks of "
+            "each of its kernels; null: none says that it held anything"},
       Field{"join_note", OrNull{&Of::join_note},
             "why a row belongs to no kernel or graph of the log, or a backward has no compile "
             "time"},

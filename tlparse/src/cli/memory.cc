@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 
 #include "cli/answer.h"
 #include "cli/bounded_output.h"
@@ -20,10 +21,8 @@ namespace tlparse {
 namespace {
 
 constexpr std::pair<std::string_view, MemoryBy> kMemoryQuestions[] = {
-    {"line", MemoryBy::kLine},
-    {"graph", MemoryBy::kGraph},
-    {"category", MemoryBy::kCategory},
-    {"stack", MemoryBy::kStack},
+    {"line", MemoryBy::kLine},         {"graph", MemoryBy::kGraph}, {"node", MemoryBy::kNode},
+    {"category", MemoryBy::kCategory}, {"stack", MemoryBy::kStack},
 };
 constexpr std::pair<std::string_view, MemoryAt> kMoments[] = {
     {"peak", MemoryAt::kPeak},
@@ -31,12 +30,32 @@ constexpr std::pair<std::string_view, MemoryAt> kMoments[] = {
     {"end", MemoryAt::kEnd},
 };
 
+// "+1.5ms": since the first event. False: it is no such time.
+bool ParseOffset(std::string_view text, std::int64_t& offset_us) {
+  double number = 0;
+  const char* const last = text.data() + text.size();
+  const auto [end, error] = std::from_chars(text.data(), last, number);
+  constexpr double kMostUs = 1e15;
+  for (const auto& [unit, us] : {std::pair("s", 1e6), std::pair("ms", 1e3), std::pair("us", 1.0)}) {
+    if (error != std::errc() || std::string_view(end, static_cast<std::size_t>(last - end)) != unit)
+      continue;
+    if (!(number >= 0 && number * us < kMostUs)) return false;
+    offset_us = std::llround(number * us);
+    return true;
+  }
+  return false;
+}
+
 // False: `at` is no moment.
 bool ParseMoment(const std::string& at, MemoryOptions& options) {
   for (const auto& [name, moment] : kMoments) {
     if (at != name) continue;
     options.at = moment;
     return true;
+  }
+  if (at.starts_with('+')) {
+    options.at = MemoryAt::kTime;
+    return ParseOffset(std::string_view(at).substr(1), options.offset_us);
   }
   options.at = MemoryAt::kStep;
   const auto [end, error] = std::from_chars(at.data(), at.data() + at.size(), options.step);
@@ -55,17 +74,28 @@ std::string DeviceTitle(const MemoryDevice& device) {
   return title;
 }
 
+// ", 1.25 ms after the first"
+std::string SinceFirst(const MemoryDevice& device) {
+  if (!device.time_us || !device.start_us) return {};
+  return fmt::format(", {} after the first",
+                     HumanMicroseconds(static_cast<double>(*device.time_us - *device.start_us)));
+}
+
 std::string MomentText(const MemoryDevice& device, MemoryAt at, std::int64_t step) {
   switch (at) {
     case MemoryAt::kPeak:
-      return device.ordinal < 0 ? std::string("at the peak, before the first event")
-                                : fmt::format("at the peak, after event {} of {}",
-                                              device.ordinal + 1, device.event_count);
+      return device.ordinal < 0
+                 ? std::string("at the peak, before the first event")
+                 : fmt::format("at the peak, after event {} of {}{}", device.ordinal + 1,
+                               device.event_count, SinceFirst(device));
     case MemoryAt::kOom:
       return fmt::format("when the allocation failed, at event {} of {}", device.ordinal + 1,
                          device.event_count);
     case MemoryAt::kStep:
       return fmt::format("after step {}", step);
+    case MemoryAt::kTime:
+      return fmt::format("after event {} of {}{}", device.ordinal + 1, device.event_count,
+                         SinceFirst(device));
     case MemoryAt::kEnd:
       break;
   }
@@ -93,6 +123,10 @@ std::string SubjectOf(const MemoryRow& row, MemoryBy by) {
       return row.category;
     case MemoryBy::kGraph:
       return graph.empty() ? fmt::format("({})", row.reason) : graph;
+    case MemoryBy::kNode:
+      if (!row.nodes.empty()) return fmt::format("{}: {}", graph, row.nodes);
+      return graph.empty() ? fmt::format("({})", row.reason)
+                           : fmt::format("({}: {})", graph, row.reason);
     case MemoryBy::kLine:
     case MemoryBy::kStack:
       break;
@@ -203,6 +237,7 @@ std::vector<std::string> MemoryCells(const MemoryRow& row, MemoryBy by) {
   if (by != MemoryBy::kCategory) cells.push_back(row.category);
   cells.push_back(SubjectOf(row, by));
   if (HasLine(by)) cells.push_back(Shorten(row.function, kLongestCell));
+  if (by == MemoryBy::kNode) cells.push_back(row.kernel);
   if (by == MemoryBy::kStack) cells.push_back(Shorten(CallersText(row.frames), kLongestCell));
   return cells;
 }
@@ -213,10 +248,12 @@ void PrintMemoryRows(const MemoryDevice& device, MemoryBy by, std::size_t top) {
   const bool has_line = HasLine(by);
   if (by != MemoryBy::kCategory) columns.push_back({"category", Table::Align::kLeft, 1});
   columns.push_back({by == MemoryBy::kGraph      ? "graph"
+                     : by == MemoryBy::kNode     ? "node"
                      : by == MemoryBy::kCategory ? "category"
                                                  : "line",
                      Table::Align::kLeft, 0, has_line});
   if (has_line) columns.push_back({"function"});
+  if (by == MemoryBy::kNode) columns.push_back({"kernel"});
   if (by == MemoryBy::kStack) columns.push_back({"stack, innermost first", Table::Align::kLeft, 1});
   Table table(columns);
   AddShares(table, device.rows, top, [&](const MemoryRow& row) { return MemoryCells(row, by); });
@@ -230,7 +267,9 @@ int RunMemory(std::span<const std::string> arguments) {
   Arguments app(
       "Who holds the memory, at the peak of each snapshot of the allocator and of each profile "
       "with memory events: by Python line (the innermost one outside PyTorch), by compiled graph, "
-      "by category, or by stack. The rows of a device sum to what is alive. Sizes are those that "
+      "by graph node (of the kernel for which a line of generated code in the stack made the "
+      "block), by category, or by stack. The rows of a device sum to what is alive. Sizes are "
+      "those that "
       "were asked for. A block lives until its free is completed.",
       "memory");
   AnswerArguments common;
@@ -239,13 +278,14 @@ int RunMemory(std::span<const std::string> arguments) {
   std::optional<std::string> run;
   int top = 20;
   AddAnswerArguments(app, common);
-  app.Add("--by", by, "line, graph, category or stack")
+  app.Add("--by", by, "line, graph, node, category or stack")
       .OneOf(NamesOf(kMemoryQuestions))
       .ShowDefault();
   app.Add(
          "--at", at,
          "peak; oom: when an allocation failed; end: after the last event; a number: at the end of "
-         "this step of the profiler")
+         "this step of the profiler; +TIME, like +1.5s or +20ms: so long after the first event of "
+         "each recording")
       .ShowDefault();
   app.Add("--rank", options.rank, "only this rank");
   Arguments::Option most = app.Add("--top", top, "maximum number of rows of a device");
@@ -254,8 +294,10 @@ int RunMemory(std::span<const std::string> arguments) {
   if (const std::optional<int> code = app.Parse(arguments)) return *code;
   options.by = ValueOf(kMemoryQuestions, by);
   if (!ParseMoment(at, options)) {
-    std::fprintf(stderr, "tlparse: --at takes peak, oom, end or the number of a step, not '%s'\n",
-                 Printable(at).c_str());
+    std::fprintf(
+        stderr,
+        "tlparse: --at takes peak, oom, end, the number of a step or a time like +20ms, not '%s'\n",
+        Printable(at).c_str());
     return kExitUsage;
   }
   const auto answer_from = [&](Database& database) -> Result<void> {

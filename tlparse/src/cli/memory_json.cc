@@ -13,7 +13,7 @@ struct InMemory {
   std::size_t top = 0;
 };
 
-constexpr std::string_view kGroupings[] = {"line", "graph", "category", "stack"};
+constexpr std::string_view kGroupings[] = {"line", "graph", "node", "category", "stack"};
 constexpr std::string_view kRecordings[] = {"memory_snapshot", "kineto"};
 
 std::span<const MemoryRow> TopRows(const MemoryDevice& of, const InMemory& in) {
@@ -44,7 +44,10 @@ struct FieldsOf<MemoryRow> {
       Field{"function", OrNull{&Of::function}},
       Field{"label", OrNull{&Of::label}, "of the compile"},
       Field{"direction", OrNull{&Of::direction}, "of the graph; null: the compile alone is known"},
-      Field{"reason", OrNull{&Of::reason}, "why it has no line or graph"},
+      Field{"kernel", OrNull{&Of::kernel},
+            "with --by node: for which a line of generated code made the block"},
+      Field{"nodes", OrNull{&Of::nodes}, "post-grad nodes of that kernel, separated by commas"},
+      Field{"reason", OrNull{&Of::reason}, "why it has no line, graph or node"},
       Field{"frames", &Of::frames, "with --by stack: innermost first"},
   };
 };
@@ -119,6 +122,7 @@ struct FieldsOf<MemoryDevice> {
       Field{"ordinal", AtLeast<-1>(&Of::ordinal),
             "the event after which the rows are alive; -1: before the first"},
       Field{"time_us", &Of::time_us},
+      Field{"start_us", &Of::start_us, "of the first event; null: no event has a time"},
       Field{"alive_bytes", AtLeast<0>(&Of::alive_bytes)},
       Field{"base_bytes", AtLeast<0>(&Of::base_bytes), "alive before the first event"},
       Field{"peak_bytes", AtLeast<0>(&Of::peak_bytes)},
@@ -152,7 +156,8 @@ struct FieldsOf<MemoryAnswer> {
   static constexpr std::tuple list{
       Field{"by", [](const Of&, const InMemory& in) { return in.by; }, "", kGroupings},
       Field{"at", [](const Of&, const InMemory& in) { return in.at; },
-            "peak, oom, end, or a number: at the end of this step of the profiler"},
+            "peak, oom, end; a number: at the end of this step of the profiler; +TIME: after the "
+            "first event of each recording"},
       Field{"devices", &Of::devices},
       Field{"notes", &Of::notes},
   };

@@ -11,19 +11,22 @@
 #include "cli/commands.h"
 #include "cli/rank_output.h"
 #include "cli/schemas.h"
+#include "facts/cost/peak_bytes.h"
 #include "facts/job/written_since.h"
 
 namespace tlparse {
 
 namespace {
 
-Result<bool> PrintProvenance(QueryRows<KernelWithSource> kernels, const RunFilter& runs, bool all) {
+Result<bool> PrintProvenance(QueryRows<KernelWithSource> kernels, const PeakBytes& peak,
+                             const RunFilter& runs, bool all) {
   Table table = runs.MakeTableOfLaunches({{"rank"},
                                           {"compile"},
                                           {"graph"},
                                           {"kernel"},
                                           {"measured", Table::Align::kRight},
                                           {"calls", Table::Align::kRight},
+                                          {"at peak", Table::Align::kRight, 1},
                                           {"post-grad nodes", Table::Align::kLeft, 2},
                                           {"pre-grad nodes", Table::Align::kLeft, 3},
                                           {"source", Table::Align::kLeft, 0, true},
@@ -41,10 +44,12 @@ Result<bool> PrintProvenance(QueryRows<KernelWithSource> kernels, const RunFilte
     latest = one;
     const std::string measured =
         is_first && row.measured_us ? HumanDuration(*row.measured_us / 1e6) : std::string();
+    const std::optional<std::int64_t> bytes = peak.OfKernel(row.graph_id, row.kernel_id);
     runs.AddOfLaunch(
         table, std::string(row.run), CellText(row.launch),
         {CellText(row.rank), std::string(row.label), CellText(row.direction), kernel, measured,
-         is_first ? CellText(row.calls) : std::string(), CellText(row.post_grad_nodes),
+         is_first ? CellText(row.calls) : std::string(),
+         is_first && bytes ? HumanBytes(*bytes) : std::string(), CellText(row.post_grad_nodes),
          CellText(row.pre_grad_nodes), source, CellText(row.code)});
   }
   if (table.empty()) return false;
@@ -54,6 +59,10 @@ Result<bool> PrintProvenance(QueryRows<KernelWithSource> kernels, const RunFilte
 
 struct ProvenanceAnswer {
   QueryRows<KernelWithSource>& kernels;
+};
+
+struct InProvenance {
+  const PeakBytes& peak;
 };
 
 struct ProvenanceOptions {
@@ -90,6 +99,12 @@ struct FieldsOf<KernelWithSource> {
       Field{"run", &Of::run},
       Field{"calls", &Of::calls, "in the profiles"},
       Field{"measured_us", &Of::measured_us, "in all"},
+      Field{"peak_bytes",
+            [](const Of& of, const InProvenance& in) {
+              return in.peak.OfKernel(of.graph_id, of.kernel_id);
+            },
+            "of the blocks made for the kernel, alive at the peak of a recording of the "
+            "allocator; of several the most; null: none says that there were any"},
       Field{"launch", &Of::launch},
   };
 };
@@ -103,7 +118,9 @@ struct FieldsOf<ProvenanceAnswer> {
       Field{"kernels", [](const ProvenanceAnswer& of) { return EachRow(of.kernels); }}};
 };
 
-std::string ProvenanceSchema() { return SchemaOf<ProvenanceAnswer>("tlparse provenance --json"); }
+std::string ProvenanceSchema() {
+  return SchemaOf<ProvenanceAnswer, InProvenance>("tlparse provenance --json");
+}
 
 namespace {
 
@@ -120,14 +137,15 @@ Result<void> AnswerProvenance(Database& database, ProvenanceOptions& options) {
        .run_id = named.run_id,
        .launch = named.launch,
        .by_cost = options.sort == "cost"});
+  ASSIGN_OR_RETURN(const PeakBytes peak, PeakBytes::Read(database, named.run_id, {}));
   if (options.json) {
-    const JsonWriter json = ToJson(ProvenanceAnswer{kernels});
+    const JsonWriter json = ToJson(ProvenanceAnswer{kernels}, InProvenance{peak});
     RETURN_IF_ERROR(kernels.Ended());
     PrintJson(json);
     return {};
   }
   ASSIGN_OR_RETURN(const bool is_printed,
-                   PrintProvenance(std::move(kernels), options.run, options.all));
+                   PrintProvenance(std::move(kernels), peak, options.run, options.all));
   if (is_printed) return {};
   ASSIGN_OR_RETURN(const std::string why,
                    WhyNotWritten(database, named.run_id, VersionedInput::kKernelNodes));
@@ -143,7 +161,8 @@ Result<void> AnswerProvenance(Database& database, ProvenanceOptions& options) {
 int RunProvenance(std::span<const std::string> arguments) {
   Arguments app(
       "Which Python lines a kernel comes from, and which kernels a line or node became; with "
-      "profiles how long each kernel ran in all.",
+      "profiles how long each kernel ran in all; with snapshots of the allocator the bytes at the "
+      "peak that were made for it.",
       "provenance");
   AnswerArguments common;
   ProvenanceOptions options;

@@ -3,8 +3,9 @@ import { type Chunks } from '../data/chunks';
 import type { Model } from '../data/model';
 import { count, duration, percent, shorten } from '../lib/format';
 import { href, type Route } from '../route';
-import { CompileLink, HeatBar, Place } from '../ui/bits';
+import { CompileLink, Place } from '../ui/bits';
 import { type Column } from '../ui/virtual';
+import { bytesColumn, callColumns, shareColumns } from './cost_columns';
 
 export type Cost = Chunks['cost'];
 
@@ -52,33 +53,6 @@ function GraphCell({
       {graphs.graph.provenance_content_id[at] === null ? `${direction ?? ''} graph` : <a href={href(['provenance', graphId!])}>{direction ?? ''} graph</a>}
     </>
   );
-}
-
-function shareColumns(us: (row: number) => number, totalUs: number, what: string): Column<number>[] {
-  return [
-    { key: 'time', title: 'Time', width: '82px', align: 'right', hint: 'Measured, in the steps that are counted', cell: (row) => duration(us(row)), sort: us },
-    {
-      key: 'share',
-      title: 'Share',
-      width: '118px',
-      hint: `Of ${duration(totalUs)}, ${what}`,
-      cell: (row) => <HeatBar share={totalUs > 0 ? us(row) / totalUs : 0} />,
-    },
-  ];
-}
-
-function callColumns(calls: (row: number) => number | null, us: (row: number) => number): Column<number>[] {
-  return [
-    { key: 'calls', title: 'Calls', width: '62px', align: 'right', cell: (row) => count(calls(row)), sort: calls },
-    {
-      key: 'mean',
-      title: 'Mean',
-      width: '76px',
-      align: 'right',
-      cell: (row) => duration(us(row) / Math.max(1, calls(row) ?? 1)),
-      sort: (row) => us(row) / Math.max(1, calls(row) ?? 1),
-    },
-  ];
 }
 
 // "(64, 1, 1)" of a JSON list.
@@ -136,6 +110,7 @@ export function kernelView(context: Context): View {
       cell: (row) => (windowUs > 0 ? percent(us(row) / windowUs) : ''),
     },
     ...callColumns((row) => t.calls[row], us),
+    ...bytesColumn(t.peak_bytes),
     {
       key: 'estimate',
       title: 'Estimated',
@@ -203,6 +178,7 @@ export function lineView(context: Context): View {
       sort: (row) => t.inclusive_us[row],
     },
     { key: 'calls', title: 'Kernel calls', width: '84px', align: 'right', cell: (row) => count(t.calls[row]), sort: (row) => t.calls[row] },
+    ...bytesColumn(t.peak_bytes),
     {
       key: 'line',
       title: 'Line',
@@ -248,6 +224,7 @@ export function graphView(context: Context): View {
   const columns: Column<number>[] = [
     ...shareColumns(us, windowUs, 'the length of the counted steps'),
     ...callColumns((row) => t.calls[row], us),
+    ...bytesColumn(t.peak_bytes),
     {
       key: 'device',
       title: 'Device',

@@ -50,7 +50,7 @@ constexpr std::array kCost = {
     McpArgument{"steps", Type::kText, "steps of the profiler, like 3-5"}};
 constexpr std::array kMemory = {
     kRunArgument, kRankArgument,
-    McpArgument{"by", Type::kText, "what to add up", "line|graph|category|stack"},
+    McpArgument{"by", Type::kText, "what to add up", "line|graph|node|category|stack"},
     McpArgument{"at", Type::kText, "when", "peak|oom|end|number of a step"}};
 constexpr std::array kProvenance = {
     kRunArgument,

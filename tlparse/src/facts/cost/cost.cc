@@ -8,6 +8,7 @@
 #include "facts/cost/cost_profiles.h"
 #include "facts/cost/cost_queries.h"
 #include "facts/cost/estimates.h"
+#include "facts/cost/peak_bytes.h"
 #include "store/any_rows.h"
 
 namespace tlparse {
@@ -92,15 +93,28 @@ Result<void> CheckModules(Database& database, const std::vector<CostProfile>& pr
                     "again");
 }
 
+std::optional<std::int64_t> BytesOf(const CostRow& row, CostBy by, const PeakBytes& peak) {
+  if (by == CostBy::kLine)
+    return row.file.empty() ? std::nullopt : peak.OfLine(row.file, row.line.value_or(0));
+  if (!row.graph_id) return std::nullopt;
+  if (by == CostBy::kGraph) return peak.OfGraph(*row.graph_id);
+  if (by == CostBy::kNode) return peak.OfNode(*row.graph_id, row.name);
+  return by == CostBy::kKernel && row.kernel_id ? peak.OfKernel(*row.graph_id, *row.kernel_id)
+                                                : std::nullopt;
+}
+
 Result<void> FillRows(Database& database, const CostOptions& options, CostBy by,
-                      CostAnswer& answer) {
+                      const PeakBytes& peak, CostAnswer& answer) {
   if (by == CostBy::kModule) RETURN_IF_ERROR(CheckModules(database, answer.profiles));
   ASSIGN_OR_RETURN(answer.rows, ReadRows(database, CostSql(by, answer.profiles)));
   answer.time = TimeOf(by, answer.rows);
   if (by == CostBy::kModule) AddInnerModules(answer.rows);
   double total_us = 0;
   for (const CostRow& row : answer.rows) total_us += row.share_us;
-  for (CostRow& row : answer.rows) row.share = total_us > 0 ? row.share_us / total_us : 0;
+  for (CostRow& row : answer.rows) {
+    row.share = total_us > 0 ? row.share_us / total_us : 0;
+    row.peak_bytes = BytesOf(row, by, peak);
+  }
   if (by == CostBy::kKernel) {
     ASSIGN_OR_RETURN(const auto estimates,
                      KernelEstimates(database, options.run_id, options.profile_id));
@@ -129,16 +143,16 @@ Result<bool> HasModules(Database& database, std::int64_t profile_id) {
 Result<std::vector<CostAnswer>> Costs(Database& database, const CostOptions& options,
                                       std::span<const CostBy> questions) {
   ASSIGN_OR_RETURN(const CostAnswer begun, BeginCost(database, options));
+  ASSIGN_OR_RETURN(const PeakBytes peak, PeakBytes::Read(database, options.run_id, begun.profiles));
   std::vector<CostAnswer> answers(questions.size(), begun);
   for (std::size_t i = 0; i < questions.size(); ++i)
-    RETURN_IF_ERROR(FillRows(database, options, questions[i], answers[i]));
+    RETURN_IF_ERROR(FillRows(database, options, questions[i], peak, answers[i]));
   return answers;
 }
 
 Result<CostAnswer> Cost(Database& database, const CostOptions& options) {
-  ASSIGN_OR_RETURN(CostAnswer answer, BeginCost(database, options));
-  RETURN_IF_ERROR(FillRows(database, options, options.by, answer));
-  return answer;
+  ASSIGN_OR_RETURN(std::vector<CostAnswer> answers, Costs(database, options, {&options.by, 1}));
+  return std::move(answers.front());
 }
 
 }  // namespace tlparse

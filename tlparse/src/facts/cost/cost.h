@@ -109,6 +109,8 @@ struct CostRow {
   // row of the costliest of them only. A backward that was not measured has none.
   std::optional<double> compile_us;
   std::optional<double> estimated_us;  // kernels: of one run, by the compiler
+  // Lines, kernels, nodes, graphs: alive at the peak of the processes' memory (peak_bytes.h).
+  std::optional<std::int64_t> peak_bytes;
   // Of kernels why they have no kernel_id; of graphs why there is no graph or no compile time.
   std::string join_note;
 };

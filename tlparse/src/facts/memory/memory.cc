@@ -18,10 +18,20 @@ namespace {
 // A stack is known by its row, and what else is known of a site by its texts.
 struct SiteFacts {
   std::int64_t stack_id = 0;
-  std::string op, annotation;
+  std::string op, annotation, no_node;  // no_node: why no graph node is known
   bool has_compile = false;
   MemoryRow row;  // without bytes
 };
+
+// Why it has no node, though it has a compile.
+std::string NoNode(const SiteOfMemory& site) {
+  if (!site.graph_id) return "which graph of the compile is not known";
+  if (!site.code_line) return "the line of its generated code is not known";
+  if (site.kernel.empty())
+    return fmt::format("line {} of its generated code makes a tensor of no known kernel",
+                       *site.code_line);
+  return "the log has no nodes of this kernel";
+}
 
 class MemoryFacts {
  public:
@@ -38,7 +48,7 @@ class MemoryFacts {
   MemoryRow RowOf(const SiteFacts& site) const;
   // Rows by what they name; the last: the stack.
   using GroupKey = std::tuple<std::string, std::int64_t, std::string, std::string, std::string,
-                              std::string, std::string, std::int64_t>;
+                              std::string, std::string, std::string, std::string, std::int64_t>;
   struct Group {
     MemoryRow row;
     std::string category;
@@ -79,7 +89,10 @@ Result<SiteFacts> MemoryFacts::FactsOf(std::int64_t site_id, bool is_before) {
   row.label = site->label;
   facts.has_compile = !row.label.empty();
   row.direction = site->direction;
+  row.kernel = site->kernel;
+  row.nodes = site->nodes;
   row.reason = site->join_note;
+  if (facts.has_compile && row.nodes.empty()) facts.no_node = NoNode(*site);
   return facts;
 }
 
@@ -120,6 +133,13 @@ MemoryRow MemoryFacts::RowOf(const SiteFacts& site) const {
       row.direction = of.direction;
       if (of.label.empty()) row.reason = of.reason;
       break;
+    case MemoryBy::kNode:
+      row.label = of.label;
+      row.direction = of.direction;
+      row.kernel = of.kernel;
+      row.nodes = of.nodes;
+      row.reason = of.label.empty() ? of.reason : site.no_node;
+      break;
     case MemoryBy::kCategory:
       row.category = of.category;
       break;
@@ -144,7 +164,7 @@ MemoryFacts::Group& MemoryFacts::GroupOf(Groups& groups, const SiteFacts& site,
   const std::int64_t stack = options_.by == MemoryBy::kStack ? site.stack_id : 0;
   const auto [entry, is_new] =
       groups.try_emplace({row.file, row.line.value_or(-1), row.function, row.label, row.direction,
-                          row.category, row.reason, stack},
+                          row.kernel, row.nodes, row.category, row.reason, stack},
                          Group{.row = row, .category = site.row.category, .stack_id = stack});
   Group& group = entry->second;
   if (group.category != site.row.category) group.category.clear();
@@ -246,6 +266,18 @@ Result<bool> MemoryFacts::SetMoment(MemoryDevice& device, const MemoryDeviceRow&
       if (!row.oom_ordinal) return false;
       device.ordinal = *row.oom_ordinal;
       return true;
+    case MemoryAt::kTime: {
+      const std::int64_t time_us = row.start_us.value_or(0) + options_.offset_us;
+      if (!row.start_us || !row.taken_us || time_us > *row.taken_us) return false;
+      constexpr std::int64_t kLastNs = 999;  // of that microsecond
+      ASSIGN_OR_RETURN(
+          const FirstRow<OrdinalOfTime> last,
+          First(Query<OrdinalOfTime>(database_,
+                                     {.snapshot_id = row.id, .end_ns = time_us * 1000 + kLastNs})));
+      device.ordinal = last->ordinal;
+      device.time_us = time_us;
+      return true;
+    }
     case MemoryAt::kStep: {
       const auto step =
           std::find_if(device.steps.begin(), device.steps.end(),
@@ -276,6 +308,7 @@ Result<std::optional<MemoryDevice>> MemoryFacts::DeviceOf(const MemoryDeviceRow&
   device.device = row.device;
   device.rank = row.rank;
   device.event_count = row.event_count;
+  device.start_us = row.start_us;
   device.base_bytes = row.base_bytes;
   device.peak_bytes = row.peak_bytes;
   device.end_bytes = row.end_bytes;
@@ -329,6 +362,8 @@ Result<MemoryAnswer> MemoryFacts::Answer() {
         options_.at == MemoryAt::kStep
             ? fmt::format("the recordings do not hold the end of step {} (ProfilerStep#{})",
                           options_.step, options_.step)
+        : options_.at == MemoryAt::kTime
+            ? "no event of the recordings is that late, or their events have no times"
             : "no allocation failed while these snapshots were recorded");
   return answer;
 }

@@ -13,14 +13,15 @@
 
 namespace tlparse {
 
-enum class MemoryBy : std::uint8_t { kLine, kGraph, kCategory, kStack };
-enum class MemoryAt : std::uint8_t { kPeak, kOom, kEnd, kStep };
+enum class MemoryBy : std::uint8_t { kLine, kGraph, kNode, kCategory, kStack };
+enum class MemoryAt : std::uint8_t { kPeak, kOom, kEnd, kStep, kTime };
 
 struct MemoryOptions {
   std::int64_t run_id = 0;
   MemoryBy by = MemoryBy::kLine;
   MemoryAt at = MemoryAt::kPeak;
-  std::int64_t step = 0;  // of kStep: its end
+  std::int64_t step = 0;       // of kStep: its end
+  std::int64_t offset_us = 0;  // of kTime: since the first event of each recording
   std::optional<std::int64_t> rank;
   std::optional<std::int64_t> snapshot_id = {};  // this one alone
 };
@@ -48,9 +49,11 @@ struct MemoryRow {
   std::string file, function;  // lines and stacks
   std::optional<std::int64_t> line;
   std::string label, direction;     // graphs; a label alone: of a region, whose graph is not known
+  std::string kernel;               // nodes: for which the block was made
+  std::string nodes;                // of that kernel: "add, relu"
   std::string category;             // of all its allocations; empty: they differ
   std::vector<std::string> frames;  // stacks: innermost first
-  std::string reason;               // why it has no line or graph
+  std::string reason;               // why it has no line, graph or node
   std::int64_t size_bytes = 0;
   std::int64_t allocations = 0;
   double share = 0;  // of what is alive, 0 … 1
@@ -77,7 +80,7 @@ struct MemoryDevice {
   std::optional<std::int64_t> device, rank;
   std::int64_t event_count = 0;
   std::int64_t ordinal = 0;  // of the event after which the rows are alive; -1: before the first
-  std::optional<std::int64_t> time_us;
+  std::optional<std::int64_t> time_us, start_us;  // start: of the first event
   std::int64_t alive_bytes = 0, base_bytes = 0, peak_bytes = 0, end_bytes = 0;
   std::optional<std::int64_t> reserved_bytes;  // held by the allocator then; nothing: unknown
   std::int64_t line_bytes = 0;                 // of alive_bytes: with a Python line

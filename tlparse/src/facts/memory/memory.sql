@@ -1,6 +1,6 @@
 -- query MemoryDeviceRow(run_id INTEGER, rank INTEGER?)
 SELECT s.id, s.path, s.kind, s.source, s.device, s.rank, s.event_count, s.base_bytes, s.peak_bytes, s.peak_ordinal,
-  s.peak_us /*INTEGER?*/, s.taken_us /*INTEGER?*/, s.end_bytes, s.reserved_at_peak_bytes, s.end_reserved_bytes, s.oom_ordinal
+  s.peak_us /*INTEGER?*/, s.start_us /*INTEGER?*/, s.taken_us /*INTEGER?*/, s.end_bytes, s.reserved_at_peak_bytes, s.end_reserved_bytes, s.oom_ordinal
 FROM memory_snapshot s WHERE s.run_id = :run_id AND (:rank IS NULL OR s.rank = :rank)
   AND (s.event_count > 0 OR s.end_bytes > 0 OR s.end_reserved_bytes > 0) ORDER BY s.rank, s.path, s.id;
 
@@ -17,8 +17,11 @@ SELECT coalesce(s.stack_id, 0) AS stack_id /*INTEGER*/, s.op, s.annotation, s.ca
   coalesce(c.label || iif(c.generation > 0, '#' || (c.generation + 1), ''), CASE WHEN s.compile_context LIKE 'Torch-Compiled Region: %' THEN substr(s.compile_context, 24) END,
     (SELECT t.text FROM memory_site_row r JOIN compiled_slice_row z ON z.id = r.slice_id JOIN compiled_slice_kind k ON k.id = z.kind
     JOIN text_row t ON t.id = z.name_id WHERE r.id = s.id AND k.name = 'region'), '') AS label /*TEXT*/,
-  coalesce(g.direction, '') AS direction /*TEXT*/
-FROM memory_site s LEFT JOIN compile c ON c.id = s.compile_id LEFT JOIN graph g ON g.id = s.graph_id WHERE s.id = :site_id;
+  coalesce(g.direction, '') AS direction /*TEXT*/, s.code_line, s.compile_id, s.graph_id,
+  coalesce(k.name || coalesce(':' || k.debug_handle, ''), '') AS kernel /*TEXT*/,
+  (SELECT group_concat(n.post_grad_node, ', ') FROM kernel_node_row n WHERE n.kernel_id = k.id) AS nodes /*TEXT*/
+FROM memory_site s LEFT JOIN compile c ON c.id = s.compile_id LEFT JOIN graph g ON g.id = s.graph_id
+LEFT JOIN kernel_row k ON k.id = s.kernel_id WHERE s.id = :site_id;
 
 -- query FrameOfMemory(stack_id INTEGER)
 WITH RECURSIVE chain(id, parent_id, file, line, function, depth) AS (SELECT id, parent_id, file, line, function, 0

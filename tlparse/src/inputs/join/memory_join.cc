@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "enums/memory.h"
+#include "inputs/join/buffer_kernels.h"
 #include "inputs/join/join_profile.h"
 #include "inputs/join/memory_stack.h"
 #include "inputs/join/recorder_code.h"
@@ -23,7 +24,7 @@ namespace {
 // The join of one site.
 struct SiteLink {
   MemoryCategory category = MemoryCategory::kUnknown;
-  std::optional<std::int64_t> compile_id, graph_id, code_line, line;
+  std::optional<std::int64_t> compile_id, graph_id, code_line, kernel_id, line;
   std::string file, function, note;
   std::string_view key;
 };
@@ -61,6 +62,7 @@ class MemoryJoin {
   Result<Text> TextOf(const std::string& text);
 
   Database& database_;
+  BufferKernels kernels_;
   std::unordered_map<std::string, std::int64_t> texts_;
   std::map<
       std::tuple<std::pair<std::int64_t, std::int64_t>, std::int64_t, std::int64_t, bool, bool>,
@@ -82,9 +84,10 @@ Result<void> MemoryJoin::AddLink(std::int64_t site_id, std::int64_t profile_id,
                                  const SiteLink& link) {
   ASSIGN_OR_RETURN(
       Statement * insert,
-      database_.PrepareKept("INSERT INTO memory_site_link_row (site_id, profile_id, category, "
-                            "compile_id, graph_id, code_line, file_id, line, in_function_id, "
-                            "join_key, note_id) VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11)"));
+      database_.PrepareKept(
+          "INSERT INTO memory_site_link_row (site_id, profile_id, category, "
+          "compile_id, graph_id, code_line, file_id, line, in_function_id, "
+          "join_key, note_id, kernel_id) VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12)"));
   ASSIGN_OR_RETURN(const Text file, TextOf(link.file));
   ASSIGN_OR_RETURN(const Text function, TextOf(link.function));
   ASSIGN_OR_RETURN(const Text note, TextOf(link.note));
@@ -102,6 +105,7 @@ Result<void> MemoryJoin::AddLink(std::int64_t site_id, std::int64_t profile_id,
   else
     insert->Bind(10, link.key);
   insert->Bind(11, note);
+  insert->Bind(12, link.kernel_id);
   return insert->Run();
 }
 
@@ -122,6 +126,7 @@ Result<SiteLink> MemoryJoin::LinkOf(std::int64_t stack_id, std::string_view regi
     if (graph) link.compile_id = graph->compile_id;
     link.graph_id = stack.graph_id;
     link.code_line = stack.code_line;
+    ASSIGN_OR_RETURN(link.kernel_id, kernels_.At(database_, stack.graph_id, stack.code_line));
     link.key = "M2";
   } else if (is_region && process_id) {
     const std::string_view label = region.substr(inductor::kRegion.size());

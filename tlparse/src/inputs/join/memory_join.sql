@@ -59,3 +59,8 @@ ORDER BY 1, 2, 3 DESC, 4;
 -- A load joins after it has read, and the next load counts anew.
 -- query LastSite
 SELECT coalesce(max(id), 0) AS id /*INTEGER*/ FROM memory_site_row;
+
+-- The kernels that a graph's code calls; of several names of a call the one with a debug handle.
+-- query KernelOfLine(graph_id INTEGER)
+SELECT k.id, k.code_line /*INTEGER*/ FROM graph g JOIN kernel_row k ON k.content_id = g.provenance_content_id
+WHERE g.id = :graph_id AND k.code_line IS NOT NULL ORDER BY k.debug_handle IS NULL, k.ordinal;

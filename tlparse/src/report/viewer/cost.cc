@@ -63,6 +63,7 @@ void AddKernel(const CostRow& row, ChunkWriter& writer) {
   writer.AddNumber(row.calls);
   writer.AddReal(row.inclusive_us);
   AddReal(writer, row.estimated_us);
+  writer.AddNumber(row.peak_bytes);
   writer.AddText(row.name);
   writer.AddText(OptionalText(row.label));
   writer.AddText(OptionalText(row.direction));
@@ -77,6 +78,7 @@ void AddLine(const CostRow& row, ChunkWriter& writer) {
   writer.AddNumber(row.calls);
   writer.AddReal(row.inclusive_us);
   writer.AddReal(row.share_us);
+  writer.AddNumber(row.peak_bytes);
   writer.AddText(OptionalText(row.file));
   writer.AddText(OptionalText(row.function));
   writer.AddText(OptionalText(row.name));
@@ -89,6 +91,7 @@ void AddGraph(const CostRow& row, ChunkWriter& writer) {
   writer.AddReal(row.inclusive_us);
   AddReal(writer, row.device_us);
   AddReal(writer, row.compile_us);
+  writer.AddNumber(row.peak_bytes);
   writer.AddText(OptionalText(row.name));
   writer.AddText(OptionalText(row.label));
   writer.AddText(OptionalText(row.direction));
@@ -124,17 +127,18 @@ const std::vector<Question>& Questions() {
   static const std::vector<Question> questions = {
       {CostBy::kKernel,
        "kernel",
-       {"kernel_id", "graph_id", "debug_handle", "calls", "inclusive_us", "estimated_us"},
+       {"kernel_id", "graph_id", "debug_handle", "calls", "inclusive_us", "estimated_us",
+        "peak_bytes"},
        {"name", "label", "direction", "lines", "grid", "block", "join_note"},
        AddKernel},
       {CostBy::kLine,
        "line",
-       {"line", "calls", "inclusive_us", "share_us"},
+       {"line", "calls", "inclusive_us", "share_us", "peak_bytes"},
        {"file", "function", "code", "join_note"},
        AddLine},
       {CostBy::kGraph,
        "graph",
-       {"graph_id", "calls", "inclusive_us", "device_us", "compile_us"},
+       {"graph_id", "calls", "inclusive_us", "device_us", "compile_us", "peak_bytes"},
        {"function", "label", "direction", "join_note"},
        AddGraph},
       {CostBy::kOp, "op", {"calls", "inclusive_us", "self_us", "device_us"}, {"name"}, AddOp},
