@@ -14,6 +14,7 @@ import { CostPage } from './pages/cost';
 import { DiffPage } from './pages/diff';
 import { ExportPage } from './pages/export';
 import { ImportLogPage } from './pages/import_log';
+import { MemoryPage } from './pages/memory';
 import { OverviewPage } from './pages/overview';
 import { ProcessPage } from './pages/process';
 import { ProvenancePage } from './pages/provenance';
@@ -42,6 +43,7 @@ const pages: { key: string; title: string; shown?: (model: Model) => boolean }[]
   { key: 'provenance', title: 'Provenance', shown: (model) => has(model, 'provenance_graphs') },
   { key: 'source', title: 'Source', shown: (model) => model.allCompiles.length > 0 },
   { key: 'cost', title: 'Cost', shown: hasMeasuredRuns },
+  { key: 'memory', title: 'Memory', shown: (model) => model.index.memory.rows > 0 },
   { key: 'time', title: 'Time', shown: (model) => has(model, 'has_events') },
   { key: 'timeline', title: 'Timeline', shown: (model) => has(model, 'has_events') || hasMeasuredRuns() },
   { key: 'import-log', title: 'Import log', shown: (model) => has(model, 'import_log') },
@@ -77,6 +79,8 @@ function Page({ model, route }: { model: Model; route: Route }) {
       return <SourcePage model={model} route={route} />;
     case 'cost':
       return <CostPage model={model} route={route} />;
+    case 'memory':
+      return <MemoryPage model={model} route={route} />;
     case 'time':
       return <TimePage model={model} route={route} />;
     case 'timeline':

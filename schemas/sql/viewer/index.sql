@@ -131,3 +131,12 @@ FROM profile p
   ) i ON i.profile_id = p.id
 WHERE p.run_id = :run
 ORDER BY p.rank IS NULL, p.rank, p.id;
+
+-- Recordings of an allocator: devices of snapshots, and of profiles with memory events.
+-- table: memory
+SELECT id, profile_id, process_id, rank, device, event_count, start_us - :origin AS start_us, taken_us - start_us AS span_us, base_bytes, peak_bytes,
+  peak_ordinal, end_bytes, end_reserved_bytes, oom_ordinal, 0 AS "|", path, kind, source
+FROM memory_snapshot
+WHERE run_id = :run
+  AND (event_count > 0 OR end_bytes > 0)
+ORDER BY rank, path, id;

@@ -33,6 +33,7 @@ export interface Chunks {
   cost: Tables<Wire.CostChunk>;
   slices: Tables<Wire.SlicesChunk>;
   time: Tables<Wire.TimeChunk>;
+  memory: Tables<Wire.MemoryChunk>;
   tuning: Tables<Wire.TuningChunk>;
   diff: Tables<Wire.DiffChunk>;
   collectives: Tables<Wire.CollectivesChunk>;

@@ -11,6 +11,7 @@
 #include "report/viewer/comparison.h"
 #include "report/viewer/cost.h"
 #include "report/viewer/findings.h"
+#include "report/viewer/memory.h"
 #include "report/viewer/slices.h"
 #include "report/viewer/time.h"
 #include "store/any_rows.h"
@@ -50,6 +51,10 @@ constexpr const char* kOrigin =
 constexpr const char* kMeasuredProfiles =
     "SELECT id FROM profile WHERE run_id = {} AND kind IN (SELECT name FROM profile_kind "
     "WHERE has_times)";
+
+// Of the allocator, that hold anything.
+constexpr const char* kRecordings =
+    "SELECT id FROM memory_snapshot WHERE run_id = {} AND (event_count > 0 OR end_bytes > 0)";
 
 // Those that the page can choose: the latest has the chunk without a number.
 constexpr const char* kEarlierLaunches =
@@ -103,6 +108,8 @@ Result<std::string> ViewerData::Chunk(std::string_view name) {
   if (stem == "findings") return FindingsOfLaunch(name, part);
   if (name == "collectives") return CollectivesChunk(*database_, run_id_, origin_us_);
   if (stem == "cost" || stem == "slices") return ProfileChunk(name, part);
+  if (const auto recording = ParseId(part); stem == "memory" && recording)
+    return MemoryChunk(*database_, run_id_, *recording);
   if (stem == "diff") return DiffChunk({database_, run_id_, served_}, part);
   if (name == "time") return TimeChunk(*database_, run_id_, std::nullopt);
   if (const auto process = ParseId(part); stem == "time" && process)
@@ -280,6 +287,7 @@ Result<std::vector<std::string>> ViewerData::ChunkNames() {
   RETURN_IF_ERROR(add_ids("findings", fmt::format(kEarlierLaunches, run_id_)));
   RETURN_IF_ERROR(add_ids("cost", fmt::format(kMeasuredProfiles, run_id_)));
   RETURN_IF_ERROR(add_ids("slices", fmt::format(kMeasuredProfiles, run_id_)));
+  RETURN_IF_ERROR(add_ids("memory", fmt::format(kRecordings, run_id_)));
   RETURN_IF_ERROR(add_ids("components", "SELECT DISTINCT id / 4096 AS id FROM component_row"));
   RETURN_IF_ERROR(AddArgumentNames(names));
   RETURN_IF_ERROR(add_ids(

@@ -21,6 +21,7 @@
 //   collectives        what ranks issued, rank by sequence number
 //   cost/<id>          where the time that one profile measured went
 //   slices/<id>        what one profile saw in time
+//   memory/<id>        what was alive over the time of one recording of an allocator
 //   diff/<pair>        what differs between two ranks, launches or runs; of a served page, between runs
 //                      of two databases
 //   time, time/<id>    where the time of compiles went: of all processes, by function; of one process,

@@ -1,0 +1,123 @@
+// The page of memory: its points are what another program counts, its peak is exact, a click names the holders of a moment, and every moment is an address.
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import { after, before, test } from 'node:test';
+import vm from 'node:vm';
+import { launch, openPage, outDirectory, pageUrl, reportOf, screenshots, serve, settle, source, violationsOf, visit } from './support.mjs';
+
+let browser;
+before(async () => {
+  mkdirSync(screenshots, { recursive: true });
+  browser = await launch();
+});
+after(() => browser.close());
+
+// A report of a snapshot that the documented generator writes, and the snapshot as JSON.
+function made(name, ...options) {
+  const file = path.join(outDirectory, `${name}.json`);
+  execFileSync('python3', [path.join(source, 'tests/tools/memory_snapshot.py'), file, '--format', 'json', ...options]);
+  return { report: reportOf(name, file), snapshot: JSON.parse(readFileSync(file, 'utf8')) };
+}
+const leaking = () => made('memory_leaking', '--events', '4000', '--steps', '12', '--leak', '1000000', '--oom');
+
+function chunkOf(report, name) {
+  let chunk;
+  vm.runInNewContext(readFileSync(path.join(report, 'data', `${name.replace('/', '-')}.js`), 'utf8'), { tlparse_chunk: (_, value) => (chunk = JSON.parse(JSON.stringify(value))) });
+  const textOf = (cell) => (cell === null ? null : chunk.strings[cell]);
+  return Object.fromEntries(Object.entries(chunk.tables).map(([table, { rows, numbers, texts }]) => [table, Array.from({ length: rows }, (_, i) => Object.fromEntries([...Object.entries(numbers).map(([column, cells]) => [column, cells[i]]), ...Object.entries(texts).map(([column, cells]) => [column, textOf(cells[i])])]))]));
+}
+
+// What is alive after each event, in the plainest way.
+function aliveAfter(events) {
+  let now = 0;
+  const sizes = new Map();
+  return events.map(({ action, addr, size }) => {
+    if (action === 'alloc') sizes.set(addr, size);
+    if (action === 'alloc') now += size;
+    if (action === 'free_completed') now -= sizes.get(addr);
+    return now;
+  });
+}
+
+test('every point is what was alive, the peak is exact, categories and holders add up', () => {
+  const { report, snapshot } = leaking();
+  const [recording] = chunkOf(report, 'index').memory;
+  const { point: points, holder: holders, site: sites, step: steps } = chunkOf(report, `memory/${recording.id}`);
+  const events = snapshot.device_traces[0];
+  const alive = aliveAfter(events);
+  assert.ok(points.length > 100 && points.length <= 803, `${points.length} points`);
+  for (const point of points) {
+    if (point.ordinal < 0) continue;
+    assert.equal(point.size_bytes, alive[point.ordinal]);
+    assert.equal(point.time_us, events[point.ordinal].time_us - events[0].time_us);
+  }
+  const most = Math.max(...alive);
+  assert.equal(Math.max(...points.map((point) => point.size_bytes)), most);
+  assert.equal(recording.peak_bytes, most);
+  assert.ok(points.some((point) => point.ordinal === recording.peak_ordinal && point.size_bytes === most));
+  assert.ok(points.some((point) => point.ordinal === recording.oom_ordinal));
+  const categories = Object.keys(points[0]).filter((key) => !['ordinal', 'time_us', 'size_bytes'].includes(key));
+  points.forEach((point, i) => {
+    assert.equal(categories.reduce((sum, key) => sum + point[key], 0), point.size_bytes);
+    const own = holders.filter((holder) => holder.point === i);
+    assert.ok(own.length <= 8 && own.every((holder, n) => n === 0 || holder.size_bytes <= own[n - 1].size_bytes));
+    assert.ok(own.reduce((sum, holder) => sum + holder.size_bytes, 0) <= point.size_bytes);
+  });
+  const last = holders.filter((holder) => holder.point === points.length - 1).map((holder) => sites[holder.site]);
+  assert.ok(last.some((site) => site.file === '/job/metrics.py' && site.line === 7), 'the leak is among the largest at the end');
+  assert.equal(steps.length, 12);
+});
+
+for (const colorScheme of ['light', 'dark']) {
+  for (const width of [1280, 760]) {
+    test(`the page, ${colorScheme}, ${width} px: the peak, a click, an address, axe`, async () => {
+      const { report } = leaking();
+      const [recording] = chunkOf(report, 'index').memory;
+      const url = pageUrl(report);
+      const { page, context, problems } = await openPage(browser, url.slice(0, url.lastIndexOf('/')), { colorScheme, viewport: { width, height: 800 } });
+      await visit(page, url, '#/memory');
+      assert.match(await page.textContent('.memory h2'), new RegExp(`^At the peak, after event ${new Intl.NumberFormat('en').format(recording.peak_ordinal + 1)}`));
+      await page.screenshot({ path: path.join(screenshots, `memory-${colorScheme}-${width}.png`) });
+      assert.deepEqual(await violationsOf(page), []);
+      assert.equal(await page.evaluate(() => document.documentElement.scrollWidth > document.documentElement.clientWidth), false, 'nothing is cut at the right');
+      const box = await page.locator('.memory-plot').boundingBox();
+      await page.mouse.click(box.x + box.width * 0.25, box.y + box.height / 2);
+      await settle(page);
+      assert.match(page.url(), /at=\d+/);
+      assert.match(await page.textContent('.memory h2'), /^after event/);
+      const chosen = await page.textContent('.memory h2');
+      assert.match(await page.textContent('[role=grid]'), /layers\.py|model\.py|linear\.py|metrics\.py/);
+      await page.reload();
+      await settle(page);
+      assert.equal(await page.textContent('.memory h2'), chosen, 'the moment is in the address');
+      await page.focus('.memory-plot');
+      await page.keyboard.press('ArrowRight');
+      await settle(page);
+      assert.notEqual(await page.textContent('.memory h2'), chosen);
+      assert.deepEqual(problems, []);
+      await context.close();
+    });
+  }
+}
+
+test('a served page shows the same, and several recordings can be chosen', async () => {
+  const { snapshot } = leaking();
+  const file = path.join(outDirectory, 'memory_two.json');
+  execFileSync('python3', ['-c', `import json, sys
+snapshot = json.load(open(sys.argv[1]))
+snapshot["device_traces"].append(snapshot["device_traces"][0][:200])
+json.dump(snapshot, open(sys.argv[2], "w"))`, path.join(outDirectory, 'memory_leaking.json'), file]);
+  assert.ok(snapshot);
+  const server = await serve(reportOf('memory_two', file));
+  const { page, context, problems } = await openPage(browser, server.url.replace(/\/$/, ''));
+  await visit(page, server.url, '#/memory');
+  const first = await page.textContent('.memory h2');
+  await page.selectOption('select[aria-label=Recording]', { index: 1 });
+  await settle(page);
+  await page.waitForFunction((before) => document.querySelector('.memory h2')?.textContent !== before, first);
+  assert.deepEqual(problems, []);
+  await context.close();
+  await server.stop();
+});
