@@ -145,7 +145,7 @@ class Answers(costs.CostTest, profiles.InputTest):
                 self.assertIn("grew in each of the last 5 steps, by 5.0 kB a step: /job/metrics.py:7, now 40.0 kB",
                               self.tlparse("memory", database).stdout)
         self.assertIn("do not hold the end of step 77", self.tlparse("memory", database, "--at", "77").stdout)
-        self.assertIn("--at takes peak, oom, end or the number of a step", self.tlparse("memory", database, "--at", "3x", expect=2).stderr)
+        self.assertIn("--at takes peak, oom, end, the number of a step or a time", self.tlparse("memory", database, "--at", "3x", expect=2).stderr)
 
     def compare(self, a, b, *arguments):
         """The paths of two snapshots, or of folders."""
