@@ -60,6 +60,10 @@ class Graphs(RecordedCauses):
                          [("Rank 0 compiled 0/1 forward for other inputs: x: size [8, 37, 32] → [8, 6, 32] (from rank 1 to rank 0; ranks 1,2 differ in it as well)", [0]),
                           ("Each of the 3 ranks has inputs of its own of 0/0 forward", [])])
         self.assertIn("As where the ranks get data of other sizes.", findings[-1]["detail"])
+        # Of two ranks alone: one finding for both compiles, with the lengths of the first.
+        two = ask("findings", self.ingest(*sorted(glob.glob(os.path.join(RUNS, "other_lengths", "*")))[:2], name="two"))["findings"]
+        self.assertIn("Rank 0 and rank 1 compiled 0/0 forward, 0/1 forward for different inputs: x: size [8, 25, 32] → [8, 11, 32] in 0/0 forward "
+                      "(from rank 0 to rank 1)", [one["title"] for one in two])
 
 
 class Recompiles(RecordedCauses):

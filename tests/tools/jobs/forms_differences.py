@@ -138,7 +138,7 @@ def other_inputs(facts, match, finding):
 
 @form(
     rf"^(?P<one>{RANKS}) and (?P<two>{RANKS}) compiled (?P<label>{LABEL}) (?P<function>{FUNCTION})(?:, {LABEL} {FUNCTION})* "
-    r"for different inputs: (?P<what>.+?) \(from (?P<from>.+?) to (?P<to>.+?)\)"
+    r"for different inputs: (?P<what>.+?) \(from (?P<from>.+?) to (?P<to>.+?)(?:;[^)]*)?\)"
 )
 def different_inputs(facts, match, finding):
     claims = []

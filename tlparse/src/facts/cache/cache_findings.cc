@@ -16,6 +16,15 @@
 
 namespace tlparse {
 
+// In another compile other inputs may differ: those that are named are of the first.
+void FindingCollector::SayWhichInputs(const CacheFinding& other, std::int32_t compile_slot,
+                                      CacheFinding& stored) const {
+  const std::int32_t first = stored.compile_slots.front();
+  if (stored.is_of_first || compile_slot == first || other.cause.text == stored.cause.text) return;
+  stored.is_of_first = true;
+  stored.cause.text += " in " + answer_.job.slots()[static_cast<std::size_t>(first)].Title();
+}
+
 void FindingCollector::Add(CacheFinding finding, std::int32_t lookup_slot,
                            std::int32_t compile_slot) {
   // Options are compared by name, so other options are another finding; of graphs and inputs the
@@ -49,6 +58,8 @@ void FindingCollector::Add(CacheFinding finding, std::int32_t lookup_slot,
   }
   const bool is_new = found == index_.end();
   if (is_new) found = index_.emplace(key, answer_.findings.size()).first;
+  if (!is_new && kind == CauseKind::kInputs)
+    SayWhichInputs(finding, compile_slot, answer_.findings[found->second]);
   if (is_new) {
     answer_.findings.push_back(std::move(finding));
   } else if (is_for_all && answer_.findings[found->second].ranks != finding.ranks) {

@@ -24,6 +24,9 @@ class FindingCollector {
   void AddApart(CacheFinding finding) { answer_.findings.push_back(std::move(finding)); }
 
  private:
+  void SayWhichInputs(const CacheFinding& other, std::int32_t compile_slot,
+                      CacheFinding& stored) const;
+
   using Key = std::tuple<CauseKind, std::vector<RankIndex>, std::string, std::string>;
   CacheAnswer& answer_;
   std::map<Key, std::size_t> index_;
