@@ -57,6 +57,15 @@ class Waiting(AnswerTest):
         self.assertEqual(2, finding["row_count"])
 
 
+class Backwards(AnswerTest):
+    def test_a_backward_comes_after_all_forwards(self):
+        """Rank 0 is inside the backward of 0/0, which comes after the backward of 1/0 that rank 1 lacks."""
+        database = self.ingest(os.path.join(ROOT, "fixtures", "runs", "bptt_raises"))
+        finding, = ask("findings", database)["findings"]
+        self.assertEqual(["Rank 0's log ends inside the backward of 0/0 forward, in compile_file"], [one["title"] for one in finding["evidence"]])
+        self.assertEqual(["ended_with_another", "silent"], [row["end"]["kind"] for row in ask("status", database)["rows"]])
+
+
 class Ends(AnswerTest):
     def cut(self, scenario, ends, drop=(), change=None):
         """The job with logs cut before the first record that `ends[rank]` (or `ends`, of all) accepts, without those of `drop`."""

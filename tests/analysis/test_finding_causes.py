@@ -145,10 +145,10 @@ class GraphBreaks(AnswerTest):
         one = ask("findings", self.ingest(path))["findings"][0]
         self.assertEqual(one["place"], {"file": "/u/train.py", "line": 11, "code": None})
         self.assertIn(" in optimizer.py:78, called from train.py:11: ", one["title"])
-        self.assertIn("The break is in code of PyTorch, /usr/lib/python3/dist-packages/torch/optim/optimizer.py:78 "
+        self.assertIn("The break is meant by PyTorch, /usr/lib/python3/dist-packages/torch/optim/optimizer.py:78 "
                       "(torch._dynamo.graph_break()); the place named is the nearest line of the user's code.", one["detail"])
-        self.assertEqual((one["try"], one["severity"]),  # the compiled function is the user's, so fullgraph may be set there; PyTorch's hint is not given
-                         ("fullgraph=True in torch.compile makes the break an error with its stack", "warning"))
+        # PyTorch asks for the break around an optimizer's step: there is nothing to try, and its hint is not given.
+        self.assertEqual((one["try"], one["severity"]), (None, "note"))
 
     def test_a_break_before_a_function_of_pytorch_that_is_compiled_by_itself_is_a_note(self):
         """An optimizer's step, which a schedule wraps."""

@@ -71,13 +71,19 @@ PLANTED = {
     "fixtures/runs/segv_after_forward": ("stopped_first", [1], r"ends after the forward of 4/0 forward; ranks 0,2,3 went on to its backward"),
     "fixtures/runs/slow_loader": ("straggler", [1], r"Rank 0 waits for rank 1: it came last to 5 of 5 collectives .* at least 0\.44 s after the others"),
     "fixtures/runs/hook_raises_one_dump": ("stopped_first", [1], r"ends after the forward of 0/0 forward; rank 0 went on to its backward"),
+    "fixtures/runs/bptt_raises": ("stopped_first", [1], r"^Rank 1's log ends after the forward of 1/0 total_loss; rank 0 went on to its backward$"),
+    "fixtures/runs/fr_two_delays": ("straggler", [1], r"^Rank 0 waits for rank 1: it came last to 2 of 3 collectives .*, 0\.56 s after the others, 1\.17 s in all$"),
+    "fixtures/runs/other_sizes_later": ("extra_compile", [1], r"^Rank 1 recompiled forward 3 times .*, rank 2 once$"),
+    "fixtures/runs/threads": None,
+    "fixtures/runs/two_encoders": None,
     "fixtures/runs/mesh_peer_of_failed": ("compile_failed", [3], r"No space left on device"),
     "fixtures/runs/nothing_compiled": ("nothing_compiled", [], r"^Nothing was compiled: 0/0 inner, 1/0 helper and 2 more made no graph$"),
     "fixtures/runs/slow_loader_compiles": ("straggler", [1], r"Rank 0 waits for rank 1: it came last to 3 of 3 collectives .* at least 0\.56 s after the others"),
 }
 # What is reported besides: another plant, or a rank whose log is not bundled.
 ALSO = {"fixtures/logs/suppress_errors": {"config_divergence", "missing_rank"}, "fixtures/logs/autocast_one": {"missing_rank"},
-        "fixtures/runs/hang_in_backward": {"missing_rank"}, "fixtures/runs/fewer_evaluations": {"missing_rank"}}
+        "fixtures/runs/hang_in_backward": {"missing_rank"}, "fixtures/runs/fewer_evaluations": {"missing_rank"},
+        "fixtures/runs/other_sizes_later": {"missing_rank"}}
 # The same jobs as fixtures.
 FIXTURES = {"jobs/": "", "traces/2.14.1/": "", "traces/2.6.0/": "_2_6"}
 

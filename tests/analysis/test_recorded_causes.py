@@ -57,9 +57,9 @@ class Graphs(RecordedCauses):
         findings = ask("findings", self.ingest(os.path.join(RUNS, "other_lengths"), name="other_lengths"))["findings"]
         self.assertEqual({one["severity"] for one in findings if one["kind"] in ("graph_divergence", "input_divergence", "recompiles")}, {"note"})
         self.assertEqual([(one["title"], one["ranks"]) for one in findings if one["kind"] in ("graph_divergence", "input_divergence")],
-                         [("Rank 0 compiled 0/1 forward for other inputs: x: size [8, 37, 32] → [8, 6, 32] (from rank 1 to rank 0; ranks 1,2 differ in it as well)", [0]),
-                          ("Each of the 3 ranks has inputs of its own of 0/0 forward", [])])
-        self.assertIn("As where the ranks get data of other sizes.", findings[-1]["detail"])
+                         [("Each of the 3 ranks has inputs of its own of 0/0 forward", []),
+                          ("Rank 0 compiled 0/1 forward for other inputs: x: size [8, 37, 32] → [8, 6, 32] (from rank 1 to rank 0; ranks 1,2 differ in it as well)", [0])])
+        self.assertIn("As where the ranks get data of other sizes.", "".join(one["detail"] or "" for one in findings if one["title"].startswith("Each of ")))
         # Of two ranks alone: one finding for both compiles, with the lengths of the first.
         two = ask("findings", self.ingest(*sorted(glob.glob(os.path.join(RUNS, "other_lengths", "*")))[:2], name="two"))["findings"]
         self.assertIn("Rank 0 and rank 1 compiled 0/0 forward, 0/1 forward for different inputs: x: size [8, 25, 32] → [8, 11, 32] in 0/0 forward "
@@ -67,6 +67,23 @@ class Graphs(RecordedCauses):
 
 
 class Recompiles(RecordedCauses):
+    def test_modules_of_other_widths_are_no_sizes_that_vary(self):
+        """mark_dynamic of the input could not be: the weights fix its size."""
+        one, = ask("findings", self.ingest(os.path.join(RUNS, "two_encoders"), name="encoders"))["findings"]
+        self.assertEqual((one["severity"], one["title"], one["try"]), ("note", "forward was recompiled once (size 1 of x: 24, 48)", None))
+        self.assertTrue(one["detail"].endswith(" Parameters differ in size between these compiles: several modules run this code."), one["detail"])
+        one, = ask("findings", self.ingest(os.path.join(RUNS, "threads"), name="threads"))["findings"]
+        self.assertEqual(one["severity"], "note")
+        self.assertIn("forward was recompiled 5 times (size 0 of self.first.bias: 96, 48; size 0 of x: 2, 3", one["title"])
+        self.assertIn("several modules run this code", one["detail"])
+
+    def test_recompiles_of_one_rank_alone_cost_what_it_compiled_longer(self):
+        first, *_ = ask("findings", self.ingest(os.path.join(RUNS, "other_sizes_later"), name="later"))["findings"]
+        self.assertEqual((first["kind"], first["severity"], first["ranks"]), ("extra_compile", "warning", [1]))
+        self.assertEqual(first["try"], "torch._dynamo.mark_dynamic(x, 0) and torch._dynamo.mark_dynamic(x, 1) before the call, if these sizes are meant to "
+                         "vary (against 2 of the 3 recompiles)")
+        self.assertIn("Rank 1 compiled for 325.2 s, 1 other for 144.5 s", [one["title"] for one in first["evidence"]])
+
     def test_the_guard_of_most_recompiles_leads_and_text_of_the_same_processes_adds_nothing(self):
         """A list that grows; err.txt holds the same warning of both ranks."""
         findings = ask("findings", self.ingest(os.path.join(RUNS, "growing_list"), name="growing_list"))["findings"]

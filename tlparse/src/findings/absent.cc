@@ -249,17 +249,41 @@ Result<void> FindAbsentRanks(FindingContext& context) {
 
 namespace {
 
-// A cold cache, another configuration or more recompiles on these ranks is why.
-void AddSlow(FindingContext& context, Finding finding) {
+// The time of a rank's compiles that none of the others has.
+double SecondsAlone(const FindingContext& context, RankIndex rank) {
+  double seconds = 0;
+  const std::vector<RankIndex> others = context.Others({rank});
+  for (std::size_t i = 0; i < context.job.slots().size(); ++i) {
+    const auto slot = static_cast<std::int32_t>(i);
+    const std::int32_t own = context.job.CompileOf(rank, slot);
+    if (own < 0 || std::any_of(others.begin(), others.end(), [&](RankIndex other) {
+          return context.job.CompileOf(other, slot) >= 0;
+        }))
+      continue;
+    seconds += context.job.compiles()[static_cast<std::size_t>(own)].Seconds().value_or(0);
+  }
+  return seconds;
+}
+
+// A cold cache, another configuration or more recompiles on these ranks is why; those that alone are,
+// cost what they cost.
+void AddSlow(FindingContext& context, Finding finding, bool is_alone) {
   for (Finding& other : context.findings) {
-    const bool explains =
-        other.kind == FindingKind::kColdCache || other.kind == FindingKind::kConfigDivergence ||
-        other.kind == FindingKind::kInputDivergence ||
-        other.kind == FindingKind::kGraphBreakDivergence ||
-        other.kind == FindingKind::kRecompileLimit || other.kind == FindingKind::kExtraCompile;
-    if (explains && other.severity != FindingSeverity::kNote && !finding.ranks.empty() &&
-        std::includes(other.ranks.begin(), other.ranks.end(), finding.ranks.begin(),
-                      finding.ranks.end())) {
+    const bool is_extra = other.kind == FindingKind::kExtraCompile;
+    const bool are_its =
+        !finding.ranks.empty() && std::includes(other.ranks.begin(), other.ranks.end(),
+                                                finding.ranks.begin(), finding.ranks.end());
+    if (is_alone && is_extra && are_its) {
+      if (!other.is_asked_for) other.severity = std::min(other.severity, finding.severity);
+      other.evidence.push_back(std::move(finding));
+      return;
+    }
+    const bool explains = is_extra || other.kind == FindingKind::kColdCache ||
+                          other.kind == FindingKind::kConfigDivergence ||
+                          other.kind == FindingKind::kInputDivergence ||
+                          other.kind == FindingKind::kGraphBreakDivergence ||
+                          other.kind == FindingKind::kRecompileLimit;
+    if (explains && other.severity != FindingSeverity::kNote && are_its) {
       other.evidence.push_back(std::move(finding));
       return;
     }
@@ -309,7 +333,7 @@ void AddStalled(FindingContext& context, const StalledCompile& stalled) {
   const JobCompile& compile = context.job.compiles()[static_cast<std::size_t>(index)];
   AddSlowCompile(context, compile, finding);
   finding.query = fmt::format("SELECT * FROM compile_history WHERE compile_id = {}", compile.id);
-  AddSlow(context, std::move(finding));
+  AddSlow(context, std::move(finding), false);
 }
 
 }  // namespace
@@ -364,7 +388,8 @@ Result<void> FindSlowRanks(FindingContext& context) {
   finding.query = fmt::format(
       "SELECT process_id, rank, compile_us FROM rank_summary WHERE {} ORDER BY compile_us DESC",
       context.OfLaunch());
-  AddSlow(context, std::move(finding));
+  AddSlow(context, std::move(finding),
+          slow.size() == 1 && 2 * SecondsAlone(context, slow.front()) >= excess);
   return {};
 }
 

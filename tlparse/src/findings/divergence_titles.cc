@@ -226,6 +226,12 @@ bool IsOfDynamicSize(std::string_view change) {
          ((before.ends_with('#') && after.starts_with('#')) || before.ends_with(after));
 }
 
+// Inputs of several compiles are named with theirs, which the title says where it is the only one.
+std::string WithoutPlace(const std::string& reason, const std::string& where) {
+  const std::string place = " in " + where;
+  return reason.ends_with(place) ? reason.substr(0, reason.size() - place.size()) : reason;
+}
+
 }  // namespace
 
 bool DivergenceFinder::WasRecompiled(const JobSlot& of) const {
@@ -321,7 +327,7 @@ std::optional<Difference> DivergenceFinder::DescribeLookup(const RankClass& one,
       const std::string other = what + "other inputs: ", both = what + "different inputs: ";
       return make(FindingKind::kInputDivergence,
                   aspect.is_of_sizes ? FindingSeverity::kNote : FindingSeverity::kWarning,
-                  Pair(one, aspect, other, other, both, reason));
+                  Pair(one, aspect, other, other, both, WithoutPlace(reason, where)));
     }
     case CauseKind::kGuardMiss:
       return make(FindingKind::kInputDivergence, FindingSeverity::kWarning,

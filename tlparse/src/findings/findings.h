@@ -88,6 +88,7 @@ struct Finding {
   std::string ends_before;  // kStoppedFirst: what the others compiled then; empty: not known
   bool is_of_caller =
       false;  // the function is of a library, `place` is where the user's code ran it
+  bool is_asked_for = true;  // recompiles: the program evaluates, or has several modules
   // For the id, in addition to kind, place and cause.
   std::string function;
   std::optional<std::vector<EvidenceLine>> lines;  // behind `rows`, if asked for: AddLines

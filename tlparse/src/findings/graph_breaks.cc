@@ -77,6 +77,12 @@ bool IsOfTorch(std::string_view stack, std::string_view function) {
   return is_compiled && is_of_torch && !calls_user;
 }
 
+// torch._dynamo.graph_break() in PyTorch's own code, as around the step of an optimizer.
+bool IsMeantByTorch(std::string_view reason, const FindingPlace& site) {
+  return IsTorchFile(site.file) &&
+         CauseOfBreak(reason).find("torch._dynamo.graph_break()") != std::string::npos;
+}
+
 // Dynamo does not trace into some functions of PyTorch, such as the step of an optimizer, which are
 // compiled by themselves: "… marked that the function `Adam.step` in file … should not be traced".
 // What the log shows of that; empty: nothing.
@@ -128,9 +134,9 @@ Result<Breaks> LoadBreaks(FindingContext& context, const BrokenCompiles& broken)
       one.functions.push_back(std::move(function));
     ++one.count;
     if (one.callee.empty()) one.callee = CompileOfCallee(context.job, row.reason, *compile);
-    one.is_of_torch =
-        one.is_of_torch && !is_eager &&
-        (!one.callee.empty() || IsOfTorch(row.user_stack, context.FunctionOf(*compile)));
+    one.is_of_torch = one.is_of_torch && !is_eager &&
+                      (!one.callee.empty() || IsMeantByTorch(row.reason, site) ||
+                       IsOfTorch(row.user_stack, context.FunctionOf(*compile)));
     if (compile->start_us != 0 && (!one.since_us || compile->start_us < *one.since_us))
       one.since_us = compile->start_us;
   }
@@ -236,9 +242,10 @@ std::string WhereOfBreak(const std::optional<FindingPlace>& place, const Finding
 
 void AddBreakAdvice(Finding& finding, std::string_view reason, const FindingPlace& site) {
   const bool is_in_library = IsInLibrary(finding.place, site);
+  const bool is_meant = IsMeantByTorch(reason, site);
   // A call in a library is not the user's to leave out; an option is.
   SetHint(finding, is_in_library ? OptionHintOf(reason) : HintOf(reason));
-  if (const std::string link = LinkOf(reason); !link.empty())
+  if (const std::string link = LinkOf(reason); !link.empty() && !is_meant)
     finding.suggestion += (finding.suggestion.empty()          ? "see "
                            : finding.suggestion.ends_with('.') ? " See "
                                                                : "; see ") +
@@ -247,15 +254,15 @@ void AddBreakAdvice(Finding& finding, std::string_view reason, const FindingPlac
     if (finding.place) finding.place->code = site.code;
     return;
   }
-  const std::string explanation = ExplanationOf(reason);
-  finding.detail +=
-      fmt::format("{}The break is in code of {}, {}:{}{}{}.{}", finding.detail.empty() ? "" : " ",
-                  IsTorchFile(site.file) ? "PyTorch" : "a library", site.file, site.line,
-                  site.code.empty() ? "" : " (" + site.code + ")",
-                  finding.place && finding.place->file != site.file
-                      ? "; the place named is the nearest line of the user's code"
-                      : "",
-                  explanation.empty() ? "" : " PyTorch: " + explanation);
+  const std::string explanation = is_meant ? std::string() : ExplanationOf(reason);
+  finding.detail += fmt::format("{}{} {}, {}:{}{}{}.{}", finding.detail.empty() ? "" : " ",
+                                is_meant ? "The break is meant by" : "The break is in code of",
+                                IsTorchFile(site.file) ? "PyTorch" : "a library", site.file,
+                                site.line, site.code.empty() ? "" : " (" + site.code + ")",
+                                finding.place && finding.place->file != site.file
+                                    ? "; the place named is the nearest line of the user's code"
+                                    : "",
+                                explanation.empty() ? "" : " PyTorch: " + explanation);
 }
 
 Result<void> FindGraphBreaks(FindingContext& context) {

@@ -134,13 +134,18 @@ void SetAdvice(const std::vector<Recompile>& recompiles, const std::string& file
   // The variables of a library's function are not the user's.
   if (!IsUserFile(file) && advice.is_of_local) return;
   if (!advice.remark.empty()) finding.detail += ' ' + advice.remark;
+  if (std::any_of(recompiles.begin(), recompiles.end(),
+                  [](const Recompile& one) { return one.is_of_module; }))
+    finding.detail +=
+        " Parameters differ in size between these compiles: several modules run this code.";
   finding.suggestion = std::move(advice.text);
-  if (!advice.change) return;
-  if (advice.change->kind == ChangeKind::kMarkDynamic) {
-    advice.change->function = finding.function;
-    advice.change->file = file;
+  for (Change& change : advice.changes) {
+    if (change.kind == ChangeKind::kMarkDynamic) {
+      change.function = finding.function;
+      change.file = file;
+    }
+    finding.changes.push_back(std::move(change));
   }
-  finding.changes.push_back(std::move(*advice.change));
 }
 
 // A mode that changes recompiles all functions below the one that is compiled: one note, of the

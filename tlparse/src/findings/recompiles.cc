@@ -14,11 +14,11 @@
 #include "facts/compiles/advice.h"
 #include "facts/compiles/recompile_reasons.h"
 #include "facts/compiles/recompile_texts.h"
-#include "facts/ranks/compile_options.h"
 #include "facts/text/guard_text.h"
 #include "findings/context.h"
 #include "findings/recompile_fold.h"
 #include "findings/recompile_places.h"
+#include "findings/recompile_sizes.h"
 
 namespace tlparse {
 namespace {
@@ -90,23 +90,11 @@ Result<std::vector<Recompile>> LoadRecompiles(FindingContext& context,
   return recompiles;
 }
 
-// torch.compile(dynamic=False) switches it off for its compiles.
-Result<void> FindFixedSizes(Database& database, Function& function) {
-  for (std::size_t i = 0; i < function.recompiles.size(); ++i) {
-    Recompile& one = function.recompiles[i];
-    if (one.entries.empty() || !one.entries.front().reason.subject.starts_with("size ")) continue;
-    ASSIGN_OR_RETURN(const auto options, OptionsOfCompile(database, function.shown_ids[i]));
-    const auto found = options.find("dynamo_config[automatic_dynamic_shapes]");
-    one.is_of_fixed_size = found != options.end() && found->second == "False";
-  }
-  return {};
-}
-
 Result<void> LoadEntries(FindingContext& context, const std::set<std::int64_t>& refused,
                          Function& function) {
   function.shown_ids = ShownIds(function, function.who.front());
   ASSIGN_OR_RETURN(function.recompiles, LoadRecompiles(context, refused, function.shown_ids));
-  RETURN_IF_ERROR(FindFixedSizes(context.database, function));
+  RETURN_IF_ERROR(SetSizes(context, function.shown_ids, function.recompiles));
   if (const FailedEntry* const entry = EntryOfMost(function.recompiles))
     function.place = {entry->file, entry->line, entry->reason.code};
   // What varied on the first rank is not told of others that saw other values.
@@ -336,6 +324,8 @@ Result<Finding> Make(FindingContext& context, const Function& function) {
                                               (IsRepeated(function) || AreAlone(function)))
                          ? FindingSeverity::kWarning
                          : FindingSeverity::kNote;
+  finding.is_asked_for =
+      std::all_of(function.recompiles.begin(), function.recompiles.end(), &IsWanted);
   finding.launch = context.job.launch();
   context.SetRanks(finding, function.who);
   std::set<std::int32_t> slots;

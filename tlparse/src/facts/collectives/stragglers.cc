@@ -351,6 +351,13 @@ Result<void> SetActivity(Database& database, const IssuedJob& job, FoundStraggle
   return {};
 }
 
+// Whether delays of one length are half of the time in which no rank compiled, or more.
+bool AreMostOfTime(const FoundStraggler& found) {
+  const Straggler& straggler = found.straggler;
+  return 3 * found.lags.back().ns >= 2 * found.lags.front().ns &&
+         2 * straggler.lost_ns >= straggler.span_ns - straggler.job_compiled_ns;
+}
+
 }  // namespace
 
 Result<std::optional<Straggler>> FindStraggler(Database& database, const IssuedJob& job) {
@@ -364,8 +371,10 @@ Result<std::optional<Straggler>> FindStraggler(Database& database, const IssuedJ
   }
   if (!worst) return std::optional<Straggler>();
   RETURN_IF_ERROR(SetActivity(database, job, *worst));
-  constexpr std::size_t kEnoughCount = 3;  // without a profile that says what the rank did
-  if (worst->straggler.last_count < kEnoughCount && worst->straggler.activity.empty())
+  // Without a profile that says what the rank did.
+  constexpr std::size_t kEnoughCount = 3;
+  if (worst->straggler.last_count < kEnoughCount && worst->straggler.activity.empty() &&
+      !AreMostOfTime(*worst))
     return std::optional<Straggler>();
   return std::optional(std::move(worst->straggler));
 }

@@ -37,8 +37,9 @@ struct Straggler {
   std::int64_t profiled_ns = 0;  // of the lost time, what its profile covers
 };
 
-// A rank that came last at least three times (twice, if its profile says what it did), so that the others waited for it for a tenth of the
-// time or more (or for a fiftieth, which is a fifth of the time in which no rank compiled) and for a
+// A rank that came last at least three times (twice, if its profile says what it did, or if both times
+// are alike and half of the time in which no rank compiled), so that the others waited for it for a
+// tenth of the time or more (or for a fiftieth, which is a fifth of the time in which no rank compiled) and for a
 // fiftieth of the time of all groups, its longest delay left out, and three times as long as for any other
 // rank. A delay is that after the last of the others. Nothing: there is none; or the times of the rank are of another
 // clock, since others had ended collectives before it came to them. Where it came last every time and

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
+#include <utility>
 
 #include "base/ascii.h"
 #include "facts/compiles/exceptions.h"
@@ -228,6 +230,7 @@ RecompileReason ParseRecompileReason(std::string_view guard, std::string_view re
                                      std::string_view file, std::int64_t line) {
   RecompileReason result;
   const std::string parameter_hint = TakeParameterHint(guard);
+  result.is_of_parameter = !parameter_hint.empty();
   result.guard = Trimmed(guard);
   const std::string_view text = reason.substr(0, reason.find("\nUser stack trace"));
   std::string_view closure_name;
@@ -273,22 +276,51 @@ bool IsOfSizeZeroOrOne(const RecompileReason& reason) {
          (is_special(reason.value) || is_special(reason.actual));
 }
 
-Advice AdviceForRecompiles(const RecompileReason& reason, std::size_t times) {
-  if (!reason.hint.empty()) return {reason.hint, ChangeInHint(reason.hint)};
-  if (!reason.unbacked_hint.empty())
-    return {reason.unbacked_hint, ChangeInHint(reason.unbacked_hint)};
-  constexpr std::string_view kSize = "size ";
+Advice AdviceOfHint(const std::string& hint) {
+  Advice advice{.text = hint};
+  if (std::optional<Change> change = ChangeInHint(hint))
+    advice.changes.push_back(*std::move(change));
+  return advice;
+}
+
+namespace {
+
+// "torch._dynamo.mark_dynamic(x, 0) and torch._dynamo.mark_dynamic(y, 0) before the call, if these
+// sizes are meant to vary"
+Advice AdviceForSizes(const ChangedSize& own, const std::vector<ChangedSize>& sizes) {
+  constexpr std::size_t kMostNamed = 4;
+  std::vector<ChangedSize> all = {own};
+  for (const ChangedSize& one : sizes) {
+    // What a module holds is of another module, or changes with what it is given.
+    if (std::find(all.begin(), all.end(), one) == all.end() && IsLocalPath(one.tensor) &&
+        !one.tensor.starts_with("self."))
+      all.push_back(one);
+  }
+  Advice advice{.is_of_local = true};
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    Change change{ChangeKind::kMarkDynamic, all[i].tensor, std::to_string(all[i].index), {}, {}};
+    if (i < kMostNamed)
+      advice.text += (i == 0 ? "" : i + 1 == all.size() ? " and " : ", ") + TextOf(change);
+    if (IsLocalPath(change.name)) advice.changes.push_back(std::move(change));
+  }
+  if (all.size() > kMostNamed)
+    advice.text += fmt::format(" and {} more that changed with it", all.size() - kMostNamed);
+  advice.text += fmt::format(" before the call, if {} meant to vary",
+                             all.size() == 1 ? "this size is" : "these sizes are");
+  return advice;
+}
+
+}  // namespace
+
+Advice AdviceForRecompiles(const RecompileReason& reason, std::size_t times,
+                           const std::vector<ChangedSize>& sizes) {
+  if (!reason.hint.empty()) return AdviceOfHint(reason.hint);
+  if (!reason.unbacked_hint.empty()) return AdviceOfHint(reason.unbacked_hint);
   if (IsOfSizeZeroOrOne(reason)) return {};
   // The user's code has no name for a value that a graph break left on the stack.
   if (reason.subject.find("___stack") != std::string::npos) return {};
-  if (reason.subject.starts_with(kSize)) {
-    const std::size_t of = reason.subject.find(" of ");
-    const std::string index = reason.subject.substr(kSize.size(), of - kSize.size());
-    Change change{ChangeKind::kMarkDynamic, reason.subject.substr(of + 4), index, {}, {}};
-    Advice advice{TextOf(change) + " before the call, if this size is meant to vary", {}, true};
-    if (IsLocalPath(change.name)) advice.change = std::move(change);
-    return advice;
-  }
+  if (const std::optional<ChangedSize> own = SizeIn(reason.subject))
+    return AdviceForSizes(*own, sizes);
   const bool is_integer =
       !reason.value.empty() && std::all_of(reason.value.begin(), reason.value.end(), IsDigit);
   const bool is_module_attribute = reason.subject.starts_with("self.");
@@ -298,14 +330,14 @@ Advice AdviceForRecompiles(const RecompileReason& reason, std::size_t times) {
     Advice advice{fmt::format("{}, if {} is an integer of an nn.Module that is meant to vary",
                               TextOf(change), reason.subject),
                   {}};
-    advice.change = std::move(change);
+    advice.changes.push_back(std::move(change));
     return advice;
   }
   if (reason.subject.starts_with("len("))
-    return {fmt::format("keep {} the same, or pass a tensor in its place: each length is compiled "
-                        "for itself",
-                        reason.subject),
-            {}};
+    return {.text = fmt::format("keep {} the same, or pass a tensor in its place: each length is "
+                                "compiled for itself",
+                                reason.subject),
+            .is_of_local = true};
   const bool is_float = !reason.value.empty() && !is_integer &&
                         reason.subject.find("__closure__") == std::string::npos &&
                         reason.value.find_first_not_of("0123456789.e+-") == std::string::npos;

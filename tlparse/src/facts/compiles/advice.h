@@ -2,11 +2,12 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "facts/compiles/change.h"
+#include "facts/compiles/changed_sizes.h"
 
 namespace tlparse {
 
@@ -30,15 +31,16 @@ bool IsSkippedFunction(std::string_view reason);
 
 // The parts of a recompile reason: "0/1: n == 1   # return x + n  # s.py:63 in f (HINT: …)".
 struct RecompileReason {
-  std::string guard;          // "n == 1"
-  std::string text;           // the guard as it is shown, with its line (ReadableGuard)
-  std::string at;             // that line alone; empty: the guard says enough
-  std::string code;           // "return x + n"
-  std::string hint;           // without "HINT:"
-  std::string unbacked_hint;  // what the reason says against a specialization of the framework
-  std::string subject;        // what was compared: "n", "size of x at index 0", "dtype of x"
-  std::string value;          // the value it had when compiled: "1", "Float"
-  std::string actual;         // the value that failed the guard, if in the message
+  std::string guard;             // "n == 1"
+  std::string text;              // the guard as it is shown, with its line (ReadableGuard)
+  std::string at;                // that line alone; empty: the guard says enough
+  std::string code;              // "return x + n"
+  std::string hint;              // without "HINT:"
+  std::string unbacked_hint;     // what the reason says against a specialization of the framework
+  std::string subject;           // what was compared: "n", "size of x at index 0", "dtype of x"
+  std::string value;             // the value it had when compiled: "1", "Float"
+  std::string actual;            // the value that failed the guard, if in the message
+  bool is_of_parameter = false;  // the size of one: another module ran the code
 };
 // `file`, `line`: where the guard came from; empty, 0: unknown. A reason may name several origins; the code is
 // that of the origin in this line, empty if the reason has none for it.
@@ -54,13 +56,16 @@ bool IsOfSizeZeroOrOne(const RecompileReason& reason);
 // What to try, and what of it can be done from outside of the program.
 struct Advice {
   std::string text = {};  // empty: nothing is known
-  std::optional<Change> change = {};
-  bool is_of_local = false;  // the text is a call that names a variable of the function
+  std::vector<Change> changes = {};
+  bool is_of_local = false;  // the text names a variable of the function
   std::string remark = {};   // a sentence that explains why there is nothing to try
 };
-// Against so many recompiles for this reason, with the condition under which it helps. The change of
-// a size names no function.
-Advice AdviceForRecompiles(const RecompileReason& reason, std::size_t times);
+// PyTorch's own next line.
+Advice AdviceOfHint(const std::string& hint);
+// Against so many recompiles for this reason, with the condition under which it helps. `sizes`: those
+// that changed with the size of the reason. The change of a size names no function.
+Advice AdviceForRecompiles(const RecompileReason& reason, std::size_t times,
+                           const std::vector<ChangedSize>& sizes = {});
 // Against recompiles for "size 0 of x" where each size is to be compiled for itself.
 Advice AdviceForFixedSize(std::string_view subject);
 

@@ -35,11 +35,20 @@ std::vector<Subject>::iterator Find(std::vector<Subject>& subjects, const Recomp
   });
 }
 
+// Sizes that vary are one thing to change, unless each is to be compiled for itself.
+std::string AdviceKeyOf(const Recompile& one, bool has_fixed) {
+  const RecompileReason& reason = one.entries.front().reason;
+  const bool is_size = SizeIn(reason.subject) && !has_fixed && reason.hint.empty() &&
+                       reason.unbacked_hint.empty() &&
+                       reason.subject.find("___stack") == std::string::npos;
+  return is_size ? "size" : reason.subject;
+}
+
 }  // namespace
 
 bool IsWanted(const Recompile& one) {
   if (one.entries.empty() || one.is_refused) return false;
-  if (one.is_of_fixed_size) return true;
+  if (one.is_of_fixed_size || one.is_of_module) return true;
   const std::string& guard = one.entries.front().reason.guard;
   return guard.find("GLOBAL_STATE changed: grad_mode") != std::string::npos ||
          guard.ends_with(".training");
@@ -47,10 +56,17 @@ bool IsWanted(const Recompile& one) {
 
 std::size_t MostOfOneSubject(const std::vector<Recompile>& recompiles) {
   std::map<std::string, std::size_t> counts;
+  std::map<std::string, std::set<std::string>> sizes;  // of modules
   std::size_t most = 0;
   for (const Recompile& one : recompiles) {
-    if (one.entries.empty() || one.is_refused || IsWanted(one)) continue;
+    if (one.entries.empty() || one.is_refused) continue;
     const RecompileReason& reason = one.entries.front().reason;
+    if (one.is_of_module) {
+      std::set<std::string>& known = sizes[reason.subject];
+      known.insert({reason.value, reason.actual});
+      most = std::max(most, known.size() - 1);
+    }
+    if (IsWanted(one)) continue;
     most = std::max(most, ++counts[reason.subject + '\n' + reason.at]);
   }
   return most;
@@ -115,8 +131,11 @@ Advice AdviceFor(const std::vector<Recompile>& recompiles) {
   struct OfSubject {
     Advice advice;
     std::size_t all = 0, made = 0;
+    std::vector<ChangedSize> sizes = {};
   };
   std::map<std::string, OfSubject> known;
+  const bool has_fixed = std::any_of(recompiles.begin(), recompiles.end(),
+                                     [](const Recompile& one) { return one.is_of_fixed_size; });
   std::size_t made = 0;
   bool is_special_size = false;
   std::string hint;  // against a specialization: no later compile lifts it
@@ -132,25 +151,29 @@ Advice AdviceFor(const std::vector<Recompile>& recompiles) {
       is_special_size = true;
       continue;
     }
+    // Its size cannot vary within a module; of a parameter PyTorch has a hint.
+    if (one.is_of_module && reason.hint.empty()) continue;
     with_subject.push_back(&one);
-    OfSubject& subject = known[reason.subject];
+    OfSubject& subject = known[AdviceKeyOf(one, has_fixed)];
+    if (const auto own = SizeIn(reason.subject)) subject.sizes.push_back(*own);
+    subject.sizes.insert(subject.sizes.end(), one.changed_sizes.begin(), one.changed_sizes.end());
     ++subject.all;
     if (!one.is_refused) ++subject.made;
   }
   const OfSubject* best = nullptr;
   for (const Recompile* const one : with_subject) {
     const RecompileReason& reason = one->entries.front().reason;
-    OfSubject& of = known[reason.subject];
+    OfSubject& of = known[AdviceKeyOf(*one, has_fixed)];
     if (of.advice.text.empty())
       of.advice = one->is_of_fixed_size ? AdviceForFixedSize(reason.subject)
-                                        : AdviceForRecompiles(reason, of.all);
+                                        : AdviceForRecompiles(reason, of.all, of.sizes);
     if (!of.advice.text.empty() && (best == nullptr || of.all > best->all)) best = &of;
   }
   if (best == nullptr && hint.empty() && is_special_size)
     return {.remark =
                 "Sizes 0 and 1 are compiled apart from others: mark_dynamic does not change "
                 "that."};
-  if (best == nullptr) return {hint, ChangeInHint(hint)};
+  if (best == nullptr) return AdviceOfHint(hint);
   Advice advice = best->advice;
   if (best->all != recompiles.size() && made != 0 && best->made != 0)
     advice.text += fmt::format(" (against {} of the {} recompiles)", best->made, made);

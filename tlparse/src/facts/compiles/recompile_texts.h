@@ -15,12 +15,16 @@ struct Recompile {
   bool is_refused = false;  // by the limit
   std::vector<FailedEntry> entries;
   bool is_of_fixed_size = false;  // a size varied, and dynamic=False compiles each for itself
+  // A size varied: all that differ from those of the newest entry.
+  std::vector<ChangedSize> changed_sizes = {};
+  bool is_of_module = false;  // a size varied, those of parameters too: another module ran the code
 };
 
 // Whether the program asks for it: for another grad mode or for train and eval, which programs have
-// that evaluate; for another size, with dynamic=False.
+// that evaluate; for another module; for another size, with dynamic=False.
 bool IsWanted(const Recompile& one);
-// The most recompiles that failed on one thing, without those that the program asks for.
+// The most recompiles that failed on one thing, without those that the program asks for; of modules, how
+// many sizes they have beside the first.
 std::size_t MostOfOneSubject(const std::vector<Recompile>& recompiles);
 
 // "n: 1, 2, 3" of the guards that failed: first that on which the newest entry failed in most

@@ -1,6 +1,7 @@
 #include "facts/job/stops.h"
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <tuple>
 
@@ -34,6 +35,23 @@ Result<void> FindInside(const JobStatus& context, std::vector<Stop>& stops) {
     ASSIGN_OR_RETURN(stops.back().awaited, AwaitedRanks(context, rank, kCompilerCollective));
   }
   return {};
+}
+
+// How far the logs go: the last function that each rank began to compile, and its backwards.
+void SetReach(const JobStatus& context, std::vector<Stop>& stops) {
+  std::map<RankIndex, Stop*> of_rank;
+  for (Stop& stop : stops) {
+    stop.reach = stop.position;
+    of_rank[stop.rank] = &stop;
+  }
+  for (const JobCompile& one : context.job.compiles()) {
+    const auto found = of_rank.find(one.participant);
+    if (found == of_rank.end() || one.slot < 0) continue;
+    Stop& stop = *found->second;
+    stop.backwards += one.backward_duration_us > 0;
+    if (stop.is_inside && stop.is_backward)
+      stop.reach = std::max(stop.reach, context.job.SlotPosition(one.slot));
+  }
 }
 
 // One label may be of several functions on several ranks: the slot has that of one of them.
@@ -202,9 +220,10 @@ Result<std::vector<Stop>> FindStops(const JobStatus& context) {
     ASSIGN_OR_RETURN(const std::vector<Stop> behind, BehindFinder(context, has_other_end).Find());
     stops.insert(stops.end(), behind.begin(), behind.end());
   }
+  SetReach(context, stops);
   std::sort(stops.begin(), stops.end(), [](const Stop& a, const Stop& b) {
-    return std::tuple(a.position, StepOf(a), a.last_us, a.rank) <
-           std::tuple(b.position, StepOf(b), b.last_us, b.rank);
+    return std::tuple(a.reach, StepOf(a), a.backwards, a.last_us, a.rank) <
+           std::tuple(b.reach, StepOf(b), b.backwards, b.last_us, b.rank);
   });
   return stops;
 }

@@ -16,6 +16,9 @@ namespace tlparse {
 struct Stop {
   RankIndex rank = 0;
   std::int32_t position = -1;  // of its last compile among the job's
+  // Inside a backward, which comes after all forwards: of the last of these. Else `position`.
+  std::int32_t reach = -1;
+  std::size_t backwards = 0;  // that are compiled
   bool is_inside = true;
   bool is_backward = false;  // inside the backward of that compile
   std::int64_t last_us = 0;
@@ -37,8 +40,8 @@ inline constexpr std::string_view kCompilerCollective = "compiler_collective";
 Result<std::vector<RankIndex>> AwaitedRanks(const JobStatus& context, RankIndex rank,
                                             std::string_view event);
 
-// Ordered by how far the logs go: by compile, inside the forward, behind it, inside the backward,
-// then by time of the last record.
+// Ordered by how far the logs go: by the last forward, inside it, behind it, inside a backward, by the
+// number of backwards, then by time of the last record.
 Result<std::vector<Stop>> FindStops(const JobStatus& context);
 
 // The time of the last record of all logs of the launch; 0: none has a time.
