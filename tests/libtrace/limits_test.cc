@@ -33,7 +33,7 @@ long Count(const std::vector<LoggedRecord>& records, const Is& is) {
   return std::count_if(records.begin(), records.end(), is);
 }
 
-void EmitNumber(int& built_count) {
+void EmitCounted(int& built_count) {
   Emit("number", [&](MetadataWriter& json) { json.Int(++built_count); });
 }
 
@@ -42,7 +42,7 @@ TEST_CASE("One of ten records of a kind is written and built; the log says how m
   int built_count = 0;
   const std::vector<LoggedRecord> records = RecordsOf({{"number", 0, 10}}, [&] {
     for (int i = 0; i < 95; ++i) {
-      EmitNumber(built_count);
+      EmitCounted(built_count);
       Emit("other", [](MetadataWriter& json) { json.Int(1); });
     }
   });
