@@ -195,6 +195,35 @@ class Options(Try):
         self.assertEqual(self.try_it(finding, expect=0)["verdict"], "confirmed")
 
 
+    def test_bisect_between_ranks(self):
+        self.script("torch/_inductor/config.py", "max_autotune = max_autotune_gemm = False\nmax_fusion_size = 64\n")
+        for rank in range(4):
+            data = harness.log_bytes(harness.bundled("diverge_config_2_6", rank))
+            if rank == 1:
+                self.write("rank_2_as_1.log", data.replace(b'"rank": 1', b'"rank": 2'))
+            if rank == 2:  # differs in three options
+                for before, after in ((rb'\"max_autotune\": false', rb'\"max_autotune\": true'), (rb'\"max_autotune_gemm\": false', rb'\"max_autotune_gemm\": true')):
+                    self.assertIn(before, data)
+                    data = data.replace(before, after)
+            self.write(f"rank_{rank}.log", data)
+        self.command("run", "-q", "-o", "job", "--", sys.executable, self.script("ranks.py", OPTIONS))
+        out, errors = self.command("bisect", "--bad", "job", "--good-rank", "0", "--bad-rank", "2", "--yes", "--json")
+        document = self.document("bisect", out)
+        names = [f"torch._inductor.config.{name}" for name in ("max_autotune", "max_autotune_gemm", "max_fusion_size")]
+        self.assertEqual([one["name"] for one in document["bad"]], names)
+        self.assertEqual([[one["name"], one["value"]] for one in document["cause"]], [[names[2], "13"]])
+        self.assertEqual([document["is_sure"], document["is_smallest"]], [True, True])
+        self.assertIn("(rank 0: torch._inductor.config.max_fusion_size = 64)", errors)
+        out, _ = self.command("bisect", "--bad", "job", "--good-rank", "0", "--bad-rank", "2", "--yes")
+        self.assertIn("Where each rank keeps this option, and all have the others as rank 0, the finding is there; rank 2 has: "
+                      "torch._inductor.config.max_fusion_size = 13", " ".join(out.split()))
+        for arguments in (["--good-rank", "0"], ["--good", "job", "--good-rank", "0", "--bad-rank", "2"], []):
+            _, errors = self.command("bisect", "--bad", "job", *arguments, "--yes", expect=2)
+            self.assertIn("two ranks of the bad run", errors)
+        _, errors = self.command("bisect", "--bad", "job", "--good-rank", "0", "--bad-rank", "9", "--yes", expect=2)
+        self.assertIn("no compile of rank 9 names its options", errors)
+
+
 class Bisect(Try):
     """Two runs that differ in twelve variables; a condition on them decides which log the program leaves."""
 

@@ -1,5 +1,5 @@
 // tlparse bisect --good A --bad B [-- COMMAND …]: the smallest set of options and variables in which
-// two runs differ that makes the bad one bad.
+// two runs, or two ranks of one, differ that makes the bad one bad.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <sys/stat.h>
@@ -28,15 +28,17 @@ namespace tlparse {
 namespace {
 
 struct BisectOptions {
-  std::string good, bad;
-  std::optional<std::string> finding, output;
-  std::optional<std::int64_t> most_runs;
+  std::string bad;
+  std::optional<std::string> good, finding, output;
+  std::optional<std::int64_t> most_runs, good_rank, bad_rank;
   std::vector<std::string> command;
   bool yes = false, json = false;
 };
 
 struct BisectPlan {
   std::string database;  // of the bad run
+  // What differs are options of ranks: as the bad one, each rank keeps what the program gives it.
+  std::optional<std::int64_t> good_rank, bad_rank;
   RunOutcome bad;
   Finding finding;
   RecordedCommand command;
@@ -44,22 +46,40 @@ struct BisectPlan {
 };
 
 // The named finding of the bad run, or the first above a note that the good run does not have.
-Result<Finding> FindingToLookFor(const BisectOptions& options, const RunOutcome& good,
+Result<Finding> FindingToLookFor(const BisectOptions& options, const std::vector<Finding>& of_good,
                                  const RunOutcome& bad) {
   if (options.finding) {
     ASSIGN_OR_RETURN(const Finding* const named, ChooseFinding(bad.findings, *options.finding));
-    if (FindSameCause(good.findings, *named) != nullptr)
+    if (FindSameCause(of_good, *named) != nullptr)
       return Fail(ErrorCode::kUsage,
                   fmt::format("bisect: the good run has this finding as well: {}", named->title));
     return *named;
   }
   for (const Finding& one : bad.findings) {
-    if (one.severity != FindingSeverity::kNote && FindSameCause(good.findings, one) == nullptr)
+    if (one.severity != FindingSeverity::kNote && FindSameCause(of_good, one) == nullptr)
       return one;
   }
   return Fail(ErrorCode::kUsage,
               "bisect: the bad run has no finding above a note that the good run does not have; "
               "--finding names another one");
+}
+
+// Sets finding and options.
+Result<void> CompareSides(const BisectOptions& options, Database& bad, BisectPlan& plan) {
+  if (options.good_rank) {
+    plan.good_rank = options.good_rank;
+    plan.bad_rank = options.bad_rank;
+    ASSIGN_OR_RETURN(plan.finding, FindingToLookFor(options, {}, plan.bad));
+    ASSIGN_OR_RETURN(plan.options, CompareOptionsOfRanks(bad, plan.bad.run_id, *options.good_rank,
+                                                         *options.bad_rank));
+    return {};
+  }
+  ASSIGN_OR_RETURN(AnswerInput good, OpenAnswerInput(*options.good));
+  ASSIGN_OR_RETURN(const RunOutcome good_one, LoadOutcome(good.database, good.run));
+  ASSIGN_OR_RETURN(plan.finding, FindingToLookFor(options, good_one.findings, plan.bad));
+  ASSIGN_OR_RETURN(plan.options,
+                   CompareOptions(good.database, good_one.run_id, bad, plan.bad.run_id));
+  return {};
 }
 
 Result<BisectPlan> PlanBisection(const BisectOptions& options) {
@@ -68,19 +88,22 @@ Result<BisectPlan> PlanBisection(const BisectOptions& options) {
                 fmt::format("bisect: --bad '{}' has to be a database, or the output directory of a "
                             "run: the new runs are added to it",
                             options.bad));
-  ASSIGN_OR_RETURN(AnswerInput good, OpenAnswerInput(options.good));
+  if (options.good_rank.has_value() != options.bad_rank.has_value() ||
+      options.good_rank.has_value() == options.good.has_value())
+    return Fail(
+        ErrorCode::kUsage,
+        "bisect: the good side is --good, a run, or --good-rank and --bad-rank, two ranks of "
+        "the bad run");
   ASSIGN_OR_RETURN(AnswerInput bad, OpenAnswerInput(options.bad));
   BisectPlan plan;
   plan.database = bad.database.path();
-  ASSIGN_OR_RETURN(const RunOutcome good_one, LoadOutcome(good.database, good.run));
   ASSIGN_OR_RETURN(plan.bad, LoadOutcome(bad.database, bad.run));
-  ASSIGN_OR_RETURN(plan.finding, FindingToLookFor(options, good_one, plan.bad));
-  ASSIGN_OR_RETURN(plan.options,
-                   CompareOptions(good.database, good_one.run_id, bad.database, plan.bad.run_id));
+  RETURN_IF_ERROR(CompareSides(options, bad.database, plan));
   if (plan.options.differences.empty())
     return Fail(ErrorCode::kUsage,
-                fmt::format("bisect: the runs differ in no variable and no option that can be "
+                fmt::format("bisect: the {} differ in no variable and no option that can be "
                             "set{}",
+                            plan.good_rank ? "ranks" : "runs",
                             plan.options.left_out.empty()
                                 ? std::string(" and that both inputs show")
                                 : fmt::format("; not to be set: {}",
@@ -100,8 +123,10 @@ Result<BisectPlan> PlanBisection(const BisectOptions& options) {
 
 void SayBisection(const BisectPlan& plan, const std::string& output, std::size_t most_runs) {
   SayOfPlan("finding", plan.finding.title);
+  const std::string good =
+      plan.good_rank ? fmt::format("rank {}", *plan.good_rank) : std::string("good");
   for (const OptionDifference& one : plan.options.differences)
-    SayOfPlan("option", fmt::format("{} (good: {})", TextOf(one.bad), TextOf(one.good)));
+    SayOfPlan("option", fmt::format("{} ({}: {})", TextOf(one.bad), good, TextOf(one.good)));
   if (!plan.options.left_out.empty())
     SayOfPlan("not set", fmt::format("{}", fmt::join(plan.options.left_out, ", ")));
   SayCommand(plan.command);
@@ -184,19 +209,27 @@ void PrintBisection(const BisectPlan& plan, const Bisection& found,
   const std::string cause = TextOf(BadChanges(plan, found.cause));
   PrintHeading(
       fmt::format("{} after {}", found.is_sure ? "found" : "not found", Count(runs.size(), "run")));
-  if (!found.is_sure) {
+  if (found.is_sure && plan.good_rank) {
+    PrintWrapped(fmt::format("Where each rank keeps {}, and all have the others as rank {}, the "
+                             "finding is there; rank {} has: {}",
+                             found.cause.size() == 1 ? std::string("this option")
+                                                     : fmt::format("these {}", found.cause.size()),
+                             *plan.good_rank, *plan.bad_rank, cause),
+                 2, 4);
+  } else if (found.is_sure) {
+    PrintWrapped(fmt::format("With {} as in the bad run, and all others as in the good one, the "
+                             "finding is there: {}",
+                             found.cause.size() == 1 ? std::string("this")
+                                                     : fmt::format("these {}", found.cause.size()),
+                             cause),
+                 2, 4);
+  } else {
     PrintWrapped(
         "No run with these differences alone shows the finding: it may depend on chance, or on "
         "what cannot be set from outside of the program.",
         2, 2);
     return;
   }
-  PrintWrapped(fmt::format("With {} as in the bad run, and all others as in the good one, the "
-                           "finding is there: {}",
-                           found.cause.size() == 1 ? std::string("this")
-                                                   : fmt::format("these {}", found.cause.size()),
-                           cause),
-               2, 4);
   if (!found.is_smallest)
     PrintWrapped("Not all smaller sets could be tried: there may be one.", 2, 2);
 }
@@ -229,8 +262,11 @@ Result<int> RunBisection(const BisectOptions& options) {
     experiment.changes.clear();
     for (std::size_t i = 0; i < plan.options.differences.size(); ++i) {
       const OptionDifference& one = plan.options.differences[i];
-      experiment.changes.push_back(std::binary_search(as_bad.begin(), as_bad.end(), i) ? one.bad
-                                                                                       : one.good);
+      const bool is_as_bad = std::binary_search(as_bad.begin(), as_bad.end(), i);
+      if (!is_as_bad)
+        experiment.changes.push_back(one.good);
+      else if (!plan.good_rank)
+        experiment.changes.push_back(one.bad);
     }
     ASSIGN_OR_RETURN(const ExperimentRun done,
                      RunExperiment(experiment, plan.finding.id, plan.bad, judge));
@@ -263,13 +299,16 @@ int RunBisect(std::span<const std::string> arguments) {
   Arguments app(
       "The smallest set of environment variables and options in which two runs differ that makes "
       "the bad one bad: the command is run again and again with a part of them as in the bad run, "
-      "the others as in the good one, and a run is bad if it has the finding. Each run is added to "
-      "the database of the bad run, with a row of the table experiment. Exit code 1: none was "
-      "found.",
+      "the others as in the good one, and a run is bad if it has the finding. Of two ranks of one "
+      "run: a part as each rank has them, the others on every rank as the good rank. Each run is "
+      "added to the database of the bad run, with a row of the table experiment. Exit code 1: none "
+      "was found.",
       "bisect");
   BisectOptions options;
-  app.Add("--good", options.good, "database, DB:run, log or directory of the good run").Required();
+  app.Add("--good", options.good, "database, DB:run, log or directory of the good run");
   app.Add("--bad", options.bad, "database or DB:run of the bad run").Required();
+  app.Add("--good-rank", options.good_rank, "instead of --good: a rank of the bad run");
+  app.Add("--bad-rank", options.bad_rank, "and the rank that differs from it");
   app.Add("--finding", options.finding,
           "id or kind of the finding that makes a run bad (default: the first above a note that "
           "the good run does not have)");

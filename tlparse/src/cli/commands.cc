@@ -50,7 +50,7 @@ constexpr Command kCommands[] = {
     {"try", "<db> <finding> [--yes] [-- COMMAND …]",
      "run the command again with the change that a finding suggests, and say what came of it",
      &RunTry},
-    {"bisect", "--good A --bad B [--yes] [-- COMMAND …]",
+    {"bisect", "--bad B (--good A | --good-rank N --bad-rank N) [--yes] [-- COMMAND …]",
      "which of the options in which two runs differ makes one bad, by running the command again",
      &RunBisect},
     {"doctor", "[--python PROGRAM]", "what run would record here, and what stands in its way",

@@ -2,6 +2,7 @@
 
 #include <map>
 #include <optional>
+#include <utility>
 
 #include "answers/experiment/outcome.h"
 #include "facts/ranks/compile_options.h"
@@ -12,10 +13,11 @@ namespace {
 
 using Values = std::map<std::string, std::string>;
 
-Result<Values> OptionsOfRun(Database& database, std::int64_t run_id) {
+Result<Values> OptionsOfRun(Database& database, std::int64_t run_id,
+                            const std::optional<std::int64_t>& rank = {}) {
   std::vector<std::int64_t> compiles;
   FOR_EACH_ROW(const CompileWithMetrics& row,
-               Query<CompileWithMetrics>(database, {.run_id = run_id})) {
+               Query<CompileWithMetrics>(database, {.run_id = run_id, .rank = rank})) {
     compiles.push_back(row.compile_id);
   }
   for (const std::int64_t compile : compiles) {
@@ -93,6 +95,20 @@ Result<OptionDifferences> CompareOptions(Database& good, std::int64_t good_run_i
   ASSIGN_OR_RETURN(const Values good_options, OptionsOfRun(good, good_run_id));
   ASSIGN_OR_RETURN(const Values bad_options, OptionsOfRun(bad, bad_run_id));
   if (!good_options.empty() && !bad_options.empty()) AddOptions(good_options, bad_options, result);
+  return result;
+}
+
+Result<OptionDifferences> CompareOptionsOfRanks(Database& database, std::int64_t run_id,
+                                                std::int64_t good_rank, std::int64_t bad_rank) {
+  OptionDifferences result;
+  ASSIGN_OR_RETURN(const Values good, OptionsOfRun(database, run_id, good_rank));
+  ASSIGN_OR_RETURN(const Values bad, OptionsOfRun(database, run_id, bad_rank));
+  for (const auto& [rank, values] : {std::pair(good_rank, &good), std::pair(bad_rank, &bad)}) {
+    if (values->empty())
+      return Fail(ErrorCode::kNotFound,
+                  "no compile of rank " + std::to_string(rank) + " names its options in the logs");
+  }
+  AddOptions(good, bad, result);
   return result;
 }
 

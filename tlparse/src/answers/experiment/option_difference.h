@@ -1,5 +1,5 @@
-// The options and environment variables in which two runs differ, as changes: what `tlparse bisect`
-// looks among.
+// The options and environment variables in which two runs, or two ranks, differ, as changes: what
+// `tlparse bisect` looks among.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace tlparse {
 
-// One variable or option: how each run has it.
+// One variable or option: how each run or rank has it.
 struct OptionDifference {
   Change good, bad;
 };
@@ -28,5 +28,10 @@ struct OptionDifferences {
 // `tlparse run` recorded. The databases may be one.
 Result<OptionDifferences> CompareOptions(Database& good, std::int64_t good_run_id, Database& bad,
                                          std::int64_t bad_run_id);
+
+// The same of two ranks of one run, which have the variables of one command. kNotFound: the logs do
+// not name the options of one.
+Result<OptionDifferences> CompareOptionsOfRanks(Database& database, std::int64_t run_id,
+                                                std::int64_t good_rank, std::int64_t bad_rank);
 
 }  // namespace tlparse
