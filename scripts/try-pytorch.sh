@@ -5,11 +5,13 @@
 #        e.g. scripts/try-pytorch.sh 2.9.1 2.15.0
 #   --folder DIR   where the environments (venv-VERSION) and the recordings (recorded-VERSION) are made; default: a temporary folder
 #   --keep         leaves the environments there; a next run takes them as they are
+#   --python       which Python; where Debian's libtorch-dev is installed not that of /usr, whose folder of libraries comes first when
+#                  AOTInductor links
 #   --only         these programs alone (tests/tools/pytorch/record.py names them); writes no row
 # Needs pip and PyPI, g++, Python with its headers, 10 GB a version, and tlparse (TLPARSE names it; default build/bin/tlparse).
 # The wheels are CUDA builds; the programs run on the CPU. Recordings stay when --folder is given.
 set -eu
-usage() { sed -n '2,9s/^# \{0,1\}//p' "$0"; }
+usage() { sed -n '2,12s/^# \{0,1\}//p' "$0"; }
 root=$(cd "$(dirname "$0")/.." && pwd)
 tools=$root/tests/tools/pytorch
 python=python3 keep="" folder="" only=""
