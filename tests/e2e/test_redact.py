@@ -199,7 +199,7 @@ class Snapshots(harness.EndToEnd):
 
     def test_pickle(self):
         copied = self.check("pickle")
-        # It is a pickle that anybody can read, no larger than with texts of its own lengths.
+        # Other programs read it too.
         self.assertEqual(len(pickle.loads(copied)["device_traces"][0]), len(self.allocator().events))
 
     def test_protocols(self):
