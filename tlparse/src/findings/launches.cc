@@ -146,21 +146,16 @@ Result<void> AddRestarts(FindingContext& context) {
   return {};
 }
 
-// The median of the ranks whose compiles all have a time; 0: there is none.
-double CompileSeconds(const Job& job) {
-  std::map<RankIndex, std::optional<double>> seconds;
+// Compile time of the rank that took longest. Nothing: the time of a compile is not known.
+std::optional<double> SlowestSeconds(const Job& job) {
+  std::map<RankIndex, double> seconds;
   for (const JobCompile& compile : job.compiles()) {
-    std::optional<double>& sum = seconds.try_emplace(compile.participant, 0).first->second;
-    if (sum) *sum += compile.Seconds().value_or(0);
-    if (compile.LacksTime()) sum.reset();
+    if (compile.LacksTime()) return std::nullopt;
+    seconds[compile.participant] += compile.Seconds().value_or(0);
   }
-  std::vector<double> values;
-  for (const auto& [rank, value] : seconds)
-    if (value) values.push_back(*value);
-  if (values.empty()) return 0;
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
+  double slowest = 0;
+  for (const auto& [rank, value] : seconds) slowest = std::max(slowest, value);
+  return slowest;
 }
 
 struct Work {
@@ -205,11 +200,13 @@ Result<void> AddReuse(FindingContext& context) {
                                   : "all of them ",
                   entries, entries == 1 ? "y" : "ies");
   ASSIGN_OR_RETURN(const Job before, Job::Load(context.database, context.job.run_name(), earlier));
-  const double now_s = CompileSeconds(context.job), before_s = CompileSeconds(before);
-  if (context.live == nullptr && AreComparable(before, context.job) && before_s > now_s &&
-      now_s > 0)
-    finding.title += fmt::format(": {:.1f} s of compile time instead of {:.1f} s in launch {}",
-                                 now_s, before_s, earlier);
+  const std::optional<double> now_s = SlowestSeconds(context.job),
+                              before_s = SlowestSeconds(before);
+  if (context.live == nullptr && AreComparable(before, context.job) && now_s && before_s &&
+      *before_s > *now_s && *now_s > 0)
+    finding.title +=
+        fmt::format(": {:.1f} s of compile time{} instead of {:.1f} s in launch {}", *now_s,
+                    context.HasRanks() ? " on its slowest rank" : "", *before_s, earlier);
   finding.cause = "hits of entries from an earlier launch";
   finding.query = fmt::format(
       "SELECT c.* FROM cache_event c "
