@@ -202,11 +202,12 @@ Result<void> AddReuse(FindingContext& context) {
   ASSIGN_OR_RETURN(const Job before, Job::Load(context.database, context.job.run_name(), earlier));
   const std::optional<double> now_s = SlowestSeconds(context.job),
                               before_s = SlowestSeconds(before);
+  const bool are_several = context.HasRanks() && context.job.participants().size() > 1;
   if (context.live == nullptr && AreComparable(before, context.job) && now_s && before_s &&
       *before_s > *now_s && *now_s > 0)
     finding.title +=
         fmt::format(": {:.1f} s of compile time{} instead of {:.1f} s in launch {}", *now_s,
-                    context.HasRanks() ? " on its slowest rank" : "", *before_s, earlier);
+                    are_several ? " on its slowest rank" : "", *before_s, earlier);
   finding.cause = "hits of entries from an earlier launch";
   finding.query = fmt::format(
       "SELECT c.* FROM cache_event c "

@@ -37,13 +37,16 @@ struct Straggler {
   std::int64_t profiled_ns = 0;  // of the lost time, what its profile covers
 };
 
-// A rank that came last at least three times (twice, if its profile says what it did, or if both times
-// are alike and half of the time in which no rank compiled), so that the others waited for it for a
-// tenth of the time or more (or for a fiftieth, which is a fifth of the time in which no rank compiled) and for a
-// fiftieth of the time of all groups, its longest delay left out, and three times as long as for any other
-// rank. A delay is that after the last of the others. Nothing: there is none; or the times of the rank are of another
-// clock, since others had ended collectives before it came to them. Where it came last every time and
-// no end shows that the clocks agree, only what is beyond its shortest delay counts.
+// The rank for which the others wait. All of this holds:
+//   * It came last at least three times; twice, if its profile says what it did, or if both delays are
+//     alike and together half of the time in which no rank compiled.
+//   * The others waited for it for a tenth of the time or more, or for a fiftieth that is a fifth of
+//     the time in which no rank compiled.
+//   * Without its longest delay that is a fiftieth of the time of all groups, and three times as long
+//     as for any other rank.
+// A delay is the time after the last of the others. Nothing: there is none; or the times of the rank
+// are of another clock, since others had ended collectives before it came to them. Where it came last
+// every time and no end shows that the clocks agree, only what is beyond its shortest delay counts.
 Result<std::optional<Straggler>> FindStraggler(Database& database, const IssuedJob& job);
 
 }  // namespace tlparse
