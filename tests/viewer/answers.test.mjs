@@ -156,3 +156,37 @@ for (const input of ['p2p_hang', 'coalesced_size', 'torch_logs_2_14']) {
     assert.deepEqual(problems, []);
   });
 }
+
+test('a Python line has one number and one hue in all panes: those of what comes from it, light and dark', async () => {
+  for (const colorScheme of ['light', 'dark']) {
+    const { page, context, problems } = await openPage(browser, 'file:', { colorScheme, viewport: { width: 1280, height: 1600 } });
+    await visit(page, pageUrl(reportOf('tlparse_meta')), '#/provenance/4');
+    const tagsOf = (label) => page.getByRole('region', { name: label, exact: true }).locator('.code-row').evaluateAll((rows) => rows.flatMap((row) => {
+      const tag = row.querySelector('.line-tag');
+      return tag?.dataset.tag ? [{ tag: tag.dataset.tag, title: tag.title, stripes: tag.style.getPropertyValue('--stripes'), background: getComputedStyle(tag).backgroundImage, text: row.innerText }] : [];
+    }));
+    const sources = await tagsOf('Python source');
+    assert.ok(sources.length > 2, `${sources.length} lines`);
+    assert.deepEqual(sources.map(({ tag }) => tag), sources.map((_, i) => String(i + 1)));
+    assert.equal(new Set(sources.slice(0, 8).map(({ background }) => background)).size, Math.min(8, sources.length), 'neighbours have other colours');
+    const graph = await tagsOf('Post-grad graph');
+    assert.ok(graph.length > 2);
+    // The comment above a node names its line: the number says the same.
+    const text = await page.getByRole('region', { name: 'Post-grad graph', exact: true }).locator('.code-row').evaluateAll((rows) => rows.map((row) => [row.querySelector('.code').textContent, row.querySelector('.line-tag').dataset.tag]));
+    let place = null;
+    let checked = 0;
+    for (const [line, tag] of text) {
+      if (line.trimStart().startsWith('#')) place = /^# Backward of forward node: File: (.+?:\d+) in/.exec(line.trimStart())?.[1] ?? null;
+      else if (place && / = /.test(line)) assert.ok(tag, `${line}: comes from ${place}`);
+      if (!tag || !place || /[,–]/.test(tag)) continue;
+      assert.equal(sources[Number(tag) - 1].title, `${tag}: ${place}`, line);
+      checked++;
+    }
+    assert.ok(checked > 2);
+    for (const { tag, stripes } of graph.filter((own) => !/[,–]/.test(own.tag))) assert.equal(stripes, sources[Number(tag) - 1].stripes);
+    assert.deepEqual(await violationsOf(page), []);
+    await page.screenshot({ path: path.join(screenshots, `provenance-hues-${colorScheme}.png`) });
+    assert.deepEqual(problems, []);
+    await context.close();
+  }
+});

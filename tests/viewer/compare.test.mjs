@@ -185,3 +185,47 @@ test('databases of one file name are told apart by their directories', async () 
   assert.deepEqual(tables.served_run.texts.database_name.map((at) => strings[at]), reports.map((report) => `${path.basename(report)}/trace.db`));
   assert.deepEqual(tables.served_run.numbers.is_current, [1, 0]);
 });
+
+test('a function over the runs of a database: a dot a run, its time and recompiles; a link from its row', async () => {
+  const database = path.join(outDirectory, 'compare-trend.db');
+  rmSync(database, { force: true });
+  for (const [trace, name] of [['cache_cold_2_6', 'cold'], ['cache_warm_2_6', 'warm'], ['recompiles_2_6', 'other'], ['recompiles_2_6', 'again']])
+    execFileSync(tlparse, [path.join('fixtures/logs', trace), '--db', database, '--db-only', '--run', name], { cwd: source, stdio: ['ignore', 'ignore', 'pipe'] });
+  const rowsOf = (sql) => JSON.parse(execFileSync(tlparse, ['sql', database, sql, '--json'], { encoding: 'utf8' })).rows;
+  const told = (name) => rowsOf(`SELECT run, sum(total_us) AS us, count(*) AS compiles FROM (SELECT r.name AS run, r.id, h.total_us FROM compile_history h JOIN run r ON r.id = h.run_id WHERE h.function = '${name}') GROUP BY id ORDER BY id`);
+  const server = await serve(database);
+  after(server.stop);
+  const { page, problems } = await openPage(browser, server.url);
+  await visit(page, `${server.url}?run=2`, '#/time?by=function');
+  await page.locator('.grid-row', { hasText: 'f1' }).click();
+  await settle(page);
+  await page.getByRole('link', { name: 'over the runs' }).click();
+  await settle(page);
+  const times = told('f1');
+  assert.equal(times.length, 2);
+  assert.equal(await page.locator('.trend-dot').count(), 2);
+  const cells = () => page.locator('.grid-row').evaluateAll((rows) => rows.map((row) => [...row.children].map((cell) => cell.textContent)));
+  const shown = await cells();
+  assert.deepEqual(shown.map(([run]) => run), ['cold', 'warm']);
+  shown.forEach(([, time, compiles], i) => {
+    assert.ok(Math.abs(seconds(time) - Number(times[i].us ?? times[i][1]) / 1e6) < 0.01 * seconds(time), time);
+    assert.equal(Number(compiles), Number(times[i].compiles ?? times[i][2]));
+  });
+  assert.match(await page.locator('main').innerText(), /2 runs did not compile it/);
+  assert.deepEqual(await violationsOf(page), []);
+  await page.screenshot({ path: path.join(screenshots, 'compare-trend.png') });
+  await page.locator('.trend-dot').first().click();
+  await settle(page);
+  assert.equal(await page.getByLabel('Run', { exact: true }).locator('option:checked').innerText(), 'cold');
+  assert.equal(await page.locator('.trend-dot').count(), 2, 'the same function, seen from the other run');
+  // Recompiles are those of the page, without what was refused at the limit; a name of several functions leads to a choice.
+  await visit(page, `${server.url}?run=4`, '#/compare/trend?function=limit_fullgraph');
+  assert.deepEqual((await cells()).map((row) => row[3]), ['3', '3']);
+  await visit(page, `${server.url}?run=4`, '#/compare/trend?function=forward');
+  assert.equal((await cells()).filter(([name]) => name === 'forward').length, 2);
+  await visit(page, `${server.url}?run=4`, '#/compare/trend?function=nothing');
+  await page.getByRole('link', { name: 'All functions' }).click();
+  await settle(page);
+  assert.ok((await cells()).length > 5);
+  assert.deepEqual(problems, []);
+});

@@ -5,7 +5,7 @@ import { mkdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
 import vm from 'node:vm';
-import { launch, openPage, outDirectory, pageUrl, reportOf, screenshots, serve, settle, source, violationsOf, visit } from './support.mjs';
+import { launch, openPage, outDirectory, pageUrl, reportOf, screenshots, serve, settle, source, tlparse, violationsOf, visit } from './support.mjs';
 
 let browser;
 before(async () => {
@@ -120,4 +120,72 @@ json.dump(snapshot, open(sys.argv[2], "w"))`, path.join(outDirectory, 'memory_le
   assert.deepEqual(problems, []);
   await context.close();
   await server.stop();
+});
+
+test('sizes are written as the commands write them', async () => {
+  const { report } = leaking();
+  const told = execFileSync(tlparse, ['memory', report, '--by', 'category', '--at', 'peak'], { encoding: 'utf8' });
+  const sizes = new Set(told.match(/\d+(\.\d)? (B|kB|MB|GB)\b/g));
+  const { page } = await openPage(browser, 'file:');
+  await visit(page, pageUrl(report), '#/memory');
+  const legend = await page.locator('.memory-legend b').allInnerTexts();
+  assert.ok(legend.length > 2);
+  for (const size of legend) assert.ok(size === '0 B' || sizes.has(size), `${size} is not in\n${told}`);
+  assert.doesNotMatch(await page.locator('body').innerText(), /\d [KMGT]i?B\b(?<!MB|GB|TB)/);
+});
+
+test('the curve and the timeline have one axis: the same range, and a moment chosen in one is shown in the other', async () => {
+  const report = reportOf('memory_timeline', 'fixtures/memory');
+  const [recording] = chunkOf(report, 'index').memory;
+  const { point: points } = chunkOf(report, `memory/${recording.id}`);
+  for (const [colorScheme, width] of [['light', 1280], ['dark', 1280], ['light', 760]]) {
+    const { page, context, problems } = await openPage(browser, 'file:', { colorScheme, viewport: { width, height: 900 } });
+    await visit(page, pageUrl(report), '#/memory');
+    const [, alive] = /: (.+) alive/.exec(await page.textContent('.memory h2'));
+    await page.getByRole('link', { name: 'on the timeline' }).click();
+    await settle(page);
+    const asked = new URLSearchParams(page.url().replace(/.*\?/, ''));
+    const said = page.getByRole('status', { name: 'Memory at the moment' });
+    assert.ok((await said.innerText()).startsWith(`${alive} alive at`), await said.innerText());
+    await page.screenshot({ path: path.join(screenshots, `memory-timeline-${colorScheme}-${width}.png`) });
+    // Where the curve draws the start of a step of it is where the lanes have that time, at any zoom.
+    const places = () => page.evaluate((after) => {
+      const svg = document.querySelector('.memory-strip svg');
+      const canvas = document.querySelector('.timeline canvas').getBoundingClientRect();
+      const view = new URLSearchParams(location.hash.replace(/.*\?/, ''));
+      const [from, to] = [Number(view.get('from')), Number(view.get('to'))];
+      const drawn = new DOMPoint(after, 0).matrixTransform(svg.getScreenCTM()).x;
+      const lanes = canvas.left + 112 + ((Number(svg.dataset.from) + after - from) / (to - from)) * (canvas.width - 112);
+      return { drawn, lanes };
+    }, points[3].time_us);
+    const same = async () => {
+      const { drawn, lanes } = await places();
+      assert.ok(Math.abs(drawn - lanes) < 1.5, `${drawn} ${lanes}`);
+      return lanes;
+    };
+    const before = await same();
+    const box = await page.locator('.memory-strip svg').boundingBox();
+    await page.mouse.move(box.x + box.width / 2, box.y + 20);
+    await page.mouse.wheel(0, -200);
+    await page.waitForFunction((from) => Number(new URLSearchParams(location.hash.replace(/.*\?/, '')).get('from')) > from, Number(asked.get('from')));
+    await settle(page);
+    assert.notEqual(await same(), before, 'zoomed');
+    // A click in the lanes chooses its moment, one in the curve too; who held it is a click away.
+    const canvas = await page.locator('.timeline canvas').boundingBox();
+    for (const [x, y] of [[canvas.x + canvas.width * 0.6, canvas.y + 30], [box.x + box.width * 0.3, box.y + 30]]) {
+      const old = await said.innerText();
+      await page.mouse.click(x, y);
+      await page.waitForFunction((text) => document.querySelector('.moment-detail')?.innerText !== text, old);
+      const mark = await page.locator('.moment').boundingBox();
+      assert.ok(Math.abs(mark.x + mark.width / 2 - x) < 2.5, `${mark.x} ${x}`);
+    }
+    const told = /^(.+) alive/.exec(await said.innerText())[1];
+    assert.deepEqual(await violationsOf(page), []);
+    assert.equal(await page.evaluate(() => document.documentElement.scrollWidth > document.documentElement.clientWidth), false);
+    await page.getByRole('link', { name: 'who holds it' }).click();
+    await settle(page);
+    assert.ok((await page.textContent('.memory h2')).includes(`: ${told} alive`));
+    assert.deepEqual(problems, []);
+    await context.close();
+  }
 });

@@ -35,6 +35,7 @@ export interface Chunks {
   time: Tables<Wire.TimeChunk>;
   memory: Tables<Wire.MemoryChunk>;
   tuning: Tables<Wire.TuningChunk>;
+  trend: Tables<Wire.TrendChunk>;
   diff: Tables<Wire.DiffChunk>;
   collectives: Tables<Wire.CollectivesChunk>;
   text: Tables<Wire.TextChunk>;

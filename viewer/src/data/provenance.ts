@@ -38,7 +38,10 @@ export interface GraphLines {
 }
 
 const definition = /^\s*([A-Za-z_]\w*)\s*(?::\s*(?:"[^"]*"|'[^']*'|[^=]*?))?\s*=\s/;
-const comment = /^\s*# File: (.+?):(\d+) in ([^,]+?)(?:, code: (.*))?$/;
+// Annotations may stand before the file: "# Backward of forward node: File: …".
+const comment = /^\s*#(?: .*?)? File: (.+?):(\d+) in (.+?)(?:, code: (.*))?$/;
+// What comes after another comment, or in another function, is of no line that is known.
+const border = /^\s*(#|class |def )/;
 
 export function readGraph(text: string): GraphLines {
   const lines: GraphLines = { nodeOfLine: new Map(), lineOfNode: new Map(), sourceOfNode: new Map() };
@@ -47,6 +50,10 @@ export function readGraph(text: string): GraphLines {
     const place = comment.exec(line);
     if (place) {
       source = { key: `${place[1]}:${place[2]}`, file: place[1], line: Number(place[2]), function: place[3], code: place[4] ?? null };
+      return;
+    }
+    if (border.test(line)) {
+      source = null;
       return;
     }
     const node = definition.exec(line)?.[1];

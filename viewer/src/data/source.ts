@@ -38,7 +38,7 @@ export interface SourceFile {
   isLibrary: boolean;
 }
 
-function newFacts(): LineFacts {
+export function newFacts(): LineFacts {
   return {
     begins: [],
     breaks: [],

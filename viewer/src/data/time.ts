@@ -50,6 +50,11 @@ export interface Times {
 export const functionKey = (of: { function: string | null; file: string | null; line: number | null }) =>
   `${of.function ?? ''} ${of.file ?? ''}:${of.line ?? ''}`;
 
+export function partsOfKey(key: string): { name: string; file: string | null; line: number | null } {
+  const [, name, file, line] = /^(\S*) (.*):(\d*)$/.exec(key) ?? [];
+  return { name: name ?? key, file: file || null, line: line ? Number(line) : null };
+}
+
 // Chunks of single processes where one is chosen, else the one of all.
 function chunksOf(model: Model, scope: Scope): (number | null)[] {
   const process = scope.compile !== null ? model.compileById.get(scope.compile)?.processId : (scope.process ?? undefined);

@@ -25,17 +25,14 @@ export function mark(us: number, stepUs: number): string {
   return digits === 0 && value >= 60e6 ? duration(us) : `${us < 0 ? '−' : ''}${(value / unit).toFixed(digits)} ${name}`;
 }
 
+// As the commands write sizes: 3400000 is "3.4 MB".
 export function bytes(size: number | null | undefined): string {
   if (size === null || size === undefined) return '';
-  if (size < 1024) return `${size} B`;
-  const units = ['KiB', 'MiB', 'GiB', 'TiB'];
+  const units = ['B', 'kB', 'MB', 'GB', 'TB'];
   let value = size;
-  let unit = -1;
-  while (value >= 1024 && unit < units.length - 1) {
-    value /= 1024;
-    unit++;
-  }
-  return `${value >= 100 ? value.toFixed(0) : value.toFixed(1)} ${units[unit]}`;
+  let unit = 0;
+  for (; value >= 1000 && unit < units.length - 1; unit++) value /= 1000;
+  return `${unit === 0 ? Math.round(value) : value.toFixed(1)} ${units[unit]}`;
 }
 
 const grouped = new Intl.NumberFormat('en');

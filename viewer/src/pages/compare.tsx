@@ -7,6 +7,7 @@ import type { Model } from '../data/model';
 import { count, plural } from '../lib/format';
 import { href, type Route } from '../route';
 import { Empty, Place, Section, Waiting } from '../ui/bits';
+import { allTrendsHref, CompareTrend, hasTrends, trendHref } from './compare_trend';
 import { ComparePair, firstPair, pairHref, pairOf } from './compare_pair';
 import { Causes, causesOf, CompileDifference, hasOnlyKeys, Only } from './compare_compiles';
 import { functionTimes, PhaseTable, TimedTable } from './compare_times';
@@ -46,9 +47,27 @@ function sidesOf(model: Model, { kind, sides }: Comparisons): { key: string; nam
   });
 }
 
+function WhatIsCompared({ model, current }: { model: Model; current: Kind | 'trend' }) {
+  const compiles = firstPair(model);
+  return (
+    <nav class="choice" aria-label="What is compared">
+      {possibleKinds(model).map((kind) => (
+        <a href={href(['compare'], { kind })} aria-current={kind === current ? 'true' : undefined}>
+          {kindNames[kind]}
+        </a>
+      ))}
+      {hasTrends(model) && (
+        <a href={allTrendsHref()} aria-current={current === 'trend' ? 'true' : undefined}>
+          Functions over runs
+        </a>
+      )}
+      {compiles && <a href={pairHref(...compiles)}>Compiles</a>}
+    </nav>
+  );
+}
+
 function Chooser({ model, found, a, b }: { model: Model; found: Comparisons; a: string; b: string }) {
   const sides = sidesOf(model, found);
-  const compiles = firstPair(model);
   const select = (label: string, value: string, link: (key: string) => string) => (
     <select aria-label={label} value={value} onChange={(event) => (location.hash = link(event.currentTarget.value))}>
       {!sides.some((side) => side.key === value) && <option value={value}>{value}</option>}
@@ -60,14 +79,7 @@ function Chooser({ model, found, a, b }: { model: Model; found: Comparisons; a: 
   const link = (left: string, right: string) => href(['compare'], { a: left, b: right });
   return (
     <div class="toolbar">
-      <nav class="choice" aria-label="What is compared">
-        {possibleKinds(model).map((kind) => (
-          <a href={href(['compare'], { kind })} aria-current={kind === found.kind ? 'true' : undefined}>
-            {kindNames[kind]}
-          </a>
-        ))}
-        {compiles && <a href={pairHref(...compiles)}>Compiles</a>}
-      </nav>
+      <WhatIsCompared model={model} current={found.kind} />
       <b>a</b> {select('Side a', a, (key) => link(key, b))}
       <a class="tag" href={link(b, a)} title="Swap">
         ⇄<span class="unseen">Swap</span>
@@ -86,6 +98,8 @@ const measuredCell = (row: MeasuredChange) =>
       {row.graph && <span class="quiet"> {row.graph}</span>}
     </>
   );
+
+const functionCell = (row: { name: string }) => <a href={trendHref(row)}>{row.name}</a>;
 
 function Standing({ a, b }: Comparison) {
   const many = (side: Side) => side.ranks !== null && /^[\d\s]+[-,–][-,–\d\s]*$/.test(side.ranks);
@@ -121,7 +135,11 @@ function OneComparison({ model, one }: { model: Model; one: Comparison }) {
             </Section>
           )}
         </div>
-        <div>{functions.length > 0 && <TimedTable title="Compile time by function" heading="Function" rows={functions} />}</div>
+        <div>
+          {functions.length > 0 && (
+            <TimedTable title="Compile time by function" heading="Function" rows={functions} cell={hasTrends(model) ? functionCell : undefined} />
+          )}
+        </div>
       </div>
       {causes.length > 0 && <Causes causes={causes} />}
       {differing.length > 0 && (
@@ -153,6 +171,16 @@ function OneComparison({ model, one }: { model: Model; one: Comparison }) {
 }
 
 export function ComparePage({ model, route }: { model: Model; route: Route }) {
+  if (route.path[1] === 'trend')
+    return (
+      <div class="page compare">
+        <h1>Compare</h1>
+        <div class="toolbar">
+          <WhatIsCompared model={model} current="trend" />
+        </div>
+        <CompareTrend model={model} route={route} />
+      </div>
+    );
   const asked = pairOf(route.query.get('a'), route.query.get('b'));
   const first = possibleKinds(model).length === 0 ? firstPair(model) : null;
   const ids = asked ?? (first && [first[0].id, first[1].id]);

@@ -1,13 +1,12 @@
 // Who held the memory: what was alive over the time of a recording of the allocator, and the largest holders at each moment.
 import { useMemo, useState } from 'preact/hooks';
-import './memory.css';
 import { useChunk } from '../data/chunks';
-import { categories, peakOf, recordingsOf, type Memory, type Recording } from '../data/memory';
+import { onTimeline, peakOf, recordingsOf, type Memory, type Recording } from '../data/memory';
 import type { Model } from '../data/model';
-import { bytes, count, duration, percent, shorten, wholePlace } from '../lib/format';
-import { setQuery, type Route } from '../route';
+import { bytes, count, duration, shorten, wholePlace } from '../lib/format';
+import { href, setQuery, type Route } from '../route';
 import { CompileLink, Empty, HeatBar, Place, Waiting } from '../ui/bits';
-import { MemoryChart } from '../ui/memory_chart';
+import { MemoryChart, MemoryLegend } from '../ui/memory_chart';
 import { Grid, type Column } from '../ui/virtual';
 
 function Head({ model, row }: { model: Model; row: number }) {
@@ -22,23 +21,6 @@ function Head({ model, row }: { model: Model; row: number }) {
       {parts.join('; ')}.{t.end_reserved_bytes[row] !== null && ` The allocator held ${bytes(t.end_reserved_bytes[row])} at the end.`}
       {t.oom_ordinal[row] !== null && ' An allocation failed.'} Sizes are those that were asked for.
     </p>
-  );
-}
-
-function Legend({ memory, point }: { memory: Memory; point: number }) {
-  const all = memory.point.size_bytes[point] ?? 0;
-  return (
-    <ul class="memory-legend" aria-label="Bytes by category">
-      {categories.map(({ key, about }) => {
-        const own = memory.point[key];
-        if (own.every((size) => !size)) return null;
-        return (
-          <li title={about}>
-            <i class={`swatch memory-${key}`} /> {key} <b>{bytes(own[point])}</b> <span class="quiet">{all > 0 ? percent((own[point] ?? 0) / all) : ''}</span>
-          </li>
-        );
-      })}
-    </ul>
   );
 }
 
@@ -123,6 +105,7 @@ function Views({ model, recording, memory, route }: { model: Model; recording: R
   if (memory.point.rows === 0) return <Empty>The recording holds no event.</Empty>;
   const ordinal = memory.point.ordinal[chosen] ?? -1;
   const time = memory.point.time_us[chosen];
+  const timeline = onTimeline(model, recording, memory, chosen);
   return (
     <>
       <Head model={model} row={recording.row} />
@@ -133,11 +116,16 @@ function Views({ model, recording, memory, route }: { model: Model; recording: R
         onChoose={(point) => setQuery({ at: point === peak ? null : memory.point.ordinal[point] })}
         onShow={setOver}
       />
-      <Legend memory={memory} point={over ?? chosen} />
+      <MemoryLegend memory={memory} point={over ?? chosen} />
       <h2 role="status">
         {chosen === peak ? 'At the peak, ' : ''}
         {ordinal < 0 ? 'before the first event' : `after event ${count(ordinal + 1)}`}
         {ordinal >= 0 && time !== null ? `, ${duration(time)} after the first` : ''}: {bytes(memory.point.size_bytes[chosen])} alive
+        {timeline && (
+          <a class="small" href={href(['timeline'], timeline)}>
+            on the timeline
+          </a>
+        )}
       </h2>
       <Holders model={model} memory={memory} point={chosen} />
     </>

@@ -13,7 +13,8 @@ import { onKeys, useStored } from '../ui/keys';
 import { Panes } from '../ui/panes';
 import { TextView } from '../ui/text_view';
 import { GraphTable, graphRows } from './provenance_list';
-import { heatOfLines, hottestOf, linesOfCode, linesOfGraph, linesOfSources, type LineHeat, type PaneLines } from './provenance_lines';
+import './provenance.css';
+import { heatOfLines, hottestOf, linesOfCode, linesOfGraph, linesOfSources, tagsOf, type LineHeat, type PaneLines } from './provenance_lines';
 
 interface Loaded {
   chunk: Chunks['provenance'];
@@ -76,9 +77,11 @@ interface PaneProps {
   heat?: LineHeat;
   wrap: boolean;
   gutter?: string[];
+  links: Links;
 }
 
-function Pane({ title, text, name, lines, pinned, pin, hovered, hover, onHover, empty, link, heat, wrap, gutter }: PaneProps) {
+function Pane({ title, text, name, lines, pinned, pin, hovered, hover, onHover, empty, link, heat, wrap, gutter, links }: PaneProps) {
+  const tags = useMemo(() => tagsOf(links, lines), [links, lines]);
   const marks = new Map<number, 'pin' | 'hover' | 'linked' | 'body'>();
   for (const entity of pinned) {
     const [from, to] = lines.bodies?.get(entity) ?? [0, -1];
@@ -125,6 +128,7 @@ function Pane({ title, text, name, lines, pinned, pin, hovered, hover, onHover, 
           text={text}
           language={title === 'Python source' ? 'python' : languageOf(name, text)}
           marks={marks}
+          tags={tags}
           heat={heat}
           wrap={wrap}
           gutter={gutter}
@@ -259,7 +263,7 @@ function Workbench({ model, data, compile, route, graphId }: { model: Model; dat
   const profile = profiles.find((candidate) => candidate.id === Number(route.query.get('profile'))) ?? profiles[0];
   const measured = useAsync(profile ? `heat ${graphId} ${profile.id}` : null, () => loadHeat(profile!, graphId, data.contentId, data.chunk));
   const heat = measured.value ?? null;
-  const shared = { pinned, pin, hovered, hover, onHover: setHover, wrap };
+  const shared = { pinned, pin, hovered, hover, onHover: setHover, wrap, links };
   const link = (artifact: Artifact | null) => (artifact ? href(['compile', compile.id], { record: artifact.recordId }) : undefined);
   return (
     <>
@@ -268,7 +272,13 @@ function Workbench({ model, data, compile, route, graphId }: { model: Model; dat
         <label title="Long lines take several rows: w">
           <input type="checkbox" checked={wrap} onChange={(event) => setWrap(event.currentTarget.checked)} /> wrap
         </label>
-        {pin ? <Chain links={links} pin={pin} /> : <span class="quiet">Hover a line to highlight what it maps to; click to pin (the URL keeps it).</span>}
+        {pin ? (
+          <Chain links={links} pin={pin} />
+        ) : (
+          <span class="quiet">
+            Hover a line to highlight what it maps to; click to pin it. The number at the left, with its colour, is that of the Python line.
+          </span>
+        )}
       </div>
       {heat && <HeatLegend heat={heat} profiles={profiles} graphs={compile.label} />}
       {measured.error && <p class="caveat">{measured.error.message}</p>}

@@ -1,7 +1,8 @@
 // Which lines of each pane show which entities, and what they cost.
-import { type GraphLines, type Level, type Links } from '../data/provenance';
+import { related, type GraphLines, type Level, type Links } from '../data/provenance';
 import { type Heat } from '../data/heat';
-import { duration } from '../lib/format';
+import { duration, ranges } from '../lib/format';
+import { hueCount, type LineTag } from '../ui/text_view';
 
 export interface PaneLines {
   entityOfLine: Map<number, string>;
@@ -78,4 +79,25 @@ export function heatOfLines(heat: Heat | null, lines: PaneLines): LineHeat | und
 export function hottestOf(heat: LineHeat): number | null {
   const [line] = [...heat].reduce<[number | null, number]>((most, [at, { share }]) => (share > most[1] ? [at, share] : most), [null, 0]);
   return line;
+}
+
+// The Python lines that each line of a pane comes from, by their numbers in the list of Python lines.
+export function tagsOf(links: Links, lines: PaneLines): Map<number, LineTag> {
+  const numbers = new Map(links.sources.map(({ key }, i) => [`source:${key}`, i]));
+  const sourcesOfLine = new Map<number, Set<number>>();
+  for (const [entity, own] of lines.linesOfEntity) {
+    const sources = [...related(links, entity)].flatMap((other) => numbers.get(other) ?? []);
+    for (const line of own) sourcesOfLine.set(line, new Set([...(sourcesOfLine.get(line) ?? []), ...sources]));
+  }
+  const tags = new Map<number, LineTag>();
+  for (const [line, sources] of sourcesOfLine) {
+    if (sources.size === 0) continue;
+    const sorted = [...sources].sort((a, b) => a - b);
+    tags.set(line, {
+      text: ranges(sorted.map((i) => i + 1)).replaceAll(', ', ','),
+      hues: [...new Set(sorted.map((i) => i % hueCount))],
+      title: sorted.map((i) => `${i + 1}: ${links.sources[i].key}`).join('\n'),
+    });
+  }
+  return tags;
 }

@@ -3,11 +3,12 @@ import { useLayoutEffect, useMemo, useRef } from 'preact/hooks';
 import { useChunk, type Chunks } from '../data/chunks';
 import { useText, type Model } from '../data/model';
 import { fullestProfile } from '../data/profiles';
-import { fileNamed, filesOf, type LineFacts, type SourceFile } from '../data/source';
+import { fileNamed, filesOf, newFacts, type LineFacts, type SourceFile } from '../data/source';
 import { Highlighter } from '../lib/highlight';
 import { baseName, count, duration, plural } from '../lib/format';
 import { href, setQuery, type Route } from '../route';
 import { Empty, Waiting } from '../ui/bits';
+import './source.css';
 import { LineDetail } from './source_line';
 
 // What a file is listed by: the lines that something came of.
@@ -177,19 +178,7 @@ function Code({ file, line, cost }: { file: SourceFile; line: number | null; cos
     </div>
   );
 }
-const none: LineFacts = {
-  begins: [],
-  breaks: [],
-  recompiles: [],
-  failures: [],
-  guards: [],
-  nodes: [],
-  kernels: [],
-  guardCount: 0,
-  kernelIds: new Set(),
-  callerIds: new Set(),
-  compileUs: 0,
-};
+const none = newFacts();
 
 // A file that a payload holds: all of its lines are known, and its record shows them.
 function Whole({ whole, line, name }: { whole: NonNullable<SourceFile['whole']>; line: number | null; name: string }) {

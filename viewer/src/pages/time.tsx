@@ -4,7 +4,7 @@ import { useMemo } from 'preact/hooks';
 import './time.css';
 import type { Compile, Model } from '../data/model';
 import { notAttributed, timedPhases } from '../data/phases';
-import { neighboursOf, phaseTimes, useTimes, type Neighbour, type Scope, type Times } from '../data/time';
+import { neighboursOf, partsOfKey, phaseTimes, useTimes, type Neighbour, type Scope, type Times } from '../data/time';
 import { count, duration, percent, plural } from '../lib/format';
 import { parseFilter } from '../lib/filter';
 import { href, setQuery, type Route } from '../route';
@@ -13,6 +13,7 @@ import { CopyTable } from '../ui/copy_table';
 import { FilterBox } from '../ui/filter_box';
 import { Flame } from '../ui/flame';
 import { Grid, sortRows, type Column } from '../ui/virtual';
+import { hasTrends, trendHref } from './compare_trend';
 import { forms, linkOf, rowsBy, scopeOf, ways, type Row, type Way } from './time_rows';
 
 const countNames: Record<Way, [string, string]> = {
@@ -219,6 +220,11 @@ function ScopeChips({ model, route, scope }: { model: Model; route: Route; scope
           {text} ✕
         </a>
       ))}
+      {scope.function !== null && hasTrends(model) && (
+        <a class="small" href={trendHref(partsOfKey(scope.function))}>
+          over the runs
+        </a>
+      )}
       {compile && (
         <span class="small">
           <CompileLink compile={compile}>open the compile</CompileLink>

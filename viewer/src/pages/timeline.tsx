@@ -1,59 +1,17 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { isServed, ofRun } from '../data/chunks';
 import { boundsOf, eventAt, useLanes, type Lane } from '../data/lanes';
+import { useMemoryLanes } from '../data/memory';
 import type { Model } from '../data/model';
-import { caveatsOf, measuredProfiles } from '../data/profiles';
+import { measuredProfiles } from '../data/profiles';
 import type { ProfileLanes } from '../data/slices';
 import { count, duration, plural, shorten, utc } from '../lib/format';
 import { href, setQuery, type Route } from '../route';
 import { Empty } from '../ui/bits';
 import { axisHeight, depthAt, depthsOf, draw, leftWidth, placesOf, stretchAt, type Hit, type Picture, type View } from '../ui/timeline_canvas';
-import { EventDetail, SliceDetail } from './timeline_event';
-
-interface Mover {
-  current: () => View | null;
-  show: (next: View) => void;
-  zoom: (factor: number, at?: number) => void;
-  pan: (share: number) => void;
-}
-
-// The view moves without the router on every frame; the address is updated when the movement ends.
-function useMover(view: View | null, redraw: () => void): Mover {
-  const live = useRef<View | null>(null);
-  live.current = live.current ?? view;
-  const settle = useRef(0);
-  const frame = useRef(0);
-  const latest = useRef(redraw);
-  latest.current = redraw;
-  useEffect(() => () => window.clearTimeout(settle.current), []);
-  useEffect(() => {
-    live.current = view;
-  }, [view]);
-  const show = (next: View) => {
-    const least = 0.5;
-    live.current = { from: next.from, to: next.from + Math.max(least, next.to - next.from) };
-    frame.current ||= requestAnimationFrame(() => {
-      frame.current = 0;
-      latest.current();
-    });
-    window.clearTimeout(settle.current);
-    settle.current = window.setTimeout(() => setQuery({ from: Math.round(live.current!.from * 10) / 10, to: Math.round(live.current!.to * 10) / 10 }), 200);
-  };
-  return {
-    current: () => live.current,
-    show,
-    zoom: (factor, at = 0.5) => {
-      const now = live.current;
-      if (!now) return;
-      const center = now.from + (now.to - now.from) * at;
-      show({ from: center - (center - now.from) * factor, to: center + (now.to - center) * factor });
-    },
-    pan: (share) => {
-      const now = live.current;
-      if (now) show({ from: now.from + (now.to - now.from) * share, to: now.to + (now.to - now.from) * share });
-    },
-  };
-}
+import { useMover, type Mover } from '../ui/timeline_mover';
+import { EventDetail, ProfileNote, SliceDetail } from './timeline_event';
+import { MemoryMoment, MemoryStrips, showStrips, timeAt } from './timeline_memory';
 
 // In the address an event is its record, a slice "<profile>.<row>".
 function keyOf({ lane, index }: Hit): string {
@@ -119,9 +77,10 @@ interface CanvasProps {
   canvas: { current: HTMLCanvasElement | null };
   events: number;
   scrollBy: ((by: number) => void) | null; // null: all lanes are seen
+  hasMoments: boolean; // a click chooses a moment, too
 }
 
-function TimelineCanvas({ model, picture, mover, canvas, events, scrollBy }: CanvasProps) {
+function TimelineCanvas({ model, picture, mover, canvas, events, scrollBy, hasMoments }: CanvasProps) {
   const [hover, setHover] = useState<Pointed | null>(null);
   const drag = useRef<{ x: number; y: number; pressX: number; pressY: number } | null>(null);
   const hitAt = (event: MouseEvent): Pointed | null => {
@@ -142,7 +101,8 @@ function TimelineCanvas({ model, picture, mover, canvas, events, scrollBy }: Can
     drag.current = null;
     if (!press || Math.abs(press.pressX - event.clientX) + Math.abs(press.pressY - event.clientY) >= 4) return;
     const hit = hitAt(event);
-    setQuery({ sel: hit && hit.index >= 0 ? keyOf(hit) : null }, true);
+    const time = canvas.current ? timeAt(canvas.current, mover, event) : null;
+    setQuery({ sel: hit && hit.index >= 0 ? keyOf(hit) : null, ...(hasMoments ? { t: time } : {}) }, true);
   };
   const onDblClick = (event: MouseEvent) => {
     const hit = hitAt(event);
@@ -282,27 +242,15 @@ function fullestAlone(model: Model): number | null {
   return profiles.length > 1 ? profiles.reduce((most, profile) => (profile.keptCount > most.keptCount ? profile : most)).id : null;
 }
 
-// The drawn part of a profile, and caveats about its times.
-function ProfileNote({ own: { profile, prefix, span } }: { own: ProfileLanes }) {
-  return (
-    <p class="quiet small">
-      {prefix}
-      {profile.name}:{' '}
-      {span.kept < span.slices
-        ? `of ${count(span.slices)} slices the ${count(span.kept)} longest (from ${duration(span.shortestUs)}) are drawn one by one, the others as grey strips: how much of each ${duration(span.stretchUs)} they took.`
-        : `all ${plural(span.slices, 'slice')}.`}
-      {span.shownTracks < span.tracks && ` ${count(span.tracks - span.shownTracks)} threads and streams with the fewest slices are left out.`}{' '}
-      {caveatsOf(profile).join(' ')}
-    </p>
-  );
-}
-
 export function TimelinePage({ model, route }: { model: Model; route: Route }) {
   const only = route.query.get('process') === null ? null : Number(route.query.get('process'));
   const asked = route.query.get('profile');
   const onlyProfile = asked !== null ? Number(asked) : only === null ? fullestAlone(model) : null;
   const { lanes, loaded, total, profiles, others, error } = useLanes(model, { process: only, profile: onlyProfile });
   const canvas = useRef<HTMLCanvasElement>(null);
+  const frame = useRef<HTMLDivElement>(null);
+  const memory = useMemoryLanes(model, only, onlyProfile, profiles);
+  const moment = route.query.get('t') === null ? null : Number(route.query.get('t'));
   const [collapsed, setCollapsed] = useState(model.processes.length > 12 && only === null);
   const [scroll, setScroll] = useState(0);
   const [find, setFind] = useState('');
@@ -323,15 +271,17 @@ export function TimelinePage({ model, route }: { model: Model; route: Route }) {
   const picture = { lanes, places, scroll, collapsed, selected: selectedHit, isFound };
   const redraw = () => {
     const current = mover.current();
-    if (canvas.current && current) draw(canvas.current, { ...picture, view: current });
+    if (!canvas.current || !current) return;
+    draw(canvas.current, { ...picture, view: current });
+    showStrips(frame.current, current);
   };
   const mover = useMover(view, redraw);
   const look = useLook(canvas, lanes.length > 0);
-  useEffect(redraw, [view, lanes, scroll, collapsed, selectedHit, needle, look]);
+  useEffect(redraw, [view, lanes, scroll, collapsed, selectedHit, needle, look, memory, moment]);
 
   if (error) return <Empty>{error}</Empty>;
   const content = places.height + axisHeight;
-  const height = Math.max(120, Math.min(content + 4, window.innerHeight - (selectedHit ? 330 : 150)));
+  const height = Math.max(120, Math.min(content + 4, window.innerHeight - (selectedHit ? 330 : 150) - 64 * memory.length - (moment === null ? 0 : 40)));
   const scrollBy = (by: number) => setScroll((old) => Math.max(0, Math.min(content - height, old + by)));
   return (
     <div class="page wide">
@@ -378,10 +328,22 @@ export function TimelinePage({ model, route }: { model: Model; route: Route }) {
       {loaded === total && events === 0 ? (
         <Empty>No timed Chromium events: this log was written before PyTorch emitted them, or nothing was compiled. No profile of it either.</Empty>
       ) : (
-        <div class="timeline" style={{ height: `${height}px` }}>
-          <TimelineCanvas model={model} picture={picture} mover={mover} canvas={canvas} events={events} scrollBy={content > height ? scrollBy : null} />
+        <div class="timeline-frame" ref={frame}>
+          <MemoryStrips lanes={memory} mover={mover} moment={moment} />
+          <div class="timeline" style={{ height: `${height}px` }}>
+            <TimelineCanvas
+              model={model}
+              picture={picture}
+              mover={mover}
+              canvas={canvas}
+              events={events}
+              scrollBy={content > height ? scrollBy : null}
+              hasMoments={memory.length > 0}
+            />
+          </div>
         </div>
       )}
+      <MemoryMoment lanes={memory} moment={moment} />
       {selectedHit &&
         (selectedHit.lane.profile ? <SliceDetail model={model} hit={selectedHit} /> : <EventDetail key={selected} model={model} hit={selectedHit} />)}
       {profiles.map((own) => (

@@ -1,6 +1,8 @@
 import { load, useAsync } from '../data/chunks';
 import type { Model } from '../data/model';
-import { bytes, duration, prettyJson, shorten, utc } from '../lib/format';
+import { caveatsOf } from '../data/profiles';
+import type { ProfileLanes } from '../data/slices';
+import { bytes, count, duration, plural, prettyJson, shorten, utc } from '../lib/format';
 import { memberText } from '../lib/json';
 import { href } from '../route';
 import { CompileLink } from '../ui/bits';
@@ -60,5 +62,20 @@ export function EventDetail({ model, hit }: { model: Model; hit: Hit }) {
       {args.value && args.value !== 'null' && <pre>{args.value}</pre>}
       {args.error && <p class="quiet">{args.error.message}</p>}
     </section>
+  );
+}
+
+// The drawn part of a profile, and caveats about its times.
+export function ProfileNote({ own: { profile, prefix, span } }: { own: ProfileLanes }) {
+  return (
+    <p class="quiet small">
+      {prefix}
+      {profile.name}:{' '}
+      {span.kept < span.slices
+        ? `of ${count(span.slices)} slices the ${count(span.kept)} longest (from ${duration(span.shortestUs)}) are drawn one by one, the others as grey strips: how much of each ${duration(span.stretchUs)} they took.`
+        : `all ${plural(span.slices, 'slice')}.`}
+      {span.shownTracks < span.tracks && ` ${count(span.tracks - span.shownTracks)} threads and streams with the fewest slices are left out.`}{' '}
+      {caveatsOf(profile).join(' ')}
+    </p>
   );
 }

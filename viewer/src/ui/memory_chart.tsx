@@ -1,10 +1,12 @@
 // What was alive over time: areas by category, one on the other; the peak marked, a point chosen by a click or by arrow keys.
 import { useMemo, useState } from 'preact/hooks';
+import './memory.css';
 import { axisOf, categories, peakOf, pointAt, type Memory } from '../data/memory';
-import { bytes, count, duration } from '../lib/format';
+import { bytes, count, duration, percent as shareText } from '../lib/format';
 import { tickStep } from './compile_chart';
 
-const [wide, high] = [1000, 1000]; // of the drawing, which is stretched to the room it has
+const wide = 1000;
+export const high = 1000; // of the drawing, which is stretched to the room it has
 
 interface Mark {
   at: number; // 0 … 1
@@ -12,8 +14,8 @@ interface Mark {
   text: string;
 }
 
-// Each area as one path: every point holds until the next one.
-function areasOf(memory: Memory, place: (i: number) => number, most: number): { key: string; path: string }[] {
+// Each area as one path, from the first point to `end`: every point holds until the next one.
+export function areasOf(memory: Memory, x: (i: number) => number, end: number, most: number): { key: string; path: string }[] {
   const { point } = memory;
   const low = new Array<number>(point.rows).fill(0);
   return categories.flatMap(({ key }) => {
@@ -21,14 +23,32 @@ function areasOf(memory: Memory, place: (i: number) => number, most: number): { 
     const y = (i: number) => (high - (low[i] / most) * high).toFixed(1);
     const edge = () => {
       let path = '';
-      for (let i = 0; i < point.rows; i++) path += `${i === 0 ? '' : `H${(place(i) * wide).toFixed(1)}`}V${y(i)}`;
-      return `${path}H${wide}`;
+      for (let i = 0; i < point.rows; i++) path += `${i === 0 ? '' : `H${x(i).toFixed(1)}`}V${y(i)}`;
+      return `${path}H${end}`;
     };
     const bottom: string[] = [];
-    for (let i = point.rows - 1; i >= 0; i--) bottom.push(`V${y(i)}H${(place(i) * wide).toFixed(1)}`);
+    for (let i = point.rows - 1; i >= 0; i--) bottom.push(`V${y(i)}H${x(i).toFixed(1)}`);
     for (let i = 0; i < point.rows; i++) low[i] += point[key][i] ?? 0;
-    return [{ key, path: `M0 ${y(0)}${edge()}${bottom.join('')}Z` }];
+    return [{ key, path: `M${x(0).toFixed(1)} ${y(0)}${edge()}${bottom.join('')}Z` }];
   });
+}
+
+// What was alive at a point, by category.
+export function MemoryLegend({ memory, point }: { memory: Memory; point: number }) {
+  const all = memory.point.size_bytes[point] ?? 0;
+  return (
+    <ul class="memory-legend" aria-label="Bytes by category">
+      {categories.map(({ key, about }) => {
+        const own = memory.point[key];
+        if (own.every((size) => !size)) return null;
+        return (
+          <li title={about}>
+            <i class={`swatch memory-${key}`} /> {key} <b>{bytes(own[point])}</b> <span class="quiet">{all > 0 ? shareText((own[point] ?? 0) / all) : ''}</span>
+          </li>
+        );
+      })}
+    </ul>
+  );
 }
 
 const percent = (share: number) => `${(share * 100).toFixed(2)}%`;
@@ -53,7 +73,7 @@ export function MemoryChart({
   const most = Math.max(1, point.size_bytes[peak] ?? 0);
   const [from, to] = [xs[0], Math.max(xs[xs.length - 1], xs[0] + 1)];
   const share = (x: number) => Math.min(1, Math.max(0, (x - from) / (to - from)));
-  const areas = useMemo(() => areasOf(memory, (i) => share(xs[i]), most), [memory]);
+  const areas = useMemo(() => areasOf(memory, (i) => share(xs[i]) * wide, wide, most), [memory]);
   const label = (x: number) => (isTime ? (x === 0 ? '0' : duration(x)) : count(x + 1));
   const when = (i: number) => (isTime ? `${duration(xs[i])} after the first event` : i === 0 ? 'before the first event' : `after event ${count(xs[i] + 1)}`);
 

@@ -3,6 +3,7 @@ import type { JSX } from 'preact';
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { Highlighter, type Language } from '../lib/highlight';
 import { percent } from '../lib/format';
+import './text_view.css';
 import { useWindow } from './virtual';
 
 export const lineHeight = 18;
@@ -51,6 +52,21 @@ function HeatMargin({ heat }: { heat: { share: number; title: string } | undefin
   );
 }
 
+// What a line belongs to: a short text, and a colour of each.
+export interface LineTag {
+  text: string;
+  hues: number[];
+  title: string;
+}
+export const hueCount = 8;
+
+function Tag({ tag }: { tag: LineTag | undefined }) {
+  if (!tag) return <span class="line-tag" />;
+  const part = 100 / tag.hues.length;
+  const stripes = tag.hues.map((hue, i) => `var(--hue-${hue}) ${part * i}% ${part * (i + 1)}%`).join(', ');
+  return <span class="line-tag" data-tag={tag.text} title={tag.title} style={{ '--stripes': `linear-gradient(${stripes})` }} />;
+}
+
 interface TextViewProps {
   label: string;
   text: string;
@@ -59,6 +75,8 @@ interface TextViewProps {
   marks?: Map<number, 'pin' | 'hover' | 'linked' | 'body'>;
   // Shares of measured time (0 … 1) by line, shown in the margin, and what each means.
   heat?: Map<number, { share: number; title: string }>;
+  // What each line belongs to, at its left.
+  tags?: Map<number, LineTag>;
   // Brings this line into view when it changes.
   reveal?: number | null;
   onHover?: (line: number | null) => void;
@@ -124,6 +142,7 @@ export function TextView(props: TextViewProps) {
         class={`code-row ${mark ? `mark-${mark}` : ''} ${picked ? 'picked' : ''} ${found ? 'found' : ''}`}
         style={{ top: `${i * lineHeight}px` }}
       >
+        {props.tags && <Tag tag={row.begin === 0 ? props.tags.get(row.line) : undefined} />}
         <span
           class="line-number"
           aria-hidden="true"
@@ -139,7 +158,7 @@ export function TextView(props: TextViewProps) {
   }
   return (
     <div
-      class={`text-view ${props.onPick ? 'pickable' : ''} ${props.gutter ? 'named-lines' : ''}`}
+      class={`text-view ${props.onPick ? 'pickable' : ''} ${props.gutter ? 'named-lines' : ''} ${props.tags ? 'tagged' : ''}`}
       ref={box}
       tabIndex={0}
       role="region"
@@ -161,7 +180,7 @@ export function TextView(props: TextViewProps) {
         class="code-rows"
         style={{
           height: `${rows.length * lineHeight + 8}px`,
-          minWidth: columns > 0 ? undefined : `calc(${widest}ch + ${(props.heat ? 11 : 5.5) + (props.gutter ? 8 : 0)}em)`,
+          minWidth: columns > 0 ? undefined : `calc(${widest}ch + ${(props.heat ? 11 : 5.5) + (props.gutter ? 8 : 0) + (props.tags ? 4 : 0)}em)`,
         }}
       >
         {drawn}

@@ -26,6 +26,7 @@
 //                      of two databases
 //   time, time/<id>    where the time of compiles went: of all processes, by function; of one process,
 //                      by compile. Of a process with events
+//   trend              compile time of functions over the runs of the database
 //   export             what export and draft export recorded
 //   text/<prefix>      payloads whose hash has this prefix
 #pragma once

@@ -17,7 +17,7 @@ constexpr std::pair<std::string_view, ChunkRange> kChunks[] = {
     {"schedules", ChunkRange::kNone},  {"events", ChunkRange::kProcess},
     {"args", ChunkRange::kPer1024},    {"import_log", ChunkRange::kPer4096},
     {"export", ChunkRange::kNone},     {"source", ChunkRange::kNone},
-    {"tuning", ChunkRange::kNone},
+    {"tuning", ChunkRange::kNone},     {"trend", ChunkRange::kNone},
 };
 
 std::string_view Script(std::string_view name) {
