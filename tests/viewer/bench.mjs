@@ -1,13 +1,15 @@
 // How long people wait: first view, interactions, scrolling, from the browser's own performance timeline. Prints a table; judges nothing.
 //   node bench.mjs <report directory>…      (tests/bench/bench_viewer.py makes the reports and sets the environment of support.mjs)
 // The reports are walked in turn, BENCH_PASSES times (3), so that two builds of the page are compared in the same minutes.
-// BENCH_WAYS=file leaves out the server; BENCH_RANGE=1 prints the least and the greatest time beside the median.
+// Each first click is measured in a browser of its own, in the moment of the first view (BENCH_ONLY=cold: nothing else is).
+// BENCH_ONLY=memory leaves out what is no memory. BENCH_WAYS=file leaves out the server; BENCH_RANGE=1 prints the least and the greatest time beside the median.
 import { readdirSync, statSync } from 'node:fs';
 import { cpus, loadavg } from 'node:os';
 import path from 'node:path';
 import { launch, openPage, pageUrl, serve, settle, visit } from './support.mjs';
 
 const passes = Number(process.env.BENCH_PASSES ?? 3);
+const only = process.env.BENCH_ONLY;
 const results = new Map(); // what: Map of column: values
 
 function note(column, what, value) {
@@ -159,6 +161,68 @@ async function walk(browser, base, column) {
   await context.close();
 }
 
+// Frames while the pointer moves over the curve of memory and its wheel zooms the timeline below it.
+async function noteFrames(page, column, what, selector, act) {
+  if ((await page.locator(selector).count()) === 0) return;
+  const box = await page.locator(selector).first().boundingBox();
+  await page.evaluate(() => {
+    window.gaps = [];
+    let last = 0;
+    const step = (now) => {
+      if (last > 0) window.gaps.push(now - last);
+      last = now;
+      if (window.gaps) requestAnimationFrame(step);
+    };
+    requestAnimationFrame(step);
+  });
+  for (let i = 0; i < 120; i++) await act(box, i);
+  const gaps = await page.evaluate(() => {
+    const own = window.gaps.sort((a, b) => a - b);
+    window.gaps = null;
+    return own;
+  });
+  for (const [name, share] of [['median', 0.5], ['95 %', 0.95], ['longest', 1]]) note(column, `${what}: frame, ${name}, ms`, gaps[Math.ceil(gaps.length * share) - 1]);
+}
+
+async function walkMemory(browser, base, column) {
+  const { page, context } = await openPage(browser, base);
+  await visit(page, base, '#/memory');
+  if ((await page.locator('.memory-plot').count()) > 0) {
+    await noteFrames(page, column, 'move over the memory', '.memory-plot', (box, i) => page.mouse.move(box.x + (box.width * i) / 120, box.y + 50));
+    note(column, 'choose a moment, ms', await interaction(page, '.memory h2', () => page.mouse.click(700, 300)));
+    await visit(page, base, '#/timeline');
+    await noteFrames(page, column, 'zoom memory and timeline', '.memory-strip', (box, i) => page.mouse.move(box.x + 600, box.y + 20).then(() => page.mouse.wheel(0, i < 60 ? -30 : 30)));
+  }
+  await context.close();
+}
+
+// The first click after the first view, at once, in a browser that has seen nothing; what was read until the first view.
+const firstClicks = [
+  ['the compiles', /^Compiles/, '[aria-label=Compiles] .grid-row'],
+  ['the ranks', /^Ranks/, '.classes, .grid-row'],
+  ['the source', /^Source/, '.source-code, .side'],
+  ['the provenance', /^Provenance/, '.grid-row'],
+  ['the time', /^Time$/, '.grid-row'],
+  ['the timeline', /^Timeline/, '.timeline canvas'],
+  ['the memory', /^Memory/, '.memory-plot'],
+];
+async function cold(base, column) {
+  for (const [what, name, there] of firstClicks) {
+    const own = await launch();
+    const { page } = await openPage(own, base);
+    const read = [];
+    page.on('requestfinished', (request) => read.push(request));
+    await page.goto(base);
+    await page.waitForFunction(() => performance.getEntriesByName('first-view').length > 0, null, { timeout: 120_000 });
+    note(column, 'cold: first view, ms', await page.evaluate(() => performance.getEntriesByName('first-view')[0].startTime));
+    const sizes = await Promise.all(read.splice(0).map(async (request) => (base.startsWith('file:') ? statSync(new URL(request.url().replace(/#.*/, ''))).size : (await request.sizes()).responseBodySize)));
+    note(column, 'cold: page and data read before it, MB', sizes.reduce((sum, size) => sum + size, 0) / 1e6);
+    const link = page.locator('.top nav').getByRole('link', { name });
+    if ((await link.count()) > 0) note(column, `cold: first click, ${what}, ms`, await interaction(page, there, () => click(page, link.first())));
+    await own.close();
+  }
+}
+
 function printTable(columns) {
   const round = (value) => value.toFixed(value < 10 ? 2 : 0);
   const range = (values) => (process.env.BENCH_RANGE && values.length > 1 ? ` (${round(Math.min(...values))}–${round(Math.max(...values))})` : '');
@@ -186,6 +250,9 @@ for (const directory of process.argv.slice(2)) {
 await (await openPage(browser, 'about:blank')).page.goto([...columns.values()][0]);
 for (let i = 0; i < passes; i++) {
   for (const [column, base] of columns) {
+    if (only !== 'memory') await cold(base, column);
+    if (only !== 'cold') await walkMemory(browser, base, column);
+    if (only) continue;
     await firstView(browser, base, column);
     await walk(browser, base, column);
   }

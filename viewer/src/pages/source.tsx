@@ -1,5 +1,6 @@
 // A Python file as far as the inputs know it, and what came of each of its lines.
-import { useLayoutEffect, useMemo, useRef } from 'preact/hooks';
+import type { ComponentChildren } from 'preact';
+import { useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { useChunk, type Chunks } from '../data/chunks';
 import { useText, type Model } from '../data/model';
 import { fullestProfile } from '../data/profiles';
@@ -19,47 +20,61 @@ function weightOf(file: SourceFile): number {
   return weight;
 }
 
-// Its name, with as many of its folders as tell it from other files of that name.
-function shortName(file: SourceFile, files: SourceFile[]): string {
-  const rivals = files.filter((other) => other !== file && baseName(other.name) === baseName(file.name));
+// The name of each file, with as many of its folders as tell it from others of its name.
+function shortNames(files: SourceFile[]): Map<SourceFile, string> {
+  const rivals = new Map<string, SourceFile[]>();
+  for (const file of files) {
+    const name = baseName(file.name);
+    rivals.set(name, [...(rivals.get(name) ?? []), file]);
+  }
+  return new Map(files.map((file) => [file, shortName(file, rivals.get(baseName(file.name))!)]));
+}
+
+function shortName(file: SourceFile, rivals: SourceFile[]): string {
   const parts = file.name.split('/');
   for (let n = 1; n < parts.length; n++) {
     const end = parts.slice(-n).join('/');
-    if (!rivals.some((other) => other.name.endsWith(`/${end}`))) return end;
+    if (!rivals.some((other) => other !== file && other.name.endsWith(`/${end}`))) return end;
   }
   return file.name;
+}
+
+// A list that is drawn when it is opened.
+function Folded({ title, files, isOpen, list }: { title: string; files: SourceFile[]; isOpen: boolean; list: (files: SourceFile[]) => ComponentChildren }) {
+  const [opened, setOpened] = useState(isOpen);
+  if (files.length === 0) return null;
+  return (
+    <details open={isOpen} onToggle={(event) => event.currentTarget.open && setOpened(true)}>
+      <summary class="record-group">
+        {title} {count(files.length)}
+      </summary>
+      {(opened || isOpen) && list(files)}
+    </details>
+  );
 }
 
 function FileList({ files, current }: { files: SourceFile[]; current: SourceFile | undefined }) {
   const own = files.filter((file) => !file.isLibrary && !file.whole);
   const libraries = files.filter((file) => file.isLibrary && !file.whole);
   const generated = files.filter((file) => file.whole);
+  const names = useMemo(() => shortNames(files), [files]);
   const list = (some: SourceFile[]) => (
     <ul class="records">
       {some.slice(0, 300).map((file) => (
         <li>
           <a href={href(['source', file.name])} title={file.name} aria-current={file === current ? 'page' : undefined}>
-            <span class="record-title">{shortName(file, files)}</span>
+            <span class="record-title">{names.get(file)}</span>
             <span class="quiet">{file.texts.size > 0 ? plural(file.texts.size, 'line') : ''}</span>
           </a>
         </li>
       ))}
     </ul>
   );
-  const folded = (title: string, some: SourceFile[]) =>
-    some.length > 0 && (
-      <details open={current !== undefined && some.includes(current)}>
-        <summary class="record-group">
-          {title} {count(some.length)}
-        </summary>
-        {list(some)}
-      </details>
-    );
   return (
     <nav class="side" aria-label="Files">
       {list(own)}
-      {folded('Libraries', libraries)}
-      {folded('Generated code', generated)}
+      <Folded title="Libraries" files={libraries} isOpen={current !== undefined && libraries.includes(current)} list={list} />
+      <Folded title="Generated code" files={generated} isOpen={current !== undefined && generated.includes(current)} list={list} />
     </nav>
   );
 }

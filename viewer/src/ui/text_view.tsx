@@ -92,24 +92,24 @@ interface TextViewProps {
 }
 
 // How many letters fit beside the gutter, in steps: a box that is dragged is not laid out anew for every pixel.
-function useColumns(box: { current: HTMLElement | null }, wrap: boolean | undefined): number {
+function useColumns(box: { current: HTMLElement | null }, wrap: boolean | undefined, gutterWidth: number): number {
   const [columns, setColumns] = useState(0);
   useLayoutEffect(() => {
     const element = box.current;
     if (!element || !wrap) return setColumns(0);
-    const read = () => setColumns(Math.max(24, 4 * Math.floor((element.clientWidth - 96) / 7.3 / 4)));
+    const read = () => setColumns(Math.max(24, 4 * Math.floor((element.clientWidth - gutterWidth) / 7.3 / 4)));
     const observer = new ResizeObserver(read);
     observer.observe(element);
     read();
     return () => observer.disconnect();
-  }, [wrap]);
+  }, [wrap, gutterWidth]);
   return columns;
 }
 
 export function TextView(props: TextViewProps) {
   const box = useRef<HTMLDivElement>(null);
   const lines = useMemo(() => props.text.split('\n'), [props.text]);
-  const columns = useColumns(box, props.wrap);
+  const columns = useColumns(box, props.wrap, props.tags ? 144 : 96);
   const rows = useMemo(() => splitRows(lines, columns || undefined), [lines, columns]);
   const highlighter = useMemo(() => new Highlighter(lines, props.language), [lines, props.language]);
   const seen = useWindow(box, lineHeight, rows.length);
