@@ -91,25 +91,32 @@ interface TextViewProps {
   gutter?: string[];
 }
 
+// Pixels left of the text, as the style has them.
+function gutterWidth({ tags, gutter, heat }: TextViewProps): number {
+  const longest = gutter?.reduce((most, name) => Math.max(most, name.length), 0);
+  const numbers = longest === undefined ? 54 : Math.min(192, Math.max(120, longest * 7.3 + 22));
+  return numbers + (tags ? 42 : 0) + (heat ? 70 : 0) + 12;
+}
+
 // How many letters fit beside the gutter, in steps: a box that is dragged is not laid out anew for every pixel.
-function useColumns(box: { current: HTMLElement | null }, wrap: boolean | undefined, gutterWidth: number): number {
+function useColumns(box: { current: HTMLElement | null }, wrap: boolean | undefined, aside: number): number {
   const [columns, setColumns] = useState(0);
   useLayoutEffect(() => {
     const element = box.current;
     if (!element || !wrap) return setColumns(0);
-    const read = () => setColumns(Math.max(24, 4 * Math.floor((element.clientWidth - gutterWidth) / 7.3 / 4)));
+    const read = () => setColumns(Math.max(24, 4 * Math.floor((element.clientWidth - aside) / 7.3 / 4)));
     const observer = new ResizeObserver(read);
     observer.observe(element);
     read();
     return () => observer.disconnect();
-  }, [wrap, gutterWidth]);
+  }, [wrap, aside]);
   return columns;
 }
 
 export function TextView(props: TextViewProps) {
   const box = useRef<HTMLDivElement>(null);
   const lines = useMemo(() => props.text.split('\n'), [props.text]);
-  const columns = useColumns(box, props.wrap, props.tags ? 144 : 96);
+  const columns = useColumns(box, props.wrap, gutterWidth(props));
   const rows = useMemo(() => splitRows(lines, columns || undefined), [lines, columns]);
   const highlighter = useMemo(() => new Highlighter(lines, props.language), [lines, props.language]);
   const seen = useWindow(box, lineHeight, rows.length);
