@@ -41,9 +41,14 @@ OPTIONS = """
     import os, shutil, sys
     import torch._dynamo.convert_frame as convert
     import torch._inductor.config as config
+    from torch._inductor.compile_fx import compile_fx
+    given = os.environ.get("GIVEN_TO_COMPILE")
     for rank in range(4):
-        config.max_fusion_size = 13 if rank == 2 else 64
+        config.max_fusion_size = 13 if rank == 2 and not given else 64
         convert.ConvertFrameAssert()(sys._getframe(), None, skip=1)
+        compile_fx(config_patches={"max_fusion_size": 13} if rank == 2 and given else None)
+        if given == "late" and rank == 2:
+            config.max_fusion_size = 13
         name = "rank_%d.log" % rank if rank != 2 or config.max_fusion_size == 13 else "rank_2_as_1.log"
         shutil.copy(os.path.join(os.path.dirname(__file__), name),
                     os.path.join(os.environ["TORCH_TRACE"], "dedicated_log_torch_trace_rank_%d_a.log" % rank))
@@ -71,6 +76,13 @@ class Try(harness.EndToEnd):
             """)
         self.script("torch/_inductor/__init__.py", "")
         self.script("torch/_inductor/config.py", "max_fusion_size = 64\n")
+        self.script("torch/_inductor/compile_fx.py", """
+            import torch._inductor.config as config
+            def compile_fx_inner():
+                pass
+            def compile_fx(config_patches=None):
+                vars(config).update(config_patches or {})
+            """)
 
     def script(self, name, text):
         return self.write(name, textwrap.dedent(text).encode())
@@ -182,18 +194,28 @@ class Sizes(Try):
 
 
 class Options(Try):
-    def test_a_rank_with_another_option(self):
+    def record(self, **environment):
         for rank in range(4):
             data = harness.log_bytes(harness.bundled("diverge_config_2_6", rank))
             self.write(f"rank_{rank}.log", data)
             if rank == 1:  # the log that rank 2 would leave: that of rank 1 under its number
                 self.write("rank_2_as_1.log", data.replace(b'"rank": 1', b'"rank": 2'))
-        self.command("run", "-q", "-o", "job", "--", sys.executable, self.script("ranks.py", OPTIONS))
+        self.command("run", "-q", "-o", "job", "--", sys.executable, self.script("ranks.py", OPTIONS), environment=environment)
         finding = next(one for one in self.findings("job") if one["kind"] == "config_divergence")
         self.assertEqual([[one["kind"], one["name"], one["value"]] for one in finding["changes"]],
                          [["option", "torch._inductor.config.max_fusion_size", "64"]])
-        self.assertEqual(self.try_it(finding, expect=0)["verdict"], "confirmed")
+        return finding
 
+    def test_a_rank_with_another_option(self):
+        self.assertEqual(self.try_it(self.record(), expect=0)["verdict"], "confirmed")
+
+    def test_a_rank_that_gives_it_to_torch_compile(self):
+        finding = self.record(GIVEN_TO_COMPILE="1")
+        self.assertEqual(self.try_it(finding, expect=0, environment={"GIVEN_TO_COMPILE": "1"})["verdict"], "confirmed")
+        # Set where the hook does not see it, the change is not tried, and nothing is refuted.
+        document = self.try_it(finding, environment={"GIVEN_TO_COMPILE": "late"})
+        self.assertEqual(document["verdict"], "inconclusive")
+        self.assertIn("the program sets the option after the change does: the finding is still there: Rank 2 compiled", document["reason"])
 
     def test_bisect_between_ranks(self):
         self.script("torch/_inductor/config.py", "max_autotune = max_autotune_gemm = False\nmax_fusion_size = 64\n")

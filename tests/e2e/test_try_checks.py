@@ -137,7 +137,7 @@ class Graph(Try):
 
     def setUp(self):
         super().setUp()
-        self.script("torch/_inductor/compile_fx.py", "def compile_fx_inner(): pass\n")
+        self.script("torch/_inductor/compile_fx.py", "def compile_fx_inner(): pass\ndef compile_fx(): pass\n")
         self.stand_in = self.script("stand_in", f"""\
             #!{sys.executable}
             import os, sys

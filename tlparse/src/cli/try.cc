@@ -124,6 +124,11 @@ void PrintResult(const ExperimentRun& done) {
           fmt::format("{}: {} before, {} after", time.name, KnownTime(before), KnownTime(after)), 2,
           4);
   }
+  if (done.changed && done.changed->cache_hits > done.before.cache_hits)
+    PrintWrapped(
+        fmt::format("cache hits: {} before, {} after, which the compile time may be due to",
+                    done.before.cache_hits, done.changed->cache_hits),
+        2, 4);
 }
 
 }  // namespace
@@ -136,6 +141,7 @@ struct FieldsOf<RunOutcome> {
       Field{"run_id", &Of::run_id},
       Field{"exit_code", &Of::exit_code, "null: not recorded"},
       Field{"compile_us", &Of::compile_us, "of the process whose compiles took longest"},
+      Field{"cache_hits", &Of::cache_hits, "lookups that compiles were spared by"},
       Field{"step_us", &Of::step_us, "median of the profiled steps"},
       Field{"command_us", &Of::command_us, "from the start of the command to its end"},
   };
@@ -184,6 +190,11 @@ Result<Judgement> JudgeTry(Database& database, const TryOptions& options, const 
   const bool was_ended = FindChange(unmade, ChangeKind::kSteps) == nullptr;
   std::erase_if(unmade, [](const Change& one) { return one.kind == ChangeKind::kSteps; });
   ASSIGN_OR_RETURN(Judgement judgement, Judge(database, plan.finding, before, changed, unmade));
+  if (judgement.verdict == ExperimentVerdict::kRefuted &&
+      plan.finding.kind == FindingKind::kConfigDivergence) {
+    judgement.verdict = ExperimentVerdict::kInconclusive;
+    judgement.reason = "the program sets the option after the change does: " + judgement.reason;
+  }
   return options.steps ? WithSteps(options, std::move(judgement), was_ended) : judgement;
 }
 

@@ -33,21 +33,30 @@ class Changes:
     no_variable = variable
 
     def option(self, name, text, *_):
-        """torch._inductor.config.triton.cudagraphs = True; the text is JSON, a literal of Python, or a plain word."""
-        import ast
+        """torch._inductor.config.triton.cudagraphs = True."""
         import functools
         import importlib
         module, path = name.split(".config.", 1)
         *parts, name = path.split(".")
         owner = functools.reduce(getattr, parts, importlib.import_module(module + ".config"))
-        current = getattr(owner, name)  # no such option in this version: nothing is changed
+        setattr(owner, name, self.read(text, getattr(owner, name)))  # no such option in this version: nothing is changed
+
+    @staticmethod
+    def read(text, current):
+        """JSON, a literal of Python, or, where the option is a text, a plain word."""
+        import ast
         try:
             value = ast.literal_eval({"true": "True", "false": "False", "null": "None"}.get(text, text))
         except (ValueError, SyntaxError):
             if not isinstance(current, str):
                 raise
             value = text
-        setattr(owner, name, bool(value) if isinstance(current, bool) else value)
+        return bool(value) if isinstance(current, bool) else value
+
+    def read_patch(self, patches, change):
+        name = change["name"].partition("torch._inductor.config.")[2]
+        if change["kind"] == "option" and name in patches:
+            patches[name] = self.read(change["value"], patches[name])
 
     def mark_dynamic(self, name, value, change, frame):
         """A local of the frame that is compiled: "x", "self.bias", "xs[0]". In other frames an error: nothing is changed."""
@@ -97,13 +106,21 @@ class Changes:
         module.ConvertFrameAssert.__call__, module.ConvertFrame.__call__ = call, call_or_raise
 
     def after_compile_fx(self, module):
-        """A graph that is compiled without Dynamo: fx_graph_runnable."""
-        original = module.compile_fx_inner
+        """A graph that is compiled without Dynamo: fx_graph_runnable. And what torch.compile is given as options or mode, which compile_fx
+        sets after Dynamo."""
+        original, compile_fx = module.compile_fx_inner, module.compile_fx
+
+        def compile_with(*arguments, **options):
+            if options.get("config_patches"):
+                options["config_patches"] = patches = dict(options["config_patches"])
+                for one in self.changes:
+                    attempt(self.read_patch, patches, one)
+            return compile_fx(*arguments, **options)
 
         def compile_fx_inner(*arguments, **options):
             attempt(self.before_compile, None)
             return original(*arguments, **options)
-        module.compile_fx_inner = compile_fx_inner
+        module.compile_fx_inner, module.compile_fx = compile_fx_inner, compile_with
 
     def after_dynamo(self, module):
         """torch.compile names its backend to torch._dynamo.optimize."""

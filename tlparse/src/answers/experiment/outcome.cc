@@ -131,6 +131,9 @@ Result<RunOutcome> LoadOutcome(Database& database, const std::string& run_name) 
     outcome.ranks = compiles->ranks;
     outcome.compile_us = compiles->longest_us;
   }
+  ASSIGN_OR_RETURN(const FirstRow<HitsOfRun> hits,
+                   First(Query<HitsOfRun>(database, {.run_id = outcome.run_id})));
+  outcome.cache_hits = hits->count;
   ASSIGN_OR_RETURN(const FirstRow<CommandOfRun> command,
                    First(Query<CommandOfRun>(database, {.run_id = outcome.run_id})));
   if (command) {

@@ -30,6 +30,7 @@ struct RunOutcome {
   std::int64_t ranks = 0;      // of these
   std::optional<int> exit_code;
   std::optional<std::int64_t> compile_us;  // of the process that took longest
+  std::int64_t cache_hits = 0;
   std::optional<std::int64_t> step_us;     // median of the profiled steps
   std::optional<std::int64_t> command_us;  // from the start of the command to its end
 };

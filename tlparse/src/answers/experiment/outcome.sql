@@ -24,6 +24,11 @@ FROM (SELECT p.rank, sum(c.duration_us + coalesce(c.backward_duration_us, 0)) AS
   FROM compile c JOIN process p ON p.id = c.process_id JOIN log_file f ON f.id = p.log_file_id
   WHERE f.run_id = :run_id GROUP BY p.id);
 
+-- query HitsOfRun(run_id INTEGER)
+SELECT count(*) AS count /*INTEGER*/ FROM cache_event_row e JOIN cache_state s ON s.id = e.state
+JOIN record_row r ON r.id = e.record_id JOIN process p ON p.id = r.process_id JOIN log_file f ON f.id = p.log_file_id
+WHERE f.run_id = :run_id AND s.is_hit;
+
 -- query CompilesOfFunction(run_id INTEGER, function TEXT)
 SELECT count(*) AS count /*INTEGER*/
 FROM compile c JOIN process p ON p.id = c.process_id JOIN log_file f ON f.id = p.log_file_id
