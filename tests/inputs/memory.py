@@ -8,7 +8,7 @@ import pickle
 def load(path):
     with open(path, "rb") as file:
         data = file.read()
-    return pickle.loads(data) if data[:1] == b"\x80" or data[:1] == b"(" else json.loads(data)
+    return pickle.loads(data) if data[:1] in b"\x80(}" else json.loads(data)
 
 
 class Counted:

@@ -85,7 +85,7 @@ class Snapshots(profiles.InputTest):
         third.free(address, [], pending=True)
         snapshot = memory_snapshot.snapshot([first, third])
         expected = None
-        for name, form, protocol in [(f"protocol_{p}", "pickle", p) for p in range(2, 6)] + [("json", "json", 0), ("cpp", "cpp", 0)]:
+        for name, form, protocol in [(f"protocol_{p}", "pickle", p) for p in range(6)] + [("json", "json", 0), ("cpp", "cpp", 0)]:
             with self.subTest(name):
                 path = self.make(snapshot, name + (".json" if form == "json" else ".pickle"), form, protocol)
                 database = self.ingest(path, name=name + ".db")

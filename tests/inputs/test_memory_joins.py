@@ -3,7 +3,9 @@
 by another program."""
 
 import collections
+import json
 import os
+import re
 import shutil
 import sys
 import unittest
@@ -64,6 +66,55 @@ class Profile(profiles.InputTest):
         self.assertEqual(dict(expected), dict(mine))
         self.assertGreater(expected.total() - expected[None], 0.95 * peak)
         self.assertEqual([[0]], self.rows(database, "SELECT count(*) FROM memory_peak WHERE compile_id IS NULL AND reason IS NULL"))
+
+    def calls_with_lines(self, trace):
+        """(size, line of the generated code) of each allocation of each call, where the code has as many lines that allocate."""
+        lines = {}
+        for record in profiles.records(LOG):
+            if "inductor_output_code" in record.envelope:
+                code = profiles.payload_text(record).split("\n")
+                own = [number for number, line in enumerate(code, 1) if re.match(r"\s+\w+ = empty_strided_\w+\(\(", line)]
+                lines[len(own)] = own
+        events = [e for e in memory_events(trace) if e["args"]["Bytes"] > 0]
+        for call in profiles.slices(trace["traceEvents"], "user_annotation", "cpu_op"):
+            if call["name"].startswith("## Call CompiledFxGraph "):
+                sizes = [e["args"]["Bytes"] for e in events if call["tid"] == e["tid"] and call["ts"] <= e["ts"] <= call["ts"] + call["dur"]]
+                yield list(zip(sizes, lines[len(sizes)]))
+
+    def lines(self, database):
+        return collections.Counter(tuple(row) for row in self.rows(database, """SELECT a.size_bytes, s.code_line FROM memory_allocation a
+            JOIN memory_site s ON s.id = a.site_id WHERE s.join_key = 'M4'"""))
+
+    def test_allocations_of_a_call_are_those_of_the_lines(self):
+        database = self.ingest(PROFILE, LOG)
+        calls = list(self.calls_with_lines(profiles.trace(PROFILE)))
+        self.assertEqual([9, 9, 15, 15], sorted(map(len, calls)))
+        self.assertEqual(collections.Counter(one for call in calls for one in call), self.lines(database))
+        self.assertEqual([["cpp_fused_gelu_0", 3], ["extern_kernels.addmm", 6]], self.rows(database, """SELECT k.name, count(DISTINCT s.id) FROM memory_site s
+            JOIN kernel_row k ON k.id = s.kernel_id JOIN graph g ON g.id = s.graph_id WHERE g.direction = 'forward' GROUP BY 1 ORDER BY 1"""))
+
+    def test_of_a_call_with_another_size_no_line_is_claimed(self):
+        trace = profiles.trace(PROFILE)
+        calls = list(self.calls_with_lines(trace))
+        other = next(e for e in memory_events(trace) if e["args"]["Bytes"] == calls[0][0][0])
+        other["args"]["Bytes"] += 4
+        with open(self.path("other.pt.trace.json"), "w") as file:
+            json.dump(trace, file)
+        database = self.ingest(self.path("other.pt.trace.json"), LOG)
+        self.assertEqual(collections.Counter(one for call in calls[1:] for one in call), self.lines(database))
+        self.assertEqual([["M3", len(calls[0])]], self.rows(database, """SELECT s.join_key, count(*) FROM memory_allocation a
+            JOIN memory_site s ON s.id = a.site_id WHERE s.join_key = 'M3'"""))
+
+    def test_bytes_at_a_moment(self):
+        database = self.ingest(PROFILE)
+        events = memory_events(profiles.trace(PROFILE))
+        mine = self.rows(database, "SELECT ordinal, size_bytes FROM memory_at WHERE ordinal >= 0 ORDER BY ordinal")
+        self.assertEqual([[at, e["args"]["Total Allocated"]] for at, e in enumerate(events)], mine)
+        for at, _, own, total in self.rows(database, """SELECT from_us, ordinal, (SELECT sum(a.size_bytes) FROM memory_allocation a
+                WHERE a.snapshot_id = m.snapshot_id AND (a.alloc_ordinal IS NULL OR a.alloc_ordinal <= m.ordinal)
+                AND (a.free_ordinal IS NULL OR a.free_ordinal > m.ordinal)), size_bytes FROM memory_at m WHERE ordinal % 50 = 0 OR until_us IS NULL"""):
+            self.assertEqual(own or 0, total)
+            self.assertIn([total], self.rows(database, f"SELECT size_bytes FROM memory_at WHERE from_us <= {at} AND (until_us >= {at} OR until_us IS NULL)"))
 
     def test_a_log_that_comes_later_joins(self):
         database = self.ingest(PROFILE)

@@ -158,7 +158,8 @@ CREATE TABLE memory_site_link_row (
   file_id INTEGER REFERENCES text_row(id), -- the user's line: of the generated code's line, else the innermost frame outside PyTorch and Python
   line INTEGER,
   in_function_id INTEGER REFERENCES text_row(id), -- the function of that line
-  join_key TEXT,                  -- M1 compile_context; M2 line of the generated code; M3 graph call that was open on the thread
+  join_key TEXT,                  -- M1 compile_context; M2 line of the generated code; M3 graph call that was open on the thread; M4 and its line
+                                  -- of the generated code: as many allocations as lines that allocate, each of its size
   note_id INTEGER REFERENCES text_row(id) -- why it has no graph or line
 ) STRICT;
 
@@ -197,6 +198,19 @@ CREATE VIEW memory_allocation AS
 CREATE VIEW memory_peak AS
   SELECT a.* FROM memory_allocation a JOIN memory_snapshot_row s ON s.id = a.snapshot_id
   WHERE (a.alloc_ordinal IS NULL OR a.alloc_ordinal <= s.peak_ordinal) AND (a.free_ordinal IS NULL OR a.free_ordinal > s.peak_ordinal);
+
+-- The bytes that are alive from one event on until the next that changes them, of each snapshot: of a moment T the row
+-- WHERE from_us <= T AND (until_us > T OR until_us IS NULL). Who holds them then: the rows of memory_allocation of that snapshot_id with
+-- (alloc_ordinal IS NULL OR alloc_ordinal <= ordinal) AND (free_ordinal IS NULL OR free_ordinal > ordinal).
+CREATE VIEW memory_at AS
+  WITH change(snapshot_id, ordinal, time_ns, bytes) AS (
+    SELECT snapshot_id, alloc_ordinal, alloc_ns, size_bytes FROM memory_allocation_row WHERE alloc_ordinal IS NOT NULL
+    UNION ALL SELECT snapshot_id, free_ordinal, free_ns, -size_bytes FROM memory_allocation_row WHERE free_ordinal IS NOT NULL
+    UNION ALL SELECT id, -1, start_ns, base_bytes FROM memory_snapshot_row)
+  SELECT c.snapshot_id, s.device, c.ordinal, c.time_ns / 1000 AS from_us, lead(c.time_ns) OVER later / 1000 AS until_us, -- NULL: the last
+    sum(sum(c.bytes)) OVER (PARTITION BY c.snapshot_id ORDER BY c.ordinal) AS size_bytes
+  FROM change c JOIN memory_snapshot_row s ON s.id = c.snapshot_id GROUP BY c.snapshot_id, c.ordinal
+  WINDOW later AS (PARTITION BY c.snapshot_id ORDER BY c.ordinal);
 
 -- The steps of the program while the allocator recorded: ProfilerStep#n of the profile, or of a snapshot's external_annotations.
 CREATE VIEW memory_step AS

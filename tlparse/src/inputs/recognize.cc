@@ -9,6 +9,7 @@
 #include "base/ascii.h"
 #include "base/input.h"
 #include "base/json_string.h"
+#include "inputs/common/pickle_reader.h"
 #include "inputs/torch_logs/tracebacks.h"
 #include "inputs/torch_logs/watchdog.h"
 #include "log/find_logs.h"
@@ -175,7 +176,7 @@ InputKind Recognize(std::string_view head) {
     return Contains(head, "META_DATA_EXPORT") ? InputKind::kNsys : InputKind::kUnknown;
   }
   if (head.starts_with("PK\x03\x04")) return InputKind::kPackage;
-  if (head.size() > 2 && head[0] == '\x80' && head[1] >= 2 && head[1] <= 5) {
+  if (LooksLikePickle(head)) {
     if (IsMemorySnapshot(head)) return InputKind::kMemorySnapshot;
     return Contains(head, "entries") || Contains(head, "pg_config") || Contains(head, "pg_status")
                ? InputKind::kRecorderDump

@@ -52,6 +52,8 @@ class TreeValues {
 }  // namespace
 
 bool LooksLikePickle(std::string_view bytes) {
+  for (const std::string_view begin : {"(dp", "(lp", "}q", "]q"})
+    if (bytes.starts_with(begin)) return true;
   return bytes.size() >= 2 && bytes[0] == '\x80' && bytes[1] >= 2 && bytes[1] <= 5;
 }
 

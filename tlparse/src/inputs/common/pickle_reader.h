@@ -10,7 +10,8 @@
 
 namespace tlparse {
 
-// Whether `bytes` begin like a pickle of protocol 2 or later.
+// Whether `bytes` begin like a pickle: of protocol 2 or later, or of a dict or list in protocol 0 or 1.
+// No JSON begins so.
 bool LooksLikePickle(std::string_view bytes);
 
 // Linear in time, no recursion; memory is bounded by PlainTree's limits, beyond which the reading

@@ -1,14 +1,22 @@
-// Which kernel a line of generated code makes a tensor for.
+// What lines of generated code make tensors for.
 #pragma once
 
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <vector>
 
 #include "base/result.h"
 #include "store/database.h"
 
 namespace tlparse {
+
+// A line that allocates a buffer.
+struct BufferLine {
+  std::int64_t line = 0;
+  std::optional<std::int64_t> bytes;  // nothing: a size is no number
+  bool is_cpu = false;
+};
 
 class BufferKernels {
  public:
@@ -16,10 +24,16 @@ class BufferKernels {
   // allocates: what is empty must be written first. Nothing: neither is known.
   Result<std::optional<std::int64_t>> At(Database& database, std::int64_t graph_id,
                                          std::int64_t code_line);
+  // The lines that allocate, in the order in which the code runs; none if they are not in one function.
+  Result<const std::vector<BufferLine>*> Lines(Database& database, std::int64_t graph_id);
 
  private:
-  using KernelsByLine = std::map<std::int64_t, std::int64_t>;
-  std::map<std::int64_t, KernelsByLine> graphs_;
+  struct Code {
+    std::map<std::int64_t, std::int64_t> kernels;  // by line
+    std::vector<BufferLine> lines;
+  };
+  Result<const Code*> CodeOf(Database& database, std::int64_t graph_id);
+  std::map<std::int64_t, Code> graphs_;
 };
 
 }  // namespace tlparse

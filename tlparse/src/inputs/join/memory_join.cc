@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <string>
@@ -39,9 +40,19 @@ class MemoryJoin {
  private:
   using Text = std::optional<std::int64_t>;
   struct Open {
-    std::int64_t end_ns = 0, kind = 0, slice_id = 0, name_id = 0;
+    std::int64_t start_ns = 0, end_ns = 0, kind = 0, slice_id = 0, name_id = 0;
     std::optional<std::int64_t> graph_id, compile_id;
     std::string name;
+  };
+  // An allocation of a profile, and what is open on its thread.
+  struct Allocation {
+    std::int64_t event_id = 0, size_bytes = 0;
+    bool is_cpu = false;
+    bool has_own_op = false;  // an op in the graph call allocates it, not its code
+    bool is_alone = false;    // nothing is open
+    bool has_slice = false, is_optimizer = false, is_backward = false;
+    std::int64_t slice_id = 0, op_id = 0, annotation_id = 0;
+    std::optional<std::int64_t> graph_id, compile_id, code_line;
   };
 
   // How much it says of compiled code.
@@ -49,24 +60,27 @@ class MemoryJoin {
     return slice.graph_id ? 3 : slice.compile_id ? 2 : slice.name == "region" ? 1 : 0;
   }
   // What sites of one graph share; of slices that no log explains each is one.
-  static std::pair<std::int64_t, std::int64_t> GraphKey(const Open* slice) {
-    if (slice == nullptr) return {0, 0};
-    if (slice->graph_id) return {1, *slice->graph_id};
-    return slice->compile_id ? std::pair(std::int64_t{2}, *slice->compile_id)
-                             : std::pair(std::int64_t{3}, slice->slice_id);
+  static std::pair<std::int64_t, std::int64_t> GraphKey(const Allocation& one) {
+    if (!one.has_slice) return {0, 0};
+    if (one.graph_id) return {1, *one.graph_id};
+    return one.compile_id ? std::pair(std::int64_t{2}, *one.compile_id)
+                          : std::pair(std::int64_t{3}, one.slice_id);
   }
   Result<SiteLink> LinkOf(std::int64_t stack_id, std::string_view region,
                           std::optional<std::int64_t> process_id, const RecorderCode& codes);
   Result<void> AddLink(std::int64_t site_id, std::int64_t profile_id, const SiteLink& link);
-  Result<std::int64_t> SiteOf(std::int64_t profile_id, const std::vector<Open>& open);
+  static Allocation AllocationOf(const AllocationOfProfile& event, const std::vector<Open>& open);
+  Result<std::vector<Allocation>> AllocationsOf(std::int64_t profile_id);
+  Result<void> FindLines(std::vector<Allocation>& allocations);
+  Result<std::int64_t> SiteOf(std::int64_t profile_id, const Allocation& one);
   Result<Text> TextOf(const std::string& text);
 
   Database& database_;
   BufferKernels kernels_;
   std::unordered_map<std::string, std::int64_t> texts_;
-  std::map<
-      std::tuple<std::pair<std::int64_t, std::int64_t>, std::int64_t, std::int64_t, bool, bool>,
-      std::int64_t>
+  std::map<std::tuple<std::pair<std::int64_t, std::int64_t>, std::int64_t, std::int64_t,
+                      std::int64_t, bool, bool>,
+           std::int64_t>
       sites_;  // of the profile that is joined
   std::int64_t next_site_ = 0;
 };
@@ -169,66 +183,105 @@ Result<void> MemoryJoin::JoinSnapshot(std::int64_t profile_id,
   return {};
 }
 
-// The site of an allocation in a profile, by what is open on its thread.
-Result<std::int64_t> MemoryJoin::SiteOf(std::int64_t profile_id, const std::vector<Open>& open) {
+MemoryJoin::Allocation MemoryJoin::AllocationOf(const AllocationOfProfile& event,
+                                                const std::vector<Open>& open) {
+  Allocation made{.event_id = event.id, .size_bytes = event.size_bytes, .is_cpu = event.is_cpu};
+  made.is_alone = open.empty();
   const Open* slice = nullptr;
   const Open* op = nullptr;
-  const Open* annotation = nullptr;
-  bool is_backward = false, is_optimizer = false;
   for (const Open& one : open) {
     // Of those that say as much the innermost.
     if (one.kind == 0 && (slice == nullptr || Weight(one) >= Weight(*slice))) slice = &one;
-    if (one.kind == 1) annotation = &one;
+    if (one.kind == 1) made.annotation_id = one.name_id;
     if (one.kind == 2) op = &one;
-    is_optimizer |= one.kind == 1 && one.name.starts_with("Optimizer.step");
-    is_backward |= one.kind == 2 && one.name.starts_with("autograd::engine::evaluate_function");
+    made.is_optimizer |= one.kind == 1 && one.name.starts_with("Optimizer.step");
+    made.is_backward |=
+        one.kind == 2 && one.name.starts_with("autograd::engine::evaluate_function");
   }
-  const auto id_of = [](const Open* one) { return one == nullptr ? 0 : one->name_id; };
-  const auto [entry, is_new] = sites_.try_emplace(
-      {GraphKey(slice), id_of(op), id_of(annotation), is_optimizer, is_backward}, next_site_);
+  if (op != nullptr) made.op_id = op->name_id;
+  made.has_slice = slice != nullptr;
+  if (slice == nullptr) return made;
+  made.slice_id = slice->slice_id;
+  made.graph_id = slice->graph_id;
+  made.compile_id = slice->compile_id;
+  made.has_own_op = op != nullptr && op->start_ns > slice->start_ns;
+  return made;
+}
+
+// Whether an event is the allocation of this line: on devices the allocator may give a whole block whose
+// rest it would not split off.
+bool Fits(const BufferLine& line, std::int64_t size_bytes, bool is_cpu) {
+  constexpr std::int64_t kMostUnsplit = (1 << 20) + 512;
+  if (line.is_cpu != is_cpu) return false;
+  if (!line.bytes) return true;
+  return is_cpu ? size_bytes == *line.bytes
+                : size_bytes >= *line.bytes && size_bytes <= *line.bytes + kMostUnsplit;
+}
+
+// Generated code has no branches: where the allocations of a call are as many as the lines that
+// allocate, each of the size of its line, they are of these lines.
+Result<void> MemoryJoin::FindLines(std::vector<Allocation>& allocations) {
+  std::map<std::int64_t, std::vector<Allocation*>> calls;  // by slice
+  for (Allocation& one : allocations)
+    if (one.graph_id && !one.has_own_op) calls[one.slice_id].push_back(&one);
+  for (const auto& [slice_id, made] : calls) {
+    ASSIGN_OR_RETURN(const std::vector<BufferLine>* const lines,
+                     kernels_.Lines(database_, *made.front()->graph_id));
+    const bool is_code = std::equal(made.begin(), made.end(), lines->begin(), lines->end(),
+                                    [](const Allocation* one, const BufferLine& line) {
+                                      return Fits(line, one->size_bytes, one->is_cpu);
+                                    });
+    for (std::size_t i = 0; is_code && i < made.size(); ++i) made[i]->code_line = (*lines)[i].line;
+  }
+  return {};
+}
+
+// The site of an allocation in a profile.
+Result<std::int64_t> MemoryJoin::SiteOf(std::int64_t profile_id, const Allocation& one) {
+  const auto [entry, is_new] =
+      sites_.try_emplace({GraphKey(one), one.code_line.value_or(0), one.op_id, one.annotation_id,
+                          one.is_optimizer, one.is_backward},
+                         next_site_);
   if (!is_new) return entry->second;
   ++next_site_;
+  const auto known = [](std::int64_t id) { return id == 0 ? std::nullopt : std::optional(id); };
   ASSIGN_OR_RETURN(
       Statement * insert,
       database_.PrepareKept("INSERT INTO memory_site_row (id, profile_id, slice_id, op_id, "
                             "annotation_id) VALUES (?1, ?2, ?3, ?4, ?5)"));
   insert->Bind(1, entry->second);
   insert->Bind(2, profile_id);
-  insert->Bind(3, slice == nullptr ? std::nullopt : std::optional(slice->slice_id));
-  insert->Bind(4, op == nullptr ? std::nullopt : std::optional(op->name_id));
-  insert->Bind(5, annotation == nullptr ? std::nullopt : std::optional(annotation->name_id));
+  insert->Bind(3, known(one.slice_id));
+  insert->Bind(4, known(one.op_id));
+  insert->Bind(5, known(one.annotation_id));
   RETURN_IF_ERROR(insert->Run());
   SiteLink link;
-  if (slice != nullptr) {
-    link.compile_id = slice->compile_id;
-    link.graph_id = slice->graph_id;
-    if (slice->compile_id)
-      link.key = "M3";
+  if (one.has_slice) {
+    link.compile_id = one.compile_id;
+    link.graph_id = one.graph_id;
+    link.code_line = one.code_line;
+    if (one.code_line) {
+      ASSIGN_OR_RETURN(link.kernel_id, kernels_.At(database_, *one.graph_id, *one.code_line));
+    }
+    if (one.compile_id)
+      link.key = one.code_line ? "M4" : "M3";
     else
       link.note = "compiled code, of which no log is in the run";
   } else {
-    link.note = open.empty() ? "nothing was open on its thread"
+    link.note = one.is_alone ? "nothing was open on its thread"
                              : "no call of a compiled graph was open on its thread";
   }
-  link.category = slice != nullptr ? MemoryCategory::kCompiled
-                  : is_optimizer   ? MemoryCategory::kOptimizer
-                  : is_backward    ? MemoryCategory::kBackward
-                  : open.empty()   ? MemoryCategory::kUnknown
-                                   : MemoryCategory::kOther;
+  link.category = one.has_slice      ? MemoryCategory::kCompiled
+                  : one.is_optimizer ? MemoryCategory::kOptimizer
+                  : one.is_backward  ? MemoryCategory::kBackward
+                  : one.is_alone     ? MemoryCategory::kUnknown
+                                     : MemoryCategory::kOther;
   RETURN_IF_ERROR(AddLink(entry->second, profile_id, link));
   return entry->second;
 }
 
-Result<void> MemoryJoin::JoinProfileMemory(std::int64_t profile_id) {
-  RETURN_IF_ERROR(Execute<RemoveSiteLinks>(database_, {.profile_id = profile_id}));
-  RETURN_IF_ERROR(Execute<ResetSitesOfEvents>(database_, {.profile_id = profile_id}));
-  RETURN_IF_ERROR(Execute<ResetSitesOfAllocations>(database_, {.profile_id = profile_id}));
-  RETURN_IF_ERROR(Execute<RemoveJoinedSites>(database_, {.profile_id = profile_id}));
-  ASSIGN_OR_RETURN(const FirstRow<LastSite> last, First(Query<LastSite>(database_)));
-  next_site_ = last->id + 1;
-  sites_.clear();
-  ASSIGN_OR_RETURN(Statement * set,
-                   database_.PrepareKept("UPDATE memory_event_row SET site_id = ?2 WHERE id = ?1"));
+Result<std::vector<MemoryJoin::Allocation>> MemoryJoin::AllocationsOf(std::int64_t profile_id) {
+  std::vector<Allocation> allocations;
   QueryRows<OpenOnThread> opening = Query<OpenOnThread>(database_, {.profile_id = profile_id});
   bool has_next = opening.Next();
   std::vector<Open> open;
@@ -242,18 +295,36 @@ Result<void> MemoryJoin::JoinProfileMemory(std::int64_t profile_id) {
             (opening.row().thread_id == thread && opening.row().start_ns <= event.time_ns))) {
       const OpenOnThread& row = opening.row();
       if (row.thread_id == thread && row.end_ns >= event.time_ns)
-        open.push_back({row.end_ns, row.rank, row.slice_id, row.name_id, row.graph_id,
+        open.push_back({row.start_ns, row.end_ns, row.rank, row.slice_id, row.name_id, row.graph_id,
                         row.compile_id, std::string(row.name)});
       has_next = opening.Next();
     }
     std::erase_if(open, [&](const Open& one) { return one.end_ns < event.time_ns; });
-    ASSIGN_OR_RETURN(const std::int64_t site, SiteOf(profile_id, open));
-    set->Bind(1, event.id);
-    set->Bind(2, site);
-    RETURN_IF_ERROR(set->Run());
+    allocations.push_back(AllocationOf(event, open));
   }
   if (const std::unique_ptr<Error> error = opening.TakeError())
     return tl::unexpected<Error>(std::move(*error));
+  return allocations;
+}
+
+Result<void> MemoryJoin::JoinProfileMemory(std::int64_t profile_id) {
+  RETURN_IF_ERROR(Execute<RemoveSiteLinks>(database_, {.profile_id = profile_id}));
+  RETURN_IF_ERROR(Execute<ResetSitesOfEvents>(database_, {.profile_id = profile_id}));
+  RETURN_IF_ERROR(Execute<ResetSitesOfAllocations>(database_, {.profile_id = profile_id}));
+  RETURN_IF_ERROR(Execute<RemoveJoinedSites>(database_, {.profile_id = profile_id}));
+  ASSIGN_OR_RETURN(const FirstRow<LastSite> last, First(Query<LastSite>(database_)));
+  next_site_ = last->id + 1;
+  sites_.clear();
+  ASSIGN_OR_RETURN(std::vector<Allocation> allocations, AllocationsOf(profile_id));
+  RETURN_IF_ERROR(FindLines(allocations));
+  ASSIGN_OR_RETURN(Statement * set,
+                   database_.PrepareKept("UPDATE memory_event_row SET site_id = ?2 WHERE id = ?1"));
+  for (const Allocation& one : allocations) {
+    ASSIGN_OR_RETURN(const std::int64_t site, SiteOf(profile_id, one));
+    set->Bind(1, one.event_id);
+    set->Bind(2, site);
+    RETURN_IF_ERROR(set->Run());
+  }
   return Execute<SitesOfAllocations>(database_, {.profile_id = profile_id});
 }
 

@@ -39,8 +39,9 @@ SELECT file, line /*INTEGER*/, function FROM chain ORDER BY depth;
 SELECT compile_id /*INTEGER*/ FROM graph WHERE id = :graph_id;
 
 -- query AllocationOfProfile(profile_id INTEGER)
-SELECT e.id, coalesce(e.thread_id, 0) AS thread_id /*INTEGER*/, e.time_ns /*INTEGER*/
-FROM memory_event_row e JOIN memory_action a ON a.id = e.action
+SELECT e.id, coalesce(e.thread_id, 0) AS thread_id /*INTEGER*/, e.time_ns /*INTEGER*/, e.size_bytes,
+  s.source = 'CPU' AS is_cpu /*BOOLEAN*/
+FROM memory_event_row e JOIN memory_action a ON a.id = e.action JOIN memory_snapshot_row s ON s.id = e.snapshot_id
 WHERE e.profile_id = :profile_id AND a.is_alloc ORDER BY 2, 3, 1;
 
 -- What is open on a thread: calls and regions of compiled code, annotations, ops; the outer ones first.

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "inputs/common/pickle_machine.h"
+#include "inputs/common/pickle_reader.h"
 #include "inputs/memory/json_feed.h"
 #include "inputs/memory/rows.h"
 #include "inputs/memory/source.h"
@@ -73,7 +74,7 @@ Result<bool> MemoryReader::Read(RuntimeContext& context) {
   rows.set_values(values);
   std::optional<memory::Node> root;
   std::optional<PlainProblem> problem;
-  const bool is_pickle = !source.IsAtEnd() && source.Peek() == 0x80;
+  const bool is_pickle = LooksLikePickle(source.Ahead(3));
   if (is_pickle) {
     PickleMachine<memory::StreamSource, memory::Values> machine(source, values);
     while (!rows.error() && machine.Step()) {

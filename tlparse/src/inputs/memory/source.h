@@ -23,6 +23,11 @@ class StreamSource {
   unsigned char Next() { return static_cast<unsigned char>(buffer_[begin_++]); }
   unsigned char Peek() const { return static_cast<unsigned char>(buffer_[begin_]); }
 
+  // The next bytes, at most `size`, which are not taken.
+  std::string_view Ahead(std::size_t size) {
+    Fetch(size);
+    return {buffer_.get() + begin_, std::min(size, end_ - begin_)};
+  }
   // Of more than kMostText bytes the first; the others are passed over. The view lives until the
   // next call.
   std::optional<std::string_view> Take(std::uint64_t size) {
