@@ -9,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include "base/json_writer.h"
 #include "inputs/common/pickle_machine.h"
 #include "inputs/common/pickle_reader.h"
 #include "inputs/memory/json_feed.h"
