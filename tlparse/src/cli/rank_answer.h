@@ -44,6 +44,12 @@ int RunRankAnswer(Arguments& app, std::span<const std::string> arguments,
   return kExitDone;
 }
 
+// Findings take longer than the rest of such an answer.
+inline void AddWithoutFindings(Arguments& app, bool& without_findings) {
+  app.Flag("--no-findings", without_findings,
+           "without the findings, which 'tlparse findings' has as well");
+}
+
 // Whether it, or evidence of it, is of one of these kinds.
 inline bool Concerns(const Finding& finding, std::span<const FindingKind> kinds) {
   return std::find(kinds.begin(), kinds.end(), finding.kind) != kinds.end() ||
@@ -60,10 +66,12 @@ int RunSubjectAnswer(Arguments& app, std::span<const std::string> arguments,
                      std::span<const FindingKind> subject, const Analyze& analyze,
                      const Print& print) {
   std::vector<Finding> findings;
+  bool without_findings = false;
+  AddWithoutFindings(app, without_findings);
   const auto analyze_all = [&](Database& database,
                                bool is_json) -> decltype(analyze(database, options)) {
     ASSIGN_OR_RETURN(const ReadTransaction transaction, ReadTransaction::Begin(database));
-    if (is_json) {
+    if (is_json && !without_findings) {
       FindingsOptions of_findings;
       of_findings.run = options.run;
       of_findings.launch = options.launch;

@@ -132,14 +132,16 @@ void PrintRanks(const Answer& whole, bool all) {
     PrintWrapped(fmt::format("and {} more notes (--all)", answer.notes.size() - most), 0, 2);
 }
 
-Result<Answer> Analyze(Database& database, const RanksOptions& options) {
+Result<Answer> Analyze(Database& database, const RanksOptions& options, bool without_findings) {
   Answer answer;
   ASSIGN_OR_RETURN(answer.ranks, AnalyzeRanks(database, options));
-  FindingsOptions findings_options;
-  findings_options.run = options.run;
-  findings_options.launch = options.launch;
-  findings_options.world_size = options.world_size;
-  ASSIGN_OR_RETURN(answer.findings, FindFindings(database, findings_options, answer.ranks));
+  if (!without_findings) {
+    FindingsOptions findings_options;
+    findings_options.run = options.run;
+    findings_options.launch = options.launch;
+    findings_options.world_size = options.world_size;
+    ASSIGN_OR_RETURN(answer.findings, FindFindings(database, findings_options, answer.ranks));
+  }
   const Job& job = answer.ranks.job();
   ASSIGN_OR_RETURN(JobTree tree, LoadJobTree(database, job.run_id(), job.launch()));
   answer.roles = std::move(tree.roles);
@@ -247,9 +249,11 @@ int RunRanks(std::span<const std::string> arguments) {
   app.Add("--world-size", options.world_size,
           "expected number of ranks (default: as many as the inputs show)")
       .Positive();
+  bool without_findings = false;
+  AddWithoutFindings(app, without_findings);
   return RunRankAnswer(
       app, arguments, "every class, aspect and note", options.run, options.launch,
-      [&](Database& database, bool) { return Analyze(database, options); },
+      [&](Database& database, bool) { return Analyze(database, options, without_findings); },
       [](const Answer& all) {
         return ToJson(all, InRanks{all.ranks, all.ranks.job(), all.findings});
       },

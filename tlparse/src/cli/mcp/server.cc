@@ -72,6 +72,9 @@ std::vector<std::string> ArgumentsOf(const McpTool& tool, const McpCall& call,
   } else {
     arguments.insert(arguments.end(), call.options.begin(), call.options.end());
     names.insert(names.end(), call.names.begin(), call.names.end());
+    if (std::find(tool.omitted.begin(), tool.omitted.end(), "engine_findings") !=
+        tool.omitted.end())
+      arguments.emplace_back("--no-findings");
     // Both tools need the same: what one has read serves the other.
     if (tool.name == "evidence" || tool.name == "findings") arguments.emplace_back("--evidence");
   }

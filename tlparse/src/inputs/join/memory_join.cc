@@ -185,7 +185,10 @@ Result<void> MemoryJoin::JoinSnapshot(std::int64_t profile_id,
 
 MemoryJoin::Allocation MemoryJoin::AllocationOf(const AllocationOfProfile& event,
                                                 const std::vector<Open>& open) {
-  Allocation made{.event_id = event.id, .size_bytes = event.size_bytes, .is_cpu = event.is_cpu};
+  Allocation made;
+  made.event_id = event.id;
+  made.size_bytes = event.size_bytes;
+  made.is_cpu = event.is_cpu;
   made.is_alone = open.empty();
   const Open* slice = nullptr;
   const Open* op = nullptr;
