@@ -86,6 +86,14 @@ class JobTables(AnswerTest):
         self.assertTrue(workers and all(lines[at - 1][0].isdigit() or at - 1 in workers for at in workers), lines)
         self.assertEqual(self.read(database, "SELECT count(*) AS n FROM process WHERE child_kind = 'loader_worker' AND role_id IS NOT NULL")[0]["n"], 0)
 
+    def test_an_answer_without_its_findings_is_the_same_otherwise(self):
+        database = self.job("diverge_order")
+        for name in ("ranks", "cache", "collectives", "execution"):
+            whole, rest = (ask(name, *arguments) for arguments in ((database,), (database, "--no-findings")))
+            member = "engine_findings" if "engine_findings" in whole else "findings"
+            self.assertEqual(rest.pop(member), [])
+            self.assertEqual({**rest, member: whole[member]}, whole)
+
     def test_roles_of_a_pipeline_without_dumps_are_not_known(self):
         roles = ask("ranks", self.ingest(os.path.join(RUNS, "pipeline")))["roles"]
         self.assertEqual([one["name"] for one in roles if one["is_sure"]], [])
