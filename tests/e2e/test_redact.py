@@ -52,6 +52,16 @@ class Redact(harness.EndToEnd):
         self.tlparse(folder, "-o", folder + "_out")
         return json.loads(self.tlparse("findings", folder + "_out", "--json").stdout)["findings"]
 
+    def test_a_log_longer_than_a_piece(self):
+        """Records of a log are read piece by piece of 1 MiB; where the pieces end changes nothing."""
+        data = harness.log_bytes(harness.bundled("simple"))
+        for name, log in (("short", data), ("long", data * (1 + (3 << 20) // len(data)))):
+            self.write(f"{name}/dedicated_log_torch_trace_abcdefgh.log", log)
+            self.tlparse("redact", name, "-o", name + "_copy", "--key", "key")
+        short, long = self.text("short_copy"), self.text("long_copy")
+        self.assertGreater(len(long), 3 << 20)
+        self.assertTrue(long == short * (len(long) // len(short)))
+
     def check(self, scenario):
         self.job(scenario)
         self.tlparse("redact", "logs", "-o", "copies", "--key", "key")

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <simdjson.h>
 
+#include <ostream>
 #include <vector>
 
 #include "base/md5.h"
@@ -21,9 +22,9 @@ std::string_view EnvelopeOf(std::string_view header) {
   return at == std::string_view::npos ? std::string_view() : header.substr(at + 2);
 }
 
-// Calls `take` with each record; returns the number of lines that belong to none.
+// Calls `take` with each record of whole lines; returns the number of lines that belong to none.
 template <typename Take>
-std::int64_t ForEachRecord(std::string_view log, Take take) {
+std::int64_t ForEachRecordOf(std::string_view log, Take take) {
   std::int64_t foreign = 0;
   for (std::size_t at = 0; at < log.size();) {
     std::size_t end = std::min(log.find('\n', at), log.size());
@@ -39,6 +40,27 @@ std::int64_t ForEachRecord(std::string_view log, Take take) {
     take(RecordText{line, log.substr(payload, at - payload)});
   }
   return foreign;
+}
+
+// The same of a log of which one record at a time is held.
+template <typename Take>
+Result<std::int64_t> ForEachRecord(InputStream& input, Take take) {
+  constexpr std::size_t kPiece = 1 << 20;
+  std::string text;
+  std::int64_t foreign = 0;
+  while (true) {
+    const std::size_t size = text.size();
+    text.resize(size + kPiece);
+    ASSIGN_OR_RETURN(const std::size_t read, input.Read(text.data() + size, kPiece));
+    text.resize(size + read);
+    if (read == 0) return foreign + ForEachRecordOf(text, take);
+    // Up to the last line that is no payload: what comes next may belong to it.
+    std::size_t end = text.size() - 1;
+    while (end >= size && end > 0 && (text[end - 1] != '\n' || text[end] == '\t')) --end;
+    if (end < size || end == 0) continue;
+    foreign += ForEachRecordOf(std::string_view(text).substr(0, end), take);
+    text.erase(0, end);
+  }
 }
 
 // The payload as PyTorch hashed it: without the tabs and the last line feed.
@@ -97,40 +119,42 @@ Result<std::string> WholeFile(const std::string& path) {
   }
 }
 
-void HarvestLog(std::string_view log, TextRedactor& redactor) {
+Result<void> HarvestLog(InputStream& log, TextRedactor& redactor) {
   TextRedactor::InternedPaths interned;
-  ForEachRecord(log, [&](const RecordText& record) {
+  RETURN_IF_ERROR(ForEachRecord(log, [&](const RecordText& record) {
     TakeInterned(EnvelopeOf(record.header), interned);
     redactor.Harvest(EnvelopeOf(record.header), interned);
     redactor.Harvest(record.payload, interned);
-  });
+  }));
+  return {};
 }
 
-std::string RedactLog(std::string_view log, TextRedactor& redactor, RedactedFile& file) {
-  std::string out;
-  file.dropped_lines = ForEachRecord(log, [&](const RecordText& record) {
-    if (!IsJsonObject(EnvelopeOf(record.header))) {
-      ++file.dropped_records;
-      return;
-    }
-    ++file.kept_records;
-    const std::string_view envelope = EnvelopeOf(record.header);
-    std::string header =
-        redactor.Redact(record.header.substr(0, record.header.size() - envelope.size())) +
-        redactor.RedactJson(envelope);
-    if (record.payload.empty()) {
-      out += header + "\n";
-      return;
-    }
-    const std::string payload = IsJson(record.payload) ? redactor.RedactJson(record.payload)
-                                                       : redactor.Redact(record.payload);
-    const std::string before = ToHex(Md5(PlainPayload(record.payload)));
-    if (const std::size_t at = header.find(before); at != std::string::npos)
-      header.replace(at, before.size(), ToHex(Md5(PlainPayload(payload))));
-    out += header + "\n" + payload;
-    if (!out.ends_with('\n')) out += '\n';
-  });
-  return out;
+Result<void> RedactLog(InputStream& log, TextRedactor& redactor, RedactedFile& file,
+                       std::ostream& out) {
+  ASSIGN_OR_RETURN(
+      file.dropped_lines, ForEachRecord(log, [&](const RecordText& record) {
+        if (!IsJsonObject(EnvelopeOf(record.header))) {
+          ++file.dropped_records;
+          return;
+        }
+        ++file.kept_records;
+        const std::string_view envelope = EnvelopeOf(record.header);
+        std::string header =
+            redactor.Redact(record.header.substr(0, record.header.size() - envelope.size())) +
+            redactor.RedactJson(envelope);
+        if (record.payload.empty()) {
+          out << header << '\n';
+          return;
+        }
+        const std::string payload = IsJson(record.payload) ? redactor.RedactJson(record.payload)
+                                                           : redactor.Redact(record.payload);
+        const std::string before = ToHex(Md5(PlainPayload(record.payload)));
+        if (const std::size_t at = header.find(before); at != std::string::npos)
+          header.replace(at, before.size(), ToHex(Md5(PlainPayload(payload))));
+        out << header << '\n' << payload;
+        if (!payload.ends_with('\n')) out << '\n';
+      }));
+  return {};
 }
 
 }  // namespace tlparse::redact

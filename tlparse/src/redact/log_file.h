@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <iosfwd>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -16,11 +17,12 @@ namespace tlparse::redact {
 // All bytes of a file, decompressed.
 Result<std::string> WholeFile(const std::string& path);
 
-// Takes the user's names from a log.
-void HarvestLog(std::string_view log, TextRedactor& redactor);
+// Of a log one record at a time is held. Takes the user's names from it.
+Result<void> HarvestLog(InputStream& log, TextRedactor& redactor);
 
-// The log with pseudonyms; `has_payload` is the MD5 of the payload as it is now, where it was that of the payload before. Lines that belong to no record, and records
+// Writes the log with pseudonyms; `has_payload` is the MD5 of the payload as it is now, where it was that of the payload before. Lines that belong to no record, and records
 // whose envelope is no JSON object, are counted in `file` and dropped.
-std::string RedactLog(std::string_view log, TextRedactor& redactor, RedactedFile& file);
+Result<void> RedactLog(InputStream& log, TextRedactor& redactor, RedactedFile& file,
+                       std::ostream& out);
 
 }  // namespace tlparse::redact

@@ -109,8 +109,46 @@ std::string NameOfOutput(std::string name, bool is_pickle, TextRedactor& redacto
   return out;
 }
 
+Result<void> HarvestOne(const InputFile& input, TextRedactor& redactor) {
+  if (input.kind == InputKind::kLog) {
+    ASSIGN_OR_RETURN(const std::unique_ptr<InputStream> log, OpenInput(input.path));
+    return redact::HarvestLog(*log, redactor);
+  }
+  ASSIGN_OR_RETURN(const std::string text, TextOfInput(input));
+  if (IsPickledSnapshot(input, text)) return redact::HarvestSnapshot(text, redactor);
+  redactor.Harvest(text, {});
+  return {};
+}
+
+Result<void> WriteLog(const InputFile& input, const fs::path& path, TextRedactor& redactor,
+                      RedactedFile& file) {
+  ASSIGN_OR_RETURN(const std::unique_ptr<InputStream> log, OpenInput(input.path));
+  std::error_code error;
+  fs::create_directories(path.parent_path(), error);
+  std::ofstream out(path, std::ios::binary | std::ios::trunc);
+  const Result<void> written = redact::RedactLog(*log, redactor, file, out);
+  out.close();
+  if (!written) fs::remove(path, error);
+  if (written && !out)
+    return Fail(ErrorCode::kIo, fmt::format("'{}' cannot be written", path.string()));
+  return written;
+}
+
+RedactedFile RedactOneLog(const InputFile& input, const std::string& directory,
+                          TextRedactor& redactor) {
+  RedactedFile file{.path = input.path};
+  const std::int64_t before = redactor.replaced();
+  const std::string name = NameOfOutput(input.name, false, redactor);
+  const Result<void> written = WriteLog(input, fs::path(directory) / name, redactor, file);
+  if (!written) return {.path = input.path, .reason = written.error().message};
+  file.written = name;
+  file.replaced = redactor.replaced() - before;
+  return file;
+}
+
 RedactedFile RedactOne(const InputFile& input, const std::string& directory,
                        TextRedactor& redactor) {
+  if (input.kind == InputKind::kLog) return RedactOneLog(input, directory, redactor);
   RedactedFile file{.path = input.path};
   const Result<std::string> text = TextOfInput(input);
   if (!text) {
@@ -119,10 +157,8 @@ RedactedFile RedactOne(const InputFile& input, const std::string& directory,
   }
   const std::int64_t before = redactor.replaced();
   const bool is_pickle = IsPickledSnapshot(input, *text);
-  const Result<std::string> redacted = is_pickle ? redact::RedactSnapshot(*text, redactor)
-                                       : input.kind == InputKind::kLog
-                                           ? redact::RedactLog(*text, redactor, file)
-                                           : redactor.RedactJson(*text);
+  const Result<std::string> redacted =
+      is_pickle ? redact::RedactSnapshot(*text, redactor) : redactor.RedactJson(*text);
   if (!redacted) {
     file.reason = redacted.error().message;
     return file;
@@ -151,16 +187,8 @@ Result<RedactionReport> RedactFiles(const std::vector<std::string>& inputs,
   for (const std::string& input : inputs)
     RETURN_IF_ERROR(FindIn(input, hides_sizes, files, report));
   TextRedactor redactor(pseudonyms, hides_sizes);
-  for (const InputFile& input : files) {
-    const Result<std::string> text = TextOfInput(input);
-    if (!text) continue;  // said below
-    if (input.kind == InputKind::kLog)
-      redact::HarvestLog(*text, redactor);
-    else if (IsPickledSnapshot(input, *text))
-      (void)redact::HarvestSnapshot(*text, redactor);  // what is damaged is said below
-    else
-      redactor.Harvest(*text, {});
-  }
+  for (const InputFile& input : files)
+    (void)HarvestOne(input, redactor);  // what cannot be read is said below
   fs::create_directories(directory, error);
   for (const InputFile& input : files)
     report.files.push_back(RedactOne(input, directory, redactor));
