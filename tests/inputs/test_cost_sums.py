@@ -96,7 +96,21 @@ class CostSums(costs.CostTest):
         self.assertIn("share: of 10.0 ms kernel time", text)
         self.assertRegex(text, r"99\.9 % +10\.0 ms .*\(in the replay of a CUDA graph\)")
         self.assertIn("in replays of CUDA graphs", text)
+        self.assertRegex(text, r"10\.0 ms \(99\.9 %\) of it ran from CUDA graphs, in 1 replay\n")
         self.assertEqual({"in the replay of a CUDA graph", "it ran outside any graph call"}, {row["join_note"] for row in self.ask("--by", "line")["rows"]})
+        # Whoever launches it: in the call of a compiled graph the same is part of what calls enqueued.
+        with open(os.path.join(CASES, "op_share_graph", "trace.json"), encoding="utf-8") as file:
+            trace = json.load(file)
+        trace["traceEvents"] += [{"ph": "X", "cat": "user_annotation", "name": "## Call CompiledFxGraph fabc ##", "pid": 1, "tid": 1, "ts": 140, "dur": 50},
+                                 {"ph": "X", "cat": "user_annotation", "name": "ProfilerStep#1", "pid": 1, "tid": 1, "ts": 90, "dur": 50},
+                                 {"ph": "X", "cat": "user_annotation", "name": "ProfilerStep#2", "pid": 1, "tid": 1, "ts": 140, "dur": 20000}]
+        self.write("p.json", json.dumps(trace).encode())
+        profile, = self.check(self.path("p.json"))["profiles"]
+        self.assertEqual([profile[part] for part in ("device_in_calls_us", "device_replay_us", "device_in_graphs_us", "replays", "steps")],
+                         [10_000, 0, 10_000, 1, 2])
+        self.assertIn("in 1 replay (0.5 a step)", self.tlparse("cost", "x.db").stdout)
+        profile, = self.ask("--by", "kernel", "--steps", "1-1")["profiles"]
+        self.assertEqual([profile["device_in_graphs_us"], profile["replays"]], [0, 0])
 
     def test_steps_of_a_device_that_runs_behind(self):
         path = os.path.join(CASES, "async_steps", "trace.json")

@@ -95,6 +95,10 @@ struct FieldsOf<CostProfile> {
             "in it: a call of a compiled graph may have enqueued them"},
       Field{"device_replay_us", &IfDevices<&Of::device_replay_us>,
             "those of replays of CUDA graphs outside of such calls"},
+      Field{"device_in_graphs_us", &IfDevices<&Of::device_in_graphs_us>,
+            "of all kernels on devices those that replays of CUDA graphs ran, as far as the file "
+            "holds their launches"},
+      Field{"replays", &Of::replays, "of CUDA graphs, whose kernels these are"},
       Field{"wait_us", &Of::wait_us,
             "waits for collectives (wait_tensor) on the CPU, which are no kernels"},
       Field{"collective_us", &Of::collective_us,

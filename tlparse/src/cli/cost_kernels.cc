@@ -28,6 +28,15 @@ void PrintLaunches(const CostProfile& profile) {
     line += fmt::format(", {} unknown: the file does not hold their launch or graph call",
                         part(profile.device_unknown_us));
   PrintLine(line, 2);
+  if (profile.replays > 0)
+    PrintLine(
+        fmt::format("{} of it ran from CUDA graphs, in {}{}", part(profile.device_in_graphs_us),
+                    Count(static_cast<std::size_t>(profile.replays), "replay"),
+                    profile.steps > 1
+                        ? fmt::format(" ({:.1f} a step)", static_cast<double>(profile.replays) /
+                                                              static_cast<double>(profile.steps))
+                        : std::string()),
+        2);
 }
 
 void PrintDevice(const CostProfile& profile, const CostProfile::Device& device) {

@@ -71,7 +71,9 @@ struct CostProfile {
   double device_in_calls_us = 0;
   double device_outside_us = 0;
   double device_unknown_us = 0;
-  double device_replay_us = 0;  // of what is left: replays of CUDA graphs outside of such calls
+  double device_replay_us = 0;     // of what is left: replays of CUDA graphs outside of such calls
+  double device_in_graphs_us = 0;  // of all of these: what replays of CUDA graphs ran
+  std::int64_t replays = 0;        // of CUDA graphs, whose work the file holds
   // Waits for collectives (wait_tensor) on the CPU, which are no kernels; of the kernels on devices
   // those of collectives, which wait for other ranks too.
   double wait_us = 0;

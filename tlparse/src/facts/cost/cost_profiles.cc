@@ -210,6 +210,14 @@ Result<void> FillKernelTimes(Database& database, CostProfile& profile) {
     profile.device_replay_us = row.Real("replay");
     profile.collective_us = row.Real("collective");
   }
+  ASSIGN_OR_RETURN(const FirstRow<ReplayedTime> replayed,
+                   First(Query<ReplayedTime>(database, {.profile_id = profile.id,
+                                                        .start_ns = profile.start_ns,
+                                                        .end_ns = profile.end_ns})));
+  if (replayed) {
+    profile.device_in_graphs_us = replayed->us;
+    profile.replays = replayed->replays;
+  }
   return FillWaits(database, profile);
 }
 

@@ -94,6 +94,16 @@ FROM op_run_row o JOIN text_row t ON t.id = o.name_id
 WHERE o.profile_id = :profile_id AND o.start_ns >= :start_ns AND o.start_ns < :end_ns
   AND t.text LIKE '%::wait_tensor';
 
+-- What replays of CUDA graphs ran on devices, by the call that launched each of them.
+-- query ReplayedTime(profile_id INTEGER, start_ns INTEGER, end_ns INTEGER)
+SELECT count(DISTINCT d.id) AS replays /*INTEGER*/, total(r.duration_ns) / 1e3 AS us /*REAL*/
+FROM device_launch_row d JOIN text_row t ON t.id = d.name_id
+  JOIN kernel_run_row r ON r.profile_id = d.profile_id AND r.correlation = d.correlation
+  LEFT JOIN kernel_run_link_row l ON l.kernel_run_id = r.id
+WHERE d.profile_id = :profile_id AND t.text LIKE '%GraphLaunch%' AND r.device IS NOT NULL
+  AND coalesce(l.enqueued_ns, r.start_ns) >= :start_ns
+  AND coalesce(l.enqueued_ns, r.start_ns) < :end_ns;
+
 -- What the import found missing in a profile.
 -- query ProfileProblem(profile_id INTEGER, codes INTEGER[])
 SELECT message, count(*) AS count /*INTEGER*/ FROM import_log_row
