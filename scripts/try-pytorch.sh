@@ -1,6 +1,6 @@
 #!/bin/sh
-# Records a fixed set of small programs with official builds of PyTorch, ingests what they leave, and writes the rows of
-# docs/compatibility.md.
+# Records a fixed set of small programs with official builds of PyTorch, ingests what they leave, tries the hook of `tlparse run`, and writes
+# the rows of docs/compatibility.md.
 # usage: scripts/try-pytorch.sh [--keep] [--folder DIR] [--python PYTHON] [--only PROGRAM[,PROGRAM…]] VERSION…
 #        e.g. scripts/try-pytorch.sh 2.9.1 2.15.0
 #   --folder DIR   where the environments (venv-VERSION) and the recordings (recorded-VERSION) are made; default: a temporary folder
@@ -67,6 +67,7 @@ for version in "$@"; do
   "$venv/bin/python" "$tools/record.py" "$recorded" $only || failed="$failed $version"
   if [ -z "$only" ]; then
     "$python" "$tools/measure.py" "$recorded" "$root/fixtures/versions/$version/row.json" || failed="$failed $version"
+    "$python" "$tools/hook.py" "$venv/bin/python" "$root/fixtures/versions/$version/hook.json" || failed="$failed $version"
   fi
   [ -n "$keep" ] || rm -rf "$venv"
 done

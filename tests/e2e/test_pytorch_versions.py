@@ -12,6 +12,7 @@ import harness
 TOOLS = os.path.join(harness.ROOT, "tests", "tools", "pytorch")
 sys.path.insert(0, TOOLS)
 import compatibility  # noqa: E402
+import hook  # noqa: E402
 import keep  # noqa: E402
 import measure  # noqa: E402
 
@@ -73,6 +74,19 @@ class PytorchVersions(harness.EndToEnd):
     def test_a_recording_is_small(self):
         for version in versions():
             self.assertLessEqual(os.path.getsize(os.path.join(VERSIONS, version, "recorded.tar.zst")), keep.LIMIT_BYTES, version)
+
+    def test_the_hook_works_with_each_version_that_was_tried(self):
+        tried = compatibility.read("hook.json")
+        self.assertGreater(len(tried), 0)
+        for version, row in tried.items():
+            self.assertEqual(row, dict.fromkeys(hook.TOUCHED, True), version)
+
+
+@unittest.skipUnless(os.environ.get("TRACEKIT_TORCH_PYTHON"), "TRACEKIT_TORCH_PYTHON names no Python that has PyTorch and numpy")
+class Hook(unittest.TestCase):
+    def test_the_hook_works(self):
+        os.environ["TLPARSE"] = harness.TLPARSE
+        self.assertEqual(hook.check(os.environ["TRACEKIT_TORCH_PYTHON"]), dict.fromkeys(hook.TOUCHED, True))
 
 
 if __name__ == "__main__":

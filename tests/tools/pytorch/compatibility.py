@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""docs/compatibility.md, made from fixtures/versions: row.json of each version that was recorded (measure.py), names.json of each whose
+"""docs/compatibility.md, made from fixtures/versions: row.json of each version that was recorded (measure.py), hook.json
+of each with which the hook was tried (hook.py), names.json of each whose
 sources were read (new_names.py).
 
 usage: compatibility.py --write|--check FILE
@@ -13,6 +14,7 @@ import re
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from hook import TOUCHED  # noqa: E402
 from measure import ENDED_BY_FORCE  # noqa: E402
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
@@ -121,6 +123,16 @@ def exceptions(versions):
     return table(["program", "", "", "PyTorch"], sorted(lines)) if lines else "Nothing of either."
 
 
+def hooks(versions):
+    """What the hook does, by what it touches: the versions with which it works, and what was seen where it does not."""
+    lines = []
+    for name, touched in TOUCHED.items():
+        works = [version for version, row in versions.items() if row.get(name) is True]
+        others = [f"{short(version)}: {row[name]}" for version, row in versions.items() if row.get(name, True) is not True]
+        lines.append([name, touched, ", ".join(map(short, works)) or "–", "; ".join(others) or "none"])
+    return table(["the hook's", "touches in PyTorch", "works with", "does not"], lines)
+
+
 def short(version):
     return ".".join(version.split(".")[:2])
 
@@ -158,6 +170,10 @@ def page():
     if versions:
         parts += ["## Builds", builds(versions), "## What tlparse makes of it", measured(versions), "## Programs and their first finding",
                   programs(versions), "## What a version lacks, and what went otherwise", exceptions(versions)]
+    hooked = read("hook.json")
+    if hooked:
+        parts += [f"## The hook of `tlparse run`\n\nTried with {', '.join(hooked)} (`tests/tools/pytorch/hook.py`); snapshots of CUDA's allocator need a GPU "
+                  "and were not.", hooks(hooked)]
     # A name is missing only where the program that leaves it was recorded.
     whole = {version: row["seen"] for version, row in versions.items() if {"profiled", "ddp", "fsdp2", "package"} <= set(row["programs"])}
     if len(whole) > 1:
