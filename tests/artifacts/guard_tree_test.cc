@@ -43,6 +43,16 @@ TEST_CASE("The comment of a guard tells code and place", "[guard_tree]") {
   CHECK(place.user_code.empty());
   CHECK(place.user_line == 1181);
 
+  GuardLine both;
+  ParseGuardComment(
+      "d > 0.0  # if y.item() > 0:  # user/p.py:12 in step (_dynamo/variables/tensor.py:2849 in "
+      "evaluate_expr)",
+      both);
+  CHECK(both.user_code == "if y.item() > 0:");
+  CHECK(both.user_file == "user/p.py");
+  CHECK(both.user_line == 12);
+  CHECK(both.user_function == "step");
+
   GuardLine code;
   ParseGuardComment("c  # only code", code);
   CHECK(code.expression == "c");

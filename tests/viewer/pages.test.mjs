@@ -60,6 +60,8 @@ test('no page scrolls sideways at 1280 px or on half a screen', async () => {
       await visit(page, pageUrl(reportOf('diverge_order')), hash);
       const wide = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
       assert.ok(wide <= 0, `${view} at ${width}: ${wide} px too wide`);
+      // What is read has the room for it.
+      for (const part of await page.locator('.source-code, .pane').all()) assert.ok((await part.boundingBox()).width > 0.4 * width, `${view} at ${width}`);
     }
     await context.close();
   }

@@ -380,3 +380,32 @@ test('a run without profiles has no page of costs', async () => {
   assert.equal(await page.getByRole('link', { name: 'Cost', exact: true }).count(), 0);
   assert.equal(await page.getByText('Profiles and dumps').count(), 0);
 });
+
+test('a rank that is chosen at the top is that of Cost and Timeline; a link to another one is followed', async () => {
+  const report = runOf('p_ddp');
+  const { page, context, problems } = await openPage(browser, 'file:');
+  for (const rank of [1, 0]) {
+    await visit(page, pageUrl(report), `#/cost?rank=${rank}`);
+    assert.match(await page.locator('h1').innerText(), new RegExp(`rank ${rank}:`));
+    assert.equal(await page.getByLabel('Profile').count(), 0, 'it has one');
+    await visit(page, pageUrl(report), `#/timeline?rank=${rank}`);
+    const text = await page.locator('main').innerText();
+    assert.match(text, new RegExp(`rank ${rank}: `));
+    assert.doesNotMatch(text, new RegExp(`rank ${1 - rank}: `));
+  }
+  await visit(page, pageUrl(report), '#/?rank=1');
+  await page.getByRole('link', { name: /^rank 0: / }).first().click();
+  await settle(page);
+  assert.match(await page.getByLabel('Profile').locator('option:checked').innerText(), /^rank 0:/);
+  assert.deepEqual(problems, []);
+  await context.close();
+});
+
+test('without a log, Ranks shows what ranks issued and no empty comparison of logs', async () => {
+  const { page, context, problems } = await openPage(browser, 'file:');
+  await visit(page, pageUrl(reportOf('dumps_alone', path.join('fixtures/runs', 'fr_wrong_op'), '--only', 'profiles')), '#/ranks');
+  assert.deepEqual(await page.getByRole('navigation', { name: 'Views' }).getByRole('link').allInnerTexts(), ['Collectives']);
+  assert.doesNotMatch(await page.locator('main').innerText(), /one process|compiled graphs/);
+  assert.deepEqual(problems, []);
+  await context.close();
+});

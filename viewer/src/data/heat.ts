@@ -1,7 +1,7 @@
 // Measured time of one graph, by the lines of its texts: kernels (lines of the generated code), post-grad nodes, Python lines.
 import { load, type Chunks } from './chunks';
 import { rowsWhere, type Compile, type Model } from './model';
-import { measuredProfiles, type Profile } from './profiles';
+import { isMeasured, profilesOf, type Profile } from './profiles';
 
 // `totalUs` is the time of all kernels that the profile counts; shares are parts of it.
 export interface Heat {
@@ -18,7 +18,7 @@ function add(map: Map<string, number>, key: string, us: number): void {
 
 // Profiles of the process that the compile belongs to; those that overlap an earlier one are not counted.
 export function profilesOfCompile(model: Model, compile: Compile): Profile[] {
-  return measuredProfiles(model).filter((profile) => profile.process?.id === compile.processId && profile.overlapsId === null);
+  return profilesOf(model).filter((profile) => isMeasured(profile) && profile.process?.id === compile.processId && profile.overlapsId === null);
 }
 
 // The rules of schemas/sql/views/cost.sql: a kernel's time is divided by its nodes, and among its lines by the parts that the database has.

@@ -1,7 +1,7 @@
 // Profiles and recorder dumps of the run: what each measured, and its problems.
 import { loaded, type Chunks } from './chunks';
 import { plural, duration, baseName } from '../lib/format';
-import type { Model, Process } from './model';
+import { isShown, type Model, type Process } from './model';
 
 export interface Profile {
   id: number;
@@ -58,15 +58,17 @@ export function profilesOf(model: Model): Profile[] {
   return (model.profiles ??= read(model.index, model.processById));
 }
 
-// Those that measured runs of code: dumps and lists have no cost.
+// Those that measured runs of code (dumps and lists have no cost), of the launch and rank that are chosen at the top.
 export function measuredProfiles(model: Model): Profile[] {
-  return profilesOf(model).filter(isMeasured);
+  return profilesOf(model).filter(
+    (profile) =>
+      isMeasured(profile) && isShown(model, { launch: profile.process?.launch ?? model.launch, rank: profile.rank ?? profile.process?.rank ?? null }),
+  );
 }
 
-// The profile with the most kernels, of the chosen rank or of all.
+// The one with the most kernels.
 export function fullestProfile(model: Model): Profile | undefined {
-  const own = measuredProfiles(model).filter((profile) => model.rank === null || profile.rank === model.rank);
-  return own.reduce<Profile | undefined>(
+  return measuredProfiles(model).reduce<Profile | undefined>(
     (most, profile) => (most === undefined || profile.kernels > most.kernels || (profile.kernels === most.kernels && profile.ops > most.ops) ? profile : most),
     undefined,
   );

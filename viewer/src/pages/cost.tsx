@@ -2,7 +2,7 @@
 import { useMemo } from 'preact/hooks';
 import { useChunk } from '../data/chunks';
 import type { Model } from '../data/model';
-import { caveatsOf, measuredProfiles, windowText, type Profile } from '../data/profiles';
+import { caveatsOf, isMeasured, measuredProfiles, profilesOf, windowText, type Profile } from '../data/profiles';
 import { count, duration, percent, plural, shorten } from '../lib/format';
 import { href, setQuery, type Route } from '../route';
 import { Empty, Tabs, Waiting } from '../ui/bits';
@@ -128,11 +128,20 @@ function Views({ model, profile, cost, route }: { model: Model; profile: Profile
 }
 
 export function CostPage({ model, route }: { model: Model; route: Route }) {
-  const profiles = useMemo(() => measuredProfiles(model), [model]);
+  const own = useMemo(() => measuredProfiles(model), [model]);
   const wanted = Number(route.query.get('profile'));
-  const profile = profiles.find((candidate) => candidate.id === wanted) ?? profiles.find((candidate) => candidate.overlapsId === null) ?? profiles[0];
+  // A link may lead to a profile of another rank than the chosen one.
+  const asked = profilesOf(model).find((candidate) => candidate.id === wanted && isMeasured(candidate));
+  const profiles = asked && !own.includes(asked) ? [asked, ...own] : own;
+  const profile = asked ?? profiles.find((candidate) => candidate.overlapsId === null) ?? profiles[0];
   const cost = useChunk(profile ? 'cost' : null, profile?.id);
   const graphs = useChunk(profile ? 'graphs' : null);
+  if (!profile && profilesOf(model).some(isMeasured))
+    return (
+      <Empty>
+        No profile of what is chosen at the top. <a href={href(['cost'], { rank: null, launch: null })}>Profiles of all ranks</a>
+      </Empty>
+    );
   if (!profile)
     return <Empty>This run has no profile. Ingest one beside its logs: torch.profiler’s export_chrome_trace or tensorboard_trace_handler writes them.</Empty>;
   const pending = graphs.error ? { error: graphs.error } : cost;

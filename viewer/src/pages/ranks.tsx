@@ -1,11 +1,11 @@
-import { useChunk, type Chunks } from '../data/chunks';
+import { isLive, useChunk, type Chunks } from '../data/chunks';
 import { useFindings, type Model, type Process } from '../data/model';
 import { cardsOf } from '../data/findings';
 import { classesOf, collectiveSequences, damageOf, executionSequences, lookupsOf, type Lookup } from '../data/ranks';
 import { duration, plural, shorten } from '../lib/format';
 import { remember } from '../lib/remember';
 import { href, setQuery, type Route } from '../route';
-import { Section, Tabs, Waiting, chosenTab, problemsOf } from '../ui/bits';
+import { Empty, Section, Tabs, Waiting, chosenTab, problemsOf } from '../ui/bits';
 import { Sequences, names } from '../ui/sequences';
 import { Matrix } from './ranks_cache';
 import { Issued } from './ranks_issued';
@@ -265,12 +265,14 @@ function LeftOut({ count, what, command }: { count: number; what: string; comman
 }
 
 export function RanksPage({ model, route }: { model: Model; route: Route }) {
+  // Profiles and dumps tell collectives alone.
+  const hasLogs = model.allProcesses.length > 0 || isLive;
   const tabs = [
     { key: 'classes', title: 'Where ranks differ' },
     { key: 'cache', title: 'Cache states' },
     { key: 'collectives', title: 'Collectives' },
     { key: 'execution', title: 'Execution order' },
-  ];
+  ].filter(({ key }) => hasLogs || key === 'collectives');
   const tab = chosenTab(route, tabs);
   const cache = useChunk(tab === 'classes' || tab === 'cache' ? 'cache' : null);
   const schedules = useChunk(tab === 'cache' ? null : 'schedules');
@@ -305,19 +307,23 @@ export function RanksPage({ model, route }: { model: Model; route: Route }) {
         <Waiting pending={schedules}>
           {(value) => (
             <>
-              <Issued model={model} route={route} />
-              <h2 class="issued-head">Scheduled by the compiled graphs, as the logs tell</h2>
-              <label class="quiet">
-                <input type="checkbox" checked={withWaits} onChange={(event) => setQuery({ waits: event.currentTarget.checked ? 1 : null })} /> include
-                wait_tensor
-              </label>
-              <LeftOut count={value.left_out.collectives[0] ?? 0} what="collective" command="collectives" />
-              <Sequences
-                classes={classesOf(collectiveSequences(model, value, withWaits))}
-                what="collective"
-                route={route}
-                empty="No collectives: none of the compiled graphs communicates, or their generated code is not in the log."
-              />
+              <Issued model={model} route={route} none={!hasLogs && <Empty>No log was read, and the profiles and dumps hold no collective.</Empty>} />
+              {hasLogs && (
+                <>
+                  <h2 class="issued-head">Scheduled by the compiled graphs, as the logs tell</h2>
+                  <label class="quiet">
+                    <input type="checkbox" checked={withWaits} onChange={(event) => setQuery({ waits: event.currentTarget.checked ? 1 : null })} /> include
+                    wait_tensor
+                  </label>
+                  <LeftOut count={value.left_out.collectives[0] ?? 0} what="collective" command="collectives" />
+                  <Sequences
+                    classes={classesOf(collectiveSequences(model, value, withWaits))}
+                    what="collective"
+                    route={route}
+                    empty="No collectives: none of the compiled graphs communicates, or their generated code is not in the log."
+                  />
+                </>
+              )}
             </>
           )}
         </Waiting>

@@ -1,5 +1,5 @@
 // Issued collectives: ranks × sequence numbers of each process group, as `tlparse collectives` compares them.
-import type { JSX } from 'preact';
+import type { ComponentChildren, JSX } from 'preact';
 import { useMemo, useRef } from 'preact/hooks';
 import { useChunk, type Chunks } from '../data/chunks';
 import type { Model } from '../data/model';
@@ -352,13 +352,15 @@ function Groups({ model, t, graphs, route }: { model: Model; t: Table; graphs: C
   );
 }
 
-export function Issued({ model, route }: { model: Model; route: Route }) {
+export function Issued({ model, route, none }: { model: Model; route: Route; none: ComponentChildren }) {
   const collectives = useChunk('collectives');
   const graphs = useChunk('graphs');
   return (
     <Waiting pending={collectives}>
       {(t) =>
-        t.group.rows === 0 ? null : (
+        t.group.rows === 0 ? (
+          none
+        ) : (
           <>
             <h2 class="issued-head">Issued, as recorder dumps, profiles and libtrace tell</h2>
             <Waiting pending={graphs}>{(own) => <Groups model={model} t={t} graphs={own} route={route} />}</Waiting>

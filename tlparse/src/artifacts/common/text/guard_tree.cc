@@ -22,7 +22,8 @@ std::size_t FindComment(std::string_view text) {
   return quotes.is_open() ? text.find(kComment) : std::string_view::npos;
 }
 
-// "nn/modules/linear.py:134 in forward (HINT: type MLP)"
+// "nn/modules/linear.py:134 in forward (HINT: type MLP)"; of a guard on a size that an operation asked for,
+// "train.py:12 in step (_dynamo/variables/tensor.py:2849 in evaluate_expr)": the user's line, and that of PyTorch.
 bool ParsePlace(std::string_view text, GuardLine& line) {
   std::string_view hint;
   constexpr std::string_view kHint = " (HINT: ";
@@ -31,6 +32,7 @@ bool ParsePlace(std::string_view text, GuardLine& line) {
     hint = text.substr(at + kHint.size(), text.size() - at - kHint.size() - 1);
     text = text.substr(0, at);
   }
+  if (text.ends_with(')')) text = text.substr(0, text.rfind(" ("));
   const std::size_t in = text.rfind(" in ");
   if (in == std::string_view::npos) return false;
   const std::size_t colon = text.rfind(':', in);
