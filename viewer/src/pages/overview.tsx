@@ -38,11 +38,20 @@ function spanOf(model: Model): [number, number] | null {
   return from <= to ? [from, to] : null;
 }
 
+const nameOfKind: Record<string, string> = {
+  flight_recorder: 'recorder dump',
+  kineto: 'profile',
+  nsys: 'profile',
+  libtrace: 'profile',
+  memory_snapshot: 'memory snapshot',
+};
+
 function profilesText({ path, kind }: Model['index']['profile']): string {
-  const files = (isOf: (kind: string | null) => boolean) => new Set(path.filter((_, i) => isOf(kind[i]))).size;
-  const isDump = (one: string | null) => one === 'flight_recorder';
-  const [dumps, profiles] = [files(isDump), files((one) => !isDump(one))];
-  return [profiles > 0 && plural(profiles, 'profile'), dumps > 0 && plural(dumps, 'recorder dump')].filter(Boolean).join(', ');
+  const names = kind.map((own) => nameOfKind[own ?? ''] ?? 'other file');
+  const files = (name: string) => new Set(path.filter((_, i) => names[i] === name)).size;
+  return [...new Set([...Object.values(nameOfKind).slice(1), 'recorder dump', ...names])]
+    .flatMap((name) => (files(name) > 0 ? [plural(files(name), name)] : []))
+    .join(', ');
 }
 
 function JobLine({ model }: { model: Model }) {

@@ -1,7 +1,7 @@
 // What was alive, above the lanes of the timeline and on their axis.
 import { useMemo } from 'preact/hooks';
 import { pointAt, type MemoryLane } from '../data/memory';
-import { bytes, duration, shorten } from '../lib/format';
+import { bytes, duration, mark, shorten } from '../lib/format';
 import { href, setQuery } from '../route';
 import { areasOf, high, MemoryLegend } from '../ui/memory_chart';
 import { leftWidth, type View } from '../ui/timeline_canvas';
@@ -83,7 +83,7 @@ export function MemoryMoment({ lanes, moment }: { lanes: MemoryLane[]; moment: n
         return (
           <>
             <b>
-              {bytes(memory.point.size_bytes[point])} alive at {duration(xs[point], true)}
+              {bytes(memory.point.size_bytes[point])} alive at +{mark(xs[point], (to - xs[0]) / 100)}
             </b>
             <a href={href(['memory'], { recording: recording.id, at: memory.point.ordinal[point] })}>who holds it</a>
             <MemoryLegend memory={memory} point={point} />
