@@ -1,10 +1,13 @@
 -- The arguments of the collectives of the generated code of a launch that name the size of a group.
 -- query GatherArguments(run_id INTEGER, launch INTEGER)
-SELECT DISTINCT c.arguments FROM collective_row c
-WHERE c.op LIKE '%all_gather_into_tensor%' AND c.arguments IS NOT NULL
-  AND c.content_id IN (SELECT u.content_id FROM collective_use_row u
+WITH gather AS MATERIALIZED (SELECT DISTINCT content_id, arguments FROM collective_row
+  WHERE op LIKE '%all_gather_into_tensor%' AND arguments IS NOT NULL)
+SELECT DISTINCT g.arguments FROM gather g
+WHERE g.content_id IN (SELECT u.content_id FROM collective_use_row u
     JOIN compile k ON k.id = u.compile_id JOIN process p ON p.id = k.process_id
-    JOIN launch n ON n.id = p.launch_id WHERE n.run_id = :run_id AND n.ordinal = :launch);
+    JOIN launch n ON n.id = p.launch_id
+  WHERE u.content_id IN (SELECT content_id FROM gather)
+    AND n.run_id = :run_id AND n.ordinal = :launch);
 
 -- How many ranks the dumps and profiles of a launch show: by the job's number of ranks, their own
 -- rank, members of groups. A file whose process has no log here may be of any launch.
