@@ -4,7 +4,7 @@
 //   struct FieldsOf<Phase> {
 //     static constexpr std::string_view name = "phase";  // optional: one definition, which others refer to
 //     static constexpr std::string_view description = "…";  // optional
-//     static constexpr std::tuple list{Field{"name", &Phase::name}, Field{"us", &Phase::us, "its own time"}};
+//     static constexpr FieldList list{Field{"name", &Phase::name}, Field{"us", &Phase::us, "its own time"}};
 //   };
 //   ToJson(phase), SchemaOf<Phase>("title")
 //
@@ -13,16 +13,15 @@
 // declared (LastOf) lists its names in the schema.
 #pragma once
 
+#include <array>
 #include <concepts>
 #include <cstdint>
 #include <functional>
 #include <optional>
 #include <ranges>
-#include <set>
 #include <span>
 #include <string>
 #include <string_view>
-#include <tuple>
 #include <type_traits>
 #include <utility>
 
@@ -58,6 +57,27 @@ struct Inlined {
 };
 template <class Get>
 Inlined(Get) -> Inlined<Get>;
+
+// Fields of any types, in their order. std::tuple does the same for several times the time to compile.
+template <std::size_t, class F>
+struct FieldAt {
+  F field;
+};
+template <class Indices, class... F>
+struct FieldsAt;
+template <std::size_t... index, class... F>
+struct FieldsAt<std::index_sequence<index...>, F...> : FieldAt<index, F>... {
+  constexpr explicit FieldsAt(const F&... field) : FieldAt<index, F>{field}... {}
+  template <class Function>
+  constexpr decltype(auto) Map(Function&& function) const {
+    return function(static_cast<const FieldAt<index, F>&>(*this).field...);
+  }
+};
+template <class... F>
+struct FieldList : FieldsAt<std::index_sequence_for<F...>, F...> {
+  constexpr explicit FieldList(const F&... field)
+      : FieldsAt<std::index_sequence_for<F...>, F...>(field...) {}
+};
 
 template <class Owner>
 struct FieldsOf;
@@ -145,8 +165,12 @@ struct IsMissable<Missable<Get>> : std::true_type {};
 
 template <class Get, class Owner, class Context>
 decltype(auto) Read(const Get& get, const Owner& owner, const Context& context) {
-  if constexpr (std::is_invocable_v<const Get&, const Owner&, const Context&>) {
-    return std::invoke(get, owner, context);
+  if constexpr (std::is_member_object_pointer_v<Get>) {
+    return (owner.*get);
+  } else if constexpr (requires { get(owner, context); }) {
+    return get(owner, context);
+  } else if constexpr (requires { get(owner); }) {
+    return get(owner);
   } else {
     return std::invoke(get, owner);
   }
@@ -171,7 +195,7 @@ void WriteMembers(JsonWriter& json, const T& value, const Context& context) {
       Write(json, Read(field.get, value, context), context);
     }
   };
-  std::apply([&](const auto&... field) { (write(field), ...); }, FieldsOf<T>::list);
+  FieldsOf<T>::list.Map([&](const auto&... field) { (write(field), ...); });
 }
 
 template <class T, class Context>
@@ -206,141 +230,88 @@ void Write(JsonWriter& json, const T& value, const Context& context) {
   }
 }
 
-// Definitions that are referred to, each once.
-struct Definitions {
-  std::set<std::string_view> names;
-  std::string text;  // members of the object "definitions"
+// What the schema says of a value's type, made by the compiler.
+struct FieldSchema;
+struct TypeSchema {
+  enum class Kind { kBool, kInteger, kNumber, kText, kEnum, kObject, kByName, kArray, kNullable };
+  Kind kind;
+  std::string_view name = {};  // of an object that is a definition
+  std::string_view description = {};
+  std::optional<std::int64_t> minimum = {};
+  std::string_view (*value_name)(int) = nullptr;  // of an enum whose last value is declared
+  int last_value = 0;
+  std::span<const FieldSchema> fields = {};
+  const TypeSchema* inner = nullptr;  // of each value of a map or an array; of what may be null
+};
+struct FieldSchema {
+  std::string_view name;
+  std::string_view description;
+  std::span<const std::string_view> words;
+  const TypeSchema* type;
+  bool is_missable = false;
+  bool is_inlined = false;
 };
 
-// Members of the schema of a value; no more than those of its type.
 template <class T, class Context>
-void DescribeType(JsonWriter& json, Definitions& definitions, bool is_nullable,
-                  std::span<const std::string_view> words);
+struct SchemaFor {
+  static const TypeSchema type;
+};
 
-template <class T, class Context>
-void DescribeField(JsonWriter& json, Definitions& definitions, std::string_view description,
-                   std::span<const std::string_view> words) {
-  json.BeginObject();
-  if (!description.empty()) json.Key("description").String(description);
-  DescribeType<T, Context>(json, definitions, false, words);
-  json.EndObject();
-}
-
-template <class T, class Context, bool names_only>
-void DescribeMembers(JsonWriter& json, Definitions& definitions) {
-  const auto describe = [&]<class F>(const F& field) {
-    if constexpr (IsInlined<F>::value) {
-      DescribeMembers<ValueOf<T, decltype(field.get), Context>, Context, names_only>(json,
-                                                                                     definitions);
-    } else if constexpr (names_only) {
-      if constexpr (!IsMissable<F>::value) json.String(field.name);
-    } else if constexpr (IsMissable<F>::value) {
-      using Value = Inner<ValueOf<T, decltype(field.get), Context>>;
-      json.Key(field.name);
-      DescribeField<Value, Context>(json, definitions, field.description, {});
-    } else {
-      json.Key(field.name);
-      DescribeField<ValueOf<T, decltype(field.get), Context>, Context>(
-          json, definitions, field.description, field.words);
-    }
-  };
-  std::apply([&](const auto&... field) { (describe(field), ...); }, FieldsOf<T>::list);
-}
-
-inline void DescribeName(JsonWriter& json, std::string_view type, bool is_nullable) {
-  json.Key("type");
-  is_nullable ? json.BeginArray().String(type).String("null").EndArray() : json.String(type);
-}
-
-template <class T, class Context>
-void DescribeObject(JsonWriter& json, Definitions& definitions, bool is_nullable) {
-  DescribeName(json, "object", is_nullable);
-  json.Key("additionalProperties").Bool(false).Key("required").BeginArray();
-  DescribeMembers<T, Context, true>(json, definitions);
-  json.EndArray().Key("properties").BeginObject();
-  DescribeMembers<T, Context, false>(json, definitions);
-  json.EndObject();
-}
-
-inline void DescribeWords(JsonWriter& json, std::span<const std::string_view> words,
-                          bool is_nullable) {
-  json.Key("enum").BeginArray();
-  for (const std::string_view word : words) json.String(word);
-  if (is_nullable) json.Null();
-  json.EndArray();
-}
-
-template <class T>
-void DescribeEnum(JsonWriter& json, bool is_nullable) {
-  if constexpr (requires { LastOf<T>::value; }) {
-    json.Key("enum").BeginArray();
-    for (int i = 0; i <= static_cast<int>(LastOf<T>::value); ++i)
-      json.String(Name(static_cast<T>(i)));
-    if (is_nullable) json.Null();
-    json.EndArray();
+template <class T, class Context, class F>
+constexpr FieldSchema FieldSchemaOf(const F& field) {
+  using Value = ValueOf<T, decltype(field.get), Context>;
+  if constexpr (IsInlined<F>::value) {
+    return {{}, {}, {}, &SchemaFor<Value, Context>::type, false, true};
+  } else if constexpr (IsMissable<F>::value) {
+    return {field.name, field.description, {}, &SchemaFor<Inner<Value>, Context>::type, true};
   } else {
-    DescribeName(json, "string", is_nullable);
+    return {field.name, field.description, field.words, &SchemaFor<Value, Context>::type};
   }
 }
 
 template <class T, class Context>
-void DescribeNamed(JsonWriter& json, Definitions& definitions, bool is_nullable) {
-  constexpr std::string_view name = FieldsOf<T>::name;
-  if (definitions.names.insert(name).second) {
-    JsonWriter one;
-    one.BeginObject();
-    if constexpr (requires { FieldsOf<T>::description; })
-      one.Key("description").String(FieldsOf<T>::description);
-    DescribeObject<T, Context>(one, definitions, false);
-    one.EndObject();
-    if (!definitions.text.empty()) definitions.text += ',';
-    AppendJsonString(name, definitions.text);
-    definitions.text += ':' + one.text();
-  }
-  const std::string reference = "#/definitions/" + std::string(name);
-  if (!is_nullable) {
-    json.Key("$ref").String(reference);
-    return;
-  }
-  json.Key("anyOf").BeginArray().BeginObject().Key("$ref").String(reference).EndObject();
-  json.BeginObject().Key("type").String("null").EndObject().EndArray();
-}
+struct ObjectFields {
+  static constexpr auto schemas = FieldsOf<T>::list.Map(
+      [](const auto&... field) { return std::array{FieldSchemaOf<T, Context>(field)...}; });
+};
 
 template <class T, class Context>
-void DescribeType(JsonWriter& json, Definitions& definitions, bool is_nullable,
-                  std::span<const std::string_view> words) {
+constexpr TypeSchema TypeSchemaOf() {
+  using Kind = TypeSchema::Kind;
   if constexpr (IsOptional<T>::value) {
-    DescribeType<Inner<T>, Context>(json, definitions, true, words);
+    return {.kind = Kind::kNullable, .inner = &SchemaFor<Inner<T>, Context>::type};
   } else if constexpr (std::is_same_v<T, bool>) {
-    DescribeName(json, "boolean", is_nullable);
-  } else if constexpr (std::is_enum_v<T>) {
-    DescribeEnum<T>(json, is_nullable);
+    return {.kind = Kind::kBool};
+  } else if constexpr (requires { LastOf<T>::value; }) {
+    return {.kind = Kind::kEnum,
+            .value_name = [](int value) -> std::string_view { return Name(static_cast<T>(value)); },
+            .last_value = static_cast<int>(LastOf<T>::value)};
   } else if constexpr (LeastOf<T>::value) {
-    DescribeName(json, "integer", is_nullable);
-    json.Key("minimum").Int(LeastOf<T>::number);
+    return {.kind = Kind::kInteger, .minimum = LeastOf<T>::number};
+  } else if constexpr (std::is_unsigned_v<T>) {
+    return {.kind = Kind::kInteger, .minimum = 0};
   } else if constexpr (std::is_integral_v<T>) {
-    DescribeName(json, "integer", is_nullable);
-    if constexpr (std::is_unsigned_v<T>) json.Key("minimum").Int(0);
+    return {.kind = Kind::kInteger};
   } else if constexpr (std::is_floating_point_v<T>) {
-    DescribeName(json, "number", is_nullable);
-  } else if constexpr (IsText<T>) {
-    words.empty() ? DescribeName(json, "string", is_nullable)
-                  : DescribeWords(json, words, is_nullable);
-  } else if constexpr (requires { FieldsOf<T>::name; }) {
-    DescribeNamed<T, Context>(json, definitions, is_nullable);
+    return {.kind = Kind::kNumber};
+  } else if constexpr (std::is_enum_v<T> || IsText<T>) {
+    return {.kind = Kind::kText};
   } else if constexpr (HasFields<T>) {
-    DescribeObject<T, Context>(json, definitions, is_nullable);
+    TypeSchema object{.kind = Kind::kObject, .fields = ObjectFields<T, Context>::schemas};
+    if constexpr (requires { FieldsOf<T>::name; }) object.name = FieldsOf<T>::name;
+    if constexpr (requires { FieldsOf<T>::description; })
+      object.description = FieldsOf<T>::description;
+    return object;
   } else if constexpr (IsByName<T>) {
-    DescribeName(json, "object", is_nullable);
-    json.Key("additionalProperties");
     using Value = decltype(std::ranges::range_value_t<T>::second);
-    DescribeField<Value, Context>(json, definitions, {}, {});
+    return {.kind = Kind::kByName, .inner = &SchemaFor<Value, Context>::type};
   } else {
-    DescribeName(json, "array", is_nullable);
-    json.Key("items");
-    DescribeField<std::ranges::range_value_t<T>, Context>(json, definitions, {}, {});
+    using Value = std::ranges::range_value_t<T>;
+    return {.kind = Kind::kArray, .inner = &SchemaFor<Value, Context>::type};
   }
 }
+template <class T, class Context>
+constexpr TypeSchema SchemaFor<T, Context>::type = TypeSchemaOf<T, Context>();
 
 }  // namespace fields
 
@@ -354,32 +325,18 @@ JsonWriter ToJson(const T& value, const Context& context = {}) {
   return json;
 }
 
-// JSON Schema, compact: of an answer, or of what is one of several `Objects`.
+// JSON Schema, compact: of an answer, or of what is one of several objects.
+std::string SchemaText(std::string_view title, std::string_view description,
+                       std::span<const fields::TypeSchema* const> objects);
+
 template <class Context, class... Objects>
 std::string SchemaOfEither(std::string_view title, std::string_view description) {
-  fields::Definitions definitions;
-  JsonWriter json;
-  json.BeginObject().Key("$schema").String("https://json-schema.org/draft/2020-12/schema");
-  json.Key("$comment").String("made from the fields of the answer: tlparse schema");
-  json.Key("title").String(title);
-  if (!description.empty()) json.Key("description").String(description);
-  if constexpr (sizeof...(Objects) == 1) {
-    (fields::DescribeObject<Objects, Context>(json, definitions, false), ...);
-  } else {
-    json.Key("oneOf").BeginArray();
-    (fields::DescribeField<Objects, Context>(json, definitions, {}, {}), ...);
-    json.EndArray();
-  }
-  if (!definitions.text.empty()) json.Key("definitions").Raw("{" + definitions.text + "}");
-  json.EndObject();
-  return json.Take();
+  return SchemaText(title, description, std::array{&fields::SchemaFor<Objects, Context>::type...});
 }
 
 template <class T, class Context = NoContext>
 std::string SchemaOf(std::string_view title) {
-  std::string_view description;
-  if constexpr (requires { FieldsOf<T>::description; }) description = FieldsOf<T>::description;
-  return SchemaOfEither<Context, T>(title, description);
+  return SchemaOfEither<Context, T>(title, fields::SchemaFor<T, Context>::type.description);
 }
 
 }  // namespace tlparse

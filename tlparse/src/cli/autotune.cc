@@ -117,7 +117,7 @@ void PrintAutotune(const AutotuneAnswer& answer, bool all) {
 template <>
 struct FieldsOf<TunedChoice> {
   using Of = TunedChoice;
-  static constexpr std::tuple list{
+  static constexpr FieldList list{
       Field{"rank", kNameOfRank, "the rank, or a participant without one by name"},
       Field{"choices", &Of::choices, "that were timed; null: the log does not say"},
       Field{"triton_choices", &Of::triton_choices},
@@ -138,7 +138,7 @@ struct FieldsOf<TunedChoice> {
 template <>
 struct FieldsOf<TunedKernel> {
   using Of = TunedKernel;
-  static constexpr std::tuple list{
+  static constexpr FieldList list{
       Field{"compile",
             [](const Of& of, const AutotuneAnswer& in) -> std::optional<std::string> {
               if (of.slot < 0) return std::nullopt;
@@ -157,7 +157,7 @@ struct FieldsOf<TunedKernel> {
 template <>
 struct FieldsOf<FailedChoice> {
   using Of = FailedChoice;
-  static constexpr std::tuple list{
+  static constexpr FieldList list{
       Field{"compile",
             [](const Of& of, const AutotuneAnswer& in) -> std::optional<std::string> {
               if (of.slot < 0) return std::nullopt;
@@ -179,7 +179,7 @@ struct FieldsOf<AutotuneAnswer> {
   static constexpr std::string_view description =
       "The choices that the compiler timed for each kernel. A log has the times of the fastest "
       "choice and of the fastest one of Triton only.";
-  static constexpr std::tuple list{
+  static constexpr FieldList list{
       Inlined{&Of::job},
       Field{"kernels", &Of::kernels},
       Field{"failed", &Of::failed, "choices that could not be compiled"},

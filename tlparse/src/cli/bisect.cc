@@ -167,7 +167,7 @@ std::vector<Change> ChangesOf(const Bisection&, const InBisect& in) {
 template <>
 struct FieldsOf<MadeRun> {
   using Of = MadeRun;
-  static constexpr std::tuple list{
+  static constexpr FieldList list{
       Field{"experiment", &Of::experiment, "row of the table experiment"},
       Field{"as_bad", &Of::bad,
             "places in good and bad: these as in the bad run, the others as in the good one"},
@@ -182,7 +182,7 @@ struct FieldsOf<Bisection> {
   static constexpr std::string_view description =
       "The smallest set of variables and options in which two runs differ that makes the bad one "
       "bad.";
-  static constexpr std::tuple list{
+  static constexpr FieldList list{
       Field{"finding_id", [](const Of&, const InBisect& in) { return in.plan.finding.id; },
             "a run is bad if it has this finding"},
       Field{"cause", [](const Of& of, const InBisect& in) { return BadChanges(in.plan, of.cause); },

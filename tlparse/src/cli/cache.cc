@@ -271,7 +271,7 @@ struct LastOf<Direction> {  // kUnknown is null
 template <>
 struct FieldsOf<CacheFinding> {
   using Of = CacheFinding;
-  static constexpr std::tuple list{
+  static constexpr FieldList list{
       Inlined{&Of::cause},
       Field{"ranks", Participants{&Of::ranks}},
       Field{"against", Participants{&Of::against}},
@@ -293,7 +293,7 @@ struct FieldsOf<CacheFinding> {
 template <>
 struct FieldsOf<SameKeyCode> {
   using Of = SameKeyCode;
-  static constexpr std::tuple list{
+  static constexpr FieldList list{
       Field{"key", &Of::key},
       Field{"ranks", Participants{&Of::ranks}},
       Field{"other_ranks", Participants{&Of::other_ranks}},
@@ -306,7 +306,7 @@ struct FieldsOf<SameKeyCode> {
 template <>
 struct FieldsOf<CacheClass> {
   using Of = CacheClass;
-  static constexpr std::tuple list{
+  static constexpr FieldList list{
       Field{"state", &Of::state},
       Field{"ranks", Participants{&Of::ranks}},
       Field{"distinct_keys", &Of::distinct_keys},
@@ -320,7 +320,7 @@ struct FieldsOf<CacheClass> {
 template <>
 struct FieldsOf<CacheLookupAnswer> {
   using Of = CacheLookupAnswer;
-  static constexpr std::tuple list{
+  static constexpr FieldList list{
       Field{"compile", [](const Of& of,
                           const InCache& in) { return CompileTitle(in.job, SlotOf(of, in).slot); }},
       Field{"layer",
@@ -342,7 +342,7 @@ struct FieldsOf<CacheLookupAnswer> {
 template <>
 struct FieldsOf<ClosestKey> {
   using Of = ClosestKey;
-  static constexpr std::tuple list{
+  static constexpr FieldList list{
       Field{"lookup",
             [](const Of& of, const InCache& in) {
               return in.answer.lookups.Title(in.job, LookupOf(of, in).lookup_slot);
@@ -358,7 +358,7 @@ struct FieldsOf<ClosestKey> {
 template <>
 struct FieldsOf<CacheAnswer> {
   using Of = CacheAnswer;
-  static constexpr std::tuple list{
+  static constexpr FieldList list{
       Inlined{&Of::job},
       Field{"has_divergence", &Of::HasDivergence, "a finding that is no note, or same_key_codes"},
       Field{"findings", &Of::findings, "divergences first, most telling first, then notes"},

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <string>
-#include <tuple>
 #include <utility>
 
 #include "base/fields.h"
@@ -15,7 +14,7 @@ void PrintEconomics(const CacheAnswer& answer);
 template <>
 struct FieldsOf<CacheEconomics::Reason> {
   using Of = CacheEconomics::Reason;
-  static constexpr std::tuple list{
+  static constexpr FieldList list{
       Field{"reason", &Of::text},
       Field{"count", AtLeast<0>(&Of::count)},
   };
@@ -24,7 +23,7 @@ struct FieldsOf<CacheEconomics::Reason> {
 template <>
 struct FieldsOf<CacheEconomics::Within> {
   using Of = CacheEconomics::Within;
-  static constexpr std::tuple list{
+  static constexpr FieldList list{
       Field{"time_saved_ns", AtLeast<0>(&Of::saved_ns)},
       Field{"time_taken_ns", AtLeast<0>(&Of::taken_ns)},
   };
@@ -33,7 +32,7 @@ struct FieldsOf<CacheEconomics::Within> {
 template <>
 struct FieldsOf<std::pair<const std::string, CacheEconomics::Within>> {
   using Of = std::pair<const std::string, CacheEconomics::Within>;
-  static constexpr std::tuple list{
+  static constexpr FieldList list{
       Field{"layer", &Of::first},
       Inlined{&Of::second},
   };
@@ -42,7 +41,7 @@ struct FieldsOf<std::pair<const std::string, CacheEconomics::Within>> {
 template <>
 struct FieldsOf<CacheEconomics> {
   using Of = CacheEconomics;
-  static constexpr std::tuple list{
+  static constexpr FieldList list{
       Field{"layer", &Of::layer},
       Field{"hits", AtLeast<0>(&Of::hits)},
       Field{"misses", AtLeast<0>(&Of::misses)},

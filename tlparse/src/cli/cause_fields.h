@@ -4,7 +4,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <tuple>
 
 #include "base/fields.h"
 #include "facts/cache/cause.h"
@@ -28,7 +27,7 @@ struct FieldsOf<ComponentDifference> {
   static constexpr std::string_view description =
       "a component whose hash differs, or that one side lacks (null); side a is the one compared "
       "with";
-  static constexpr std::tuple list{
+  static constexpr FieldList list{
       Field{"name", &Of::name, "of the component, e.g. inductor_config[max_fusion_size]"},
       Field{"a_hash", &Of::a_hash},
       Field{"a_value", [](const Of& of) { return CutValue(of.a_value); }},
@@ -41,7 +40,7 @@ struct FieldsOf<ComponentDifference> {
 
 template <>
 struct FieldsOf<Cause> {
-  static constexpr std::tuple list{
+  static constexpr FieldList list{
       Field{"cause", &Cause::kind},
       Field{"title", [](const Cause& cause) { return Title(cause.kind); }},
       Field{"is_note", [](const Cause& cause) { return IsNote(cause.kind); },

@@ -98,7 +98,7 @@ std::string CheckMarkdown(const CheckAnswer& answer) {
 template <>
 struct FieldsOf<CheckRule> {
   using Of = CheckRule;
-  static constexpr std::tuple list{
+  static constexpr FieldList list{
       Field{"name", &Of::name},
       Field{"is_ok", &Of::is_ok},
       Field{"limit", &Of::limit},
@@ -111,7 +111,7 @@ struct FieldsOf<CheckRule> {
 template <>
 struct FieldsOf<CheckAnswer> {
   using Of = CheckAnswer;
-  static constexpr std::tuple list{
+  static constexpr FieldList list{
       Field{"run", &Of::run},
       Field{"is_ok", &Of::IsOk},
       Field{"rules", &Of::rules},

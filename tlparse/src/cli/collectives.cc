@@ -162,7 +162,7 @@ struct LastOf<MismatchKind> {
 template <>
 struct FieldsOf<CollectiveMismatch> {
   using Of = CollectiveMismatch;
-  static constexpr std::tuple list{
+  static constexpr FieldList list{
       Field{"kind", &Of::kind},
       Field{"graph", kGraphTitle},
       Field{"ordinal", &OrdinalOf<&Of::ordinal>, "0-based, in the graph; null: not there"},
@@ -180,7 +180,7 @@ struct FieldsOf<CollectiveMismatch> {
 template <>
 struct FieldsOf<CollectiveClass> {
   using Of = CollectiveClass;
-  static constexpr std::tuple list{
+  static constexpr FieldList list{
       Field{"ranks", Participants{&Of::ranks}},
       Field{"collectives", &Of::collectives, "without waits"},
       Field{"waits", &Of::waits},
@@ -197,7 +197,7 @@ struct FieldsOf<CollectiveClass> {
 template <>
 struct FieldsOf<CollectiveParity> {
   using Of = CollectiveParity;
-  static constexpr std::tuple list{
+  static constexpr FieldList list{
       Field{"graph", kGraphTitle},
       Field{"ranks", Participants{&Of::ranks}},
       Field{"scheduled", &Of::scheduled},
@@ -211,7 +211,7 @@ struct FieldsOf<CollectiveParity> {
 template <>
 struct FieldsOf<CollectiveAnswer> {
   using Of = CollectiveAnswer;
-  static constexpr std::tuple list{
+  static constexpr FieldList list{
       Inlined{&Of::job},
       Field{"has_divergence", &Of::HasDivergence},
       Field{"has_majority", &Of::has_majority},

@@ -38,7 +38,7 @@ template <>
 struct FieldsOf<CompilePlace> {
   using Of = CompilePlace;
   static constexpr std::string_view name = "place";
-  static constexpr std::tuple list{
+  static constexpr FieldList list{
       Field{"file", OrNull{&Of::file}},
       Field{"line", Positive{&Of::line}},
       Field{"function", OrNull{&Of::function}},
@@ -49,7 +49,7 @@ struct FieldsOf<CompilePlace> {
 template <>
 struct FieldsOf<BreakOfGraph> {
   using Of = BreakOfGraph;
-  static constexpr std::tuple list{
+  static constexpr FieldList list{
       Field{"cause", [](const Of& of) -> const std::string& { return of.place->code; }},
       Field{"file", [](const Of& of) { return OrNull{&CompilePlace::file}(*of.place); }},
       Field{"line", [](const Of& of) { return Positive{&CompilePlace::line}(*of.place); }},
@@ -59,7 +59,7 @@ struct FieldsOf<BreakOfGraph> {
 template <>
 struct FieldsOf<CudaGraphRecordings> {
   using Of = CudaGraphRecordings;
-  static constexpr std::tuple list{
+  static constexpr FieldList list{
       Field{"is_backward", &Of::is_backward},
       Field{"count", &Of::count},
       Field{"seconds", &Of::seconds},
@@ -69,7 +69,7 @@ struct FieldsOf<CudaGraphRecordings> {
 template <>
 struct FieldsOf<CudaGraphSkip> {
   using Of = CudaGraphSkip;
-  static constexpr std::tuple list{
+  static constexpr FieldList list{
       Field{"reason", &Of::reason},
       Field{"file", OrNull{&Of::file}},
       Field{"line", Positive{&Of::line}},
@@ -79,7 +79,7 @@ struct FieldsOf<CudaGraphSkip> {
 template <>
 struct FieldsOf<CudaGraphs> {
   using Of = CudaGraphs;
-  static constexpr std::tuple list{
+  static constexpr FieldList list{
       Field{"recordings", &Of::recordings, "when the compiled code ran, for each size of inputs"},
       Field{"skips", &Of::skips, "why none was recorded"},
   };
@@ -88,7 +88,7 @@ struct FieldsOf<CudaGraphs> {
 template <>
 struct FieldsOf<TracedLine> {
   using Of = TracedLine;
-  static constexpr std::tuple list{
+  static constexpr FieldList list{
       Field{"file", &Of::file},
       Field{"line", &Of::line},
       Field{"code", OrNull{&Of::code}},
@@ -98,7 +98,7 @@ struct FieldsOf<TracedLine> {
 template <>
 struct FieldsOf<TracedLines> {
   using Of = TracedLines;
-  static constexpr std::tuple list{
+  static constexpr FieldList list{
       Field{"has_graph", &Of::has_graph},
       Field{"lines", &Of::lines},
   };
@@ -107,7 +107,7 @@ struct FieldsOf<TracedLines> {
 template <>
 struct FieldsOf<LinesOfOtherRanks> {
   using Of = LinesOfOtherRanks;
-  static constexpr std::tuple list{
+  static constexpr FieldList list{
       Field{"ranks", &Of::ranks},
       Inlined{&Of::traced},
       Field{"only_here", &Of::only_here},
@@ -118,7 +118,7 @@ struct FieldsOf<LinesOfOtherRanks> {
 template <>
 struct FieldsOf<OfOtherRanks> {
   using Of = OfOtherRanks;
-  static constexpr std::tuple list{
+  static constexpr FieldList list{
       Field{"ranks", &Of::ranks},
       Field{"text", &Of::text},
   };
@@ -127,7 +127,7 @@ struct FieldsOf<OfOtherRanks> {
 template <>
 struct FieldsOf<InputTensor> {
   using Of = InputTensor;
-  static constexpr std::tuple list{
+  static constexpr FieldList list{
       Field{"name", &Of::name},
       Field{"dtype", &Of::dtype},
       Field{"size", &Of::size},
@@ -138,7 +138,7 @@ struct FieldsOf<InputTensor> {
 template <>
 struct FieldsOf<FailedEntry> {
   using Of = FailedEntry;
-  static constexpr std::tuple list{
+  static constexpr FieldList list{
       Field{"after", OrNull{&Of::label}, "label of the earlier compile"},
       Field{"guard", [](const Of& of) -> const std::string& { return of.reason.text; }},
   };
@@ -147,7 +147,7 @@ struct FieldsOf<FailedEntry> {
 template <>
 struct FieldsOf<CompileLookup> {
   using Of = CompileLookup;
-  static constexpr std::tuple list{
+  static constexpr FieldList list{
       Field{"layer", &Of::layer},
       Field{"state", &Of::state, "", kStatesOfLookups},
       Field{"direction", OrNull{&Of::direction}},
@@ -161,7 +161,7 @@ struct FieldsOf<CompileLookup> {
 template <>
 struct FieldsOf<CompileException> {
   using Of = CompileException;
-  static constexpr std::tuple list{
+  static constexpr FieldList list{
       Field{"is_restart", &Of::is_restart, "the compile began again after it"},
       Field{"type", OrNull{&Of::type}},
       Field{"message", OrNull{&Of::message}, "whole"},
@@ -172,7 +172,7 @@ struct FieldsOf<CompileException> {
 template <>
 struct FieldsOf<NextCompile> {
   using Of = NextCompile;
-  static constexpr std::tuple list{
+  static constexpr FieldList list{
       Field{"compile", &Of::compile},
       Field{"function",
             [](const Of& of) {
@@ -189,7 +189,7 @@ struct FieldsOf<CompileAnswer> {
   static constexpr std::string_view description =
       "One compile on one rank. Others are the ranks of its role that have the same compile. Times "
       "are microseconds since the epoch, UTC; null: unknown.";
-  static constexpr std::tuple list{
+  static constexpr FieldList list{
       Field{"run", &Of::run},
       Field{"launch", AtLeast<1>(&Of::launch)},
       Field{"launch_count", AtLeast<1>(&Of::launch_count)},

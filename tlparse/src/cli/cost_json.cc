@@ -48,7 +48,7 @@ std::span<const CostRow> TopRows(const CostAnswer& of, const InCost& in) {
 template <>
 struct FieldsOf<CostProfile::Device> {
   using Of = CostProfile::Device;
-  static constexpr std::tuple list{
+  static constexpr FieldList list{
       Field{"device", &Of::device},
       Field{"kernels", &Of::kernels, "that ran in the device's window, wholly or in part"},
       Field{"has_own_steps", &Of::has_own_steps,
@@ -63,7 +63,7 @@ struct FieldsOf<CostProfile::Device> {
 template <>
 struct FieldsOf<CostProfile> {
   using Of = CostProfile;
-  static constexpr std::tuple list{
+  static constexpr FieldList list{
       Field{"path", &Of::path},
       Field{"rank", &Of::rank},
       Field{"launch", &Of::launch,
@@ -111,7 +111,7 @@ struct FieldsOf<CostProfile> {
 template <>
 struct FieldsOf<CostRow> {
   using Of = CostRow;
-  static constexpr std::tuple list{
+  static constexpr FieldList list{
       Field{"name", OrNull{&Of::name},
             "kernel, node, op; of a graph its function; of a line its code; of a module its path "
             "(Model_0/Encoder_0), null: kernels that were enqueued while no module was open"},
@@ -168,7 +168,7 @@ struct FieldsOf<CostRow> {
 template <>
 struct FieldsOf<CostAnswer> {
   using Of = CostAnswer;
-  static constexpr std::tuple list{
+  static constexpr FieldList list{
       Field{"by", [](const Of&, const InCost& in) { return in.by; }, "", kWordsOfBy},
       Field{"time", [](const Of& of) { return NameOf(of.time).name; },
             "What share_us is a time of, and what rows are sorted by. kernels: runs of kernels "

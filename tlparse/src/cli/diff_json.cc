@@ -66,7 +66,7 @@ std::optional<std::string_view> TextOrNull(const std::string& text) {
 
 template <>
 struct FieldsOf<PhaseChange> {
-  static constexpr std::tuple list{
+  static constexpr FieldList list{
       Field{"phase", &PhaseChange::phase, "", kPhaseWords},
       Field{"a_us", &PhaseChange::a_us},
       Field{"b_us", &PhaseChange::b_us},
@@ -79,7 +79,7 @@ struct FieldsOf<CacheChange> {
   static constexpr std::string_view no_lookup =
       "null: no lookup in the log, which may lack the record of one where this side's status is "
       "failed or unfinished";
-  static constexpr std::tuple list{
+  static constexpr FieldList list{
       Field{"lookup", &Of::title},
       Field{"a_state", OrNull{&Of::a_state}, no_lookup, kLookupStates},
       Field{"b_state", OrNull{&Of::b_state}, no_lookup, kLookupStates},
@@ -91,7 +91,7 @@ struct FieldsOf<CacheChange> {
 
 template <>
 struct FieldsOf<CodeChange> {
-  static constexpr std::tuple list{
+  static constexpr FieldList list{
       Field{"graph", &CodeChange::title},
       Field{"diff", OrNull{&CodeChange::diff}, "unified, of the normalised codes; --code"},
   };
@@ -104,7 +104,7 @@ struct FieldsOf<CompileChange> {
   static constexpr std::string_view description =
       "a compile of both sides: of one function and graph, else of one function and label, else of "
       "one function";
-  static constexpr std::tuple list{
+  static constexpr FieldList list{
       Field{"a_label", &Of::a_label},
       Field{"b_label", &Of::b_label},
       Field{"function", &Of::function},
@@ -146,7 +146,7 @@ template <>
 struct FieldsOf<UnmatchedCompile> {
   using Of = UnmatchedCompile;
   static constexpr std::string_view name = "unmatched_compile";
-  static constexpr std::tuple list{
+  static constexpr FieldList list{
       Field{"label", &Of::label},
       Field{"function", &Of::function},
       Field{"status", &Of::status},
@@ -159,7 +159,7 @@ template <>
 struct FieldsOf<MeasuredChange> {
   using Of = MeasuredChange;
   static constexpr std::string_view name = "measured_change";
-  static constexpr std::tuple list{
+  static constexpr FieldList list{
       Field{"kind", [](const Of& of) { return kMeasuredKinds[static_cast<std::size_t>(of.kind)]; },
             "", kMeasuredKinds},
       Field{"name", OrNull{&Of::name}, "of a kernel, with its handle; of a line its code"},
@@ -195,7 +195,7 @@ struct FieldsOf<MeasuredChange> {
 template <>
 struct FieldsOf<MeasuredCoverage> {
   static constexpr std::string_view name = "measured_part";
-  static constexpr std::tuple list{
+  static constexpr FieldList list{
       Field{"count", &MeasuredCoverage::count},
       Field{"a_us", &MeasuredCoverage::a_us},
       Field{"b_us", &MeasuredCoverage::b_us},
@@ -204,7 +204,7 @@ struct FieldsOf<MeasuredCoverage> {
 
 template <>
 struct FieldsOf<BothSides> {
-  static constexpr std::tuple list{
+  static constexpr FieldList list{
       Field{"a_count", &BothSides::a_count},
       Field{"b_count", &BothSides::b_count},
       Field{"a_us", &BothSides::a_us},
@@ -214,7 +214,7 @@ struct FieldsOf<BothSides> {
 
 template <>
 struct FieldsOf<Compared> {
-  static constexpr std::tuple list{
+  static constexpr FieldList list{
       Field{"lines", &Compared::lines},
       Field{"kernels", &Compared::kernels},
       Field{"ops", &Compared::ops},
@@ -232,7 +232,7 @@ struct FieldsOf<MeasuredSideTimes> {
   static constexpr std::string_view name = "measured_side";
   static constexpr std::string_view description =
       "times of what is counted of the side, of one step if unit is step";
-  static constexpr std::tuple list{
+  static constexpr FieldList list{
       Field{"steps", &Of::steps, "0: a profile marks none"},
       Field{"window_us", &Of::window_us},
       Field{"kernel_us", &Of::kernel_us, "sum of kernel runs"},
@@ -245,7 +245,7 @@ struct FieldsOf<MeasuredSideTimes> {
 template <>
 struct FieldsOf<MeasuredDifference> {
   using Of = MeasuredDifference;
-  static constexpr std::tuple list{
+  static constexpr FieldList list{
       Field{"unit", [](const Of& of) { return kUnits[of.is_per_step ? 0 : 1]; },
             "what a_us and b_us are means of", kUnits},
       Field{"has_logs", &Of::has_logs,
@@ -268,7 +268,7 @@ struct FieldsOf<MeasuredDifference> {
 template <>
 struct FieldsOf<DiffAnswer> {
   using Of = DiffAnswer;
-  static constexpr std::tuple list{
+  static constexpr FieldList list{
       Field{"a_rank", &Of::a_rank, "the one that is compared"},
       Field{"b_rank", &Of::b_rank},
       Field{"a", &Of::a_title},
@@ -294,7 +294,7 @@ struct FieldsOf<DiffAnswer> {
 template <>
 struct FieldsOf<RankComparison> {
   using Of = RankComparison;
-  static constexpr std::tuple list{
+  static constexpr FieldList list{
       Field{"pair_count", AtLeast<1>(&Of::count),
             "pairs of ranks that are alike on each side; one is compared for all"},
       Field{"a_ranks", &Of::a_ranks, "\"0-3,6\""},
@@ -306,7 +306,7 @@ struct FieldsOf<RankComparison> {
 template <>
 struct FieldsOf<DigestChange> {
   using Of = DigestChange;
-  static constexpr std::tuple list{
+  static constexpr FieldList list{
       Field{"kind", &Of::kind, "", kDigestKinds},
       Field{"name", &Of::name, "of an output its position"},
       Field{"label", OrNull{&Of::label}, "compile id"},
@@ -325,7 +325,7 @@ struct FieldsOf<DigestChange> {
 template <>
 struct FieldsOf<DigestDifference> {
   using Of = DigestDifference;
-  static constexpr std::tuple list{
+  static constexpr FieldList list{
       Field{"calls", AtLeast<0>(&Of::call_count),
             "runs of graphs that were compared: same rank, compile id, graph and number"},
       Field{"kernels", AtLeast<0>(&Of::kernel_count), "how many were compared, over all calls"},
@@ -340,7 +340,7 @@ struct FieldsOf<DigestDifference> {
 template <>
 struct FieldsOf<MemoryChange> {
   using Of = MemoryChange;
-  static constexpr std::tuple list{
+  static constexpr FieldList list{
       Field{"file", [](const Of& of) { return TextOrNull(of.row.file); },
             "of the innermost Python line outside PyTorch"},
       Field{"line", [](const Of& of) { return of.row.line; }, "in b, or in a where b has none"},
@@ -358,7 +358,7 @@ struct FieldsOf<MemoryChange> {
 template <>
 struct FieldsOf<MemoryDifference> {
   using Of = MemoryDifference;
-  static constexpr std::tuple list{
+  static constexpr FieldList list{
       Field{"a_path", [](const Of& of) { return of.a.path; }, "of the recording"},
       Field{"b_path", [](const Of& of) { return of.b.path; }},
       Field{"a_rank", [](const Of& of) { return of.a.rank; }},
@@ -375,7 +375,7 @@ struct FieldsOf<MemoryDifference> {
 template <>
 struct FieldsOf<RunComparison> {
   using Of = RunComparison;
-  static constexpr std::tuple list{
+  static constexpr FieldList list{
       Field{"is_equal", &AreEqualByLogs,
             "in everything but times and memory, on all ranks; null: a side has no log, only "
             "profiles are "

@@ -32,7 +32,7 @@ struct DoctorAnswer {
 template <>
 struct FieldsOf<DoctorCheck> {
   using Of = DoctorCheck;
-  static constexpr std::tuple list{
+  static constexpr FieldList list{
       Field{"name", &Of::name},
       Field{"state", &StateOf, "", kYesOrNo},
       Field{"detail", &Of::detail, "what was found; of partly and no also why, and what to do"},
@@ -43,7 +43,7 @@ template <>
 struct FieldsOf<DoctorAnswer> {
   static constexpr std::string_view description =
       "What tlparse run would record on this machine, and what stands in its way.";
-  static constexpr std::tuple list{Field{"checks", &DoctorAnswer::checks}};
+  static constexpr FieldList list{Field{"checks", &DoctorAnswer::checks}};
 };
 
 std::string DoctorSchema() { return SchemaOf<DoctorAnswer>("tlparse doctor --json"); }

@@ -147,7 +147,7 @@ using InExecution = WithFindings<ExecutionAnswer>;
 template <>
 struct FieldsOf<OrderDifference> {
   using Of = OrderDifference;
-  static constexpr std::tuple list{
+  static constexpr FieldList list{
       Field{"position", AtLeast<0>(&Of::position)},
       Field{"against_position", AtLeast<0>(&Of::against_position)},
       Field{"ran", &Of::ran},
@@ -159,7 +159,7 @@ struct FieldsOf<OrderDifference> {
 template <>
 struct FieldsOf<ExecutionClass> {
   using Of = ExecutionClass;
-  static constexpr std::tuple list{
+  static constexpr FieldList list{
       Field{"ranks", Participants{&Of::ranks}},
       Field{"executions", &Of::executions},
       Field{"unlabelled", &Of::unlabelled},
@@ -178,7 +178,7 @@ struct FieldsOf<ExecutionClass> {
 template <>
 struct FieldsOf<RuntimeSpread::Op> {
   using Of = RuntimeSpread::Op;
-  static constexpr std::tuple list{
+  static constexpr FieldList list{
       Field{"name", &Of::name},
       Field{"lowest_ns", &Of::lowest_ns},
       Field{"highest_ns", &Of::highest_ns},
@@ -188,7 +188,7 @@ struct FieldsOf<RuntimeSpread::Op> {
 template <>
 struct FieldsOf<RuntimeSpread> {
   using Of = RuntimeSpread;
-  static constexpr std::tuple list{
+  static constexpr FieldList list{
       Field{"graph", kGraphTitle},
       Field{"lowest_ns", &Of::lowest_ns},
       Field{"lowest_ranks", Participants{&Of::lowest_ranks}},
@@ -201,7 +201,7 @@ struct FieldsOf<RuntimeSpread> {
 template <>
 struct FieldsOf<TensorDivergence::Op> {
   using Of = TensorDivergence::Op;
-  static constexpr std::tuple list{
+  static constexpr FieldList list{
       Field{"name", &Of::name},
       Field{"outputs", OrNull{&Of::text}},
       Field{"against_outputs", OrNull{&Of::against_text}},
@@ -211,7 +211,7 @@ struct FieldsOf<TensorDivergence::Op> {
 template <>
 struct FieldsOf<TensorDivergence> {
   using Of = TensorDivergence;
-  static constexpr std::tuple list{
+  static constexpr FieldList list{
       Field{"graph", kGraphTitle},
       Field{"ranks", Participants{&Of::ranks}},
       Field{"against", Participants{&Of::against}},
@@ -224,7 +224,7 @@ struct FieldsOf<TensorDivergence> {
 template <>
 struct FieldsOf<ExecutionAnswer> {
   using Of = ExecutionAnswer;
-  static constexpr std::tuple list{
+  static constexpr FieldList list{
       Inlined{&Of::job},
       Field{"has_divergence", &Of::HasDivergence},
       Field{"has_majority", &Of::has_majority},

@@ -27,7 +27,7 @@ struct ExplainAnswer {
 template <>
 struct FieldsOf<ExplainedKind> {
   using Of = ExplainedKind;
-  static constexpr std::tuple list{
+  static constexpr FieldList list{
       Field{"kind", &Of::kind, "as in findings.schema.json"},
       Field{"meaning", [](const Of& of) { return MeaningOf(of.kind); }, "one sentence"},
       Missable{"text", &Of::text, "the whole page, Markdown; if one kind was asked for"},
@@ -36,7 +36,7 @@ struct FieldsOf<ExplainedKind> {
 
 template <>
 struct FieldsOf<ExplainAnswer> {
-  static constexpr std::tuple list{Field{"kinds", &ExplainAnswer::kinds}};
+  static constexpr FieldList list{Field{"kinds", &ExplainAnswer::kinds}};
 };
 
 std::string ExplainSchema() { return SchemaOf<ExplainAnswer>("tlparse explain --json"); }

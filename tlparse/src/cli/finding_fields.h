@@ -1,8 +1,6 @@
 // The fields of a finding, of the answers that hold findings.
 #pragma once
 
-#include <tuple>
-
 #include "base/fields.h"
 #include "facts/compiles/change_fields.h"
 #include "findings/findings.h"
@@ -21,7 +19,7 @@ struct LastOf<ExperimentVerdict> {
 template <>
 struct FieldsOf<FindingPlace> {
   using Of = FindingPlace;
-  static constexpr std::tuple list{
+  static constexpr FieldList list{
       Field{"file", &Of::file},
       Field{"line", Positive{&Of::line}},
       Field{"code", OrNull{&Of::code}},
@@ -32,7 +30,7 @@ template <>
 struct FieldsOf<FindingRow> {
   static constexpr std::string_view name = "row";
   static constexpr std::string_view description = "SELECT * FROM <table> WHERE id = <id>";
-  static constexpr std::tuple list{
+  static constexpr FieldList list{
       Field{"table", &FindingRow::table},
       Field{"id", &FindingRow::id},
   };
@@ -41,7 +39,7 @@ struct FieldsOf<FindingRow> {
 template <>
 struct FieldsOf<EvidenceLine> {
   using Of = EvidenceLine;
-  static constexpr std::tuple list{
+  static constexpr FieldList list{
       Inlined{&Of::row},
       Field{"file", &Of::file},
       Field{"line", &Of::line, "of the text; null: a file without lines"},
@@ -54,7 +52,7 @@ struct FieldsOf<EvidenceLine> {
 template <>
 struct FieldsOf<FindingExperiment> {
   using Of = FindingExperiment;
-  static constexpr std::tuple list{
+  static constexpr FieldList list{
       Field{"id", &Of::id},
       Field{"verdict", &Of::verdict,
             "the finding is gone; is still there; is gone, but others came or a note is left; the "
@@ -67,7 +65,7 @@ template <>
 struct FieldsOf<Finding> {
   using Of = Finding;
   static constexpr std::string_view name = "finding";
-  static constexpr std::tuple list{
+  static constexpr FieldList list{
       Field{"id", &Of::id,
             "made from kind, function, file:line and the cause without numbers: the same cause in "
             "another run has the same id"},

@@ -174,7 +174,7 @@ struct FieldsOf<AnsweredRun> {
   using Of = AnsweredRun;
   static constexpr std::string_view description =
       "What is wrong with a run and why, most urgent first.";
-  static constexpr std::tuple list{
+  static constexpr FieldList list{
       Field{"run", &Of::name},
       Field{"launch", AtLeast<1>(&Of::launch)},
       Field{"launch_count", AtLeast<1>(&Of::launch_count)},

@@ -292,7 +292,7 @@ std::optional<std::string> GuardsInWords(const CompileInHistory& row, const InHi
 template <>
 struct FieldsOf<CompileInHistory> {
   using Of = CompileInHistory;
-  static constexpr std::tuple list{
+  static constexpr FieldList list{
       Field{"run", &Of::run},
       Field{"compile_id", &Of::compile_id},
       Field{"run_id", &Of::run_id},
@@ -343,7 +343,7 @@ struct FieldsOf<HistoryAnswer> {
       "The compiles in order of time: the view compile_history, with the launch, the guards that "
       "failed, and calls of profiles. Times are microseconds since the epoch, UTC, durations "
       "microseconds; null: unknown.";
-  static constexpr std::tuple list{
+  static constexpr FieldList list{
       Field{"compiles", [](const Of&, const InHistory& in) { return EachRow(in.compiles); }},
       Missable{"not_looked_for", OrNull{&Of::why_none}, kWhyNone},
   };

@@ -80,7 +80,7 @@ struct UnknownNames {
 template <>
 struct FieldsOf<UnknownName> {
   using Of = UnknownName;
-  static constexpr std::tuple list{
+  static constexpr FieldList list{
       Field{"kind", &Of::kind, "", kKindsOfNames},
       Field{"name", &Of::name},
       Field{"count", AtLeast<1>(&Of::count),
@@ -96,7 +96,7 @@ template <>
 struct FieldsOf<UnknownNames> {
   static constexpr std::string_view description =
       "Names in the logs that this tlparse does not know, by kind and name.";
-  static constexpr std::tuple list{Field{"unknown", &UnknownNames::unknown}};
+  static constexpr FieldList list{Field{"unknown", &UnknownNames::unknown}};
 };
 
 std::string UnknownNamesSchema() {

@@ -3,7 +3,6 @@
 
 #include <map>
 #include <string>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -35,7 +34,7 @@ inline constexpr auto kIssuingRank = [](const auto& of, const InIssued& in) {
 template <>
 struct FieldsOf<IssuedLine> {
   using Of = IssuedLine;
-  static constexpr std::tuple list{
+  static constexpr FieldList list{
       Field{"sequence_number", &Of::sequence},
       Field{"issued", &Of::by_title,
             "one element for each thing that ranks issued under this number; several: they differ"},
@@ -84,7 +83,7 @@ struct FieldsOf<IssuedLine> {
 template <>
 struct FieldsOf<decltype(IssuedLine::by_title)::value_type> {
   using Of = decltype(IssuedLine::by_title)::value_type;
-  static constexpr std::tuple list{
+  static constexpr FieldList list{
       Field{"item", &Of::first},
       Field{"ranks", Issuing{&Of::second}},
   };
@@ -93,7 +92,7 @@ struct FieldsOf<decltype(IssuedLine::by_title)::value_type> {
 template <>
 struct FieldsOf<IssuedGroup> {
   using Of = IssuedGroup;
-  static constexpr std::tuple list{
+  static constexpr FieldList list{
       Field{"name", &Of::name},
       Field{"description", OrNull{&Of::description}},
       Field{"ranks", Issuing{&Of::ranks}},
@@ -109,7 +108,7 @@ struct FieldsOf<IssuedGroup> {
 template <>
 struct FieldsOf<MessageLine> {
   using Of = MessageLine;
-  static constexpr std::tuple list{
+  static constexpr FieldList list{
       Field{"group", [](const Of& of) { return of.group->name; }},
       Field{"description",
             [](const Of& of) { return OrNull{&MessageGroup::description}(*of.group); }},
@@ -134,7 +133,7 @@ struct FieldsOf<CollectiveFinding> {
   using Of = CollectiveFinding;
   static constexpr std::string_view kinds[] = {"collective_not_reached", "collective_divergence",
                                                "stuck", "late_rank"};
-  static constexpr std::tuple list{
+  static constexpr FieldList list{
       Field{"kind", [](const Of& of) { return Name(of.kind); }, "", kinds},
       Field{"severity", &Of::severity},
       Field{"title", &Of::title},
@@ -155,7 +154,7 @@ struct FieldsOf<CollectiveFinding> {
 template <>
 struct FieldsOf<GraphProgress> {
   using Of = GraphProgress;
-  static constexpr std::tuple list{
+  static constexpr FieldList list{
       Field{"rank", kIssuingRank},
       Field{"graph", &Of::label},
       Field{"function", &Of::function},
@@ -169,7 +168,7 @@ struct FieldsOf<GraphProgress> {
 template <>
 struct FieldsOf<RankWait> {
   using Of = RankWait;
-  static constexpr std::tuple list{
+  static constexpr FieldList list{
       Field{"rank", kIssuingRank},
       Field{"collectives", &Of::collectives},
       Field{"wait_us", [](const Of& of) { return static_cast<double>(of.wait_ns) / 1e3; },
@@ -181,7 +180,7 @@ struct FieldsOf<RankWait> {
 template <>
 struct FieldsOf<CutDump> {
   using Of = CutDump;
-  static constexpr std::tuple list{
+  static constexpr FieldList list{
       Field{"rank", OrNull{&Of::rank}},
       Field{"path", &Of::path},
       Field{"byte_offset", &Of::byte_offset},
@@ -193,7 +192,7 @@ template <>
 struct FieldsOf<NotCompared> {
   using Of = NotCompared;
   static constexpr std::string_view sources[] = {"dumps", "profiles", "logs of libtrace"};
-  static constexpr std::tuple list{
+  static constexpr FieldList list{
       Field{"count", &Of::count},
       Field{"source", &Of::source, "", sources},
       Field{"reason", &Of::reason},
@@ -203,7 +202,7 @@ struct FieldsOf<NotCompared> {
 template <>
 struct FieldsOf<IssuedJob> {
   using Of = IssuedJob;
-  static constexpr std::tuple list{
+  static constexpr FieldList list{
       Field{"sources", &Of::Sources, "the files that were compared: \"the dumps of 4 ranks\""},
       Field{"groups", &Of::groups},
       Field{"messages", &MessageLines,

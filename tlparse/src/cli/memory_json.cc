@@ -32,7 +32,7 @@ template <>
 struct FieldsOf<MemoryRow> {
   using Of = MemoryRow;
   static constexpr std::string_view name = "row";
-  static constexpr std::tuple list{
+  static constexpr FieldList list{
       Field{"size_bytes", AtLeast<0>(&Of::size_bytes),
             "of a device: alive, they sum to its alive_bytes; of freed: they sum to its "
             "size_bytes; of growth: alive after the last step"},
@@ -55,7 +55,7 @@ struct FieldsOf<MemoryRow> {
 template <>
 struct FieldsOf<MemoryFreed> {
   using Of = MemoryFreed;
-  static constexpr std::tuple list{
+  static constexpr FieldList list{
       Field{"size_bytes", AtLeast<0>(&Of::size_bytes)},
       Field{"lower_peak_bytes", AtLeast<0>(&Of::lower_peak_bytes),
             "the peak if it had been freed before that allocation"},
@@ -67,7 +67,7 @@ struct FieldsOf<MemoryFreed> {
 template <>
 struct FieldsOf<MemoryStep> {
   using Of = MemoryStep;
-  static constexpr std::tuple list{
+  static constexpr FieldList list{
       Field{"step", &Of::step},
       Field{"end_us", [](const Of& of) { return of.end_ns / 1000; }},
       Field{"alive_bytes", AtLeast<0>(&Of::alive_bytes), "at its end"},
@@ -77,7 +77,7 @@ struct FieldsOf<MemoryStep> {
 template <>
 struct FieldsOf<MemoryGrowth> {
   using Of = MemoryGrowth;
-  static constexpr std::tuple list{
+  static constexpr FieldList list{
       Inlined{&Of::row},
       Field{"alive_bytes", &BytesOf, "after the step before these, and after each of them"},
   };
@@ -86,7 +86,7 @@ struct FieldsOf<MemoryGrowth> {
 template <>
 struct FieldsOf<MemorySegments> {
   using Of = MemorySegments;
-  static constexpr std::tuple list{
+  static constexpr FieldList list{
       Field{"reserved_bytes", AtLeast<0>(&Of::reserved_bytes)},
       Field{"requested_bytes", AtLeast<0>(&Of::requested_bytes), "of active blocks"},
       Field{"rounding_bytes", &Of::rounding_bytes, "what active blocks hold beyond that"},
@@ -99,7 +99,7 @@ struct FieldsOf<MemorySegments> {
 template <>
 struct FieldsOf<FailedAllocation> {
   using Of = FailedAllocation;
-  static constexpr std::tuple list{
+  static constexpr FieldList list{
       Field{"size_bytes", AtLeast<0>(&Of::size_bytes)},
       Field{"device_free_bytes", &Of::device_free_bytes},
       Field{"time_us", &Of::time_us},
@@ -112,7 +112,7 @@ struct FieldsOf<FailedAllocation> {
 template <>
 struct FieldsOf<MemoryDevice> {
   using Of = MemoryDevice;
-  static constexpr std::tuple list{
+  static constexpr FieldList list{
       Field{"path", &Of::path},
       Field{"kind", &Of::kind, "", kRecordings},
       Field{"source", &Of::source, "device_traces, or the type of the device in a profile"},
@@ -153,7 +153,7 @@ struct FieldsOf<MemoryDevice> {
 template <>
 struct FieldsOf<MemoryAnswer> {
   using Of = MemoryAnswer;
-  static constexpr std::tuple list{
+  static constexpr FieldList list{
       Field{"by", [](const Of&, const InMemory& in) { return in.by; }, "", kGroupings},
       Field{"at", [](const Of&, const InMemory& in) { return in.at; },
             "peak, oom, end; a number: at the end of this step of the profiler; +TIME: after the "

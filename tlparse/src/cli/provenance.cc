@@ -78,7 +78,7 @@ struct ProvenanceOptions {
 template <>
 struct FieldsOf<KernelWithSource> {
   using Of = KernelWithSource;
-  static constexpr std::tuple list{
+  static constexpr FieldList list{
       Field{"rank", &Of::rank},
       Field{"label", &Of::label, "of the compile"},
       Field{"direction", &Of::direction},
@@ -114,7 +114,7 @@ struct FieldsOf<ProvenanceAnswer> {
   static constexpr std::string_view description =
       "Kernels with the nodes and Python lines that they come from: the view kernel_provenance, "
       "with what profiles measured. null: unknown.";
-  static constexpr std::tuple list{
+  static constexpr FieldList list{
       Field{"kernels", [](const ProvenanceAnswer& of) { return EachRow(of.kernels); }}};
 };
 

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include "cli/finding_fields.h"
@@ -56,7 +55,7 @@ template <>
 struct FieldsOf<RankList> {
   static constexpr std::string_view name = "ranks";
   static constexpr std::string_view description = "a set of participants";
-  static constexpr std::tuple list{
+  static constexpr FieldList list{
       Field{"count", &RankList::count, "how many participants"},
       Field{"ranks", &RankList::ranks,
             "\"0-3,6\"; participants without a rank by name (log:<stem>)"},
@@ -65,7 +64,7 @@ struct FieldsOf<RankList> {
 
 template <>
 struct FieldsOf<Job> {
-  static constexpr std::tuple list{
+  static constexpr FieldList list{
       Field{"run", &Job::run_name},
       Field{"launch", AtLeast<0>(&Job::launch)},
       Field{"launch_count", AtLeast<0>(&Job::launch_count)},
@@ -80,7 +79,7 @@ inline constexpr std::string_view kRolesDescription =
 template <>
 struct FieldsOf<TreeRole> {
   using Of = TreeRole;
-  static constexpr std::tuple list{
+  static constexpr FieldList list{
       Field{"name", &Of::name,
             "replicas, stage 1 of 2, shard 2 of 2, or the first function that only its members "
             "compile; unknown"},

@@ -170,7 +170,7 @@ RankList MissingRanks(const RanksAnswer& of) {
 
 template <>
 struct FieldsOf<RankAspect> {
-  static constexpr std::tuple list{
+  static constexpr FieldList list{
       Field{"area", &RankAspect::area, "", kAreas},
       Field{"text", &RankAspect::text},
   };
@@ -179,7 +179,7 @@ struct FieldsOf<RankAspect> {
 template <>
 struct FieldsOf<RankClass> {
   using Of = RankClass;
-  static constexpr std::tuple list{
+  static constexpr FieldList list{
       Field{"ranks", Participants{&Of::ranks}},
       Field{"median_compile_s", &TimeOf<false>,
             "of the ranks whose logs have the times of all compiles; null: none has"},
@@ -196,7 +196,7 @@ struct FieldsOf<RankClass> {
 template <>
 struct FieldsOf<SlowestRank> {
   using Of = SlowestRank;
-  static constexpr std::tuple list{
+  static constexpr FieldList list{
       Field{"rank", kNameOfRank},
       Field{"compile_s", &Of::compile_s},
       Field{"is_at_least", &Of::is_at_least, "its log lacks the time of a compile"},
@@ -210,7 +210,7 @@ struct FieldsOf<SlowestRank> {
 template <>
 struct FieldsOf<RanksAnswer> {
   using Of = RanksAnswer;
-  static constexpr std::tuple list{
+  static constexpr FieldList list{
       Inlined{&Of::job},
       Field{"compiles", [](const Of& of) { return of.job().slots().size(); }},
       Field{"has_divergence", &Of::HasDivergence},
@@ -232,7 +232,7 @@ struct FieldsOf<RanksAnswer> {
 
 template <>
 struct FieldsOf<Answer> {
-  static constexpr std::tuple list{
+  static constexpr FieldList list{
       Inlined{&Answer::ranks},
       Field{"roles", &Answer::roles, kRolesDescription},
   };

@@ -127,7 +127,7 @@ struct InRecompiles {
 template <>
 struct FieldsOf<RecompileSeries> {
   using Of = RecompileSeries;
-  static constexpr std::tuple list{
+  static constexpr FieldList list{
       Field{"run", &Of::run},
       Field{"launch", &Of::launch},
       Field{"function", OrNull{&Of::function}},
@@ -155,7 +155,7 @@ struct FieldsOf<RecompileSeries> {
 template <>
 struct FieldsOf<RecompileTried> {
   using Of = RecompileTried;
-  static constexpr std::tuple list{
+  static constexpr FieldList list{
       Field{"run", &Of::run},
       Field{"rank", &Of::rank},
       Field{"label", &Of::label},
@@ -184,7 +184,7 @@ struct FieldsOf<RecompilesAnswer> {
   static constexpr std::string_view description =
       "Why functions were compiled again: as series, and every earlier compile that was tried. "
       "null: unknown.";
-  static constexpr std::tuple list{
+  static constexpr FieldList list{
       Field{"series", &Of::series,
             "what one guard of one function failed on, over all ranks, by the newest earlier "
             "compile each time; functions that reached the limit first, then by seconds lost"},

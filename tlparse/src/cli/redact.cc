@@ -20,7 +20,7 @@ namespace tlparse {
 template <>
 struct FieldsOf<RedactedFile> {
   using Of = RedactedFile;
-  static constexpr std::tuple list{
+  static constexpr FieldList list{
       Field{"path", &Of::path, "of the input"},
       Field{"written", OrNull{&Of::written},
             "the copy, below the output directory; null: the file was left out"},
@@ -35,7 +35,7 @@ struct FieldsOf<RedactedFile> {
 template <>
 struct FieldsOf<RedactionReport> {
   using Of = RedactionReport;
-  static constexpr std::tuple list{
+  static constexpr FieldList list{
       Field{"names", &Of::names, "names that have a pseudonym, those of an earlier key included"},
       Field{"files", &Of::files},
   };

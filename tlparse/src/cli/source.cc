@@ -120,7 +120,7 @@ struct LastOf<LineOutcomeKind> {
 template <>
 struct FieldsOf<LineOutcome> {
   using Of = LineOutcome;
-  static constexpr std::tuple list{
+  static constexpr FieldList list{
       Field{"kind", &Of::kind,
             "function: a compiled function begins here; recompile: by a guard that comes from "
             "here; kernel: the line is innermost in a stack of one of its nodes"},
@@ -144,7 +144,7 @@ struct FieldsOf<SourceAnswer> {
   static constexpr std::string_view description =
       "What came of a line of Python, or of each line of a file, by file, line, kind and compile. "
       "null: unknown.";
-  static constexpr std::tuple list{
+  static constexpr FieldList list{
       Field{"outcomes", &SourceAnswer::outcomes, "equal ones of several ranks are one"}};
 };
 

@@ -237,7 +237,7 @@ Result<Shown> LoadShown(Database& database, const StatusOptions& options) {
 template <>
 struct FieldsOf<TreeEnd> {
   using Of = TreeEnd;
-  static constexpr std::tuple list{
+  static constexpr FieldList list{
       Field{"kind", &Of::kind, "", kEnds},
       Field{"last_us", &Of::last_us, "when it ended, where run.json says so, else its last record"},
       Field{"exit_code", &Of::exit_code},
@@ -251,7 +251,7 @@ struct FieldsOf<TreeEnd> {
 template <>
 struct FieldsOf<ProcessStatus> {
   using Of = ProcessStatus;
-  static constexpr std::tuple list{
+  static constexpr FieldList list{
       Field{"launch", &Of::launch},
       Field{"rank", &Of::rank},
       Field{"pid", &Of::pid},
@@ -285,7 +285,7 @@ struct FieldsOf<ProcessStatus> {
 template <>
 struct FieldsOf<StatusAnswer::EmptyLog> {
   using Of = StatusAnswer::EmptyLog;
-  static constexpr std::tuple list{
+  static constexpr FieldList list{
       Field{"rank", &Of::rank, "of the file's name"},
       Field{"log", &Of::path},
   };
@@ -294,7 +294,7 @@ struct FieldsOf<StatusAnswer::EmptyLog> {
 template <>
 struct FieldsOf<UnreadInput> {
   using Of = UnreadInput;
-  static constexpr std::tuple list{
+  static constexpr FieldList list{
       Field{"rank", &Of::rank, "of a log or recorder dump, by its name"},
       Field{"path", &Of::path},
       Field{"reason", &Of::reason},
@@ -304,7 +304,7 @@ struct FieldsOf<UnreadInput> {
 template <>
 struct FieldsOf<HangPlace> {
   using Of = HangPlace;
-  static constexpr std::tuple list{
+  static constexpr FieldList list{
       Field{"ranks", &Of::ranks, "empty: a process without rank"},
       Field{"who", &Of::who},
       Field{"where", &Of::where, "of the main thread: file, line, function, and what it called"},
@@ -314,7 +314,7 @@ struct FieldsOf<HangPlace> {
 template <>
 struct FieldsOf<Hang> {
   using Of = Hang;
-  static constexpr std::tuple list{
+  static constexpr FieldList list{
       Field{"time_us", &Of::time_us},
       Field{"why", &Of::why},
       Field{"was_ended", &Of::was_ended, "tlparse run ended the command then (--on-hang kill)"},
@@ -328,7 +328,7 @@ struct FieldsOf<StatusAnswer> {
   static constexpr std::string_view description =
       "Where each process of one launch stands at the end of its log. Times are microseconds since "
       "the epoch, UTC; null: unknown.";
-  static constexpr std::tuple list{
+  static constexpr FieldList list{
       Field{"run", &Of::run},
       Field{"launch", &Of::launch},
       Field{"launch_count", AtLeast<1>(&Of::launch_count)},

@@ -137,7 +137,7 @@ template <>
 struct FieldsOf<RunOutcome> {
   using Of = RunOutcome;
   static constexpr std::string_view name = "side";
-  static constexpr std::tuple list{
+  static constexpr FieldList list{
       Field{"run_id", &Of::run_id},
       Field{"exit_code", &Of::exit_code, "null: not recorded"},
       Field{"compile_us", &Of::compile_us, "of the process whose compiles took longest"},
@@ -152,7 +152,7 @@ struct FieldsOf<ExperimentRun> {
   using Of = ExperimentRun;
   static constexpr std::string_view description =
       "What came of one run of a command with the change that a finding suggests.";
-  static constexpr std::tuple list{
+  static constexpr FieldList list{
       Field{"id", &Of::id, "row of the table experiment"},
       Field{"finding_id", [](const Of&, const Planned& plan) { return plan.finding.id; }},
       Field{"verdict", [](const Of& of) { return of.judgement.verdict; },

@@ -1,7 +1,6 @@
 #include "cli/watch_events.h"
 
 #include <cstddef>
-#include <tuple>
 
 #include "base/fields.h"
 #include "cli/finding_fields.h"
@@ -46,7 +45,7 @@ constexpr auto kTextOfRow = [](const OfStatus& of) { return OrNull{member}(of.ro
 template <>
 struct FieldsOf<OfJob> {
   using Of = OfJob;
-  static constexpr std::tuple list{
+  static constexpr FieldList list{
       kEvent<Of>,
       Field{"state", [](const Of& of) { return kJobStates[of.is_running ? 0 : 1]; },
             "ended: the logs, or their last records, are an hour old or older", kJobStates},
@@ -57,7 +56,7 @@ template <>
 struct FieldsOf<OfStatus> {
   using Of = OfStatus;
   using Row = ProcessStatus;
-  static constexpr std::tuple list{
+  static constexpr FieldList list{
       kEvent<Of>,
       Field{"launch", kOfRow<&Row::launch>},
       Field{"rank", kOfRow<&Row::rank>},
@@ -78,7 +77,7 @@ struct FieldsOf<OfStatus> {
 template <>
 struct FieldsOf<OfFinding> {
   using Of = OfFinding;
-  static constexpr std::tuple list{
+  static constexpr FieldList list{
       kEvent<Of>,
       Field{"state", [](const Of& of) { return of.state; },
             "changed: its severity, ranks, logs or compiles are others than before",
@@ -90,7 +89,7 @@ struct FieldsOf<OfFinding> {
 template <>
 struct FieldsOf<OfEnd> {
   using Of = OfEnd;
-  static constexpr std::tuple list{
+  static constexpr FieldList list{
       kEvent<Of>,
       Field{"database", &Of::database},
   };

@@ -1,8 +1,6 @@
 // The fields of a change, of the answers and tables that have changes.
 #pragma once
 
-#include <tuple>
-
 #include "base/fields.h"
 #include "facts/compiles/change.h"
 
@@ -17,7 +15,7 @@ template <>
 struct FieldsOf<Change> {
   using Of = Change;
   static constexpr std::string_view name = "change";
-  static constexpr std::tuple list{
+  static constexpr FieldList list{
       Field{"kind", &Of::kind},
       Field{"name", OrNull{&Of::name},
             "the environment variable; the option with its module; the local of the function"},
