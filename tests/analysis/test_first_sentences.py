@@ -79,6 +79,29 @@ class Graphs(RankTest):
                       "adam.py:7 tests: if foreach:", one["detail"])
 
 
+    def constants(self, value):
+        for rank in range(2):
+            guard = f"+- EQUALS_MATCH: G['{value}'] == {rank}  # y = x + {value}  # m.py:10 in f"
+            guards = f"\nTREE_GUARD_MANAGER:\n+- RootGuardManager\n| +- GuardManager: source=G['{value}'], type=<class 'int'>\n| | {guard}\n"
+            self.rank(rank, self.compile(rank, 0, graph('L_x_: "f32[4]"', "l_x_ = L_x_", f'y: "f32[4]" = l_x_ + {8 * rank}'), guards))
+        return self.job_findings()
+
+    def test_a_constant_of_the_rank_is_a_note_of_two_ranks_too(self):
+        one, = self.constants("RANK")
+        self.assertEqual(one["severity"], "note")
+        self.assertIn("the rank is part of a computation", one["detail"])
+
+    def test_a_graph_with_other_parameters_is_a_part_of_a_model(self):
+        def body(tables):
+            weights = [f"l_self_modules_t_modules_{k}_parameters_weight_ = L_self_modules_t_modules_{k}_parameters_weight_" for k in range(tables)]
+            return graph('L_x_: "i64[4]"', *weights, *(f'e{k}: "f32[4, 8]" = torch.nn.functional.embedding(l_x_, {k})' for k in range(tables)))
+        for rank in range(3):
+            self.rank(rank, self.compile(rank, 0, body(2 if rank == 1 else 1)))
+        one, = self.job_findings()
+        self.assertEqual((one["kind"], one["severity"], one["ranks"]), ("graph_divergence", "note", [1]))
+        self.assertIn("takes parameters that the other does not", one["detail"])
+
+
 class Options(RankTest):
     def test_an_option_that_is_set_between_compiles(self):
         for rank in range(3):
@@ -126,7 +149,7 @@ class Options(RankTest):
             other = self.compile(rank, 1, graph('L_x_: "f32[4]"', "l_x_ = L_x_", f'y: "f32[4]" = l_x_.{own}(1)'), function="g")
             self.rank(rank, first[:at] + lookup + first[at:], other)
         told = [one for finding in self.job_findings() for one in (finding, *finding["evidence"]) if one["kind"] == "input_divergence"]
-        self.assertEqual([one["title"].partition(" found ")[0] for one in told if "guards" in one["title"]], ["Rank 0", "Rank 1"])
+        self.assertEqual([one["title"].partition(" found ")[0] for one in told if "guards" in one["title"]], ["Ranks 0,1"])
 
     def test_a_rank_without_anything_of_inductor_has_another_backend(self):
         for rank in range(3):

@@ -143,14 +143,32 @@ Result<std::string> BranchSentence(const FindingContext& context, const JobCompi
   return std::string();
 }
 
+// Whether each of the two was compiled for its rank as a value of one name.
+bool AreOfRanks(const FindingContext& context, const JobCompile& odd, const JobCompile& other,
+                const std::map<std::string, std::string>& own,
+                const std::map<std::string, std::string>& others) {
+  const auto is_rank = [&](const JobCompile& compile, const std::string& value) {
+    const auto& one = context.job.participants()[static_cast<std::size_t>(compile.participant)];
+    return one.rank && std::to_string(*one.rank) == value;
+  };
+  return std::any_of(own.begin(), own.end(), [&](const auto& value) {
+    const auto found = others.find(value.first);
+    return found != others.end() && is_rank(odd, value.second) && is_rank(other, found->second);
+  });
+}
+
+// A constant that was computed from the rank makes `finding` a note.
 Result<std::string> ValueSentence(const FindingContext& context, const JobCompile& odd,
-                                  const JobCompile& other) {
+                                  const JobCompile& other, Finding& finding) {
   ASSIGN_OR_RETURN(const auto own, LoadValues(context.database, odd.id));
   ASSIGN_OR_RETURN(const auto others, LoadValues(context.database, other.id));
   const DifferingValues values = Compare(own, others);
   if (values.own.empty()) return std::string();
-  return fmt::format("{} compiled it for {}, {} for {}.", context.Who({odd.participant}),
-                     values.own, context.WhoInside({other.participant}), values.other);
+  const bool is_of_rank = finding.is_of_numbers && AreOfRanks(context, odd, other, own, others);
+  if (is_of_rank) finding.severity = FindingSeverity::kNote, finding.detail.clear();
+  return fmt::format("{} compiled it for {}, {} for {}{}.", context.Who({odd.participant}),
+                     values.own, context.WhoInside({other.participant}), values.other,
+                     is_of_rank ? ": the rank is part of a computation" : "");
 }
 
 }  // namespace
@@ -168,7 +186,7 @@ Result<void> SayBranches(FindingContext& context) {
     for (const JobCompile* odd : sides.odd) {
       ASSIGN_OR_RETURN(sentence, BranchSentence(context, *odd, *sides.other));
       if (sentence.empty() && finding.severity != FindingSeverity::kNote) {
-        ASSIGN_OR_RETURN(sentence, ValueSentence(context, *odd, *sides.other));
+        ASSIGN_OR_RETURN(sentence, ValueSentence(context, *odd, *sides.other, finding));
       }
       if (!sentence.empty()) break;
     }

@@ -245,9 +245,16 @@ Difference DivergenceFinder::DescribeGraphs(const RankClass& one, const RankAspe
   const JobSlot& slot = job_.slots()[static_cast<std::size_t>(aspect.slots.front())];
   // A function that is recompiled gets data of several sizes: who had which first says nothing.
   const bool is_of_data = aspect.is_of_sizes && WasRecompiled(slot);
-  Difference difference = Of(one, aspect, FindingKind::kGraphDivergence,
-                             is_of_data ? FindingSeverity::kNote : FindingSeverity::kWarning);
+  // Replicas of another model would differ in the collectives of their gradients.
+  const bool is_of_part =
+      aspect.is_of_parameters &&
+      std::none_of(one.aspects.begin(), one.aspects.end(),
+                   [](const RankAspect& other) { return other.area == "collectives"; });
+  Difference difference =
+      Of(one, aspect, FindingKind::kGraphDivergence,
+         is_of_data || is_of_part ? FindingSeverity::kNote : FindingSeverity::kWarning);
   Finding& finding = difference.finding;
+  finding.is_of_numbers = aspect.is_of_numbers;
   finding.cause = aspect.text;
   const std::string& text = aspect.change.empty() ? aspect.text : aspect.change;
   OtherFile other = OtherFolder(one, aspect);
@@ -263,6 +270,10 @@ Difference DivergenceFinder::DescribeGraphs(const RankClass& one, const RankAspe
   }
   finding.title = Pair(one, aspect, "compiled another graph: ", "compiled another graph: ",
                        "compiled different graphs: ", text);
+  if (is_of_part)
+    finding.detail =
+        "One side takes parameters that the other does not, as in a job whose ranks hold parts of "
+        "a model each.";
   if (IsOfDynamicSize(aspect.text)) {
     finding.detail =
         "One side compiled for the size that it saw, the other for any size: s and a number stand "

@@ -83,6 +83,7 @@ void DivergenceFinder::Run() {
   if (classes_.size() < 2) return;
   if (!context_.HasRanks()) return CompareLogs();
   if (context_.compares_programs) TakeOutOwnThings();
+  JoinAlike();
   for (std::size_t i = 1; i < classes_.size(); ++i) {
     const std::vector<RankIndex>& ranks = classes_[i].ranks;
     const bool is_of_other_job = std::all_of(ranks.begin(), ranks.end(), [&](RankIndex rank) {

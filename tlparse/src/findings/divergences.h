@@ -49,6 +49,7 @@ class DivergenceFinder {
   void Examine(const RankClass& one);
   void Report(const RankClass& one, std::vector<Difference> own);
   void TakeOutOwnThings();
+  void JoinAlike();
   void TellOwnThings(const std::vector<OwnThing>& own);
   void CompareLogs();
   bool HasRank(const std::vector<RankIndex>& participants) const;

@@ -81,6 +81,35 @@ void DivergenceFinder::TakeOutOwnThings() {
   TellOwnThings(own);
 }
 
+// Where no side has the majority, what several classes differ in alike is told once, of all of them.
+void DivergenceFinder::JoinAlike() {
+  std::map<std::pair<Thing, std::string>, std::set<std::size_t>> who;
+  const auto key_of = [](const RankAspect& one) { return std::pair(ThingOf(one), GroupOf(one)); };
+  for (std::size_t i = 1; i < classes_.size(); ++i) {
+    for (const RankAspect& aspect : classes_[i].aspects) {
+      if (IsVote(aspect) && !aspect.has_majority && !classes_[i].is_damaged)
+        who[key_of(aspect)].insert(i);
+    }
+  }
+  std::map<std::set<std::size_t>, RankClass> joint;
+  for (std::size_t i = 1; i < classes_.size(); ++i) {
+    std::erase_if(classes_[i].aspects, [&](const RankAspect& aspect) {
+      const auto found = who.find(key_of(aspect));
+      if (found == who.end() || found->second.size() < 2 || !found->second.contains(i))
+        return false;
+      RankClass& all = joint[found->second];
+      if (*found->second.begin() == i) all.aspects.push_back(aspect);
+      return true;
+    });
+  }
+  for (auto& [indices, all] : joint) {
+    for (const std::size_t i : indices)
+      all.ranks.insert(all.ranks.end(), classes_[i].ranks.begin(), classes_[i].ranks.end());
+    std::sort(all.ranks.begin(), all.ranks.end());
+    classes_.push_back(std::move(all));
+  }
+}
+
 void DivergenceFinder::TellOwnThings(const std::vector<OwnThing>& own) {
   std::set<std::int32_t> slots;
   // What a class has of a thing may be several differences.

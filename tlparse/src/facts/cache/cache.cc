@@ -168,6 +168,7 @@ Result<void> ClassFinder::DescribeGraph(const JobLookup& a, const JobLookup& b,
   finding.against_node = difference.a_node;
   finding.source = difference.Source();
   finding.has_other_nodes = difference.only_in_a + difference.only_in_b > 0;
+  finding.is_of_parameters = difference.is_of_parameters;
   return {};
 }
 

@@ -52,8 +52,9 @@ struct CacheFinding {
   std::string fallback;
   // The first node that differs, for kGraph, and where it comes from.
   std::string node, against_node, source;
-  bool has_other_nodes = false;  // not only other arguments or types
-  bool is_of_first = false;      // kInputs: the cause is that of the first compile only
+  bool has_other_nodes = false;   // not only other arguments or types
+  bool is_of_parameters = false;  // kGraph: as GraphDifference has it
+  bool is_of_first = false;       // kInputs: the cause is that of the first compile only
 };
 
 // One key, two generated codes: an error of the cache, not of the job.

@@ -117,15 +117,16 @@ Delay DelayOf(const Line& line) {
   return delay;
 }
 
-// The last collective that the rank issued before, on any group; nullptr: none is known.
-std::pair<const IssuedGroup*, const IssuedCollective*> Previous(const IssuedJob& job,
-                                                                const Arrival& at) {
+// The last collective that the rank issued before that time, on any group; nullptr: none is known.
+std::pair<const IssuedGroup*, const IssuedCollective*> LastBefore(const IssuedJob& job,
+                                                                  std::size_t rank,
+                                                                  std::int64_t time_ns) {
   std::pair<const IssuedGroup*, const IssuedCollective*> last = {nullptr, nullptr};
   for (const IssuedGroup& group : job.groups) {
     for (std::size_t i = 0; i < group.ranks.size(); ++i) {
-      if (group.ranks[i] != at.rank) continue;
+      if (group.ranks[i] != rank) continue;
       for (const IssuedCollective& one : group.issued[i]) {
-        if (one.start_ns < at.call->start_ns &&
+        if (one.start_ns < time_ns &&
             (last.second == nullptr || one.start_ns > last.second->start_ns))
           last = {&group, &one};
       }
@@ -201,19 +202,18 @@ Result<LateArrival> Describe(Database& database, const IssuedJob& job, const Del
   if (delay.lines > 1)
     finding.detail += fmt::format(". It is the longest of {} delays of at least {} s", delay.lines,
                                   kLeastNs / 1'000'000'000);
-  const auto [group, before] = Previous(job, delay.first);
+  // What made it late began before the others came.
+  const std::int64_t from_ns = call.start_ns - delay.delay_ns;
+  const auto [group, before] = LastBefore(job, delay.first.rank, from_ns);
   const std::string one_late = RanksText(job, {delay.first.rank});
-  std::int64_t from_us = (call.start_ns - delay.delay_ns) / 1000;
-  if (before != nullptr) {
-    from_us = std::max(from_us, before->start_ns / 1000);
+  if (before != nullptr)
     finding.detail +=
         fmt::format(". {} had issued #{} {} of {} {:.1f} s earlier", Capital(one_late),
                     before->sequence, before->Title(), group->Title(),
                     static_cast<double>(call.start_ns - before->start_ns) / 1e9);
-  }
   arrival.is_first = before == nullptr;
   if (const std::optional<std::int64_t> process = job.ranks[delay.first.rank].process_id) {
-    ASSIGN_OR_RETURN(const std::string note, LogNote(database, *process, from_us,
+    ASSIGN_OR_RETURN(const std::string note, LogNote(database, *process, from_ns / 1000,
                                                      call.start_ns / 1000, arrival.has_compiled));
     if (arrival.has_compiled) {
       ASSIGN_OR_RETURN(

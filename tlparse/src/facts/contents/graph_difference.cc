@@ -108,6 +108,16 @@ const ComparedNode* FirstComputing(const std::vector<ComparedNode>& nodes, std::
   return at < nodes.size() ? &nodes[at] : nullptr;
 }
 
+// The parameters of modules that a graph takes.
+std::set<std::string> ParametersOf(const std::vector<ComparedNode>& nodes) {
+  std::set<std::string> taken;
+  for (const ComparedNode& node : nodes) {
+    if (IsTaken(node) && node.operation.find("_parameters_") != std::string::npos)
+      taken.insert(node.operation);
+  }
+  return taken;
+}
+
 // Whether one graph computes what the other one does not, from the step of the first difference to
 // the next node of both: nothing there stands in its place, and it did not only move.
 bool IsExtra(const std::vector<ComparedNode>& a, const std::vector<ComparedNode>& b,
@@ -269,6 +279,7 @@ Result<GraphDifference> CompareGraphs(Database& a_database, std::int64_t a_conte
     ++(step.kind == EditStep::Kind::kDelete ? result.only_in_a : result.only_in_b);
   }
   SetNodes(a, b, steps, result);
+  result.is_of_parameters = ParametersOf(a) != ParametersOf(b);
   if (!result.differs)
     RETURN_IF_ERROR(CompareTexts(a_database, a_content_id, a, b_database, b_content_id, b, result));
   return result;

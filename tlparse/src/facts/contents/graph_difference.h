@@ -20,6 +20,7 @@ struct GraphDifference {
   const std::string& Source() const { return b_source.empty() ? a_source : b_source; }
   std::size_t only_in_a = 0, only_in_b = 0;  // nodes
   bool is_of_groups = false;                 // in names of process groups alone
+  bool is_of_parameters = false;             // one side takes parameters that the other does not
 };
 
 // The names of process groups in functional collectives removed: the last string argument of a

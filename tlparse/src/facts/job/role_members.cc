@@ -49,6 +49,31 @@ std::vector<RoleMember> MembersOf(const Job& job, const LogDamage& damage) {
   return members;
 }
 
+// Graphs that differ in numbers alone, as by sizes of data or by a constant of the rank, become one:
+// the program is the same.
+Result<void> JoinGraphs(Database& database, std::vector<RoleMember>& members) {
+  ASSIGN_OR_RETURN(auto operations, PreparedQuery<OperationOfGraph>::Make(database));
+  std::map<std::int64_t, std::int64_t> joined;  // content ids
+  std::map<std::string, std::int64_t> first_of;
+  for (RoleMember& member : members) {
+    for (auto& [slot, graph] : member.graphs) {
+      const auto [found, is_new] = joined.try_emplace(graph, graph);
+      if (is_new) {
+        std::string text;
+        FOR_EACH_ROW(const OperationOfGraph& row, operations.Run({.content_id = graph})) {
+          std::string operation(row.operation);
+          std::erase_if(operation, [](char c) { return c >= '0' && c <= '9'; });
+          text += fmt::format("{} = {}\n", row.name, operation);
+        }
+        if (!text.empty())
+          found->second = first_of.try_emplace(std::move(text), graph).first->second;
+      }
+      graph = found->second;
+    }
+  }
+  return {};
+}
+
 // What called the compiles of each member, and whether torch.distributed.pipelining did.
 Result<void> LoadCallers(Database& database, const Job& job, std::vector<RoleMember>& members,
                          RoleEvidence& evidence) {
@@ -117,6 +142,7 @@ Result<std::vector<Role>> LoadRoles(Database& database, const Job& job, const Lo
     ASSIGN_OR_RETURN(const FirstRow<RunWithSends> sends,
                      First(Query<RunWithSends>(database, {.run_id = job.run_id()})));
     evidence.has_sends = sends->has_sends;
+    RETURN_IF_ERROR(JoinGraphs(database, members));
     RETURN_IF_ERROR(LoadCallers(database, job, members, evidence));
     RETURN_IF_ERROR(LoadGroups(database, job, evidence));
   }

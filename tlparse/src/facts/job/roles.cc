@@ -92,6 +92,7 @@ class RoleFinder {
   std::optional<std::vector<Role>> Stages(const Members& part) const;
   bool HasOdd(const Members& members, const std::set<std::int32_t>& slots) const;
   std::vector<Role> Numbered(const std::vector<Members>& classes, std::string_view evidence) const;
+  std::optional<std::vector<Role>> Kinds(std::vector<Members> classes) const;
   bool AreGroups(const std::vector<Members>& classes) const;
   bool HasOwnFunction(const Members& one, const Members& other) const;
 
@@ -148,6 +149,39 @@ bool RoleFinder::AreGroups(const std::vector<Members>& classes) const {
     return ranks.size() > 1 && std::find(evidence_.groups.begin(), evidence_.groups.end(), ranks) !=
                                    evidence_.groups.end();
   });
+}
+
+// Kinds of several ranks, each with functions of its own: trainers, and those who sample for them. A
+// rank that compiled a part of what one kind did ended before the rest.
+std::optional<std::vector<Role>> RoleFinder::Kinds(std::vector<Members> classes) const {
+  std::stable_sort(classes.begin(), classes.end(), [](const Members& a, const Members& b) {
+    return a.front()->functions.size() > b.front()->functions.size();
+  });
+  std::vector<Members> kinds;
+  for (Members& own : classes) {
+    std::vector<Members*> wholes;
+    for (Members& kind : kinds)
+      if (IsSubset(own.front()->functions, kind.front()->functions)) wholes.push_back(&kind);
+    if (wholes.size() > 1) return std::nullopt;
+    if (wholes.empty())
+      kinds.push_back(std::move(own));
+    else
+      wholes.front()->insert(wholes.front()->end(), own.begin(), own.end());
+  }
+  std::vector<Role> roles;
+  for (const Members& kind : kinds) {
+    RoleMember own = *kind.front();
+    for (const Members& other : kinds) {
+      if (&other == &kind) continue;
+      if (kind.size() < 2 || !HasOwnFunction(kind, other)) return std::nullopt;
+      std::erase_if(own.functions,
+                    [&](const std::string& one) { return other.front()->functions.contains(one); });
+    }
+    if (own.functions.empty()) return std::nullopt;
+    roles.push_back(
+        RoleOf(kind, FirstFunction({&own}), "they compile functions that the others do not"));
+  }
+  return roles;
 }
 
 // Ranks that compiled the same functions: stages and shards differ in graphs.
@@ -232,6 +266,7 @@ std::optional<std::vector<Role>> RoleFinder::Split(const Members& part, bool is_
   if (evidence_.has_sends) return ends_early ? std::nullopt : Stages(part);
   if (AreOfOneSize(classes, 2) && AreGroups(classes))
     return Numbered(classes, "they compile the same functions, and are a process group");
+  if (auto kinds = Kinds(classes)) return kinds;
   // One rank that differs from several equal ones has their role, unless each side has a function of
   // its own: it may be a learner among actors, or have taken another branch.
   const auto largest =

@@ -18,8 +18,9 @@ struct RoleMember {
   std::int64_t rank = 0;
   std::set<std::string> functions;  // "block model.py:12": what it compiled
   std::set<std::string> callers;    // "train main.py": functions of the user that called compiles
-  std::map<std::int32_t, std::int64_t> graphs;  // Dynamo's graph by slot, without unknown ones
-  bool ends_early = false;                      // what it would have compiled further is not known
+  // Dynamo's graph by slot, without unknown ones; equal ones differ in numbers at most.
+  std::map<std::int32_t, std::int64_t> graphs;
+  bool ends_early = false;  // what it would have compiled further is not known
 };
 
 // What the inputs show of how ranks work together.

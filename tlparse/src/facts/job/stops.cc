@@ -5,6 +5,7 @@
 #include <optional>
 #include <tuple>
 
+#include "facts/job/role_members.h"
 #include "facts/text/compile_label.h"
 #include "queries/facts/job/stops.h"
 
@@ -69,8 +70,12 @@ bool IsRecompile(const JobSlot& slot) { return IsOfRecompile(slot.label); }
 // that the job came to no good end.
 class BehindFinder {
  public:
-  BehindFinder(const JobStatus& context, bool has_other_end)
-      : context_(context), job_(context.job), has_other_end_(has_other_end) {}
+  // `ranks`: that do equal work, as far as is known.
+  BehindFinder(const JobStatus& context, std::vector<RankIndex> ranks, bool has_other_end)
+      : context_(context),
+        job_(context.job),
+        has_other_end_(has_other_end),
+        ranks_(std::move(ranks)) {}
 
   Result<std::vector<Stop>> Find();
 
@@ -99,13 +104,12 @@ class BehindFinder {
 
 // A log without rank, or a further one of a rank, is of a helper of the job.
 void BehindFinder::Count() {
-  ranks_ = context_.All();
   std::erase_if(ranks_, [&](RankIndex one) { return !IsRank(job_, one); });
   having_.resize(job_.slots().size());
   having_backward_.resize(job_.slots().size());
   for (const JobCompile& compile : job_.compiles()) {
-    if (compile.slot < 0 || compile.is_synthetic || !IsRank(job_, compile.participant) ||
-        !IsOfSlot(job_, compile))
+    if (compile.slot < 0 || compile.is_synthetic || !IsOfSlot(job_, compile) ||
+        !std::binary_search(ranks_.begin(), ranks_.end(), compile.participant))
       continue;
     ++having_[static_cast<std::size_t>(compile.slot)];
     having_backward_[static_cast<std::size_t>(compile.slot)] +=
@@ -203,6 +207,20 @@ Result<std::vector<Stop>> BehindFinder::Find() {
   return behind;
 }
 
+// Of ranks of several roles most may lack what one role compiles.
+Result<std::vector<Stop>> FindBehindInRoles(const JobStatus& context, bool has_other_end) {
+  std::vector<Stop> behind;
+  ASSIGN_OR_RETURN(const std::vector<Role> roles,
+                   LoadRoles(context.database, context.job, context.damage));
+  for (const Role& role : roles) {
+    if (roles.size() == 1) break;
+    ASSIGN_OR_RETURN(const std::vector<Stop> own,
+                     BehindFinder(context, role.members, has_other_end).Find());
+    behind.insert(behind.end(), own.begin(), own.end());
+  }
+  return behind;
+}
+
 // How far a log goes within its last compile.
 int StepOf(const Stop& stop) {
   if (stop.is_inside) return stop.is_backward ? 2 : 0;
@@ -217,7 +235,11 @@ Result<std::vector<Stop>> FindStops(const JobStatus& context) {
   if (context.HasRanks()) {
     const bool has_other_end = std::any_of(
         stops.begin(), stops.end(), [&](const Stop& one) { return IsRank(context.job, one.rank); });
-    ASSIGN_OR_RETURN(const std::vector<Stop> behind, BehindFinder(context, has_other_end).Find());
+    ASSIGN_OR_RETURN(std::vector<Stop> behind,
+                     BehindFinder(context, context.All(), has_other_end).Find());
+    if (behind.empty()) {
+      ASSIGN_OR_RETURN(behind, FindBehindInRoles(context, has_other_end));
+    }
     stops.insert(stops.end(), behind.begin(), behind.end());
   }
   SetReach(context, stops);

@@ -220,6 +220,22 @@ Result<std::optional<SlowestRank>> RankFacts::FindSlowest(Database& database,
   return std::optional(result);
 }
 
+// Whether that compile was going on while another rank compiled the same. Else it may have filled the
+// cache for the others, or it was another time on a busy machine.
+bool RankFacts::OverlapsAnother(const std::vector<std::pair<double, std::int32_t>>& times,
+                                std::int32_t index) const {
+  const auto span = [&](std::int32_t of) {
+    const JobCompile& compile = job_->compiles()[static_cast<std::size_t>(of)];
+    return std::pair(compile.start_us, compile.start_us + static_cast<std::int64_t>(
+                                                              compile.Seconds().value_or(0) * 1e6));
+  };
+  const auto own = span(index);
+  return std::any_of(times.begin(), times.end(), [&](const auto& one) {
+    const auto other = span(one.second);
+    return one.second != index && other.first <= own.second && own.first <= other.second;
+  });
+}
+
 Result<std::optional<StalledCompile>> RankFacts::FindStalled(Database& database,
                                                              const CacheAnswer& cache) const {
   constexpr double kLeastExcessS = 10, kLeastTimes = 3;
@@ -242,7 +258,9 @@ Result<std::optional<StalledCompile>> RankFacts::FindStalled(Database& database,
     const auto& [longest, longest_compile] = times.back();
     // The others take what they take: one rank is apart from all of them.
     const double next = times[times.size() - 2].first;
-    if (longest - next <= most_excess || longest < kLeastTimes * next) continue;
+    if (longest - next <= most_excess || longest < kLeastTimes * next ||
+        !OverlapsAnother(times, longest_compile))
+      continue;
     most_excess = longest - next;
     own_compile = longest_compile;
     typical = median_compile;

@@ -88,13 +88,25 @@ std::vector<RankIndex> EndingWith(const JobStatus& job, const std::vector<Stop>&
     has_later |= *own_us > last_us;
     outside.push_back(rank);
   }
+  // One that began its last compile when the others had finished it, and ends with them, was ended.
+  const bool is_late = std::all_of(who.begin(), who.end(), [&](RankIndex rank) {
+    const JobCompile& own = *job.LastCompile(rank);
+    return std::all_of(outside.begin(), outside.end(), [&](RankIndex other) {
+      const std::int32_t index = job.job.CompileOf(other, own.slot);
+      if (index < 0) return false;
+      const JobCompile& done = job.job.compiles()[static_cast<std::size_t>(index)];
+      return done.start_us > 0 && IsFinished(done.status) &&
+             done.start_us + static_cast<std::int64_t>(done.Seconds().value_or(0) * 1e6) <
+                 own.start_us;
+    });
+  });
   // Of damaged logs it is not known that they end inside.
   if (job.damage.AreDamaged(who)) return {};
   const bool are_most = who.size() > 1 && who.size() >= outside.size();
   const bool is_pair = who.size() == 1 && outside.size() == 1 && stops.size() == 2 &&
                        std::none_of(stops.begin(), stops.end(),
                                     [](const Stop& stop) { return stop.is_next_backward; });
-  return are_most || has_later || is_pair ? outside : std::vector<RankIndex>();
+  return are_most || has_later || is_pair || is_late ? outside : std::vector<RankIndex>();
 }
 
 // Takes the ranks out that lived on after their logs' last records: inside a collective, by a dump.

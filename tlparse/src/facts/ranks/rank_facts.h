@@ -54,6 +54,8 @@ class RankFacts {
   static bool IsSlow(double compile_s, double lower_median_s);
   Result<void> LoadCodes(Database& database);
   Result<void> LoadEvents(Database& database);
+  bool OverlapsAnother(const std::vector<std::pair<double, std::int32_t>>& times,
+                       std::int32_t index) const;
   std::string ReasonOfSlowness(const CacheAnswer& cache, RankIndex rank, std::int32_t slot) const;
 
   struct Code {

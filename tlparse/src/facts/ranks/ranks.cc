@@ -201,6 +201,7 @@ void RankClassifier::DescribeFindings(RankClass& one) const {
       one.aspects.back().is_of_numbers =
           !finding.node.empty() && DigitsAsZero(finding.node) == DigitsAsZero(finding.against_node);
       one.aspects.back().is_of_sizes = finding.cause.is_of_sizes;
+      one.aspects.back().is_of_parameters = finding.is_of_parameters;
       if (finding.cause.kind == CauseKind::kConfig || finding.cause.kind == CauseKind::kSetting)
         one.aspects.back().options = OptionsOf(finding.cause);
       SetPlace(one.aspects.back(), finding.source);
