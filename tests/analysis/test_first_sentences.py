@@ -171,8 +171,8 @@ class Clocks(RankTest):
         return [one["title"] for one in self.job_findings() if one["kind"] == "late_rank"]
 
     def test_a_log_that_is_later_as_a_whole_may_be_of_another_clock(self):
-        self.assertEqual(self.late("09:30:02.000000", "09:30:09.000000"), [
-            "The log of rank 1 begins 60 min 1 s after those of most ranks and ends 60 min 0 s after them: the clock of its host is ahead, or it started later"])
+        self.assertEqual(self.late("09:30:02.600000", "09:30:09.600000"), [
+            "The log of rank 1 begins 60 min 2 s after those of most ranks and ends 60 min 1 s after them: the clock of its host is ahead, or it started later"])
 
     def test_a_log_that_ends_with_the_others_is_of_a_rank_that_began_late(self):
         self.assertEqual(self.late("08:30:08.000000", "08:30:09.000000"), ["Rank 1 began to compile 7.00 s after most ranks"])

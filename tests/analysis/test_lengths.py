@@ -92,6 +92,7 @@ class Series(AnswerTest):
                          ("f", "self.seen", [str(n) for n in range(8)], 11, [0, 1, 2]))
         self.assertEqual((one["recompiles"], one["least_recompiles"], one["refused"], one["is_limit_reached"]), (7, 6, 1, True))
         self.assertAlmostEqual(one["seconds_lost"], 8 * 2.000002)
+        self.assertEqual(one["compiles"], [f"0/{n + 1}" for n in range(8)])  # rank 0 has six of them
         heading, row, *_ = run("recompiles", database).splitlines()
         self.assertIn("refused 1", row)
         self.assertIn("0, 1, 2, 3, 4, 5, 6, 7", row)

@@ -42,6 +42,11 @@ class Ranks(AnswerTest):
         self.assertEqual(len(ask("collectives", database)["classes"]), 1)
         self.assertNotIn("collective_divergence", {one["kind"] for one in ask("findings", database)["findings"]})
 
+    def test_the_collectives_of_one_rank_alone_are_the_same_as_no_others(self):
+        log, = glob.glob(os.path.join(LOGS, "diverge_order", "*_rank_0_*"))
+        lines = run("collectives", self.ingest(log, name="alone")).splitlines()
+        self.assertRegex(lines[-1], r"^rank 0: \d+ collectives? and \d+ waits?$")
+
     def test_a_rank_beyond_all_sense_costs_nothing(self):
         for rank in (3_000_000_000, 2**63 - 1):
             ids = {"frame_id": 0, "frame_compile_id": 0, "attempt": 0}

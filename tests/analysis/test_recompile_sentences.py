@@ -165,6 +165,13 @@ class GuardsThatFailed(SentenceTest):
         one = next(one for one in self.findings(self.ingest(job, name="job")) if one["kind"] == "extra_compile")
         self.assertEqual(one["title"], "Rank 2 recompiled f twice (size 0 of x: 8, 16; dtype of w: Float, Double; dtype of x: Float, Double), ranks 0,1 once")
 
+    def test_all_ranks_on_which_the_same_varied_are_named(self):
+        job = self.job_of(self.REASONS[:2], name="alike", ranks=(0, 2))
+        self.job_of([[], [self.REASONS[2][0].replace("0/1", "0/0")]], name="alike", ranks=(1,))
+        one, = [one for one in self.findings(self.ingest(job, name="alike")) if "recompiled" in one["title"]]
+        self.assertEqual(one["title"], "f was recompiled once on each of the 3 ranks (size 0 of x: 8, 16 on ranks 0,2)")
+        self.assertTrue(one["detail"].startswith("Guards that failed on rank 0: 0/1 after 0/0"), one["detail"])
+
 
 class OnSomeRanks(SentenceTest):
     job_of = GuardsThatFailed.job_of

@@ -82,6 +82,12 @@ class Status(AnswerTest):
         self.assertEqual(other.execute("SELECT n.ordinal, p.rank, p.pid FROM process p JOIN launch n ON n.id = p.launch_id ORDER BY 1, 2").fetchall(), rows)
         self.assertEqual(other.execute("SELECT ordinal, process_count FROM launch").fetchall(), [(1, 4), (2, 4), (3, 4)])
 
+    def test_a_run_without_logs_says_that_they_are_missing(self):
+        path = self.save("trace.json", '{"traceEvents": [{"ph": "X", "cat": "cpu_op", "name": "aten::add", "pid": 1, "tid": 1, "ts": 1, "dur": 2}]}')
+        heading, *rest = run("status", self.ingest(path, name="profile_alone")).splitlines()
+        self.assertTrue(heading.endswith(": 0 processes"), heading)
+        self.assertEqual(rest, ["not looked for: no structured trace is among the input (TORCH_TRACE=<directory> writes one)"])
+
     def test_random_endings_of_file_names_are_never_shown(self):
         database = self.job("restart_elastic")
         folder = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "fixtures", "logs", "restart_elastic")

@@ -91,7 +91,8 @@ void PrintCollectives(const CollectiveAnswer& answer, bool all) {
     const CollectiveClass& one = answer.classes.front();
     PrintWrapped(one.collectives + one.waits == 0
                      ? "no collectives in this run's graphs"
-                     : fmt::format("{}: the same {} and {}", RanksText(job, one.ranks),
+                     : fmt::format("{}: {}{} and {}", RanksText(job, one.ranks),
+                                   one.ranks.size() > 1 ? "the same " : "",
                                    Count(one.collectives, "collective"), Count(one.waits, "wait")),
                  0, 2);
   }

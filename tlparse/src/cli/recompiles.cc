@@ -144,7 +144,7 @@ struct FieldsOf<RecompileSeries> {
             "attempts that the recompile limit refused, of the rank that has most"},
       Field{"is_limit_reached", &Of::is_limit_reached, "of the function, whatever the guard"},
       Field{"seconds_lost", &Of::seconds_lost, "by these recompiles, of the rank that lost most"},
-      Field{"compiles", &Of::compiles, "labels, of the first rank"},
+      Field{"compiles", &Of::compiles, "labels, of all ranks, each once"},
       Field{"ranks", &Of::ranks},
       Field{"pids", &Of::pids, "of processes without a rank"},
       Field{"source", [](const Of& of) { return kSources[of.is_of_torch_logs ? 1 : 0]; }, "",

@@ -18,6 +18,7 @@
 #include "cli/schemas.h"
 #include "facts/job/hangs.h"
 #include "facts/job/job_tree.h"
+#include "facts/job/not_looked_for.h"
 #include "facts/job/participants.h"
 #include "facts/ranks/unread_inputs.h"
 
@@ -41,6 +42,7 @@ struct Shown {
   JobTree tree;
   std::vector<UnreadInput> unread;  // of the run
   std::vector<Hang> hangs;          // of the run
+  std::string why_none;             // empty: the run has logs
 };
 
 // Processes that are shown in one line: alike but for their numbers and times.
@@ -157,6 +159,7 @@ void Print(const Shown& shown) {
       answer.launch_count > 1 ? fmt::format(", launch {} of {}", answer.launch, answer.launch_count)
                               : "",
       Count(answer.rows.size(), "process")));
+  if (!shown.why_none.empty()) std::puts(shown.why_none.c_str());
   PrintRoles(shown.tree.roles);
   Table table({{"rank"},
                {"pid", Table::Align::kLeft, 1},
@@ -176,7 +179,7 @@ void Print(const Shown& shown) {
   for (const StatusAnswer::EmptyLog& log : answer.empty_logs) add(log.rank, "no record");
   for (const UnreadInput& input : shown.unread)
     if (input.is_log) add(input.rank, "not read");
-  table.Print();
+  if (!table.empty()) table.Print();
   PrintEnds(shown.status.rows, shown.tree);
   for (const Hang& hang : shown.hangs) {
     const std::string places = hang.PlacesText();
@@ -228,6 +231,9 @@ Result<Shown> LoadShown(Database& database, const StatusOptions& options) {
   ASSIGN_OR_RETURN(shown.status, AnalyzeStatus(database, options));
   ASSIGN_OR_RETURN(shown.unread, UnreadInputs(database, run_id));
   ASSIGN_OR_RETURN(shown.hangs, LoadHangs(database, run_id));
+  ASSIGN_OR_RETURN(
+      shown.why_none,
+      NotLookedFor(database, run_id, "of its text of TORCH_LOGS see 'tlparse recompiles'"));
   ASSIGN_OR_RETURN(shown.tree, LoadJobTree(database, run_id, shown.status.launch));
   return shown;
 }

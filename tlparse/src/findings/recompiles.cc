@@ -39,7 +39,8 @@ struct Function {
   std::vector<RankIndex> usual;       // the others; empty: there are none
   std::vector<Recompile> recompiles;  // of the first of them, in order
   std::vector<std::int64_t> shown_ids;
-  std::string of_first;  // " on rank 0", if what varied is other on other ranks
+  // " on rank 0" and on the ranks on which the same varied, if another thing did on other ranks.
+  std::string of_first, of_alike;
   FindingPlace place;
   std::optional<std::int64_t> since_us;
   bool is_hard_limit = false;
@@ -100,14 +101,16 @@ Result<void> LoadEntries(FindingContext& context, const std::set<std::int64_t>& 
   // What varied on the first rank is not told of others that saw other values.
   constexpr std::size_t kMostCompared = 8;
   const std::string varied = Varied(function.recompiles);
-  for (std::size_t i = 1; i < std::min(function.who.size(), kMostCompared); ++i) {
+  std::vector<RankIndex> alike = {function.who.front()};
+  const std::size_t compared = std::min(function.who.size(), kMostCompared);
+  for (std::size_t i = 1; i < compared; ++i) {
     ASSIGN_OR_RETURN(const std::vector<Recompile> others,
                      LoadRecompiles(context, refused, ShownIds(function, function.who[i])));
-    if (Varied(others) != varied) {
-      function.of_first = " on " + context.WhoInside({function.who.front()});
-      break;
-    }
+    if (Varied(others) == varied) alike.push_back(function.who[i]);
   }
+  if (alike.size() == compared) return {};
+  function.of_alike = " on " + context.WhoInside(alike);
+  function.of_first = " on " + context.WhoInside({function.who.front()});
   return {};
 }
 
@@ -276,7 +279,7 @@ std::string TitleOfOdd(const FindingContext& context, const Function& function,
 
 std::string TitleOf(const FindingContext& context, const Function& function) {
   std::string varied = Varied(function.recompiles);
-  if (!varied.empty()) varied += function.of_first;
+  if (!varied.empty()) varied += function.of_alike;
   const std::vector<RankIndex>& who = function.who;
   const Range range = RangeOf(function.count_of, who);
   std::string title = context.NameOf({function.file, function.line, {}}, function.name);

@@ -23,7 +23,6 @@ struct Growing {
   RecompileSeries series;
   std::map<std::int64_t, Extent> of_process;
   std::set<std::int64_t> ranks, pids;
-  std::int64_t first_process = 0;
 };
 
 using FunctionName = std::tuple<std::int64_t, std::int64_t, std::string, std::string, std::int64_t>;
@@ -76,9 +75,8 @@ void SeriesCollector::Add(const Reason& reason) {
     if (!reason.user_file.empty()) series.user_file = WholePath(reason.user_file, series.file);
     series.user_line = reason.user_line;
     series.is_of_torch_logs = reason.is_of_torch_logs;
-    one.first_process = reason.process;
   }
-  if (reason.process == one.first_process) series.compiles.emplace_back(reason.label);
+  AddValue(std::string(reason.label), series.compiles);
   AddValue(parsed.value, series.values);
   AddValue(parsed.actual, series.values);
   Extent& extent = one.of_process[reason.process];
