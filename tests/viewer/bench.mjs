@@ -1,7 +1,7 @@
 // How long people wait: first view, interactions, scrolling, from the browser's own performance timeline. Prints a table; judges nothing.
 //   node bench.mjs <report directory>…      (tests/bench/bench_viewer.py makes the reports and sets the environment of support.mjs)
 // The reports are walked in turn, BENCH_PASSES times (3), so that two builds of the page are compared in the same minutes.
-// Each first click is measured in a browser of its own, in the moment of the first view (BENCH_ONLY=cold: nothing else is).
+// Each first click is measured in a new browser, at the first view (BENCH_ONLY=cold: nothing else is measured).
 // BENCH_ONLY=memory leaves out what is no memory. BENCH_WAYS=file leaves out the server; BENCH_RANGE=1 prints the least and the greatest time beside the median.
 import { readdirSync, statSync } from 'node:fs';
 import { cpus, loadavg } from 'node:os';

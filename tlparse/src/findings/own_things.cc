@@ -81,7 +81,7 @@ void DivergenceFinder::TakeOutOwnThings() {
   TellOwnThings(own);
 }
 
-// Where no side has the majority, what several classes differ in alike is told once, of all of them.
+// Where no side has the majority, a difference that several classes share is reported once.
 void DivergenceFinder::JoinAlike() {
   std::map<std::pair<Thing, std::string>, std::set<std::size_t>> who;
   const auto key_of = [](const RankAspect& one) { return std::pair(ThingOf(one), GroupOf(one)); };

@@ -151,7 +151,7 @@ bool RoleFinder::AreGroups(const std::vector<Members>& classes) const {
   });
 }
 
-// Kinds of several ranks, each with functions of its own: trainers, and those who sample for them. A
+// Groups of ranks that each compile functions which the others do not, as trainers and samplers. A
 // rank that compiled a part of what one kind did ended before the rest.
 std::optional<std::vector<Role>> RoleFinder::Kinds(std::vector<Members> classes) const {
   std::stable_sort(classes.begin(), classes.end(), [](const Members& a, const Members& b) {
