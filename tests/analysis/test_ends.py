@@ -108,6 +108,10 @@ class Ends(AnswerTest):
         self.assertEqual([place["title"].split(",")[0] for place in one["evidence"]][:2],
                          ["Rank 0's log ends inside the backward of 0/0 forward", "Rank 1's log ends inside 1/0 grad_sync"])
 
+    def test_of_two_ranks_the_other_is_named(self):
+        one = self.first(self.cut("crash_segv_in_inductor", {}, drop=(2, 3)))
+        self.assertEqual("Rank 0's log ends first, inside 2/0 update, in code_gen, 0.21 s before rank 1", one["title"])
+
     def test_of_two_ranks_one_goes_on_to_the_backward(self):
         """Neither log ends inside a compile. A forward that both compiled, and whose backward only one did, shows the end."""
         database = self.cut("fsdp2", {1: lambda found: found.envelope.get("frame_id") == 1 and b"backward" in (found.payload or b"")

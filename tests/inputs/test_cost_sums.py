@@ -98,7 +98,7 @@ class CostSums(costs.CostTest):
         self.assertIn("in replays of CUDA graphs", text)
         self.assertRegex(text, r"10\.0 ms \(99\.9 %\) of it ran from CUDA graphs, in 1 replay\n")
         self.assertEqual({"in the replay of a CUDA graph", "it ran outside any graph call"}, {row["join_note"] for row in self.ask("--by", "line")["rows"]})
-        # Whoever launches it: in the call of a compiled graph the same is part of what calls enqueued.
+        # In the call of a compiled graph the same is part of what calls enqueued.
         with open(os.path.join(CASES, "op_share_graph", "trace.json"), encoding="utf-8") as file:
             trace = json.load(file)
         trace["traceEvents"] += [{"ph": "X", "cat": "user_annotation", "name": "## Call CompiledFxGraph fabc ##", "pid": 1, "tid": 1, "ts": 140, "dur": 50},

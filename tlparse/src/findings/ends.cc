@@ -196,9 +196,8 @@ void StopFinder::DescribeInside(Finding& finding, const std::vector<Stop>& group
   const std::string title = context_.Title(*context_.LastCompile(first.rank));
   const std::string what = first.is_backward ? "the backward of " + title : title;
   const std::vector<RankIndex> finished = Finished(first, who);
-  finding.cause = "the log ends inside " + (!phase.empty()      ? phase
-                                            : first.is_backward ? std::string("the backward")
-                                                                : std::string("the compile"));
+  const std::string whole = first.is_backward ? "the backward" : "the compile";
+  finding.cause = "the log ends inside " + (phase.empty() ? whole : phase);
   const bool is_cut = AreCut(group);
   if (is_cut) finding.severity = FindingSeverity::kWarning;
   finding.title =
@@ -212,19 +211,21 @@ void StopFinder::DescribeInside(Finding& finding, const std::vector<Stop>& group
                                  first.is_backward ? "backward" : "compile");
   } else if (is_first) {
     std::int64_t next_us = INT64_MAX;
+    std::vector<RankIndex> others;  // a rank stops once
     for (const Stop& stop : stops_) {
-      if (!std::binary_search(who.begin(), who.end(), stop.rank))
-        next_us = std::min(next_us, stop.last_us);
+      if (std::binary_search(who.begin(), who.end(), stop.rank)) continue;
+      next_us = std::min(next_us, stop.last_us);
+      others.push_back(stop.rank);
     }
     if (next_us > first.last_us && next_us != INT64_MAX)
-      finding.title += fmt::format(", {} before the others", SecondsText(next_us - first.last_us));
+      finding.title +=
+          fmt::format(", {} before {}", SecondsText(next_us - first.last_us),
+                      others.size() == 1 ? context_.WhoInside(others) : std::string("the others"));
   }
   if (is_cut) {
-    finding.detail =
-        group.size() == 1
-            ? "What the process did after that is not known: it may have ended there or gone on. "
-            : "What the processes did after that is not known: they may have ended there or gone "
-              "on. ";
+    finding.detail = fmt::format(
+        "What the process{} did after that is not known: {} may have ended there or gone on. ",
+        group.size() == 1 ? "" : "es", group.size() == 1 ? "it" : "they");
     return;
   }
   finding.detail = HowEnded(group);

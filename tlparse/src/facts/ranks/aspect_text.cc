@@ -24,8 +24,10 @@ std::string KeyText(const CacheFinding& finding, const std::string& where, bool 
         fmt::format("{}: {}{}", where, is_on_others ? "on the others: " : "",
                     has_node ? NodeChange(finding.against_node, finding.node) : finding.cause.text);
   } else {
-    text = fmt::format("{}{}: {} (in {})", is_on_others ? "on the others: " : "",
-                       Title(finding.cause.kind), finding.cause.plain(), where);
+    const std::string cause = finding.cause.plain();
+    text = fmt::format("{}{}: {}", is_on_others ? "on the others: " : "", Title(finding.cause.kind),
+                       cause);
+    if (!cause.ends_with(" in " + where)) text += fmt::format(" (in {})", where);
   }
   if (!finding.source.empty())
     text += (finding.cause.kind == CauseKind::kGraph ? ", at " : "; first at ") + finding.source;
