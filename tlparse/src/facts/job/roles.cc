@@ -178,8 +178,9 @@ std::optional<std::vector<Role>> RoleFinder::Kinds(std::vector<Members> classes)
                     [&](const std::string& one) { return other.front()->functions.contains(one); });
     }
     if (own.functions.empty()) return std::nullopt;
-    roles.push_back(
-        RoleOf(kind, FirstFunction({&own}), "they compile functions that the others do not"));
+    roles.push_back(RoleOf(kind, FirstFunction({&own}),
+                           kinds.size() == 1 ? "they compile the same functions, or a part of them"
+                                             : "they compile functions that the others do not"));
   }
   return roles;
 }
