@@ -41,14 +41,16 @@ using Folder = std::unique_ptr<DIR, CloseFolder>;
 }  // namespace
 
 std::optional<ProcStat> ReadProcStat(pid_t pid) {
+  // The owner first: after a read that found a process that has ended, it may be gone.
+  struct stat owner {};
+  const bool is_own = ::stat(fmt::format("/proc/{}", pid).c_str(), &owner) == 0 &&
+                      (owner.st_uid == geteuid() || geteuid() == 0);
   const std::string text = ReadProc(pid, "stat", 2048);
   // The name in parentheses may hold anything.
   const std::size_t name_end = text.rfind(')');
   if (name_end == std::string::npos || name_end + 2 >= text.size()) return std::nullopt;
   ProcStat stat;
-  struct stat owner {};
-  stat.is_own = ::stat(fmt::format("/proc/{}", pid).c_str(), &owner) == 0 &&
-                (owner.st_uid == geteuid() || geteuid() == 0);
+  stat.is_own = is_own;
   stat.state = text[name_end + 2];
   const char* at = text.c_str() + name_end + 3;
   // proc(5): the fields from the fourth on.

@@ -12,10 +12,10 @@ namespace tlparse {
 
 struct ProcStat {
   pid_t parent = 0;
-  char state = '?';                // 'Z': it has ended and was not waited for
+  char state = '?';                // 'Z': it has ended and was not waited for; 'X': just now it is
   std::int64_t cpu_ticks = 0;      // user and system, without its children
   std::int64_t started_ticks = 0;  // since the machine was started
-  int wait_status = 0;             // of a process in state 'Z' that belongs to this user
+  int wait_status = 0;             // of a process in state 'Z' or 'X' that belongs to this user
   bool is_own = false;             // it belongs to this user
 };
 std::optional<ProcStat> ReadProcStat(pid_t pid);

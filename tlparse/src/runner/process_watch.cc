@@ -333,10 +333,10 @@ void ProcessWatch::NoteEnd(Entry& entry) {
   const std::optional<ProcStat> stat = ReadProcStat(entry.process.pid);
   if (stat && stat->started_ticks == entry.started_ticks) {
     if (stat->parent == getpid()) return;
-    if (stat->state == 'Z' && stat->is_own) status = stat->wait_status;
-  } else {
-    status = KeptStatus(entry.handle.get());
+    // X: its parent is waiting for it at this moment.
+    if ((stat->state == 'Z' || stat->state == 'X') && stat->is_own) status = stat->wait_status;
   }
+  if (!status) status = KeptStatus(entry.handle.get());
   SetEnd(entry, status);
 }
 
