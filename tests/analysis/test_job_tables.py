@@ -2,7 +2,9 @@
 
 import glob
 import os
+import re
 import sqlite3
+import subprocess
 import sys
 import unittest
 
@@ -85,6 +87,30 @@ class JobTables(AnswerTest):
         workers = [at for at, line in enumerate(lines) if line.startswith("  ") and "loader w" in line]
         self.assertTrue(workers and all(lines[at - 1][0].isdigit() or at - 1 in workers for at in workers), lines)
         self.assertEqual(self.read(database, "SELECT count(*) AS n FROM process WHERE child_kind = 'loader_worker' AND role_id IS NOT NULL")[0]["n"], 0)
+
+    def test_compiles_of_children_are_not_those_of_the_rank(self):
+        database = self.ingest(os.path.join(RUNS, "loader_workers"))
+        self.assertRegex(run("history", database), r"(?m)^0,1 loader wor… +0/0 .* rescale .*\n0,1 +0/0 .* forward ")
+        kinds = {(one["function"], one["child_kind"]) for one in ask("history", database)["compiles"]}
+        self.assertEqual(kinds, {("rescale", "loader_worker"), ("forward", None), ("sync_grads", None)})
+
+    def test_a_log_that_goes_on_did_not_end_with_another(self):
+        folder = os.path.join(RUNS, "mesh_full_disk")
+        self.assertRegex(run("status", self.ingest(folder)), r"(?m)^end of ranks 2,3: ended with rank 0: ")
+        later = os.path.join(self.scratch, "later")
+        os.mkdir(later)
+        for path in sorted(glob.glob(os.path.join(folder, "**", "*_rank_*"), recursive=True)):
+            with open(path, "rb") as file:
+                data = file.read()
+            if path.endswith(".zst"):
+                data = subprocess.run(["zstd", "-dcq"], input=data, capture_output=True, check=True).stdout
+            if re.search("_rank_[23]_", path):
+                at = [match.start() for match in re.finditer(rb"(?m)^[VIWE]\d{4} ", data)][-1] + 6
+                hour = int(data[at:at + 2])
+                data = data[:at] + b"%02d" % (hour + 1) + data[at + 2:]
+            with open(os.path.join(later, os.path.basename(path).removesuffix(".zst")), "wb") as file:
+                file.write(data)
+        self.assertRegex(run("status", self.ingest(later, name="later")), r"(?m)^end of ranks 2,3: ended after rank 0: ")
 
     def test_an_answer_without_its_findings_is_the_same_otherwise(self):
         database = self.job("diverge_order")

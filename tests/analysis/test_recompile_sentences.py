@@ -22,6 +22,10 @@ class Recorded(SentenceTest):
         self.assertEqual(one["try"], "leave out what sets torch._dynamo.config.automatic_dynamic_shapes to False, as torch.compile(dynamic=False) "
                          "does, if size 0 of x is meant to vary")
 
+    def test_a_guard_without_a_place_has_that_of_its_function(self):
+        lines = run("recompiles", "--all", self.job("sizes_and_backends")).splitlines()[1:]
+        self.assertEqual({line.split()[1]: line.split()[-2].rsplit(":")[-1] for line in lines}, {"fixed": "6", "loose": "11"})
+
     def test_another_thing_each_time_comes_to_an_end(self):
         one = self.recompiled("loose")
         self.assertEqual((one["severity"], one["title"]), ("note", "loose was recompiled 3 times (size 0 of x: 3, 4; size 1 of x: 5, 6; dtype of x: Float, "

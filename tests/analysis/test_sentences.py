@@ -245,6 +245,15 @@ class RanksAnswer(SentenceTest):
         self.assertIn("compiles: 1/0 g: compiled here only", text)
         self.assertNotIn("on the others", text)
 
+    def test_ranks_that_differ_among_themselves_are_not_the_others(self):
+        """Without a majority graphs are compared with a class of their own, which is not that of the answer."""
+        for rank, (name, data) in zip((0, 1, 3), self.logs("autocast_one")):
+            self.log(f"cut/{name}", data if rank == 1 else data[:len(data) * 9 // 10])
+        database = self.ingest(os.path.join(self.scratch, "cut"), name="cut")
+        classes = {one["ranks"]["ranks"]: one["aspects"] for one in ask("ranks", database)["classes"]}
+        text, = [aspect["text"] for aspect in classes["0"] if aspect["area"] == "graphs"]
+        self.assertIn("1/0 clip_loss: target = arange + 6 → target = arange + 0", text)
+
     def test_how_far_a_compile_came_is_no_class_of_its_own(self):
         """All four logs end inside 2/0, two of them after its generated code was logged."""
         database = self.job("crash_segv_in_inductor")

@@ -29,6 +29,13 @@ std::string OfSeveral(std::string text) {
   return text;
 }
 
+// A launcher ends the others within seconds.
+bool IsLongAfter(const TreeEnd& end, const TreeNode* other) {
+  constexpr std::int64_t kTogetherUs = 30'000'000;
+  return end.last_us && other != nullptr && other->end && other->end->last_us &&
+         *end.last_us > *other->end->last_us + kTogetherUs;
+}
+
 }  // namespace
 
 std::string RanksOfRows(const std::vector<const ProcessStatus*>& rows) {
@@ -61,7 +68,10 @@ void PrintEnds(const std::vector<ProcessStatus>& statuses, const JobTree& tree) 
     std::replace(kind.begin(), kind.end(), '_', ' ');
     const auto by =
         node->end->ended_by_process_id ? names.find(*node->end->ended_by_process_id) : names.end();
-    if (by != names.end()) kind = "ended with " + by->second;
+    if (by != names.end())
+      kind =
+          fmt::format("ended {} {}",
+                      IsLongAfter(*node->end, tree.Find(by->first)) ? "after" : "with", by->second);
     const std::string text = fmt::format(
         "{}: {}", kind, node->end->evidence.substr(0, node->end->evidence.find("; rank ")));
     std::vector<const ProcessStatus*>& rows = by_text[text];

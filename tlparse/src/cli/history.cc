@@ -42,7 +42,7 @@ struct HistoryRow {
   std::optional<std::int64_t> total_us, least_us, dynamo_us, inductor_us, backward_us;
   std::optional<double> run_us;
   std::set<std::int64_t> ranks;
-  std::string name;  // of a process without a rank
+  std::string name;  // of a process without a rank, or of one that the rank started
   bool is_bad = false;
 
   // What rows have in common that become one.
@@ -125,6 +125,8 @@ Result<HistoryRow> ReadRow(Database& database, const CompileInHistory& row, bool
   } else if (has_processes) {
     one.name = fmt::format("pid {}", row.pid);
   }
+  if (row.child_kind) one.name = fmt::format("{} {}", one.name, *row.child_kind);
+  std::replace(one.name.begin(), one.name.end(), '_', ' ');
   return one;
 }
 
@@ -190,8 +192,7 @@ void PrintTable(const std::vector<HistoryRow>& rows, const RunFilter& runs,
   Table table = runs.MakeTableOfLaunches(Headings(shape));
   for (const HistoryRow& one : rows) {
     std::vector<std::string> cells = {
-        one.name.empty() ? Shorten(FormatRankRanges({one.ranks.begin(), one.ranks.end()}), 24)
-                         : one.name,
+        Shorten(FormatRankRanges({one.ranks.begin(), one.ranks.end()}), 24) + one.name,
         one.label,
         TimeOfDay(one.start_us),
         one.function,
@@ -225,8 +226,8 @@ void PrintMostTelling(const std::vector<HistoryRow>& rows, const RunFilter& runs
   std::size_t count = std::min(rows.size(), kRoom / kLeastRow);
   std::string text;
   while (true) {
-    std::vector<std::size_t> chosen(order.begin(),
-                                    order.begin() + static_cast<std::ptrdiff_t>(count));
+    std::vector<std::size_t> chosen = order;
+    chosen.resize(count);
     std::sort(chosen.begin(), chosen.end());
     std::vector<HistoryRow> shown;
     for (const std::size_t i : chosen) shown.push_back(rows[i]);
@@ -258,14 +259,10 @@ Result<void> PrintHistory(Database& database, QueryRows<CompileInHistory> compil
                                 : "no compiles in this database");
     return {};
   }
-  if (all) {
-    PrintTable(rows, runs, shape);
-    return {};
-  }
-  rows = JoinRanks(std::move(rows));
+  if (!all) rows = JoinRanks(std::move(rows));
   shape.has_several = std::any_of(rows.begin(), rows.end(),
                                   [](const HistoryRow& one) { return one.ranks.size() > 1; });
-  PrintMostTelling(rows, runs, shape);
+  all ? PrintTable(rows, runs, shape) : PrintMostTelling(rows, runs, shape);
   return {};
 }
 
@@ -327,6 +324,7 @@ struct FieldsOf<CompileInHistory> {
       Field{"backward_inductor_us", &Of::backward_inductor_us},
       Field{"launch", &Of::launch},
       Field{"pid", &Of::pid},
+      Field{"child_kind", &Of::child_kind, "of a process that the rank started; null: the rank"},
       Field{"calls", &Of::calls, "in the profiles, of its graph that was called most"},
       Field{"run_us", &Of::run_us},
       Field{"device_us", &Of::device_us},

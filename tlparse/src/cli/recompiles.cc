@@ -40,13 +40,16 @@ Result<void> PrintPairs(QueryRows<RecompileTried> rows, const RunFilter& runs, b
                                           {"where", Table::Align::kLeft, 0, true},
                                           {"status"}});
   FOR_EACH_ROW(const RecompileTried& row, std::move(rows)) {
-    const std::string where =
-        row.user_file ? fmt::format("{}:{}", WholePath(*row.user_file, row.file.value_or("")),
-                                    row.user_line.value_or(0))
-                      : "";
-    runs.AddOfLaunch(table, std::string(row.run), CellText(row.launch),
-                     {CellText(row.rank), CellText(row.label), CellText(row.function),
-                      CellText(row.prior_label), GuardInWords(row), where, CellText(row.status)});
+    // As of a series: else the place of the function.
+    const bool has_own = row.user_file.has_value();
+    std::string where = has_own ? WholePath(*row.user_file, row.file.value_or(""))
+                                : std::string(row.file.value_or(""));
+    const std::int64_t line = (has_own ? row.user_line : row.line).value_or(0);
+    if (has_own || line > 0) where += fmt::format(":{}", line);
+    runs.AddOfLaunch(
+        table, std::string(row.run), CellText(row.launch),
+        {CellText(row.rank), CellText(row.label), CellText(row.function), CellText(row.prior_label),
+         GuardInWords(row), std::move(where), CellText(row.status)});
   }
   is_empty = table.empty();
   if (!is_empty) table.Print();

@@ -25,7 +25,7 @@ SELECT r.name AS run, h.compile_id /*INTEGER*/, h.run_id /*INTEGER*/, h.rank /*I
   h.recompile_of /*TEXT?*/, h.caches /*TEXT?*/, h.graphs /*INTEGER*/,
   h.graph_op_count /*INTEGER?*/, h.guard_count /*INTEGER?*/, h.fail_type /*TEXT?*/,
   h.fail_reason /*TEXT?*/, h.backward_inductor_us /*INTEGER?*/, n.ordinal AS launch /*INTEGER?*/,
-  p.pid /*INTEGER*/,
+  p.pid /*INTEGER*/, p.child_kind /*TEXT?*/,
   CASE WHEN ran.calls IS NOT NULL
     OR (EXISTS (SELECT 1 FROM profile x WHERE x.process_id = h.process_id
         AND x.kind IN (SELECT name FROM profile_kind WHERE is_of_profiler)

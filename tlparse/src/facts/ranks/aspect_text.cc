@@ -16,17 +16,19 @@ std::string FirstTitles(const Job& job, const std::vector<std::int32_t>& slots) 
   return text;
 }
 
-std::string KeyText(const CacheFinding& finding, const std::string& where, bool is_on_others) {
+std::string KeyText(const CacheFinding& finding, const std::string& where, bool is_reversed,
+                    const std::string& whose) {
+  const std::string on = whose.empty() ? "" : fmt::format("on {}: ", whose);
   std::string text;
   if (finding.cause.kind == CauseKind::kGraph) {
     const bool has_node = !finding.node.empty() || !finding.against_node.empty();
-    text =
-        fmt::format("{}: {}{}", where, is_on_others ? "on the others: " : "",
-                    has_node ? NodeChange(finding.against_node, finding.node) : finding.cause.text);
+    text = fmt::format("{}: {}{}", where, on,
+                       !has_node     ? finding.cause.text
+                       : is_reversed ? NodeChange(finding.node, finding.against_node)
+                                     : NodeChange(finding.against_node, finding.node));
   } else {
     const std::string cause = finding.cause.plain();
-    text = fmt::format("{}{}: {}", is_on_others ? "on the others: " : "", Title(finding.cause.kind),
-                       cause);
+    text = fmt::format("{}{}: {}", on, Title(finding.cause.kind), cause);
     if (!cause.ends_with(" in " + where)) text += fmt::format(" (in {})", where);
   }
   if (!finding.source.empty())

@@ -17,8 +17,10 @@ namespace tlparse {
 // "0/0 f, 1/0 g, 2/0 h and 3 more"
 std::string FirstTitles(const Job& job, const std::vector<std::int32_t>& slots);
 
-// Of keys that differ in compiles `where`; with `is_on_others` the reference is the odd one.
-std::string KeyText(const CacheFinding& finding, const std::string& where, bool is_on_others);
+// Of keys that differ in compiles `where`; `is_reversed`: from the finding's ranks to those that they
+// are compared with. `whose`: the ranks that have it, where the class that is described does not.
+std::string KeyText(const CacheFinding& finding, const std::string& where, bool is_reversed,
+                    const std::string& whose);
 // What differs where the cause is another configuration.
 std::vector<RankOption> OptionsOf(const Cause& cause);
 // "inductor_config[max_fusion_size]: 64 → 13; and 2 more"; with `is_short` "max_fusion_size 64 → 13".

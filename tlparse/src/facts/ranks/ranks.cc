@@ -190,8 +190,14 @@ void RankClassifier::DescribeFindings(RankClass& one) const {
     if (finding.cause.kind == CauseKind::kMissingCompile) {
       DescribeMissing(finding, one, there);
     } else {
-      const bool is_on_others = there != finding.cause.is_of_first;
-      std::string text = KeyText(finding, FirstTitles(job_, slots), is_on_others);
+      // Nodes of two graphs can be told in either order: that from the reference to this class.
+      const bool is_reversed = there && finding.cause.kind == CauseKind::kGraph &&
+                               !(finding.node.empty() && finding.against_node.empty()) &&
+                               Has(finding.against, one.ranks.front());
+      const bool is_on_others = there != finding.cause.is_of_first && !is_reversed;
+      std::string text =
+          KeyText(finding, FirstTitles(job_, slots), is_reversed,
+                  is_on_others ? job_.NameRanks(there ? finding.ranks : finding.against) : "");
       const auto is_same = [&](const RankAspect& aspect) { return aspect.text == text; };
       if (std::any_of(one.aspects.begin(), one.aspects.end(), is_same)) continue;
       one.aspects.push_back({finding.cause.kind == CauseKind::kGraph ? "graphs" : "cache",
