@@ -1,7 +1,7 @@
 // The page of memory: its points are what another program counts, its peak is exact, a click names the holders of a moment, and every moment is an address.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, readFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
 import vm from 'node:vm';
@@ -132,6 +132,26 @@ test('sizes are written as the commands write them', async () => {
   assert.ok(legend.length > 2);
   for (const size of legend) assert.ok(size === '0 B' || sizes.has(size), `${size} is not in\n${told}`);
   assert.doesNotMatch(await page.locator('body').innerText(), /\d [KMGT]i?B\b(?<!MB|GB|TB)/);
+});
+
+test('the source page says what the blocks of each line held at the peak', async () => {
+  const { snapshot } = leaking();
+  const log = reportOf('mlp_train', 'fixtures/logs/mlp_train');
+  const own = chunkOf(log, 'source').source_line.find(({ file }) => file.startsWith('/') && !/site-packages|\/lib\//.test(file)).file;
+  const file = path.join(outDirectory, 'memory_of_log.json');
+  writeFileSync(file, JSON.stringify(snapshot).replaceAll('/job/metrics.py', own));
+  const report = reportOf('memory_source', 'fixtures/logs/mlp_train', file);
+  const told = execFileSync(tlparse, ['memory', report, '--by', 'line', '--at', 'peak', '--json'], { encoding: 'utf8' });
+  const lines = JSON.parse(told).devices[0].rows.filter((row) => row.file === own);
+  assert.ok(lines.length > 0);
+  const { page, context, problems } = await openPage(browser, 'file:');
+  await visit(page, pageUrl(report), `#/source/${encodeURIComponent(own)}`);
+  await page.locator('.source-code th', { hasText: 'memory' }).waitFor();
+  const shown = await page.locator('.source-code tbody tr:not(.source-gap)').evaluateAll((rows) => rows.map((row) => [Number(row.querySelector('.source-number').innerText), row.querySelector('.margin-memory').innerText]).filter(([, text]) => text !== ''));
+  assert.deepEqual(shown.map(([line]) => line).sort((a, b) => a - b), lines.map(({ line }) => line).sort((a, b) => a - b));
+  await page.screenshot({ path: path.join(screenshots, 'memory-source.png') });
+  assert.deepEqual(problems, []);
+  await context.close();
 });
 
 test('the curve and the timeline have one axis: the same range, and a moment chosen in one is shown in the other', async () => {

@@ -35,6 +35,12 @@ export function recordingsOf(model: Model): Recording[] {
   });
 }
 
+// That with the highest peak.
+export function highestOf(model: Model): Recording | undefined {
+  const peak = ({ row }: Recording) => model.index.memory.peak_bytes[row] ?? 0;
+  return recordingsOf(model).reduce<Recording | undefined>((best, one) => (best && peak(best) >= peak(one) ? best : one), undefined);
+}
+
 // Where the points lie: by time, or by event, where some have no time.
 export function axisOf(memory: Memory): { xs: number[]; isTime: boolean } {
   const { time_us: times, ordinal } = memory.point;

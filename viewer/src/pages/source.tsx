@@ -2,11 +2,12 @@
 import type { ComponentChildren } from 'preact';
 import { useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { useChunk, type Chunks } from '../data/chunks';
+import { highestOf, type Memory } from '../data/memory';
 import { useText, type Model } from '../data/model';
 import { fullestProfile } from '../data/profiles';
 import { fileNamed, filesOf, newFacts, type LineFacts, type SourceFile } from '../data/source';
 import { Highlighter } from '../lib/highlight';
-import { baseName, count, duration, plural } from '../lib/format';
+import { baseName, bytes, count, duration, plural } from '../lib/format';
 import { href, setQuery, type Route } from '../route';
 import { Empty, Waiting } from '../ui/bits';
 import './source.css';
@@ -79,11 +80,17 @@ function FileList({ files, current }: { files: SourceFile[]; current: SourceFile
   );
 }
 
+// What was measured of a line.
+interface Measured {
+  runUs: number;
+  peakBytes: number;
+}
 interface Margin {
   key: string;
   title: string;
   hint: string;
-  of: (facts: LineFacts, runUs: number) => string;
+  of: (facts: LineFacts, measured: Measured) => string;
+  heat?: (measured: Measured) => number; // drawn as a bar beside the largest of the file
 }
 
 const margins: Margin[] = [
@@ -100,7 +107,15 @@ const margins: Margin[] = [
     key: 'run',
     title: 'run',
     hint: 'Measured time of its kernels, in the steps that the profile counts',
-    of: (_, runUs) => (runUs > 0 ? duration(runUs) : ''),
+    of: (_, { runUs }) => (runUs > 0 ? duration(runUs) : ''),
+    heat: ({ runUs }) => runUs,
+  },
+  {
+    key: 'memory',
+    title: 'memory',
+    hint: 'What blocks that this line allocated held at the peak; of several recordings, of that with the highest',
+    of: (_, { peakBytes }) => (peakBytes > 0 ? bytes(peakBytes) : ''),
+    heat: ({ peakBytes }) => peakBytes,
   },
   {
     key: 'compile',
@@ -111,19 +126,28 @@ const margins: Margin[] = [
 ];
 const number = (value: number) => (value > 0 ? count(value) : '');
 
-// Measured time by line, of the fullest profile.
-function runTimes(cost: Chunks['cost'] | undefined, file: SourceFile): Map<number, number> {
-  const times = new Map<number, number>();
-  cost?.line.file.forEach((name, i) => name === file.name && cost.line.line[i] !== null && times.set(cost.line.line[i]!, cost.line.share_us[i] ?? 0));
-  return times;
+// By line: time of the fullest profile, memory of the recording with the highest peak.
+function measuredLines(cost: Chunks['cost'] | undefined, memory: Memory | undefined, file: SourceFile): Map<number, Measured> {
+  const lines = new Map<number, Measured>();
+  const at = (line: number) => {
+    const own = lines.get(line) ?? { runUs: 0, peakBytes: 0 };
+    lines.set(line, own);
+    return own;
+  };
+  cost?.line.file.forEach((name, i) => name === file.name && cost.line.line[i] !== null && (at(cost.line.line[i]!).runUs = cost.line.share_us[i] ?? 0));
+  memory?.line.file.forEach((name, i) => name === file.name && (at(memory.line.line[i]!).peakBytes = memory.line.size_bytes[i] ?? 0));
+  return lines;
 }
 
-function Code({ file, line, cost }: { file: SourceFile; line: number | null; cost: Chunks['cost'] | undefined }) {
+function Code({ file, line, measured }: { file: SourceFile; line: number | null; measured: Map<number, Measured> }) {
   const chosen = useRef<HTMLTableRowElement>(null);
-  const times = useMemo(() => runTimes(cost, file), [cost, file]);
-  const lines = useMemo(() => [...new Set([...file.texts.keys(), ...file.facts.keys(), ...times.keys()])].sort((a, b) => a - b), [file, times]);
-  const shown = margins.filter((margin) => lines.some((at) => margin.of(file.facts.get(at) ?? none, times.get(at) ?? 0) !== ''));
-  const most = Math.max(1, ...times.values());
+  const lines = useMemo(() => [...new Set([...file.texts.keys(), ...file.facts.keys(), ...measured.keys()])].sort((a, b) => a - b), [file, measured]);
+  const of = (margin: Margin, at: number) => margin.of(file.facts.get(at) ?? none, measured.get(at) ?? unmeasured);
+  const shown = margins.filter((margin) => lines.some((at) => of(margin, at) !== ''));
+  const barOf = ({ heat }: Margin, at: number) => {
+    const percent = heat ? (100 * heat(measured.get(at) ?? unmeasured)) / Math.max(1, ...[...measured.values()].map(heat)) : 0;
+    return percent > 0 ? { backgroundImage: `linear-gradient(to left, var(--heat) ${percent}%, transparent ${percent}%)` } : undefined;
+  };
   useLayoutEffect(() => chosen.current?.scrollIntoView({ block: 'center' }), [file, line]);
   return (
     <div class="source-code" tabIndex={0} role="region" aria-label={`Lines of ${baseName(file.name)}`}>
@@ -146,7 +170,6 @@ function Code({ file, line, cost }: { file: SourceFile; line: number | null; cos
             const facts = file.facts.get(at) ?? none;
             const gap = at - (lines[i - 1] ?? 0) - 1;
             const isChosen = at === line;
-            const heat = (100 * (times.get(at) ?? 0)) / most;
             return (
               <>
                 {gap > 0 && (
@@ -157,15 +180,8 @@ function Code({ file, line, cost }: { file: SourceFile; line: number | null; cos
                 )}
                 <tr ref={isChosen ? chosen : undefined} class={isChosen ? 'picked' : ''} onClick={() => setQuery({ line: at }, true)}>
                   {shown.map((margin) => (
-                    <td
-                      class={`margin-${margin.key} ${margin.key === 'kernel' && facts.kernelIds.size === 0 ? 'quiet' : ''}`}
-                      style={
-                        margin.key === 'run' && heat > 0
-                          ? { backgroundImage: `linear-gradient(to left, var(--heat) ${heat}%, transparent ${heat}%)` }
-                          : undefined
-                      }
-                    >
-                      {margin.of(facts, times.get(at) ?? 0)}
+                    <td class={`margin-${margin.key} ${margin.key === 'kernel' && facts.kernelIds.size === 0 ? 'quiet' : ''}`} style={barOf(margin, at)}>
+                      {of(margin, at)}
                     </td>
                   ))}
                   <td class="source-number">
@@ -194,6 +210,7 @@ function Code({ file, line, cost }: { file: SourceFile; line: number | null; cos
   );
 }
 const none = newFacts();
+const unmeasured: Measured = { runUs: 0, peakBytes: 0 };
 
 // A file that a payload holds: all of its lines are known, and its record shows them.
 function Whole({ whole, line, name }: { whole: NonNullable<SourceFile['whole']>; line: number | null; name: string }) {
@@ -230,7 +247,10 @@ function View({ model, chunk, graphs, route }: { model: Model; chunk: Chunks['so
   const file = asked === undefined ? sorted.find((own) => !own.isLibrary && !own.whole) : fileNamed(files, asked);
   const line = route.query.get('line') === null ? null : Number(route.query.get('line'));
   const profile = useMemo(() => fullestProfile(model), [model]);
-  const cost = useChunk(profile ? 'cost' : null, profile?.id);
+  const cost = useChunk(profile ? 'cost' : null, profile?.id).value;
+  const recording = useMemo(() => highestOf(model), [model]);
+  const memory = useChunk(recording ? 'memory' : null, recording?.id).value;
+  const measured = useMemo(() => (file ? measuredLines(cost, memory, file) : new Map<number, Measured>()), [cost, memory, file]);
   if (sorted.length === 0) return <Empty>No input tells a line of Python.</Empty>;
   return (
     <>
@@ -244,7 +264,7 @@ function View({ model, chunk, graphs, route }: { model: Model; chunk: Chunks['so
         ) : file.whole ? (
           <Whole whole={file.whole} line={line} name={file.name} />
         ) : (
-          <Code file={file} line={line} cost={cost.value} />
+          <Code file={file} line={line} measured={measured} />
         )}
         {file && !file.whole && <LineDetail model={model} files={files} file={file} line={line} />}
       </div>

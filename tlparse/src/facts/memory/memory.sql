@@ -47,3 +47,8 @@ FROM segment;
 SELECT e.size_bytes, e.device_free_bytes, e.time_ns / 1000 AS time_us /*INTEGER?*/, s.file, s.line, s.function
 FROM memory_event_row e LEFT JOIN memory_site s ON s.id = e.site_id WHERE e.snapshot_id = :snapshot_id AND e.ordinal = :ordinal
   AND e.action IN (SELECT id FROM memory_action WHERE name = 'oom');
+
+-- What each line held at the peak.
+-- query LineAtPeak(snapshot_id INTEGER)
+SELECT file /*TEXT*/, line /*INTEGER*/, size_bytes /*INTEGER*/, allocations /*INTEGER*/
+FROM line_memory WHERE snapshot_id = :snapshot_id AND file IS NOT NULL AND line > 0 ORDER BY size_bytes DESC, file, line LIMIT 5000;

@@ -103,6 +103,13 @@ Result<std::string> MemoryChunk(Database& database, std::int64_t run_id, std::in
     writer.AddNumber(step.step);
     writer.AddReal(static_cast<double>(step.end_ns - start_ns) / 1e3);
   }
+  writer.BeginTable("line", {"line", "size_bytes", "allocations"}, {"file"});
+  FOR_EACH_ROW(const LineAtPeak& line, Query<LineAtPeak>(database, {.snapshot_id = snapshot_id})) {
+    writer.AddNumber(line.line);
+    writer.AddNumber(line.size_bytes);
+    writer.AddNumber(line.allocations);
+    writer.AddText(line.file);
+  }
   return writer.Finish();
 }
 
