@@ -157,6 +157,32 @@ for (const input of ['p2p_hang', 'coalesced_size', 'torch_logs_2_14']) {
   });
 }
 
+test('a map beside each text has the marked lines, and a click on it brings them into view', async () => {
+  const { page, context, problems } = await openPage(browser, 'file:', { viewport: { width: 1280, height: 900 } });
+  await visit(page, pageUrl(reportOf('tlparse_meta')), '#/provenance/4');
+  const pane = (label) => page.locator('.pane', { has: page.getByRole('region', { name: label, exact: true }) });
+  await pane('Post-grad graph').locator('.code-row', { hasText: 'div_1:' }).click();
+  const code = pane('Generated code');
+  await code.locator('.mini-map .map-linked').first().waitFor();
+  assert.equal(await pane('Python source').locator('.mini-map').isVisible(), false, 'all of it is in view');
+  const height = await code.locator('.code-rows').evaluate((rows) => Math.floor(rows.clientHeight / 18));
+  for (const mark of await code.locator('.mini-map .map-linked').all()) {
+    const [box, row] = [await mark.boundingBox(), Math.round(Number(await mark.getAttribute('y')))];
+    await page.mouse.click(box.x + box.width / 2, box.y + box.height / 2);
+    await settle(page);
+    const seen = await code.locator('.mark-linked').evaluateAll((rows) => rows.filter((one) => {
+      const [own, view] = [one.getBoundingClientRect(), one.closest('.text-view').getBoundingClientRect()];
+      return own.top >= view.top && own.bottom <= view.bottom;
+    }).map((one) => Number(one.dataset.row)));
+    assert.ok(seen.some((line) => Math.abs(line - row) <= Math.ceil(height / 160)), `row ${row}: in view are ${seen}`);
+    const view = await code.locator('.map-view').evaluate((rect) => [Number(rect.getAttribute('y')), Number(rect.getAttribute('height'))]);
+    assert.ok(view[0] <= row && row <= view[0] + view[1], `${view} ${row}`);
+  }
+  assert.deepEqual(await violationsOf(page), []);
+  assert.deepEqual(problems, []);
+  await context.close();
+});
+
 test('a Python line has one number and one hue in all panes: those of what comes from it, light and dark', async () => {
   for (const colorScheme of ['light', 'dark']) {
     const { page, context, problems } = await openPage(browser, 'file:', { colorScheme, viewport: { width: 1280, height: 1600 } });

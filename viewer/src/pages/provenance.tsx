@@ -11,7 +11,7 @@ import { href, setQuery, type Route } from '../route';
 import { CompileLink, Empty, Waiting } from '../ui/bits';
 import { onKeys, useStored } from '../ui/keys';
 import { Panes } from '../ui/panes';
-import { TextView } from '../ui/text_view';
+import { TextView, type Mark } from '../ui/text_view';
 import { GraphTable, graphRows } from './provenance_list';
 import './provenance.css';
 import { heatOfLines, hottestOf, linesOfCode, linesOfGraph, linesOfSources, tagsOf, type LineHeat, type PaneLines } from './provenance_lines';
@@ -82,7 +82,7 @@ interface PaneProps {
 
 function Pane({ title, text, name, lines, pinned, pin, hovered, hover, onHover, empty, link, heat, wrap, gutter, links }: PaneProps) {
   const tags = useMemo(() => tagsOf(links, lines), [links, lines]);
-  const marks = new Map<number, 'pin' | 'hover' | 'linked' | 'body'>();
+  const marks = new Map<number, Mark>();
   for (const entity of pinned) {
     const [from, to] = lines.bodies?.get(entity) ?? [0, -1];
     for (let line = from; line <= to; line++) marks.set(line, 'body');

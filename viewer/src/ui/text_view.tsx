@@ -3,6 +3,7 @@ import type { JSX } from 'preact';
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { Highlighter, type Language } from '../lib/highlight';
 import { percent } from '../lib/format';
+import { MiniMap } from './mini_map';
 import './text_view.css';
 import { useWindow } from './virtual';
 
@@ -59,6 +60,7 @@ export interface LineTag {
   title: string;
 }
 export const hueCount = 8;
+export type Mark = 'pin' | 'hover' | 'linked' | 'body';
 
 function Tag({ tag }: { tag: LineTag | undefined }) {
   if (!tag) return <span class="line-tag" />;
@@ -72,10 +74,10 @@ interface TextViewProps {
   text: string;
   language: Language;
   // Marked lines (0-based) and how strongly.
-  marks?: Map<number, 'pin' | 'hover' | 'linked' | 'body'>;
+  marks?: Map<number, Mark>;
   // Shares of measured time (0 … 1) by line, shown in the margin, and what each means.
   heat?: Map<number, { share: number; title: string }>;
-  // What each line belongs to, at its left.
+  // What each line belongs to, at its left; at the right a map of the whole text.
   tags?: Map<number, LineTag>;
   // Brings this line into view when it changes.
   reveal?: number | null;
@@ -132,6 +134,7 @@ export function TextView(props: TextViewProps) {
     }
   }, [props.reveal, rows]);
 
+  const lineOfRow = useMemo(() => rows.map(({ line }) => line), [rows]);
   const lineAt = (event: JSX.TargetedMouseEvent<HTMLElement>): number | null => {
     const row = (event.target as Element).closest<HTMLElement>('[data-row]');
     return row ? rows[Number(row.dataset.row)].line : null;
@@ -163,7 +166,7 @@ export function TextView(props: TextViewProps) {
       </div>,
     );
   }
-  return (
+  const view = (
     <div
       class={`text-view ${props.onPick ? 'pickable' : ''} ${props.gutter ? 'named-lines' : ''} ${props.tags ? 'tagged' : ''}`}
       ref={box}
@@ -192,6 +195,14 @@ export function TextView(props: TextViewProps) {
       >
         {drawn}
       </div>
+    </div>
+  );
+  if (!props.tags) return view;
+  const scrollTo = (row: number) => box.current && (box.current.scrollTop = row * lineHeight - box.current.clientHeight / 2);
+  return (
+    <div class="text-frame">
+      {view}
+      <MiniMap lineOfRow={lineOfRow} marks={props.marks} tags={props.tags} first={seen.seen.first} last={seen.seen.last} onChoose={scrollTo} />
     </div>
   );
 }
