@@ -1,8 +1,9 @@
 // The SQL behind each chunk of the viewer: schemas/sql/viewer/<chunk>.sql, embedded at build time.
 //
 // A file holds one query per table, each below a line "-- table: <name>". Columns before the one
-// named | are numbers, those after it texts. common.sql is put before each query. A table without a
-// query holds the frames of the stacks that the tables above it name. Queries may use
+// named | are numbers, those after it texts. Before each query stand the parts of common.sql that it
+// names. A table without a query holds the frames of the stacks that the tables above it name.
+// Queries may use
 //   :run            the run that is shown        run_process   its processes (a column of ids)
 //   :origin         its earliest time, µs        run_compile   their compiles
 //                                                shown_record  records
