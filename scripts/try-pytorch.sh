@@ -1,6 +1,6 @@
 #!/bin/sh
 # Records a fixed set of small programs with official builds of PyTorch, ingests what they leave, tries the hook of `tlparse run`, and writes
-# the rows of docs/compatibility.md.
+# fixtures/versions/VERSION and the rows of docs/compatibility.md.
 # usage: scripts/try-pytorch.sh [--keep] [--folder DIR] [--python PYTHON] [--only PROGRAM[,PROGRAM…]] VERSION…
 #        e.g. scripts/try-pytorch.sh 2.9.1 2.15.0
 #   --folder DIR   where the environments (venv-VERSION) and the recordings (recorded-VERSION) are made; default: a temporary folder
@@ -8,7 +8,7 @@
 #   --python       which Python; where Debian's libtorch-dev is installed not that of /usr, whose folder of libraries comes first when
 #                  AOTInductor links
 #   --only         these programs alone (tests/tools/pytorch/record.py names them); writes no row
-# Needs pip and PyPI, g++, Python with its headers, 10 GB a version, and tlparse (TLPARSE names it; default build/bin/tlparse).
+# Needs pip and PyPI, zstd, g++, Python with its headers, 10 GB a version, and tlparse (TLPARSE names it; default build/bin/tlparse).
 # The wheels are CUDA builds; the programs run on the CPU. Recordings stay when --folder is given.
 set -eu
 usage() { sed -n '2,12s/^# \{0,1\}//p' "$0"; }
@@ -67,6 +67,7 @@ for version in "$@"; do
   "$venv/bin/python" "$tools/record.py" "$recorded" $only || failed="$failed $version"
   if [ -z "$only" ]; then
     "$python" "$tools/measure.py" "$recorded" "$root/fixtures/versions/$version/row.json" || failed="$failed $version"
+    "$python" "$tools/keep.py" "$recorded" "$root/fixtures/versions/$version/recorded.tar.zst"  # the tests read it as the row says
     "$python" "$tools/hook.py" "$venv/bin/python" "$root/fixtures/versions/$version/hook.json" || failed="$failed $version"
   fi
   [ -n "$keep" ] || rm -rf "$venv"

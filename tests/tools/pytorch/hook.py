@@ -92,14 +92,15 @@ class Check:
                 made = {int(line.split()[1]) for line in file}
         return facts, {one["kind"] + " " + one["name"] for at, one in enumerate(changes) if at in made}
 
-    def changes(self):
+    def changes(self, version):
         def change(kind, name="", value="", function=""):
             return {"kind": kind, "name": name, "value": value, "function": function, "file": "hooked.py"}
+        limit = "torch._dynamo.config." + ("cache_size_limit" if version < (2, 7) else "recompile_limit")
         facts, made = self.with_changes("changed", [
-            change("option", "torch._dynamo.config.recompile_limit", "7"), change("option", "torch._inductor.config.max_fusion_size", "32"),
+            change("option", limit, "7"), change("option", "torch._inductor.config.max_fusion_size", "32"),
             change("mark_dynamic", "x", "0", "double"), change("variable", "TLPARSE_TRIED", "yes"), change("steps", "", "4")])
         seen = (facts, sorted(made))
-        self.say("option", facts.get("limit") == 7 and "option torch._dynamo.config.recompile_limit" in made, seen)
+        self.say("option", facts.get("limit") == 7 and "option " + limit in made, seen)
         self.say("option of torch.compile", facts.get("fusion_size") == 32, seen)
         self.say("mark_dynamic", facts.get("graphs") == 1 and "mark_dynamic x" in made, seen)
         self.say("variable", facts.get("variable") == "yes", seen)
@@ -115,8 +116,9 @@ def check(python):
     folder = tempfile.mkdtemp()
     try:
         one = Check(python, folder)
-        one.recorded(tuple(int(part) for part in version.split(".")[:2]))
-        one.changes()
+        version = tuple(int(part) for part in version.split(".")[:2])
+        one.recorded(version)
+        one.changes(version)
         return one.row
     finally:
         shutil.rmtree(folder, ignore_errors=True)

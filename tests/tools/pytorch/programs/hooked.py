@@ -55,12 +55,14 @@ def recorded():
 
 def changed():
     """An option of Dynamo, one of Inductor that torch.compile is given, a size that is marked, a variable, an end after three steps."""
-    torch._dynamo.config.recompile_limit = 5
+    limit = "recompile_limit" if hasattr(torch._dynamo.config, "recompile_limit") else "cache_size_limit"  # before 2.7
+    setattr(torch._dynamo.config, limit, 5)
 
     def look(graph):
         facts["fusion_size"] = torch._inductor.config.max_fusion_size
-    compiled = torch.compile(double, options={"max_fusion_size": 13, "post_grad_custom_post_pass": look})
-    atexit.register(lambda: facts.update(graphs=counters["stats"]["unique_graphs"], limit=torch._dynamo.config.recompile_limit,
+    torch._inductor.config.post_grad_custom_post_pass = look  # 2.6 leaves it out where it is an option of torch.compile
+    compiled = torch.compile(double, options={"max_fusion_size": 13})
+    atexit.register(lambda: facts.update(graphs=counters["stats"]["unique_graphs"], limit=getattr(torch._dynamo.config, limit),
                                          variable=os.environ.get("TLPARSE_TRIED")))
     steps(compiled, [8, 8, 12, 16, 20, 24])
 

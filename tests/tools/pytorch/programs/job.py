@@ -1,7 +1,8 @@
 """Four ranks of gloo that go wrong. usage: job.py crash|hang|slow FOLDER (of dumps and of files that say how far a rank is)
 
 crash  the compiler of rank 1 raises at the second function
-hang   the compiler of rank 2 stops at the second function; the caller ends the job when all ranks have said where they are
+hang   the compiler of rank 2 stops at the second function, two seconds before the others begin with it; the caller ends the job when
+       all ranks have said where they are
 slow   rank 3 begins to compile when the others wait for it
 """
 import os
@@ -71,6 +72,11 @@ def main(mode, folder):
     w = torch.randn(8, 8, requires_grad=True)
     truth.run("forward", lambda: torch.compile(forward)(torch.randn(4, 8), w).sum().backward())
     say(folder, "forward")
+    if mode == "hang" and truth.rank() != ODD["hang"]:
+        # Logs that end together do not show which rank stopped first.
+        while not said(folder, "hanging", ODD["hang"]):
+            time.sleep(0.1)
+        time.sleep(2)
     torch.compile(grad_sync, backend=backend(mode, folder))(torch.randn(4, 8))
     dist.barrier()
     truth.write(dumps=recorder.dump(folder))
