@@ -58,8 +58,8 @@ def is_capturing():
 class Graph:
     """One compiled graph, called as before."""
 
-    def __init__(self, callable_, name, compile_id, every):
-        self.callable, self.name, self.compile_id, self.every, self.calls = callable_, name, compile_id, every, 0
+    def __init__(self, callable_, name, context, every):
+        self.callable, self.name, self.context, self.every, self.calls = callable_, name, context, every, 0
         self._boxed_call = True  # it takes its inputs as a list, which it may empty
 
     def __call__(self, inputs):
@@ -86,10 +86,12 @@ class Graph:
             return []
 
     def emit(self, call, parts):
+        from torch._guards import compile_context
         from torch._logging import trace_structured
 
-        trace_structured("artifact", metadata_fn=lambda: {"name": "libtrace_run_digest", "encoding": "json"},
-                         payload_fn=lambda: {"graph": self.name, "call": call, "parts": parts}, expect_trace_id=False, compile_id=self.compile_id)
+        with compile_context(self.context):  # not that of another compile which this call may be a part of
+            trace_structured("artifact", metadata_fn=lambda: {"name": "libtrace_run_digest", "encoding": "json"},
+                             payload_fn=lambda: {"graph": self.name, "call": call, "parts": parts}, expect_trace_id=False)
 
 
 class Numbers:
@@ -117,5 +119,7 @@ class Numbers:
         from torch._guards import CompileContext
 
         if not isinstance(graph.current_callable, Graph):
-            compile_id = CompileContext.current_compile_id()
-            graph.current_callable = Graph(graph.current_callable, self.name_of(compile_id, graph.fx_kwargs), compile_id, self.every)
+            current = CompileContext.try_get()
+            context = CompileContext(current and current.compile_id)
+            context.attempt = current.attempt if current else 0
+            graph.current_callable = Graph(graph.current_callable, self.name_of(context.compile_id, graph.fx_kwargs), context, self.every)
