@@ -28,12 +28,12 @@ fetch_sources() {
   (cd "$work/sources" && apt-get $options -qq update && apt-get $options -qq source --only-source "$@")
 }
 
-# build_library NAME CMAKE_OPTION…: from $work/sources/NAME-<version> into $work/prefix.
+# build_library NAME LEVEL CMAKE_OPTION…: from $work/sources/NAME-<version> into $work/prefix, optimized so.
 build_library() {
-  name=$1
-  shift
-  set -- "$@" -DCMAKE_BUILD_TYPE=Release -DCMAKE_INSTALL_PREFIX="$work/prefix" -DCMAKE_INSTALL_LIBDIR=lib -DBUILD_SHARED_LIBS=OFF \
-    "-DCMAKE_C_FLAGS=$flags" "-DCMAKE_CXX_FLAGS=$flags" -DCMAKE_PREFIX_PATH="$work/prefix"
+  name=$1 level=$2
+  shift 2
+  set -- "$@" -DCMAKE_BUILD_TYPE=Release "-DCMAKE_C_FLAGS_RELEASE=$level -DNDEBUG" "-DCMAKE_CXX_FLAGS_RELEASE=$level -DNDEBUG" -DCMAKE_INSTALL_PREFIX="$work/prefix" -DCMAKE_INSTALL_LIBDIR=lib -DBUILD_SHARED_LIBS=OFF \
+    "-DCMAKE_C_FLAGS=$flags $c_only" "-DCMAKE_CXX_FLAGS=$flags" -DCMAKE_PREFIX_PATH="$work/prefix"
   cmake -S "$(echo "$work/sources/$name"-*/)" -B "$work/$name" -G Ninja "$@" >"$work/$name.log" 2>&1 &&
     ninja -C "$work/$name" -j "$jobs" install >>"$work/$name.log" 2>&1 || { tail -n 20 "$work/$name.log" >&2; exit 1; }
 }
@@ -43,10 +43,11 @@ build_library() {
 build_openssl() {
   features="no-shared no-tests no-legacy no-engine no-dso no-module no-cms no-ct no-ts no-ocsp no-srp no-psk no-dtls no-sctp no-comp no-cmp
     no-sm2 no-sm3 no-sm4 no-gost no-camellia no-aria no-seed no-idea no-bf no-cast no-des no-rc2 no-rc4 no-rmd160 no-md4 no-mdc2 no-whirlpool
-    no-blake2 no-dsa no-ec2m no-siphash no-scrypt no-ssl3 no-tls1 no-tls1_1 no-ssl-trace no-ui-console no-rfc3779 no-nextprotoneg"
+    no-blake2 no-dsa no-ec2m no-siphash no-scrypt no-ssl3 no-tls1 no-tls1_1 no-ssl-trace no-ui-console no-rfc3779 no-nextprotoneg no-chacha
+    no-poly1305 no-dh no-ocb no-siv no-cmac no-async no-filenames no-pic"
   # shellcheck disable=SC2086
   (cd "$(echo "$work/sources/openssl"-*/)" && ./Configure linux-x86_64 $features --prefix=/usr --libdir=lib --openssldir=/usr/lib/ssl \
-    -Os -ffunction-sections -fdata-sections && make -j "$jobs" build_libs && make install_dev DESTDIR="$work/openssl" &&
+    -Os -ffunction-sections -fdata-sections -fno-pie $c_only && make -j "$jobs" build_libs && make install_dev DESTDIR="$work/openssl" &&
     cp -r "$work/openssl/usr/include" "$work/prefix/" && cp "$work"/openssl/usr/lib/*.a "$work/prefix/lib/") >"$work/openssl.log" 2>&1 ||
     { tail -n 20 "$work/openssl.log" >&2; exit 1; }
 }
@@ -54,7 +55,7 @@ build_openssl() {
 # The same for SQLite; its single source is made by tclsh.
 build_sqlite() {
   (cd "$(echo "$work/sources/sqlite3"-*/)" && ./configure --disable-tcl --disable-readline && make sqlite3.c &&
-    cc $flags -Os -DNDEBUG -DSQLITE_THREADSAFE=1 -DSQLITE_ENABLE_FTS5 -DSQLITE_ENABLE_MATH_FUNCTIONS -DSQLITE_ENABLE_COLUMN_METADATA \
+    cc $flags $c_only -Os -DNDEBUG -DSQLITE_THREADSAFE=1 -DSQLITE_ENABLE_FTS5 -DSQLITE_ENABLE_MATH_FUNCTIONS -DSQLITE_ENABLE_COLUMN_METADATA \
       -DSQLITE_MAX_VARIABLE_NUMBER=250000 -DSQLITE_OMIT_LOAD_EXTENSION -c sqlite3.c -o sqlite3.o &&
     ar rcsD "$work/prefix/lib/libsqlite3.a" sqlite3.o && cp sqlite3.h sqlite3ext.h "$work/prefix/include/") >"$work/sqlite.log" 2>&1 ||
     { tail -n 20 "$work/sqlite.log" >&2; exit 1; }
@@ -68,12 +69,12 @@ build_libraries() {
   mkdir -p "$work/prefix/lib" "$work/prefix/include"
   build_openssl
   build_sqlite
-  build_library simdjson -DSIMDJSON_DEVELOPER_MODE=OFF
-  build_library fmtlib -DFMT_TEST=OFF -DFMT_DOC=OFF
-  build_library spdlog -DSPDLOG_FMT_EXTERNAL=ON -DSPDLOG_BUILD_EXAMPLE=OFF -DSPDLOG_BUILD_TESTS=OFF
-  build_library libzip -DENABLE_BZIP2=OFF -DENABLE_LZMA=OFF -DENABLE_ZSTD=OFF -DENABLE_GNUTLS=OFF -DENABLE_MBEDTLS=OFF -DENABLE_OPENSSL=OFF \
+  build_library simdjson -O3 -DSIMDJSON_DEVELOPER_MODE=OFF
+  build_library fmtlib -O2 -DFMT_TEST=OFF -DFMT_DOC=OFF
+  build_library spdlog -Os -DSPDLOG_FMT_EXTERNAL=ON -DSPDLOG_BUILD_EXAMPLE=OFF -DSPDLOG_BUILD_TESTS=OFF
+  build_library libzip -Os -DENABLE_BZIP2=OFF -DENABLE_LZMA=OFF -DENABLE_ZSTD=OFF -DENABLE_GNUTLS=OFF -DENABLE_MBEDTLS=OFF -DENABLE_OPENSSL=OFF \
     -DENABLE_COMMONCRYPTO=OFF -DBUILD_TOOLS=OFF -DBUILD_REGRESS=OFF -DBUILD_EXAMPLES=OFF -DBUILD_DOC=OFF
-  build_library cpp-httplib -DHTTPLIB_COMPILE=ON -DHTTPLIB_REQUIRE_OPENSSL=ON -DHTTPLIB_USE_BROTLI_IF_AVAILABLE=OFF
+  build_library cpp-httplib -Os -DHTTPLIB_COMPILE=ON -DHTTPLIB_REQUIRE_OPENSSL=ON -DHTTPLIB_USE_BROTLI_IF_AVAILABLE=OFF
   cat >"$work/prefix/lib/pkgconfig/cpp-httplib.pc" <<PC
 Name: cpp-httplib
 Description: cpp-httplib
@@ -86,12 +87,14 @@ PC
 
 build_static() {
   # No path of this machine is in the file, and nothing depends on the order in which things finish.
-  flags="-O2 -ffunction-sections -fdata-sections -ffile-prefix-map=$root=. -ffile-prefix-map=$work=."
+  flags="-O2 -fno-pie -no-pie -ffunction-sections -fdata-sections -ffile-prefix-map=$root=. -ffile-prefix-map=$work=."
+  # No exception passes through C.
+  c_only="-fno-asynchronous-unwind-tables -fno-unwind-tables"
   mkdir -p "$work" "$out"
   build_libraries
   echo 'set(CMAKE_FIND_LIBRARY_SUFFIXES .a)' >"$work/static.cmake"  # project() sets it too
   PKG_CONFIG_PATH="$work/prefix/lib/pkgconfig" cmake -S "$root" -B "$work/tlparse" -G Ninja -DCMAKE_BUILD_TYPE=Release \
-    -DCMAKE_CXX_FLAGS_RELEASE="-DNDEBUG" "-DCMAKE_CXX_FLAGS=$flags" -DCMAKE_EXE_LINKER_FLAGS="-static -fuse-ld=gold -Wl,--icf=all -Wl,--gc-sections -Wl,--build-id=none" \
+    -DCMAKE_CXX_FLAGS_RELEASE="-DNDEBUG" "-DCMAKE_CXX_FLAGS=$flags" -DCMAKE_EXE_LINKER_FLAGS="-static -fuse-ld=gold -Wl,--icf=all -Wl,--gc-sections -Wl,-O2 -Wl,--build-id=none" \
     -DCMAKE_PROJECT_INCLUDE="$work/static.cmake" -DOPENSSL_USE_STATIC_LIBS=ON -DOPENSSL_ROOT_DIR="$work/prefix" -DCMAKE_PREFIX_PATH="$work/prefix" -DCMAKE_UNITY_BUILD=ON \
     -DCMAKE_UNITY_BUILD_BATCH_SIZE=24 -DTRACEKIT_BUILD_VIEWER=ON -DTRACEKIT_SMALL=ON -DTRACEKIT_BUILD_LIBTRACE=OFF -DTRACEKIT_WITH_TORCH=OFF >"$work/configure.log" ||
     { cat "$work/configure.log" >&2; exit 1; }

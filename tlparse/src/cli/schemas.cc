@@ -4,6 +4,7 @@
 
 #include <cstdio>
 #include <optional>
+#include <set>
 
 #include "cli/arguments.h"
 #include "cli/command.h"
@@ -50,14 +51,15 @@ constexpr OfFields kOfFields[] = {
 }  // namespace
 
 std::vector<std::string_view> AnswersWithSchema() {
-  std::vector<std::string_view> answers;
+  std::set<std::string_view> answers;
+  for (const OfFields& one : kOfFields) answers.insert(one.answer);
   for (const EmbeddedFile& file : EmbeddedFiles()) {
     if (!file.name.starts_with(kFolder)) continue;
     std::string_view name = file.name.substr(kFolder.size());
     name.remove_suffix(kEnding.size());
-    answers.push_back(name);
+    answers.insert(name);
   }
-  return answers;
+  return {answers.begin(), answers.end()};
 }
 
 std::string AnswerSchema(std::string_view answer) {

@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
-#include <utf8proc.h>
 
 #include <algorithm>
 #include <climits>
 #include <cstdlib>
+#include <iterator>
 #include <numeric>
 
 namespace tlparse {
@@ -31,7 +31,20 @@ Terminal Probe(int descriptor) {
   return terminal;
 }
 
-int Columns(char32_t c) { return utf8proc_charwidth(static_cast<utf8proc_int32_t>(c)); }
+struct Widths {
+  char32_t first, last;
+  int columns;
+};
+// Of characters that do not take one column; by character.
+constexpr Widths kWidths[] = {
+#include "column_widths.inc"
+};
+
+int Columns(char32_t c) {
+  const Widths* found = std::partition_point(std::begin(kWidths), std::end(kWidths),
+                                             [c](const Widths& one) { return one.last < c; });
+  return found != std::end(kWidths) && found->first <= c ? found->columns : 1;
+}
 
 // The longest prefix of `text` that takes at most `width` columns, with "…" if something is
 // missing.

@@ -1,22 +1,25 @@
 #include "redact/public_words.h"
 
+#include <zstd.h>
+
 #include <algorithm>
+#include <string>
 #include <unordered_set>
 
 namespace tlparse {
 namespace {
 
-#ifdef __clang__
-#pragma clang diagnostic ignored "-Woverlength-strings"
-#endif
-constexpr char kPublicText[] =
 #include "public_words.inc"
-    ;
 
 struct PublicSets {
+  std::string plain;
   std::unordered_set<std::string_view> words, names;
-  PublicSets() {
-    std::string_view text(kPublicText, sizeof kPublicText - 1);
+  PublicSets() : plain(kPublicBytes, '\0') {
+    // Nothing is public if it cannot be unpacked.
+    if (ZSTD_decompress(plain.data(), plain.size(), kPublicPacked, sizeof kPublicPacked) !=
+        kPublicBytes)
+      return;
+    std::string_view text = plain;
     std::unordered_set<std::string_view>* set = &words;
     while (!text.empty()) {
       const std::string_view line = text.substr(0, text.find('\n'));

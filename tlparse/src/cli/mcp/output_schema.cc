@@ -6,6 +6,7 @@
 
 #include "base/json_writer.h"
 #include "cli/embedded_texts.h"
+#include "cli/schemas.h"
 
 namespace tlparse {
 namespace {
@@ -58,7 +59,11 @@ constexpr std::string_view kEnvelope =
 
 std::string OutputSchema(std::string_view stem) {
   JsonWriter answer, definitions;
-  const std::string_view text = EmbeddedText("json/" + std::string(stem) + ".schema.json");
+  constexpr std::string_view kAnswerFolder = "answers/";
+  const std::string text =
+      stem.starts_with(kAnswerFolder)
+          ? AnswerSchema(stem.substr(kAnswerFolder.size()))
+          : std::string(EmbeddedText("json/" + std::string(stem) + ".schema.json"));
   simdjson::dom::parser parser;
   element schema;
   if (parser.parse(simdjson::padded_string(text)).get(schema) == simdjson::SUCCESS) {
