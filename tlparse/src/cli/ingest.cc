@@ -102,8 +102,10 @@ Result<void> MakeParent(const std::string& path) {
 }
 
 Result<ImportSummary> Import(const IngestOptions& options, const FoundInputs& found,
-                             const std::string& database, StepTimes& times) {
+                             const std::string& database, StepTimes& times,
+                             std::optional<Database>& reader) {
   ImportOptions import;
+  import.reader = &reader;
   import.threads = options.threads;
   import.times = &times;
   import.database_path = database;
@@ -253,6 +255,13 @@ Result<void> TellFindings(Database& database, const ImportSummary& summary,
   return {};
 }
 
+// Of what was loaded: the connection of the load, if it stayed open.
+Result<Database> Reader(std::optional<Database> loaded, const std::string& path) {
+  if (!loaded) return Database::Open(path, Database::Mode::kReadOnly);
+  RETURN_IF_ERROR(loaded->ReadOn(path));
+  return std::move(*loaded);
+}
+
 Result<int> IngestInputs(const IngestOptions& options) {
   ASSIGN_OR_RETURN(const FoundInputs found, InputsOf(options));
   const bool has_directory = !(options.database && options.db_only);
@@ -271,7 +280,8 @@ Result<int> IngestInputs(const IngestOptions& options) {
   AnnounceSize(options, found);
   const auto start = std::chrono::steady_clock::now();
   StepTimes times;
-  ASSIGN_OR_RETURN(const ImportSummary summary, Import(options, found, loaded, times));
+  std::optional<Database> reader;
+  ASSIGN_OR_RETURN(const ImportSummary summary, Import(options, found, loaded, times, reader));
   GiveBackFreeMemory();
   Say(options, summary,
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
@@ -291,7 +301,7 @@ Result<int> IngestInputs(const IngestOptions& options) {
     }
     output = std::move(*directory);
   }
-  ASSIGN_OR_RETURN(Database database, Database::Open(final_path, Database::Mode::kReadOnly));
+  ASSIGN_OR_RETURN(Database database, Reader(std::move(reader), final_path));
   if (!options.db_only) RETURN_IF_ERROR(Report(options, *output, database, summary.run_id, times));
   SayTimes(options, times);
   const std::string page = options.output + "/index.html";

@@ -20,6 +20,7 @@ struct FamilyOfJob {
   bool is_of_role = false;           // compares ranks that are meant to do equal work
   bool is_of_configuration = false;  // and what must be equal across roles
   bool needs_log = true;             // false: other inputs alone show it
+  bool needs_others = false;  // inputs that are no logs: without them there is nothing to read
 };
 constexpr FamilyOfJob kFamilies[] = {
     {&FindEnds},
@@ -35,19 +36,19 @@ constexpr FamilyOfJob kFamilies[] = {
     {&FindGraphBreaks},
     {&FindNothingCompiled},
     {&FindSkippedCudaGraphs},
-    {.find = &FindInTorchLogs, .needs_log = false},
+    {.find = &FindInTorchLogs, .needs_log = false, .needs_others = true},
     {&FindSlowRanks, true},
     {&FindAbsentRanks},
     {&FindLateRanks, true},
     {.find = &FindLateAtCollectives, .needs_log = false},
     {&FindGuardWaits},
     {&FindNotFinite},
-    {.find = &FindFailedAllocations, .needs_log = false},
-    {.find = &FindMemoryGrowth, .needs_log = false},
-    {.find = &FindMemoryImbalance, .is_of_role = true, .needs_log = false},
+    {.find = &FindFailedAllocations, .needs_log = false, .needs_others = true},
+    {.find = &FindMemoryGrowth, .needs_log = false, .needs_others = true},
+    {.find = &FindMemoryImbalance, .is_of_role = true, .needs_log = false, .needs_others = true},
     {&FindLaunchNotes},
-    {.find = &FindExits, .needs_log = false},
-    {.find = &FindHangs, .needs_log = false},
+    {.find = &FindExits, .needs_log = false, .needs_others = true},
+    {.find = &FindHangs, .needs_log = false, .needs_others = true},
     {.find = &FindImportErrors, .needs_log = false},
 };
 
@@ -146,9 +147,19 @@ void Order(std::vector<Finding>& findings) {
                    [&](const Finding& a, const Finding& b) { return key(a) < key(b); });
 }
 
+Result<bool> HasOtherInputs(const FindingContext& context) {
+  ASSIGN_OR_RETURN(
+      const std::int64_t found,
+      context.database.QueryInt(fmt::format(
+          "SELECT EXISTS (SELECT 1 FROM profile WHERE run_id = {})", context.job.run_id())));
+  return found != 0;
+}
+
 Result<void> RunFamilies(FindingContext& context) {
   ASSIGN_OR_RETURN(RoleComparisons roles, RoleComparisons::Make(context));
+  ASSIGN_OR_RETURN(const bool has_others, HasOtherInputs(context));
   for (const FamilyOfJob& family : kFamilies) {
+    if (family.needs_others && !has_others) continue;
     if (!family.is_of_role) {
       RETURN_IF_ERROR(family.find(context));
       continue;

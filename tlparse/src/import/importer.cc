@@ -295,26 +295,29 @@ Result<ImportSummary> ImportIntoNew(const std::vector<FoundLog>& logs,
   // file.
   ASSIGN_OR_RETURN(const std::unique_ptr<UnfinishedDatabase> temporary,
                    UnfinishedDatabase::Make(options.database_path));
+  std::optional<Database> database;
   const auto import = [&]() -> Result<ImportSummary> {
-    ASSIGN_OR_RETURN(Database database,
-                     Database::Open(temporary->name(), Database::Mode::kBulkLoad));
-    RETURN_IF_ERROR(CreateSchema(database));
-    RETURN_IF_ERROR(database.Execute("BEGIN"));
+    ASSIGN_OR_RETURN(database, Database::Open(temporary->name(), Database::Mode::kBulkLoad));
+    RETURN_IF_ERROR(CreateSchema(*database));
+    RETURN_IF_ERROR(database->Execute("BEGIN"));
     int threads = options.threads > 0 ? options.threads : AvailableCores();
     if (threads > 2) {
-      RETURN_IF_ERROR(WriteBehind(database, options.times));
+      RETURN_IF_ERROR(WriteBehind(*database, options.times));
       --threads;
     }
-    Load load(database, options, true, threads);
+    Load load(*database, options, true, threads);
     ASSIGN_OR_RETURN(ImportSummary summary, load.Run(logs, skipped));
-    RETURN_IF_ERROR(database.Execute("COMMIT"));
+    RETURN_IF_ERROR(database->Execute("COMMIT"));
     return summary;
   };
   Result<ImportSummary> summary = import();
+  if (!summary || options.reader == nullptr || !database->IsSmall().value_or(false))
+    database.reset();
   if (summary) {
     if (Result<void> renamed = temporary->Rename(options.database_path); !renamed)
-      summary = tl::unexpected<Error>(std::move(renamed).error());
+      return tl::unexpected<Error>(std::move(renamed).error());
   }
+  if (database) *options.reader = std::move(database);
   return summary;
 }
 

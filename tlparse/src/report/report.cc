@@ -82,12 +82,10 @@ class Reporter {
   }
 
  private:
-  // Of a small database a report takes less time than a second connection takes to be opened.
   Result<int> Threads() {
-    constexpr std::int64_t kSmallBytes = 8 << 20;
     if (options_.threads > 0) return options_.threads;
-    ASSIGN_OR_RETURN(const std::int64_t pages, database_.QueryInt("PRAGMA page_count"));
-    return pages * kPageBytes < kSmallBytes ? 1 : 0;
+    ASSIGN_OR_RETURN(const bool is_small, database_.IsSmall());
+    return is_small ? 1 : 0;
   }
 
   // A participant's reports, one or several tasks each. Shared by these tasks.

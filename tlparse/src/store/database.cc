@@ -201,6 +201,20 @@ Result<Database> Database::Open(const std::string& path, Mode mode) {
   return database;
 }
 
+Result<void> Database::ReadOn(std::string path) {
+  path_ = std::move(path);
+  ResetKept();
+  RETURN_IF_ERROR(Execute("PRAGMA locking_mode = NORMAL;"));
+  RETURN_IF_ERROR(Execute(kReadPragmas));
+  return Execute("SELECT 1 FROM sqlite_schema LIMIT 1");  // unlocks the file
+}
+
+Result<bool> Database::IsSmall() {
+  constexpr std::int64_t kSmallBytes = 8 << 20;
+  ASSIGN_OR_RETURN(const std::int64_t pages, QueryInt("PRAGMA page_count"));
+  return pages * kPageBytes < kSmallBytes;
+}
+
 Error Database::LastError(std::string_view doing) const {
   if ((sqlite3_errcode(connection_.get()) & 0xff) == SQLITE_BUSY) {
     return Error{ErrorCode::kIo,

@@ -95,6 +95,10 @@ class Database {
   Database& operator=(Database&&) noexcept;
   ~Database();
 
+  // A complete database that was opened with kBulkLoad, and is at `path` now, is read from here on, as
+  // if it had been opened with kReadOnly. SQLite keeps the schema that it has read.
+  Result<void> ReadOn(std::string path);
+
   Result<Statement> Prepare(std::string_view sql);
   // From now on statements that are not used any more are kept, and Prepare returns one of the same
   // text: for answers that are made again and again.
@@ -117,6 +121,9 @@ class Database {
   Result<std::string> QueryText(std::string_view sql);
   // The same for parameter 1 = `id`, of a statement that is kept.
   Result<std::string> QueryText(const std::string& sql, std::int64_t id);
+
+  // Of a small database a report takes less time than a second connection takes to be opened.
+  Result<bool> IsSmall();
 
   sqlite3* handle() const { return connection_.get(); }
   const std::string& path() const { return path_; }

@@ -68,7 +68,7 @@ bool ProcessExit::WasAsked() const {
 
 Result<std::vector<ProcessExit>> LoadExits(Database& database, std::int64_t run_id) {
   std::vector<ProcessExit> exits;
-  FOR_EACH_ROW(const ExitOfProcess& row, Query<ExitOfProcess>(database, {.run_id = run_id})) {
+  FOR_EACH_ROW(const ExitOfProcess& row, KeptQuery<ExitOfProcess>(database, {.run_id = run_id})) {
     exits.push_back({row.profile_id, row.ordinal, row.pid, row.rank, row.process_id,
                      std::string(row.host), row.started_us, row.ended_us, row.exit_code, row.signal,
                      std::nullopt});
@@ -100,11 +100,12 @@ const ProcessExit& CauseOf(const std::vector<ProcessExit>& exits, const ProcessE
 
 Result<PrintedFailures> LoadPrintedFailures(Database& database, std::int64_t run_id) {
   PrintedFailures failures;
-  FOR_EACH_ROW(const PrintedException& row, Query<PrintedException>(database, {.run_id = run_id}))
+  FOR_EACH_ROW(const PrintedException& row,
+               KeptQuery<PrintedException>(database, {.run_id = run_id}))
     failures.raised.push_back({row.id, row.rank, std::string(row.type), std::string(row.message),
                                std::string(row.user_file), row.user_line, std::nullopt,
                                std::string(row.path)});
-  FOR_EACH_ROW(const ReportedFailure& row, Query<ReportedFailure>(database, {.run_id = run_id}))
+  FOR_EACH_ROW(const ReportedFailure& row, KeptQuery<ReportedFailure>(database, {.run_id = run_id}))
     failures.root = {row.id, row.rank, row.exit_code, std::string(row.path)};
   return failures;
 }

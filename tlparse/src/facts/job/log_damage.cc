@@ -12,7 +12,7 @@ Result<LogDamage> FindLogDamage(Database& database, const Job& job) {
   damage.is_cut.resize(job.participants().size());
   damage.readable_bytes.resize(job.participants().size());
   FOR_EACH_ROW(const DamageOfProcess& row,
-               Query<DamageOfProcess>(database, {.run_id = job.run_id()})) {
+               KeptQuery<DamageOfProcess>(database, {.run_id = job.run_id()})) {
     const RankIndex participant = job.ParticipantOfProcess(row.process_id);
     if (participant < 0) continue;
     const auto index = static_cast<std::size_t>(participant);

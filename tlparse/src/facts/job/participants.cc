@@ -32,14 +32,14 @@ struct Log {
 
 Result<std::vector<Log>> ReadLogs(Database& database, std::int64_t run_id) {
   std::map<std::int64_t, Log> logs;
-  FOR_EACH_ROW(const LogOfRun& row, Query<LogOfRun>(database, {.run_id = run_id}))
+  FOR_EACH_ROW(const LogOfRun& row, KeptQuery<LogOfRun>(database, {.run_id = run_id}))
     logs[row.id] = {std::string(row.path),
                     std::string(row.content_hash),
                     row.first_record_id.value_or(0),
                     row.last_record_id.value_or(-1),
                     row.name_rank,
                     {}};
-  FOR_EACH_ROW(const ProcessOfLog& row, Query<ProcessOfLog>(database, {.run_id = run_id})) {
+  FOR_EACH_ROW(const ProcessOfLog& row, KeptQuery<ProcessOfLog>(database, {.run_id = run_id})) {
     logs[row.log_file_id].processes.push_back({{.id = row.id,
                                                 .pid = row.pid,
                                                 .time_shift_us = row.time_shift_us,
@@ -227,7 +227,7 @@ Result<std::vector<RunParticipant>> LoadParticipants(Database& database, std::in
 
 Result<std::vector<Launch>> LoadLaunches(Database& database, std::int64_t run_id) {
   std::vector<Launch> launches;
-  FOR_EACH_ROW(const LaunchOfRun& row, Query<LaunchOfRun>(database, {.run_id = run_id}))
+  FOR_EACH_ROW(const LaunchOfRun& row, KeptQuery<LaunchOfRun>(database, {.run_id = run_id}))
     launches.push_back(
         {row.id, row.ordinal, row.start_time_us, row.end_time_us, row.process_count});
   return launches;
