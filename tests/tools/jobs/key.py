@@ -146,7 +146,8 @@ def finish_cause(cause, job, context):
                 cause["class"] = "ended_before_all"
     if what in ("compile_failed", "compile_failed_or_ended"):
         log = log_of(job, context["victim"], pids) if context["peers"] else job.logs[-1]
-        failures = [failure for one in log.compiles.values() for failure in one.failures] if log else []
+        logs = [log] if log else [one for one in job.logs if one.rank is None]
+        failures = [failure for one in logs for each in one.compiles.values() for failure in each.failures]
         cause["raw"] = f"failures in the victim's log: {failures[:2]!r}"[:300]
         if what == "compile_failed":
             cause["visible"] = bool(failures)
@@ -198,8 +199,12 @@ def cause_of(plan, job):
     if cause["class"] == "collective" and cause["place"]:
         # Its peers' call is where the mismatch is as well.
         cause["place"] = cause["place"] + plan.marks.get("all_reduce", []) + plan.marks.get("sync", [])
-    if plan.world == 1:
+    has_ranks = any(log.rank is not None for log in job.logs)
+    if plan.world == 1 or not has_ranks:
         cause["ranks"] = []
+    if not has_ranks and cause["class"] in SYMMETRIC:
+        # Nothing shows that processes without ranks were meant to do the same.
+        cause["visible"] = False
     role = next((ranks for ranks in plan.roles.values() if plan.victim in ranks), [])
     peers = [rank for rank in (role if len(role) > 1 else range(plan.world)) if rank != plan.victim]
     cause["either"] = cause["class"] in SYMMETRIC and len(peers) == 1
