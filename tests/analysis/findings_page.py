@@ -69,6 +69,11 @@ JOBS = {
     "fixtures/runs/two_encoders": "nothing; two encoders of one class, of other widths",
     "fixtures/runs/mesh_peer_of_failed": "the disk of rank 3 is full; rank 2 waits for it, ranks 0 and 1 go on",
     "fixtures/runs/nothing_compiled": "nothing; `torch.compile(DDP(model))`, with a model of modules of torch.nn alone",
+    "fixtures/runs/modality_branches": "rank 1 takes another branch; each rank gets images and sentences in an order of its own",
+    "fixtures/runs/speculative_branch": "rank 0 takes another branch; the nodes behind it have other names; contexts grow by other lengths",
+    "fixtures/runs/rollout_raises": "rank 1 raises after its backward; ranks 0 and 1 train on what ranks 2 and 3 play",
+    "fixtures/runs/rollout_slow_loader": "the loader of rank 2, which plays, takes 0.45 s a step of three; recorder dumps",
+    "fixtures/runs/fr_rollout_hang": "rank 1 waits for a lock; rank 0 waits for it in a group of two, ranks 2 and 3 for both; recorder dumps alone",
     "fixtures/runs/slow_loader_compiles": "the loader of rank 1 takes 0.6 s a step, while rank 0 compiles; recorder dumps, profile of rank 1",
 }
 SCREENS = {"A crash": "jobs/crash_in_compile/logs", "A hang": "jobs/hang_in_compile/logs", "A restart": "jobs/restart_elastic/logs",

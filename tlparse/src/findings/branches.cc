@@ -19,6 +19,7 @@ namespace {
 struct BranchGuard {
   std::string key, text, code, file;
   std::int64_t line = 0;
+  bool is_of_argument = false;  // it checks an argument of the function itself
 };
 
 bool IsBranch(std::string_view code) {
@@ -38,6 +39,7 @@ Result<std::map<std::string, BranchGuard>> LoadBranchGuards(Database& database,
                       row.user_line.value_or(0)};
     const std::string subject(GuardSubject(guard.key));
     if (subject.empty()) continue;
+    guard.is_of_argument = row.normalized_expression.starts_with("L['" + subject + "']");
     guard.text = ReadableSource(
         ReadableGuard(row.normalized_expression, guard.code, guard.file, guard.line).guard);
     guards.emplace(fmt::format("{}\n{}\n{}", subject, guard.line, guard.code), std::move(guard));
@@ -104,11 +106,16 @@ struct Sides {
 Sides FindSides(const FindingContext& context, const Finding& finding) {
   constexpr std::size_t kMost = 16;
   Sides sides;
+  std::int32_t slot = -1;  // a rank may have another label for the compile
   for (const JobCompile& compile : context.job.compiles()) {
     if (sides.odd.size() >= kMost) break;
     const auto& rank =
         context.job.participants()[static_cast<std::size_t>(compile.participant)].rank;
-    if (!rank || context.job.string(compile.label_id) != finding.compiles.front()) continue;
+    if (!rank || compile.slot < 0 || (slot >= 0 && compile.slot != slot) ||
+        context.job.slots()[static_cast<std::size_t>(compile.slot)].label !=
+            finding.compiles.front())
+      continue;
+    slot = compile.slot;
     const bool is_odd = finding.ranks.empty() ||
                         std::binary_search(finding.ranks.begin(), finding.ranks.end(), *rank);
     if (is_odd)
@@ -127,14 +134,16 @@ Sides FindSides(const FindingContext& context, const Finding& finding) {
 }
 
 // "Rank 1 compiled it for x > 0, rank 0 for x <= 0, which model.py:7 tests: if x > 0:"; empty: no
-// guard shows it.
+// guard shows it. Graphs that differ by an argument are as data has them: `finding` becomes a note.
 Result<std::string> BranchSentence(const FindingContext& context, const JobCompile& odd,
-                                   const JobCompile& other) {
+                                   const JobCompile& other, Finding& finding) {
   ASSIGN_OR_RETURN(const auto own, LoadBranchGuards(context.database, odd.id));
   ASSIGN_OR_RETURN(const auto others, LoadBranchGuards(context.database, other.id));
   for (const auto& [subject, guard] : own) {
     const auto found = others.find(subject);
     if (found == others.end() || found->second.key == guard.key) continue;
+    if (guard.is_of_argument && finding.kind == FindingKind::kGraphDivergence)
+      finding.severity = FindingSeverity::kNote;
     return fmt::format("{} compiled it for {}, {} for {}, which {} tests: {}",
                        context.Who({odd.participant}), guard.text,
                        context.WhoInside({other.participant}), found->second.text,
@@ -184,7 +193,7 @@ Result<void> SayBranches(FindingContext& context) {
     if (sides.other == nullptr) continue;
     std::string sentence;
     for (const JobCompile* odd : sides.odd) {
-      ASSIGN_OR_RETURN(sentence, BranchSentence(context, *odd, *sides.other));
+      ASSIGN_OR_RETURN(sentence, BranchSentence(context, *odd, *sides.other, finding));
       if (sentence.empty() && finding.severity != FindingSeverity::kNote) {
         ASSIGN_OR_RETURN(sentence, ValueSentence(context, *odd, *sides.other, finding));
       }

@@ -54,7 +54,6 @@ class StopFinder {
   void AddPlaces(Finding& finding, const std::vector<Stop>& stops);
   Finding* FailureBefore();
   std::string Subject(const std::vector<RankIndex>& who) const;
-  // Whether the last record of each of these logs is cut off or damaged.
   bool AreCut(const std::vector<Stop>& group) const {
     return std::all_of(group.begin(), group.end(),
                        [&](const Stop& stop) { return context_.IsCut(stop.rank); });
@@ -251,7 +250,8 @@ void StopFinder::DescribeWaiting(Finding& finding, const std::vector<Stop>& grou
 void StopFinder::DescribeBehind(Finding& finding, const std::vector<Stop>& group) {
   const Stop& first = group.front();
   const std::vector<RankIndex> who = Ranks(group);
-  const JobSlot& next = job_.slots()[static_cast<std::size_t>(first.next_slot)];
+  const JobCompile& next = job_.compiles()[static_cast<std::size_t>(first.next_compile)];
+  const std::string &function = context_.FunctionOf(next), &label = job_.string(next.label_id);
   std::vector<RankIndex> went_on;
   bool has_other_label = false;
   for (const RankIndex other : context_.Others(who)) {
@@ -259,12 +259,12 @@ void StopFinder::DescribeBehind(Finding& finding, const std::vector<Stop>& group
     if (index < 0) continue;
     const JobCompile& compile = job_.compiles()[static_cast<std::size_t>(index)];
     const ProcessStatus& status = context_.StatusOf(other);
-    if (context_.FunctionOf(compile) != next.function) continue;
-    if (!first.is_next_backward || compile.backward_duration_us > 0 ||
-        (status.compile_id == compile.id && status.is_backward)) {
-      went_on.push_back(other);
-      has_other_label |= !IsWithoutId(next.label) && job_.string(compile.label_id) != next.label;
-    }
+    if (context_.FunctionOf(compile) != function ||
+        (first.is_next_backward && compile.backward_duration_us <= 0 &&
+         (status.compile_id != compile.id || !status.is_backward)))
+      continue;
+    went_on.push_back(other);
+    has_other_label |= !IsWithoutId(label) && job_.string(compile.label_id) != label;
   }
   // Where others end inside compiles, the job ended there; where they wait for this rank, it did too.
   const bool ended_others =
@@ -272,7 +272,7 @@ void StopFinder::DescribeBehind(Finding& finding, const std::vector<Stop>& group
       std::any_of(stops_.begin(), stops_.end(), [](const Stop& stop) { return stop.is_inside; });
   finding.severity = ended_others ? FindingSeverity::kError : FindingSeverity::kWarning;
   const std::string last = context_.Title(*context_.LastCompile(first.rank));
-  finding.ends_before = (first.is_next_backward ? "the backward of " : "") + next.function;
+  finding.ends_before = (first.is_next_backward ? "the backward of " : "") + function;
   finding.cause = "the log ends before " + finding.ends_before;
   finding.title =
       first.is_next_backward
@@ -280,7 +280,7 @@ void StopFinder::DescribeBehind(Finding& finding, const std::vector<Stop>& group
                         who.size() == 1 ? "ends" : "end", last, context_.WhoInside(went_on))
           : fmt::format("{} {} after {}; {} went on to {}", Subject(who),
                         who.size() == 1 ? "ends" : "end", last, context_.WhoInside(went_on),
-                        has_other_label ? next.function : next.Title());
+                        has_other_label ? function : context_.Title(next));
 }
 
 // Logs that end inside compiles, and maybe others with them, and none shows that it was first.

@@ -55,6 +55,7 @@ class GroupFinder {
   bool FindMispairedWith(std::size_t reference, std::size_t position);
   // issued_waits.cc: whether a finding was added.
   Result<bool> FindNotReached();
+  Positions TakeWaitingElsewhere(Positions& behind) const;
   bool FindNeverIssued();
   Result<bool> FindLate(std::int64_t sequence);
   // issued_stuck.cc: whether a finding was added.
@@ -91,6 +92,8 @@ void SetPlace(CollectiveFinding& finding, const IssuedGroup& group, const Issued
 // "The last call of rank 1 in any group is #1 all_reduce of group dp (4), which no other dump has";
 // empty: its last call is of this group, or other ranks have it.
 std::string LastElsewhere(const IssuedJob& job, const IssuedGroup& group, std::size_t rank);
+// Whether that call has not ended: the rank is late in `group` because it waits there.
+bool WaitsElsewhere(const IssuedJob& job, const IssuedGroup& group, std::size_t rank);
 
 // "ranks 0-2", of indices into IssuedJob::ranks.
 std::string RanksText(const IssuedJob& job, const std::vector<std::size_t>& indices);

@@ -54,6 +54,10 @@ LastMessage LastMessageOf(const IssuedJob& job, const std::optional<std::size_t>
 
 }  // namespace
 
+bool WaitsElsewhere(const IssuedJob& job, const IssuedGroup& group, std::size_t rank) {
+  return !LastElsewhere(job, group, rank).empty() && LastCallOf(job, rank).call->IsOpen();
+}
+
 std::string LastElsewhere(const IssuedJob& job, const IssuedGroup& group, std::size_t rank) {
   const LastCall last = LastCallOf(job, rank);
   if (last.group == nullptr || last.group == &group || !last.is_alone ||

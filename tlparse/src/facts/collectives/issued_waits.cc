@@ -155,6 +155,17 @@ std::string GroupFinder::Wait(const Positions& waiting, std::int64_t sequence) c
                                                   static_cast<double>(longest_ns) / 1e9);
 }
 
+// Takes those out that wait in a call of another group, unless all do.
+Positions GroupFinder::TakeWaitingElsewhere(Positions& behind) const {
+  const auto first = std::stable_partition(behind.begin(), behind.end(), [&](std::size_t position) {
+    return !WaitsElsewhere(job_, group_, group_.ranks[position]);
+  });
+  if (first == behind.begin()) return {};
+  Positions elsewhere(first, behind.end());
+  behind.erase(first, behind.end());
+  return elsewhere;
+}
+
 // Ranks whose dump ends before a collective that others are still inside of.
 Result<bool> GroupFinder::FindNotReached() {
   Positions behind;
@@ -174,6 +185,7 @@ Result<bool> GroupFinder::FindNotReached() {
     behind.push_back(i);
   }
   if (behind.empty()) return false;
+  Positions elsewhere = TakeWaitingElsewhere(behind);
   Positions waiting;
   for (const std::size_t position : Holders(sequence)) {
     if (group_.At(position, sequence).front()->IsOpen()) waiting.push_back(position);
@@ -189,9 +201,11 @@ Result<bool> GroupFinder::FindNotReached() {
                                last.sequence, last.Title());
   ASSIGN_OR_RETURN(const CompileNote note, NoteOfCompile(behind.front(), waited, waiting));
   if (!note.text.empty()) finding.detail += "; " + note.text;
-  if (const std::string elsewhere = LastElsewhere(job_, group_, group_.ranks[behind.front()]);
-      !elsewhere.empty())
-    finding.detail += ". " + elsewhere;
+  elsewhere.insert(elsewhere.begin(), behind.front());
+  for (const std::size_t position : elsewhere) {
+    const std::string last_call = LastElsewhere(job_, group_, group_.ranks[position]);
+    if (!last_call.empty()) finding.detail += ". " + last_call;
+  }
   finding.may_wait_elsewhere = std::all_of(behind.begin(), behind.end(), [&](std::size_t position) {
     return !LastElsewhere(job_, group_, group_.ranks[position]).empty();
   });

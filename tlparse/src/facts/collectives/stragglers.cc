@@ -148,7 +148,8 @@ void TakeOutClock(std::vector<Lag>& lags) {
 
 struct FoundStraggler {
   Straggler straggler;
-  std::vector<Lag> lags;
+  std::vector<Lag> lags;       // in descending order
+  std::size_t sure_count = 0;  // of the first of them, which no machine that is busy explains
 };
 
 // How long some rank compiled before `to_ns`, at least: in collectives all wait for it.
@@ -197,10 +198,15 @@ std::size_t CountOfLong(const std::vector<Lag>& lags) {
   return count;
 }
 
-// Whether there are delays of one length, to which the others add little: those of a busy machine are
-// of any length. The longest may be a compile or a pause as well, and says nothing. A delay is shorter
-// for the others where they compiled meanwhile; what the rank did is as long.
-bool AreSteady(const std::vector<Lag>& lags) {
+bool AreAlike(std::int64_t shorter_ns, std::int64_t longer_ns) {
+  return 3 * shorter_ns >= 2 * longer_ns;
+}
+
+// How many delays are of one length, if the others add little to them: those of a busy machine are of
+// any length. The longest is counted, but as it may be a compile or a pause as well, two must be as long
+// as each other beside it, or it as long as the next. A delay is shorter for the others where they
+// compiled meanwhile; what the rank did is as long.
+std::size_t CountOfSteady(const std::vector<Lag>& lags) {
   std::vector<std::int64_t> delays_ns;
   for (const Lag& one : lags) delays_ns.push_back(std::max(one.ns, one.longer_ns));
   std::sort(delays_ns.rbegin(), delays_ns.rend());
@@ -208,11 +214,12 @@ bool AreSteady(const std::vector<Lag>& lags) {
   std::int64_t alike_ns = 0, rest_ns = 0;
   for (std::size_t i = 1; i < delays_ns.size(); ++i) {
     rest_ns += delays_ns[i];
-    if (3 * delays_ns[i] < 2 * delays_ns[1]) continue;
+    if (!AreAlike(delays_ns[i], delays_ns[1])) continue;
     alike_ns += delays_ns[i];
     ++count;
   }
-  return count >= 2 && 4 * alike_ns >= 3 * rest_ns;
+  const bool is_known = count >= 2 || (count == 1 && AreAlike(delays_ns[1], delays_ns.front()));
+  return is_known && 4 * alike_ns >= 3 * rest_ns ? count + 1 : 0;
 }
 
 void SetLongDelays(const std::vector<Lag>& lags, Straggler& straggler) {
@@ -291,13 +298,14 @@ Result<std::optional<FoundStraggler>> StragglerOf(Database& database, const Issu
                       .job_compiled_ns = std::min(compiled_ns, span_ns)};
   for (const Lag& one : lags) straggler.compiled_ns += one.compiled_ns;
   std::sort(lags.begin(), lags.end(), [](const Lag& a, const Lag& b) { return a.ns > b.ns; });
-  if (!is_long && !AreSteady(lags)) return std::optional<FoundStraggler>();
+  const std::size_t sure_count = is_long ? lags.size() : CountOfSteady(lags);
+  if (sure_count < kLeastCount) return std::optional<FoundStraggler>();
   SetLongDelays(lags, straggler);
   straggler.is_at_least = lags.size() == arrivals.count && arrivals.possible.at(rank) == 0;
   for (const std::size_t one : group.ranks) {
     if (one != rank) straggler.waiting.push_back(one);
   }
-  return std::optional(FoundStraggler{std::move(straggler), std::move(lags)});
+  return std::optional(FoundStraggler{std::move(straggler), std::move(lags), sure_count});
 }
 
 using TimesByName = std::map<std::string, std::int64_t>;
@@ -318,7 +326,8 @@ Result<TimesByName> AnnotatedTimes(PreparedQuery<AnnotationInTime>& annotations,
 // What the annotations of its profile say of the times in which the others waited; where compiles
 // are in between, of all it did since the ranks were together, beyond what the others did of it.
 Result<void> SetActivity(Database& database, const IssuedJob& job, FoundStraggler& found) {
-  auto& [straggler, lags] = found;
+  Straggler& straggler = found.straggler;
+  const std::vector<Lag>& lags = found.lags;
   ASSIGN_OR_RETURN(auto annotations, PreparedQuery<AnnotationInTime>::Make(database));
   TimesByName times_ns;
   const std::optional<std::int64_t>& number = job.ranks[straggler.rank].rank;
@@ -354,7 +363,7 @@ Result<void> SetActivity(Database& database, const IssuedJob& job, FoundStraggle
 // Whether delays of one length are half of the time in which no rank compiled, or more.
 bool AreMostOfTime(const FoundStraggler& found) {
   const Straggler& straggler = found.straggler;
-  return 3 * found.lags.back().ns >= 2 * found.lags.front().ns &&
+  return AreAlike(found.lags[found.sure_count - 1].ns, found.lags.front().ns) &&
          2 * straggler.lost_ns >= straggler.span_ns - straggler.job_compiled_ns;
 }
 
@@ -373,7 +382,7 @@ Result<std::optional<Straggler>> FindStraggler(Database& database, const IssuedJ
   RETURN_IF_ERROR(SetActivity(database, job, *worst));
   // Without a profile that says what the rank did.
   constexpr std::size_t kEnoughCount = 3;
-  if (worst->straggler.last_count < kEnoughCount && worst->straggler.activity.empty() &&
+  if (worst->sure_count < kEnoughCount && worst->straggler.activity.empty() &&
       !AreMostOfTime(*worst))
     return std::optional<Straggler>();
   return std::optional(std::move(worst->straggler));

@@ -38,10 +38,10 @@ struct Straggler {
 };
 
 // The rank for which the others wait. All of this holds:
-//   * It came last at least three times; twice, if its profile says what it did, or if both delays are
-//     alike and together half of the time in which no rank compiled.
-//   * The others waited for it for a tenth of the time or more, or for a fiftieth that is a fifth of
-//     the time in which no rank compiled.
+//   * The others waited for it for a tenth of the time or more; or, in delays of one length, for a
+//     fiftieth that is a fifth of the time in which no rank compiled.
+//   * These delays are at least three; two, if its profile says what it did, or if both are alike and
+//     together half of the time in which no rank compiled.
 //   * Without its longest delay that is a fiftieth of the time of all groups, and three times as long
 //     as for any other rank.
 // A delay is the time after the last of the others. Nothing: there is none; or the times of the rank

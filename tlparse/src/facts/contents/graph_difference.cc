@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <optional>
 #include <set>
 #include <tuple>
@@ -22,7 +23,30 @@ struct ComparedNode {
   std::string name;
   std::string operation;
   std::string source;
+  std::string form = {};  // the operation without the names of the nodes that it takes
 };
+
+// A node that is computed before another one renames what follows: h_1 becomes h_2.
+bool AreEqual(const ComparedNode& a, const ComparedNode& b) {
+  if (a.operation == b.operation) return !a.operation.empty() || a.name == b.name;
+  return !a.source.empty() && a.source == b.source && a.form == b.form;
+}
+
+std::string FormOf(std::string_view operation, const std::set<std::string, std::less<>>& names) {
+  const auto is_of_name = [](char c) {
+    return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+  };
+  std::string form;
+  for (std::size_t i = 0; i < operation.size();) {
+    std::size_t end = i;
+    while (end < operation.size() && is_of_name(operation[end])) ++end;
+    const std::string_view word = operation.substr(i, std::max(end - i, std::size_t{1}));
+    const bool is_member = i > 0 && operation[i - 1] == '.';
+    form += !is_member && names.contains(word) ? std::string_view("%") : word;
+    i += word.size();
+  }
+  return form;
+}
 
 // "torch.ops._c10d_functional.all_gather_into_tensor(x, 4, '2')" → "all_gather_into_tensor"
 std::string_view CalledName(std::string_view operation) {
@@ -82,6 +106,11 @@ Result<std::vector<ComparedNode>> LoadNodes(Database& database, std::int64_t con
       callers.SeeLine(node.source, row.code.value_or(""));
     }
     nodes.push_back(std::move(node));
+  }
+  std::set<std::string, std::less<>> names;
+  for (ComparedNode& node : nodes) {
+    node.form = FormOf(node.operation, names);
+    names.insert(node.name);
   }
   return nodes;
 }
@@ -268,11 +297,8 @@ Result<GraphDifference> CompareGraphs(Database& a_database, std::int64_t a_conte
   if (&a_database == &b_database && a_content_id == b_content_id) return result;
   ASSIGN_OR_RETURN(const std::vector<ComparedNode> a, LoadNodes(a_database, a_content_id));
   ASSIGN_OR_RETURN(const std::vector<ComparedNode> b, LoadNodes(b_database, b_content_id));
-  const std::vector<EditStep> steps =
-      AlignSequences(a.size(), b.size(), [&](std::size_t i, std::size_t j) {
-        return a[i].operation == b[j].operation &&
-               (!a[i].operation.empty() || a[i].name == b[j].name);
-      });
+  const std::vector<EditStep> steps = AlignSequences(
+      a.size(), b.size(), [&](std::size_t i, std::size_t j) { return AreEqual(a[i], b[j]); });
   for (const EditStep& step : steps) {
     if (step.kind == EditStep::Kind::kKeep) continue;
     result.differs = true;

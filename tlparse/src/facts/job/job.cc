@@ -38,6 +38,7 @@ Result<Job> Job::Load(Database& database, std::string_view run_name,
   RETURN_IF_ERROR(job.LoadCutRecords(database));
   RETURN_IF_ERROR(job.LoadCompiles(database));
   RETURN_IF_ERROR(job.LoadGraphs(database));
+  RETURN_IF_ERROR(job.LoadVariants(database));
   job.whole_->records = job.records_;
   job.Align();
   return job;
@@ -294,6 +295,11 @@ bool Job::AreTwoFunctions(const JobCompile& a, const JobCompile& b) const {
   });
 }
 
+bool Job::AreApart(const JobCompile& a, const JobCompile& b, bool is_of_any_value) const {
+  const bool are_variants = a.variant_id >= 0 && b.variant_id >= 0 && a.variant_id != b.variant_id;
+  return AreTwoFunctions(a, b) || (are_variants && !is_of_any_value);
+}
+
 // The slot of each of these compiles; -1: none fits. The keys that agree most certainly are tried
 // first.
 std::vector<std::int32_t> Job::MatchSlots(const std::vector<std::int32_t>& compiles) const {
@@ -301,7 +307,8 @@ std::vector<std::int32_t> Job::MatchSlots(const std::vector<std::int32_t>& compi
   std::vector<char> is_taken(slots_.size());
 
   using Key = std::vector<std::int64_t>;
-  const auto pass = [&](auto&& make_key) {  // make_key: nothing if the compile does not qualify
+  // make_key: nothing if the compile does not qualify
+  const auto pass = [&](auto&& make_key, bool is_of_any_value = false) {
     std::map<Key, std::deque<std::int32_t>> free_slots;
     for (const std::int32_t slot : slot_order_) {
       if (is_taken[static_cast<std::size_t>(slot)]) continue;
@@ -315,8 +322,8 @@ std::vector<std::int32_t> Job::MatchSlots(const std::vector<std::int32_t>& compi
       if (!key) continue;
       const auto found = free_slots.find(*key);
       if (found == free_slots.end() || found->second.empty() ||
-          AreTwoFunctions(compiles_[static_cast<std::size_t>(compiles[i])],
-                          slot_keys_[static_cast<std::size_t>(found->second.front())]))
+          AreApart(compiles_[static_cast<std::size_t>(compiles[i])],
+                   slot_keys_[static_cast<std::size_t>(found->second.front())], is_of_any_value))
         continue;
       slot_of[i] = found->second.front();
       found->second.pop_front();
@@ -329,10 +336,15 @@ std::vector<std::int32_t> Job::MatchSlots(const std::vector<std::int32_t>& compi
   pass([&](const JobCompile& c) {
     return when(true, {c.key_id, c.generation, c.function_id, c.line, c.graph_content});
   });
-  // The first compile of a function is that of the others, whatever it was given.
   pass([&](const JobCompile& c) {
-    return when(c.function_id >= 0, {c.key_id, c.generation, c.function_id, c.file_id, c.line});
+    return when(c.variant_id >= 0, {c.variant_id, c.generation, c.function_id, c.file_id, c.line});
   });
+  // The first compile of a function is that of the others, whatever it was given.
+  const auto by_label = [&](const JobCompile& c) {
+    return when(c.function_id >= 0, {c.key_id, c.generation, c.function_id, c.file_id, c.line});
+  };
+  pass(by_label);
+  pass(by_label, true);
   pass([&](const JobCompile& c) {
     return when(c.graph_content != 0, {c.function_id, c.graph_content});
   });

@@ -2,9 +2,10 @@
 // correspond. Everything that compares ranks uses this.
 //
 // Ranks are compared by *slot*. A slot is one compile of the job: compiles of different ranks are
-// in one slot if their labels, functions and Dynamo graphs agree, else by function and graph
-// (labels shift where a rank compiled more or less), else by label and function, function, or label
-// alone. Ranks with equal compile sequences are aligned once.
+// in one slot if their labels, functions and Dynamo graphs agree, else by function and the values of
+// arguments (ranks may get them in another order), else by function and graph (labels shift where a
+// rank compiled more or less), else by label and function, function, or label alone. Ranks with equal
+// compile sequences are aligned once.
 #pragma once
 
 #include <algorithm>
@@ -73,8 +74,10 @@ struct JobCompile {
   CompileStatus status = CompileStatus::kOk;
   std::int64_t line = 0;           // 0: unknown
   std::int64_t graph_content = 0;  // content id of dynamo_output_graph; 0: none
-  std::int64_t start_us = 0;       // 0: unknown
-  std::int64_t duration_us = 0;    // 0: unknown
+  std::int32_t variant_id = -1;  // "L['kind'] == 'image'": the values of arguments by which a rank
+                                 // compiled the function again; -1: none, or unknown
+  std::int64_t start_us = 0;     // 0: unknown
+  std::int64_t duration_us = 0;  // 0: unknown
   std::int64_t backward_duration_us = 0;
   std::int32_t generation = 0;
   bool is_synthetic = false;
@@ -205,9 +208,11 @@ class Job {
   Result<void> LoadCompiles(Database& database);
   void AddCompile(const JobCompile& compile);
   Result<void> LoadGraphs(Database& database);
+  Result<void> LoadVariants(Database& database);
   void Align();
   void FindSequenceClasses();
   bool AreTwoFunctions(const JobCompile& a, const JobCompile& b) const;
+  bool AreApart(const JobCompile& a, const JobCompile& b, bool is_of_any_value) const;
   void AlignAll();
   std::vector<std::int32_t> MatchSlots(const std::vector<std::int32_t>& compiles) const;
   void AlignClass(const std::vector<RankIndex>& members);

@@ -55,13 +55,6 @@ void SetReach(const JobStatus& context, std::vector<Stop>& stops) {
   }
 }
 
-// One label may be of several functions on several ranks: the slot has that of one of them.
-bool IsOfSlot(const Job& job, const JobCompile& compile) {
-  const JobSlot& slot = job.slots()[static_cast<std::size_t>(compile.slot)];
-  return compile.function_id < 0 || slot.function.empty() ||
-         job.string(compile.function_id) == slot.function;
-}
-
 // Whether the function had been compiled before: what it was given decides whether it is again.
 bool IsRecompile(const JobSlot& slot) { return IsOfRecompile(slot.label); }
 
@@ -80,7 +73,12 @@ class BehindFinder {
   Result<std::vector<Stop>> Find();
 
  private:
+  struct Having {
+    std::int32_t example = -1;                // one of the compiles
+    std::size_t forwards = 0, backwards = 0;  // ranks
+  };
   void Count();
+  Having HavingOf(std::int32_t slot, const JobCompile* own) const;
   std::optional<Stop> BehindAt(RankIndex rank) const;
   Result<bool> LacksBackward(RankIndex rank, std::int32_t slot);
   Result<bool> NeedsAll(std::int32_t slot);
@@ -99,22 +97,34 @@ class BehindFinder {
   const Job& job_;
   bool has_other_end_;
   std::vector<RankIndex> ranks_;
-  std::vector<std::size_t> having_, having_backward_;  // by slot: ranks
+  // One label may be of several functions on several ranks, as of trainers and samplers.
+  std::vector<std::map<std::int32_t, Having>> having_;  // by slot, by function
 };
 
 // A log without rank, or a further one of a rank, is of a helper of the job.
 void BehindFinder::Count() {
   std::erase_if(ranks_, [&](RankIndex one) { return !IsRank(job_, one); });
   having_.resize(job_.slots().size());
-  having_backward_.resize(job_.slots().size());
   for (const JobCompile& compile : job_.compiles()) {
-    if (compile.slot < 0 || compile.is_synthetic || !IsOfSlot(job_, compile) ||
+    if (compile.slot < 0 || compile.is_synthetic ||
         !std::binary_search(ranks_.begin(), ranks_.end(), compile.participant))
       continue;
-    ++having_[static_cast<std::size_t>(compile.slot)];
-    having_backward_[static_cast<std::size_t>(compile.slot)] +=
-        HasBackward(compile.participant, compile);
+    Having& having = having_[static_cast<std::size_t>(compile.slot)][compile.function_id];
+    if (having.example < 0)
+      having.example = static_cast<std::int32_t>(&compile - job_.compiles().data());
+    ++having.forwards;
+    having.backwards += HasBackward(compile.participant, compile);
   }
+}
+
+// The ranks that have a slot's compile of the function of `own`; nullptr: of that which most have.
+BehindFinder::Having BehindFinder::HavingOf(std::int32_t slot, const JobCompile* own) const {
+  Having most;
+  for (const auto& [function, having] : having_[static_cast<std::size_t>(slot)]) {
+    if (own != nullptr ? function == own->function_id : having.forwards > most.forwards)
+      most = having;
+  }
+  return most;
 }
 
 // The first compile that this rank lacks, if it lacks no other but later ones.
@@ -125,8 +135,9 @@ std::optional<Stop> BehindFinder::BehindAt(RankIndex rank) const {
   bool is_prefix = true;
   for (const std::int32_t slot : job_.slot_order()) {
     if (!has_other_end_ && IsRecompile(job_.slots()[static_cast<std::size_t>(slot)])) continue;
-    const std::size_t having = having_[static_cast<std::size_t>(slot)];
-    const bool has_it = job_.CompileOf(rank, slot) >= 0;
+    const JobCompile* const own = CompileOf(rank, slot);
+    const std::size_t having = HavingOf(slot, own).forwards;
+    const bool has_it = own != nullptr;
     const bool is_common = 2 * having > count || (count == 2 && having == 1 && !has_it);
     if (has_it) stop.position = job_.SlotPosition(slot);
     if (is_common && !has_it && stop.next_slot < 0) stop.next_slot = slot;
@@ -139,7 +150,7 @@ std::optional<Stop> BehindFinder::BehindAt(RankIndex rank) const {
 // have the backward too: then none is compiled.
 Result<bool> BehindFinder::LacksBackward(RankIndex rank, std::int32_t slot) {
   const JobCompile* const compile = CompileOf(rank, slot);
-  const std::size_t having = having_backward_[static_cast<std::size_t>(slot)];
+  const std::size_t having = HavingOf(slot, compile).backwards;
   const bool is_common = 2 * having > ranks_.size() || (ranks_.size() == 2 && having == 1);
   if (compile == nullptr || !is_common || HasBackward(rank, *compile)) return false;
   ASSIGN_OR_RETURN(const FirstRow<HitsOfCompile> hits,
@@ -201,6 +212,7 @@ Result<std::vector<Stop>> BehindFinder::Find() {
     // Of two ranks the one that lacks a compile ended early only if the other's log shows an end, the
     // compile is of both, or it is the backward of a forward that both compiled.
     if (count == 2 && !has_other_end_ && !stop->needs_all && !stop->is_next_backward) continue;
+    stop->next_compile = HavingOf(stop->next_slot, stop->is_next_backward ? last : nullptr).example;
     behind.push_back(*stop);
   }
   if (2 * behind.size() >= count && !(count == 2 && behind.size() == 1)) behind.clear();

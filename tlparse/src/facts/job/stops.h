@@ -22,10 +22,11 @@ struct Stop {
   bool is_inside = true;
   bool is_backward = false;  // inside the backward of that compile
   std::int64_t last_us = 0;
-  std::int32_t next_slot = -1;    // not inside: the compile that the others went on to
-  bool is_next_backward = false;  // its backward
-  bool needs_all = false;         // that compile holds collectives
-  std::string phase = {};         // the innermost event that is open; empty: unknown
+  std::int32_t next_slot = -1;     // not inside: the compile that the others went on to
+  std::int32_t next_compile = -1;  // it on one of them: index into Job::compiles
+  bool is_next_backward = false;   // its backward
+  bool needs_all = false;          // that compile holds collectives
+  std::string phase = {};          // the innermost event that is open; empty: unknown
   // Inside a collective of the compiler: the ranks that did not come to it.
   std::vector<RankIndex> awaited = {};
 };

@@ -1,0 +1,90 @@
+// Variants of functions: what is compiled again where an argument has another value.
+#include "queries/facts/job/job_variants.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
+
+#include "facts/job/job.h"
+
+namespace tlparse {
+namespace {
+
+using Checks = std::map<std::string, std::string>;  // by argument: "L['kind'] == 'image'"
+
+// Whether a source is an argument itself, and nothing that is reached from one.
+bool IsArgument(std::string_view source) {
+  return source.starts_with("L['") && source.find("']") == source.size() - 2;
+}
+
+// The arguments whose values differ between compiles of one rank.
+std::set<std::string> Varying(const std::vector<const Checks*>& of_rank) {
+  std::set<std::string> varying;
+  std::map<std::string, const std::string*> first;
+  for (const Checks* const checks : of_rank) {
+    for (const auto& [argument, check] : *checks) {
+      const auto [found, is_new] = first.try_emplace(argument, &check);
+      if (!is_new && *found->second != check) varying.insert(argument);
+    }
+  }
+  return varying;
+}
+
+}  // namespace
+
+Result<void> Job::LoadVariants(Database& database) {
+  using Function = std::tuple<std::int32_t, std::int32_t, std::int64_t>;
+  std::map<Function, std::vector<std::int32_t>> functions;  // compiles, by participant
+  std::set<Function> repeated;
+  for (const std::vector<std::int32_t>& own : compiles_of_participant_) {
+    for (const std::int32_t index : own) {
+      const JobCompile& compile = compiles_[static_cast<std::size_t>(index)];
+      if (compile.function_id < 0 || compile.graph_content == 0) continue;
+      const Function function{compile.function_id, compile.file_id, compile.line};
+      std::vector<std::int32_t>& all = functions[function];
+      if (!all.empty() &&
+          compiles_[static_cast<std::size_t>(all.back())].participant == compile.participant)
+        repeated.insert(function);
+      all.push_back(index);
+    }
+  }
+  if (repeated.empty() || !HasSeveral()) return {};
+  std::unordered_map<std::int64_t, Checks> checks_of_content;
+  FOR_EACH_ROW(const ArgumentCheck& row, Query<ArgumentCheck>(database)) {
+    if (IsArgument(row.source))
+      checks_of_content[row.content_id].try_emplace(std::string(row.source), row.expression);
+  }
+  if (checks_of_content.empty()) return {};
+  std::unordered_map<std::int32_t, const Checks*> checks_of_compile;
+  FOR_EACH_ROW(const GuardsOfCompile& row,
+               Query<GuardsOfCompile>(database, {.in_logs = InLogs("record_id")})) {
+    const auto compile = compile_index_.find(row.compile_id);
+    const auto checks = checks_of_content.find(row.content_id);
+    if (compile != compile_index_.end() && checks != checks_of_content.end())
+      checks_of_compile[compile->second] = &checks->second;
+  }
+  for (const Function& function : repeated) {
+    std::set<std::string> varying;
+    std::map<RankIndex, std::vector<const Checks*>> by_rank;
+    for (const std::int32_t index : functions[function]) {
+      if (const auto found = checks_of_compile.find(index); found != checks_of_compile.end())
+        by_rank[compiles_[static_cast<std::size_t>(index)].participant].push_back(found->second);
+    }
+    for (const auto& [rank, of_rank] : by_rank) varying.merge(Varying(of_rank));
+    for (const std::int32_t index : functions[function]) {
+      const auto found = checks_of_compile.find(index);
+      if (found == checks_of_compile.end()) continue;
+      std::string variant;
+      for (const auto& [argument, check] : *found->second) {
+        if (varying.contains(argument)) variant += check + '\n';
+      }
+      if (!variant.empty()) compiles_[static_cast<std::size_t>(index)].variant_id = Intern(variant);
+    }
+  }
+  return {};
+}
+
+}  // namespace tlparse
