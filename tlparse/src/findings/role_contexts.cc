@@ -35,7 +35,7 @@ Result<RoleComparisons> RoleComparisons::Make(FindingContext& job) {
   RoleComparisons comparisons(job);
   ASSIGN_OR_RETURN(comparisons.roles_, LoadRoles(job.database, job.job, job.ranks.damage));
   if (!comparisons.HasSeveral()) return comparisons;
-  for (const Role& role : comparisons.roles_) {
+  for (const Role& role : *comparisons.roles_) {
     if (role.members.size() < 2) continue;
     ASSIGN_OR_RETURN(RanksAnswer answer, AnalyzeRanksPart(job.database, job.ranks, role.members));
     comparisons.answers_.push_back(std::move(answer));
@@ -47,7 +47,7 @@ Result<void> RoleComparisons::Run(FindingFamily family) {
   if (!HasSeveral()) {
     const std::size_t first = job_.findings.size();
     RETURN_IF_ERROR(family(job_));
-    if (!roles_.empty() && !roles_.front().is_sure) MakeNotes(first);
+    if (!roles_->empty() && !roles_->front().is_sure) MakeNotes(first);
     return {};
   }
   for (const RanksAnswer& answer : answers_) {
@@ -86,7 +86,7 @@ void RoleComparisons::MakeNotes(std::size_t first) const {
 
 void RoleComparisons::NameRoles(Finding& finding) const {
   if (!HasSeveral()) return;
-  for (const Role& role : roles_) {
+  for (const Role& role : *roles_) {
     const bool is_named =
         std::any_of(role.members.begin(), role.members.end(), [&](RankIndex member) {
           const auto& rank = job_.job.participants()[static_cast<std::size_t>(member)].rank;

@@ -20,7 +20,7 @@ class RoleComparisons {
   Result<void> Run(FindingFamily family);
   // What must be equal across roles: versions and options.
   Result<void> RunAcrossRoles(FindingFamily family);
-  bool HasSeveral() const { return roles_.size() > 1; }
+  bool HasSeveral() const { return roles_->size() > 1; }
   // Sets Finding::roles where there are several.
   void NameRoles(Finding& finding) const;
 
@@ -29,7 +29,7 @@ class RoleComparisons {
   void MakeNotes(std::size_t first) const;
 
   FindingContext& job_;
-  std::vector<Role> roles_;
+  const std::vector<Role>* roles_ = nullptr;  // of the job
   std::vector<RanksAnswer> answers_;  // of the roles with several ranks, if there are several roles
 };
 

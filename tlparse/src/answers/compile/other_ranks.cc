@@ -67,12 +67,12 @@ class Comparison {
 
 Result<void> Comparison::FindOthers() {
   ASSIGN_OR_RETURN(const LogDamage damage, FindLogDamage(database_, job_));
-  ASSIGN_OR_RETURN(const std::vector<Role> roles, LoadRoles(database_, job_, damage));
+  ASSIGN_OR_RETURN(const std::vector<Role>* const roles, LoadRoles(database_, job_, damage));
   std::vector<RankIndex> without;
-  for (const Role& role : roles) {
+  for (const Role& role : *roles) {
     if (std::find(role.members.begin(), role.members.end(), own_.participant) == role.members.end())
       continue;
-    if (roles.size() > 1) answer_.role = role.name;
+    if (roles->size() > 1) answer_.role = role.name;
     for (const RankIndex rank : role.members) {
       if (rank == own_.participant) continue;
       const std::int32_t index = own_.slot < 0 ? -1 : job_.CompileOf(rank, own_.slot);

@@ -175,6 +175,16 @@ class Job {
     }
     return static_cast<const std::vector<Row>*>(known.get());
   }
+  // What `make` finds of this job, or of this part of one: it is found once.
+  template <class Found, class Make>
+  Result<const Found*> FoundOnce(Make make) const {
+    std::shared_ptr<void>& known = (*found_)[std::type_index(typeid(Found))];
+    if (known == nullptr) {
+      ASSIGN_OR_RETURN(Found found, make());
+      known = std::make_shared<Found>(std::move(found));
+    }
+    return static_cast<const Found*>(known.get());
+  }
   // By database id; nullptr: of another run.
   const JobCompile* FindCompile(std::int64_t compile_id) const;
   // Position of the compile that a participant's log ends with, if that did not come to a good end;
@@ -219,13 +229,15 @@ class Job {
   void FindEndPositions();
 
   ChosenLaunch launch_;
+  using ByType = std::unordered_map<std::type_index, std::shared_ptr<void>>;
   struct Whole {
     JobRecords records;
-    std::unordered_map<std::type_index, std::shared_ptr<void>> rows;  // vectors
+    ByType rows;  // vectors
   };
 
   JobRecords records_;
   std::shared_ptr<Whole> whole_ = std::make_shared<Whole>();  // of the whole job
+  std::shared_ptr<ByType> found_ = std::make_shared<ByType>();
   std::vector<JobParticipant> participants_;
   std::vector<std::int64_t> ranks_without_records_;
   std::vector<CopiedLog> copied_logs_;

@@ -130,9 +130,7 @@ Result<void> LoadGroups(Database& database, const Job& job, RoleEvidence& eviden
   return {};
 }
 
-}  // namespace
-
-Result<std::vector<Role>> LoadRoles(Database& database, const Job& job, const LogDamage& damage) {
+Result<std::vector<Role>> MakeRoles(Database& database, const Job& job, const LogDamage& damage) {
   std::vector<RoleMember> members = MembersOf(job, damage);
   RoleEvidence evidence;
   const bool are_equal = std::all_of(members.begin(), members.end(), [&](const RoleMember& one) {
@@ -147,6 +145,13 @@ Result<std::vector<Role>> LoadRoles(Database& database, const Job& job, const Lo
     RETURN_IF_ERROR(LoadGroups(database, job, evidence));
   }
   return FindRoles(members, evidence);
+}
+
+}  // namespace
+
+Result<const std::vector<Role>*> LoadRoles(Database& database, const Job& job,
+                                           const LogDamage& damage) {
+  return job.FoundOnce<std::vector<Role>>([&] { return MakeRoles(database, job, damage); });
 }
 
 }  // namespace tlparse

@@ -13,6 +13,8 @@ namespace tlparse {
 
 // Of the ranks of the job's first logs; a rank of another job, and a log without rank, has no role.
 // Empty: no participant has a rank. Ranks that compiled the same have one role, whatever they send.
-Result<std::vector<Role>> LoadRoles(Database& database, const Job& job, const LogDamage& damage);
+// They are loaded once for a job, and live as long as it.
+Result<const std::vector<Role>*> LoadRoles(Database& database, const Job& job,
+                                           const LogDamage& damage);
 
 }  // namespace tlparse

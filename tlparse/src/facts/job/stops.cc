@@ -222,10 +222,10 @@ Result<std::vector<Stop>> BehindFinder::Find() {
 // Of ranks of several roles most may lack what one role compiles.
 Result<std::vector<Stop>> FindBehindInRoles(const JobStatus& context, bool has_other_end) {
   std::vector<Stop> behind;
-  ASSIGN_OR_RETURN(const std::vector<Role> roles,
+  ASSIGN_OR_RETURN(const std::vector<Role>* const roles,
                    LoadRoles(context.database, context.job, context.damage));
-  for (const Role& role : roles) {
-    if (roles.size() == 1) break;
+  for (const Role& role : *roles) {
+    if (roles->size() == 1) break;
     ASSIGN_OR_RETURN(const std::vector<Stop> own,
                      BehindFinder(context, role.members, has_other_end).Find());
     behind.insert(behind.end(), own.begin(), own.end());

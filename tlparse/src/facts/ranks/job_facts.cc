@@ -57,8 +57,8 @@ Result<void> Write(Database& database, std::int64_t run_id, bool is_live) {
     if (!job && job.error().code == ErrorCode::kNotFound) continue;
     if (!job) return tl::unexpected<Error>(job.error());
     ASSIGN_OR_RETURN(const LogDamage damage, FindLogDamage(database, *job));
-    ASSIGN_OR_RETURN(const std::vector<Role> roles, LoadRoles(database, *job, damage));
-    RETURN_IF_ERROR(WriteRoles(database, *job, roles));
+    ASSIGN_OR_RETURN(const std::vector<Role>* const roles, LoadRoles(database, *job, damage));
+    RETURN_IF_ERROR(WriteRoles(database, *job, *roles));
     if (is_live) continue;
     ASSIGN_OR_RETURN(const JobStatus status, JobStatus::Load(database, *job, damage));
     RETURN_IF_ERROR(WriteEnds(database, status));
