@@ -1,8 +1,9 @@
 // `tlparse serve`: what it answers, and what it refuses.
 import assert from 'node:assert/strict';
-import { spawnSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { spawn, spawnSync } from 'node:child_process';
+import { copyFileSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import http from 'node:http';
+import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
 import { launch, openPage, reportOf, require, serve, source, tlparse } from './support.mjs';
@@ -204,6 +205,45 @@ test('nothing is compressed: that takes longer than it saves on one machine', as
   assert.equal(head.text, '');
   const part = await request('/', { headers: { Range: 'bytes=0-14' } });
   assert.equal(part.text, '<!DOCTYPE html>');
+});
+
+// While another program holds its lock, nothing can be read of the database.
+async function withLock(database, action) {
+  const program = 'import sqlite3, sys; c = sqlite3.connect(sys.argv[1], isolation_level=None); c.execute("BEGIN EXCLUSIVE"); print("locked", flush=True); sys.stdin.read()';
+  const holder = spawn('python3', ['-c', program, database], { stdio: ['pipe', 'pipe', 'inherit'] });
+  await new Promise((resolve, reject) => holder.stdout.once('data', resolve).once('end', reject));
+  try {
+    return await action();
+  } finally {
+    holder.stdin.end();
+    await new Promise((resolve) => holder.on('exit', resolve));
+  }
+}
+
+test('a chunk is made once, until the database changes', async () => {
+  const folder = mkdtempSync(path.join(tmpdir(), 'tlparse-known-'));
+  const database = path.join(folder, 'job.db');
+  copyFileSync(path.join(reportOf('tlparse_meta'), 'trace.db'), database);
+  await new Promise((resolve) => setTimeout(resolve, 200)); // what was written just now may be written again unseen
+  const other = await serve(database);
+  try {
+    const get = (name) => fetch(`${other.url}api/chunk/${name}`, { signal: AbortSignal.timeout(60000) }).then((response) => response.text());
+    const names = ['index', 'findings', 'time', 'diff/ranks'];
+    const first = await Promise.all(names.map(get));
+    await withLock(database, async () => {
+      assert.deepEqual(await Promise.all(names.map(get)), first);
+      // It holds: what was not asked for before cannot be made.
+      await assert.rejects(fetch(`${other.url}api/chunk/compiles`, { signal: AbortSignal.timeout(1000) }), { name: 'TimeoutError' });
+    });
+    const log = path.join(source, 'fixtures/logs/simple');
+    const added = spawnSync(tlparse, [log, '--run', 'another', '--db', database, '--db-only'], { encoding: 'utf8' });
+    assert.equal(added.status, 0, added.stderr);
+    assert.notEqual(await get('index'), first[0]);
+    assert.match(await get('index'), /another/);
+  } finally {
+    await other.stop();
+    rmSync(folder, { recursive: true });
+  }
 });
 
 test('what cannot be served is said in one line', () => {

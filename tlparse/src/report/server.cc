@@ -17,45 +17,17 @@
 #include "report/access.h"
 #include "report/live_state.h"
 #include "report/own_host.h"
+#include "report/responses.h"
 #include "report/served_database.h"
 #include "report/served_page.h"
 #include "report/timeline/timeline.h"
 #include "report/viewer/data.h"
 #include "report/viewer/export.h"
 #include "report/viewer/search.h"
+#include "store/known_answers.h"
 
 namespace tlparse {
-
 namespace {
-
-int StatusOf(ErrorCode code) {
-  switch (code) {
-    case ErrorCode::kNotFound:
-      return 404;
-    case ErrorCode::kUsage:
-      return 400;
-    case ErrorCode::kRefused:
-      return 503;
-    default:
-      return 500;
-  }
-}
-
-// Sends the body as it is. httplib would compress what it gets as content, at Brotli's highest
-// level: a quarter of a second for the page, which a browser on the same machine does not get back.
-void Send(httplib::Response& response, std::string body, const char* type) {
-  auto shared = std::make_shared<const std::string>(std::move(body));
-  response.set_content_provider(
-      shared->size(), type,
-      [shared](std::size_t offset, std::size_t length, httplib::DataSink& sink) {
-        return sink.write(shared->data() + offset, length);
-      });
-}
-
-void Refuse(httplib::Response& response, int status, std::string_view why) {
-  response.status = status;
-  response.set_content(fmt::format("{}\n", why), "text/plain; charset=utf-8");
-}
 
 std::optional<std::int64_t> NumberOf(const httplib::Request& request, const char* name) {
   const std::string text = request.get_param_value(name);
@@ -113,10 +85,9 @@ class ViewerServer::Impl {
 
   // A page of one database among several compares its runs with theirs.
   void NameDatabases() {
+    for (const ServedDatabase& one : databases_) paths_.push_back(one.path);
     if (databases_.size() < 2) return;
-    std::vector<std::string> paths;
-    for (const ServedDatabase& one : databases_) paths.push_back(one.path);
-    const std::vector<std::string> names = NamesOfPaths(paths);
+    const std::vector<std::string> names = NamesOfPaths(paths_);
     for (std::size_t i = 0; i < names.size(); ++i)
       named_.push_back({static_cast<std::int64_t>(i) + 1, names[i], &*databases_[i].database});
   }
@@ -235,15 +206,29 @@ class ViewerServer::Impl {
   void Chunk(const httplib::Request& request, std::string_view name, httplib::Response& response) {
     ServedDatabase* const asked = AskedOrRefuse(request, response);
     if (asked == nullptr) return;
+    const KnownAnswers::Question question = {asked->path, request.get_param_value("run"),
+                                             std::string(name)};
+    // What is known waits for no chunk that is being made.
+    if (auto known = KnownChunk(question)) return Send(response, std::move(known), kJson);
     const std::lock_guard lock(mutex_);
+    if (auto known = KnownChunk(question)) return Send(response, std::move(known), kJson);
+    const DatabaseState before = StateOfDatabases(paths_);
     const auto database = CurrentDatabase(*asked);
-    if (!database)
-      return Refuse(response, StatusOf(database.error().code), database.error().message);
+    if (!database) return Refuse(response, database.error());
     const auto data = DataOf(*asked, NumberOf(request, "run").value_or(asked->latest_run));
-    if (!data) return Refuse(response, StatusOf(data.error().code), data.error().message);
+    if (!data) return Refuse(response, data.error());
     auto json = (*data)->Chunk(name);
-    if (!json) return Refuse(response, StatusOf(json.error().code), json.error().message);
-    Send(response, std::move(*json), kJson);
+    if (!json) return Refuse(response, json.error());
+    const auto chunk = std::make_shared<const std::string>(std::move(*json));
+    if (options_.live == nullptr) known_.Keep(before, question, chunk);
+    Send(response, chunk, kJson);
+  }
+
+  // As it was made before, while the databases are as they were; nullptr: it has to be made. Of a
+  // watch it has more to show than the database.
+  std::shared_ptr<const std::string> KnownChunk(const KnownAnswers::Question& question) {
+    if (options_.live != nullptr) return nullptr;
+    return known_.Find(StateOfDatabases(paths_), question);
   }
 
   void Chunks(const httplib::Request& request, httplib::Response& response) {
@@ -258,7 +243,7 @@ class ViewerServer::Impl {
       return Refuse(response, 400, fmt::format("ask for 1 to {} chunks", kMostChunks));
     const std::lock_guard lock(mutex_);
     auto json = Together(names);
-    if (!json) return Refuse(response, StatusOf(json.error().code), json.error().message);
+    if (!json) return Refuse(response, json.error());
     Send(response, std::move(*json), kJson);
   }
 
@@ -293,7 +278,7 @@ class ViewerServer::Impl {
     const ServedDatabase* const asked = AskedOrRefuse(request, response);
     if (asked == nullptr) return;
     auto opened = Database::Open(asked->path, Database::Mode::kReadOnly);
-    if (!opened) return Refuse(response, StatusOf(opened.error().code), opened.error().message);
+    if (!opened) return Refuse(response, opened.error());
     const auto database = std::make_shared<Database>(std::move(*opened));
     TimelineOptions options;
     options.run_id = NumberOf(request, "run").value_or(asked->latest_run);
@@ -319,7 +304,7 @@ class ViewerServer::Impl {
     if (asked == nullptr) return;
     auto answer = SearchAnswer(asked->path, NumberOf(request, "run").value_or(asked->latest_run),
                                request.get_param_value("text"), request.get_param_value("kind"));
-    if (!answer) return Refuse(response, StatusOf(answer.error().code), answer.error().message);
+    if (!answer) return Refuse(response, answer.error());
     Send(response, std::move(*answer), kJson);
   }
 
@@ -337,7 +322,7 @@ class ViewerServer::Impl {
     const ServedDatabase* const asked = AskedOrRefuse(request, response);
     if (asked == nullptr) return;
     auto answer = asked->consoles->Run(sql);
-    if (!answer) return Refuse(response, StatusOf(answer.error().code), answer.error().message);
+    if (!answer) return Refuse(response, answer.error());
     Send(response, std::move(*answer), kJson);
   }
 
@@ -349,7 +334,9 @@ class ViewerServer::Impl {
   ServerOptions options_;
   int port_ = 0;
   ServedPage page_;
-  std::mutex mutex_;  // of what follows
+  std::vector<std::string> paths_;  // of the databases
+  KnownAnswers known_;              // chunks
+  std::mutex mutex_;                // of what follows
   bool is_released_ = false;
   std::int64_t opened_ = 0;  // how often a database was
   std::deque<ServedDatabase> databases_;

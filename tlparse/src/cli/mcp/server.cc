@@ -13,6 +13,7 @@
 #include "base/version.h"
 #include "cli/command.h"
 #include "cli/mcp/fit.h"
+#include "cli/mcp/only_finding.h"
 #include "cli/mcp/resources.h"
 #include "cli/playbooks.h"
 #include "report/viewer/sql.h"
@@ -200,7 +201,7 @@ void McpServer::Initialize(const McpMessage& message) {
 void McpServer::Prepare() {
   const std::string path = databases_.First();
   if (path.empty()) return;
-  const DatabaseState state = StateOfDatabase(path);
+  const DatabaseState state = StateOfDatabases({&path, 1});
   if (!state.is_settled || prepared_ == state.of_files) return;
   const McpTool& tool = *FindMcpTool("findings");
   ChildLimits limits = Limits(kAnswerSeconds);
@@ -276,24 +277,25 @@ Result<std::string> McpServer::OpenDatabase(const McpCall& call) {
 Result<std::string> McpServer::OutputOf(const McpTool& tool, const McpCall& call,
                                         const std::string& path, const ChildLimits& limits) {
   const std::vector<std::string> arguments = ArgumentsOf(tool, call, path);
-  std::vector<std::string> key = {std::string(tool.command.empty() ? tool.name : tool.command)};
-  key.insert(key.end(), arguments.begin(), arguments.end());
+  KnownAnswers::Question question = {path,
+                                     std::string(tool.command.empty() ? tool.name : tool.command)};
+  question.insert(question.end(), arguments.begin(), arguments.end());
+  const DatabaseState before = StateOfDatabases({&path, 1});
   if (tool.name == "evidence") {
-    std::vector<std::string> of_all = key;
+    KnownAnswers::Question of_all = question;
     std::erase(of_all, fmt::format("--id={}", call.Text("id")));
-    if (const std::string* const all = known_.Find(path, of_all)) {
+    if (const auto all = known_.Find(before, of_all)) {
       if (std::optional<std::string> one = OnlyFinding(*all, call.Text("id")))
         return *std::move(one);
     }
   }
   // What a query asks has been asked once; another database may have changed.
   const bool may_be_known = tool.name != "sql" && call.Text("other").empty();
-  if (const std::string* const known = may_be_known ? known_.Find(path, key) : nullptr)
-    return *known;
-  const DatabaseState before = StateOfDatabase(path);
+  if (const auto known = may_be_known ? known_.Find(before, question) : nullptr) return *known;
   ASSIGN_OR_RETURN(ChildAnswer answer, RunTool(tool, call, path, arguments, limits));
   if (answer.code != kExitDone) return Fail(ErrorCode::kUsage, MessageOf(answer));
-  if (may_be_known) known_.Keep(path, before, key, answer.output);
+  if (may_be_known)
+    known_.Keep(before, question, std::make_shared<const std::string>(answer.output));
   return std::move(answer.output);
 }
 

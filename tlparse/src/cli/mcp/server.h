@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "cli/mcp/databases.h"
-#include "cli/mcp/known_answers.h"
 #include "cli/mcp/messages.h"
 #include "cli/mcp/tools.h"
+#include "store/known_answers.h"
 
 namespace tlparse {
 
