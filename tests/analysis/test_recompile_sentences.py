@@ -225,6 +225,19 @@ class OnSomeRanks(SentenceTest):
         self.assertEqual((one["kind"], one["ranks"]), ("recompiles", []))
         self.assertTrue(one["title"].startswith("f was recompiled 5 times on each of the 3 ranks"), one["title"])
 
+    def test_the_same_values_in_another_mode_are_no_more_values(self):
+        """Three adapters, trained and evaluated: two values beside the first, in each grad mode."""
+        values = ["0/{}: self.active == 'chat'  # m.py:4 in f", "0/{}: self.active == 'code'  # m.py:4 in f"]
+        mode = "0/0: GLOBAL_STATE changed: grad_mode"
+        modes = [[], [values[0].format(0)], [values[1].format(1)], [mode], [values[0].format(3)], [values[1].format(4)]]
+        one = self.findings(self.ingest(self.job_of(modes), name="modes"))[0]
+        self.assertEqual((one["kind"], one["severity"]), ("recompiles", "note"))
+        self.assertRegex(one["title"], r"^f was recompiled 5 times \(self\.active: 'chat', 'code'; GLOBAL_STATE changed: grad_mode\)$")
+        # Without a mode between them the same guard fails for another reason.
+        again = [[], [values[0].format(0)], [values[1].format(1)], [values[0].format(2)], [values[1].format(3)]]
+        one = self.findings(self.ingest(self.job_of(again), name="again"))[0]
+        self.assertEqual((one["kind"], one["severity"]), ("recompiles", "warning"))
+
     def test_rank_0_that_evaluates_is_a_note(self):
         grad = [[], ["0/0: GLOBAL_STATE changed: grad_mode"]]
         name = f"job{len(os.listdir(self.scratch))}"

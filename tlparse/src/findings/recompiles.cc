@@ -304,8 +304,9 @@ std::string TitleOf(const FindingContext& context, const Function& function) {
 // each time comes to an end: a size that varies is dynamic from then on.
 bool IsRepeated(const Function& function) {
   constexpr std::size_t kFewOfOne = 2, kFew = 4;
-  const std::size_t wanted = static_cast<std::size_t>(
-      std::count_if(function.recompiles.begin(), function.recompiles.end(), &IsWanted));
+  std::size_t wanted = 0;
+  for (std::size_t i = 0; i < function.recompiles.size(); ++i)
+    wanted += IsWantedAt(function.recompiles, i) ? 1 : 0;
   return RangeOf(function.count_of, function.who).most > kFew + wanted ||
          MostOfOneSubject(function.recompiles) > kFewOfOne;
 }

@@ -54,11 +54,26 @@ bool IsWanted(const Recompile& one) {
          guard.ends_with(".training");
 }
 
+bool IsWantedAt(const std::vector<Recompile>& recompiles, std::size_t at) {
+  if (IsWanted(recompiles[at])) return true;
+  if (recompiles[at].entries.empty() || recompiles[at].is_refused) return false;
+  const std::string& guard = recompiles[at].entries.front().reason.guard;
+  bool has_other_mode = false;
+  for (std::size_t i = at; i-- > 0;) {
+    if (IsWanted(recompiles[i])) has_other_mode = true;
+    if (has_other_mode && !recompiles[i].entries.empty() &&
+        recompiles[i].entries.front().reason.guard == guard)
+      return true;
+  }
+  return false;
+}
+
 std::size_t MostOfOneSubject(const std::vector<Recompile>& recompiles) {
   std::map<std::string, std::size_t> counts;
   std::map<std::string, std::set<std::string>> sizes;  // of modules
   std::size_t most = 0;
-  for (const Recompile& one : recompiles) {
+  for (std::size_t i = 0; i < recompiles.size(); ++i) {
+    const Recompile& one = recompiles[i];
     if (one.entries.empty() || one.is_refused) continue;
     const RecompileReason& reason = one.entries.front().reason;
     if (one.is_of_module) {
@@ -66,7 +81,7 @@ std::size_t MostOfOneSubject(const std::vector<Recompile>& recompiles) {
       known.insert({reason.value, reason.actual});
       most = std::max(most, known.size() - 1);
     }
-    if (IsWanted(one)) continue;
+    if (IsWantedAt(recompiles, i)) continue;
     most = std::max(most, ++counts[reason.subject + '\n' + reason.at]);
   }
   return most;

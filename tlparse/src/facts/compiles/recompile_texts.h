@@ -23,6 +23,9 @@ struct Recompile {
 // Whether the program asks for it: for another grad mode or for train and eval, which programs have
 // that evaluate; for another module; for another size, with dynamic=False.
 bool IsWanted(const Recompile& one);
+// Or for what it compiled before, in another mode: it failed on a guard that an earlier recompile failed
+// on, and one for a mode was between them.
+bool IsWantedAt(const std::vector<Recompile>& recompiles, std::size_t at);
 // The most recompiles that failed on one thing, without those that the program asks for; of modules, how
 // many sizes they have beside the first.
 std::size_t MostOfOneSubject(const std::vector<Recompile>& recompiles);
