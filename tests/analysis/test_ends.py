@@ -89,6 +89,22 @@ class Ends(AnswerTest):
     def first(self, database, *arguments):
         return ask("findings", database, *arguments)["findings"][0]
 
+    def test_a_backward_that_a_log_does_not_reach_has_no_other_collectives(self):
+        """Rank 2 ends between forward and backward: its schedule is no other one, it is not there."""
+        def end(found):
+            is_metrics = found.kind == "compilation_metrics" and found.envelope.get("frame_id") == 4
+            is_behind, behind[0] = behind[0], behind[0] or is_metrics
+            return is_behind
+        for drop in ((), (1, 3), (0, 1)):
+            behind = [False]
+            database = self.cut("train_order", {2: end}, drop=drop)
+            found = [one for one in ask("findings", database)["findings"] if one["kind"] != "missing_rank"]
+            self.assertEqual([(one["kind"], one["ranks"]) for one in found], [("stopped_first", [2])])
+            self.assertIn("log ends after the forward of 4/0 layer_4; ", found[0]["title"])
+            if drop != (0, 1):  # there rank 2 is what rank 3 is compared with
+                self.assertIn("No schedule or code with the collectives of 4/0 layer_4 [backward] is in the log of rank 2",
+                              [one["title"] for one in found[0]["evidence"]])
+
     def test_a_job_that_is_killed_as_a_whole_names_no_rank(self):
         """The last records lie apart, but no rank was silent while the others wrote."""
         one = self.first(self.cut("crash_segv_in_inductor", after_time("19:56:55.300000")))

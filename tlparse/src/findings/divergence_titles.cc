@@ -134,10 +134,11 @@ std::optional<Difference> DivergenceFinder::Describe(const RankClass& one,
     return difference;
   }
   if (area == "collectives" && aspect.is_state) {
+    const std::vector<RankIndex>& lacking = Lacking(one, aspect);
     return make(
         FindingKind::kCollectiveDivergence, FindingSeverity::kError, aspect.text,
-        fmt::format("No schedule or code with the collectives of {} is in the log{} of {}", where,
-                    one.ranks.size() == 1 ? "" : "s", context_.WhoInside(one.ranks)));
+        fmt::format("No schedule or code with the collectives of {} is in the log{} of {}",
+                    aspect.reason, lacking.size() == 1 ? "" : "s", context_.WhoInside(lacking)));
   }
   if (area == "collectives" && aspect.is_order) {
     return make(FindingKind::kCollectiveDivergence, FindingSeverity::kError, aspect.text,

@@ -228,11 +228,10 @@ Result<void> Finder::CompareGraphs(const RankClass& reference, const RankClass& 
       ASSIGN_OR_RETURN(b, Items(found->second.second));
     }
     CollectiveComparison compared = CompareCollectives(table_, *a, *b);
-    const std::int32_t slot =
-        answer_.graphs.graph_slots()[static_cast<std::size_t>(graph_slot)].slot;
+    const GraphSlot& graph = answer_.graphs.graph_slots()[static_cast<std::size_t>(graph_slot)];
     const std::string state =
-        b == none   ? StateOf(answer_.job, answer_.damage, other.ranks.front(), slot, "here")
-        : a == none ? StateOf(answer_.job, answer_.damage, reference.ranks.front(), slot, "there")
+        b == none   ? StateOf(answer_.job, answer_.damage, other.ranks.front(), graph, "here")
+        : a == none ? StateOf(answer_.job, answer_.damage, reference.ranks.front(), graph, "there")
                     : "";
     result.left_out += compared.left_out;
     for (CollectiveMismatch& mismatch : compared.mismatches) {

@@ -257,8 +257,13 @@ void RankClassifier::DescribeCollectives(RankClass& one) const {
          false,
          std::all_of(candidate.mismatches.begin(), candidate.mismatches.end(),
                      [](const CollectiveMismatch& m) { return m.kind == MismatchKind::kState; })});
-    one.aspects.back().is_absence = one.aspects.back().is_state;
-    one.aspects.back().is_order =
+    RankAspect& aspect = one.aspects.back();
+    aspect.is_absence = aspect.is_state;
+    if (aspect.is_state) {
+      aspect.is_on_others = first.item.empty();
+      aspect.reason = answer_.cache.graphs.Title(job_, first.graph_slot);
+    }
+    aspect.is_order =
         candidate.left_out == 0 && first.kind == MismatchKind::kOrder &&
         std::all_of(candidate.mismatches.begin(), candidate.mismatches.end(),
                     [](const CollectiveMismatch& m) {

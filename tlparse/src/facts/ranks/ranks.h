@@ -34,7 +34,7 @@ struct RankAspect {
   bool is_on_others = false;             // the others have it, this class does not
   bool is_state = false;  // follows from a compile that failed or did not finish on one side
   // graph_breaks: the whole reason; execution: a remark; compiles of another function: both names;
-  // compiles that some lack: Cause::recompiled
+  // compiles that some lack: Cause::recompiled; collectives that one side lacks: their graph
   std::string reason = {};
   std::string stack = {};  // graph_breaks: the user's frames
   std::string file = {};   // where in the user's code; empty: unknown
