@@ -370,24 +370,30 @@ MeasuredSide MeasuredSideOf(Database& database, const Job& job, RankIndex rank) 
 
 }  // namespace
 
+Result<std::shared_ptr<const Job>> JobOf(const DiffSide& side) {
+  if (side.job) return side.job;
+  ASSIGN_OR_RETURN(Job job, Job::Load(*side.database, side.run, side.launch));
+  return std::make_shared<const Job>(std::move(job));
+}
+
 Result<DiffAnswer> AnalyzeDiff(const DiffSide& a, const DiffSide& b, const DiffOptions& options) {
   ASSIGN_OR_RETURN(const ReadTransaction a_transaction, ReadTransaction::Begin(*a.database));
   ASSIGN_OR_RETURN(const ReadTransaction b_transaction, ReadTransaction::Begin(*b.database));
-  ASSIGN_OR_RETURN(const Job a_job, Job::Load(*a.database, a.run, a.launch));
-  ASSIGN_OR_RETURN(const Job b_job, Job::Load(*b.database, b.run, b.launch));
-  ASSIGN_OR_RETURN(const RankIndex a_rank, FindRank(a_job, a.rank));
-  ASSIGN_OR_RETURN(const RankIndex b_rank, FindRank(b_job, b.rank));
+  ASSIGN_OR_RETURN(const std::shared_ptr<const Job> a_job, JobOf(a));
+  ASSIGN_OR_RETURN(const std::shared_ptr<const Job> b_job, JobOf(b));
+  ASSIGN_OR_RETURN(const RankIndex a_rank, FindRank(*a_job, a.rank));
+  ASSIGN_OR_RETURN(const RankIndex b_rank, FindRank(*b_job, b.rank));
   ASSIGN_OR_RETURN(const ParticipantFacts a_facts,
-                   LoadParticipantFacts(*a.database, a_job, a_rank));
+                   LoadParticipantFacts(*a.database, *a_job, a_rank));
   ASSIGN_OR_RETURN(const ParticipantFacts b_facts,
-                   LoadParticipantFacts(*b.database, b_job, b_rank));
+                   LoadParticipantFacts(*b.database, *b_job, b_rank));
   Differ differ(*a.database, *b.database, a_facts, b_facts, options);
   ASSIGN_OR_RETURN(DiffAnswer answer, differ.Run());
-  ASSIGN_OR_RETURN(answer.measured, CompareMeasured(MeasuredSideOf(*a.database, a_job, a_rank),
-                                                    MeasuredSideOf(*b.database, b_job, b_rank),
+  ASSIGN_OR_RETURN(answer.measured, CompareMeasured(MeasuredSideOf(*a.database, *a_job, a_rank),
+                                                    MeasuredSideOf(*b.database, *b_job, b_rank),
                                                     differ.compile_pairs()));
-  answer.a_rank = a_job.participants()[static_cast<std::size_t>(a_rank)].name;
-  answer.b_rank = b_job.participants()[static_cast<std::size_t>(b_rank)].name;
+  answer.a_rank = a_job->participants()[static_cast<std::size_t>(a_rank)].name;
+  answer.b_rank = b_job->participants()[static_cast<std::size_t>(b_rank)].name;
   return answer;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -88,10 +89,13 @@ struct DiffAnswer {
 
 struct DiffSide {
   Database* database = nullptr;
-  std::string run;                     // empty: the latest
-  std::optional<std::string> rank;     // empty: the lowest
-  std::optional<std::int64_t> launch;  // ordinal; nothing: the latest
+  std::string run;                      // empty: the latest
+  std::optional<std::string> rank;      // empty: the lowest
+  std::optional<std::int64_t> launch;   // ordinal; nothing: the latest
+  std::shared_ptr<const Job> job = {};  // of the run and launch, where it is loaded
 };
+// That of the side, else loaded.
+Result<std::shared_ptr<const Job>> JobOf(const DiffSide& side);
 struct DiffOptions {
   bool with_code = false;  // unified diffs of generated codes
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <map>
+#include <memory>
 #include <utility>
 
 #include "facts/diff/profile_difference.h"
@@ -17,7 +18,7 @@ constexpr std::size_t kMostComparisons = 16;
 
 // The participants of a side, and the class of each.
 struct Side {
-  Job job;
+  std::shared_ptr<const Job> job;
   std::vector<std::size_t> class_of;
 };
 
@@ -32,7 +33,7 @@ Result<Side> LoadSide(const DiffSide& side) {
     for (const RankIndex rank : ranks.classes[i].ranks)
       result.class_of[static_cast<std::size_t>(rank)] = i;
   }
-  result.job = std::move(ranks.cache.job);
+  result.job = std::make_shared<const Job>(std::move(ranks.cache.job));
   return result;
 }
 
@@ -90,16 +91,16 @@ Result<std::optional<DigestDifference>> CompareDigestsOf(const DiffSide& a, cons
 // Of the two ranks that were compared.
 Result<std::optional<DigestDifference>> CompareDigestsOfRanks(const DiffSide& a, const DiffSide& b,
                                                               const DiffAnswer& diff) {
-  ASSIGN_OR_RETURN(const Job a_job, Job::Load(*a.database, a.run, a.launch));
-  ASSIGN_OR_RETURN(const Job b_job, Job::Load(*b.database, b.run, b.launch));
+  ASSIGN_OR_RETURN(const std::shared_ptr<const Job> a_job, JobOf(a));
+  ASSIGN_OR_RETURN(const std::shared_ptr<const Job> b_job, JobOf(b));
   const auto find = [](const Job& job, const std::string& name) {
     RankIndex rank = 0;
     while (job.participants()[static_cast<std::size_t>(rank)].name != name) ++rank;
     return rank;
   };
   Pairs pairs;
-  pairs.emplace_back(find(a_job, diff.a_rank), find(b_job, diff.b_rank));
-  return CompareDigestsOf(a, a_job, b, b_job, pairs);
+  pairs.emplace_back(find(*a_job, diff.a_rank), find(*b_job, diff.b_rank));
+  return CompareDigestsOf(a, *a_job, b, *b_job, pairs);
 }
 
 // Nothing: a side names no rank.
@@ -191,10 +192,10 @@ Result<RunComparison> AnalyzeRunDiff(const DiffSide& a, const DiffSide& b,
   ASSIGN_OR_RETURN(const ReadTransaction b_transaction, ReadTransaction::Begin(*b.database));
   ASSIGN_OR_RETURN(const Side a_side, LoadSide(a));
   ASSIGN_OR_RETURN(const Side b_side, LoadSide(b));
-  const Pairs pairs = PairRanks(a_side.job, b_side.job);
-  result.only_a_ranks = RanksWithoutPartner(a_side.job, RanksOf(pairs, true));
-  result.only_b_ranks = RanksWithoutPartner(b_side.job, RanksOf(pairs, false));
-  ASSIGN_OR_RETURN(result.digests, CompareDigestsOf(a, a_side.job, b, b_side.job, pairs));
+  const Pairs pairs = PairRanks(*a_side.job, *b_side.job);
+  result.only_a_ranks = RanksWithoutPartner(*a_side.job, RanksOf(pairs, true));
+  result.only_b_ranks = RanksWithoutPartner(*b_side.job, RanksOf(pairs, false));
+  ASSIGN_OR_RETURN(result.digests, CompareDigestsOf(a, *a_side.job, b, *b_side.job, pairs));
   std::map<std::pair<std::size_t, std::size_t>, Pairs> alike;
   for (const auto& pair : pairs) {
     alike[{a_side.class_of[static_cast<std::size_t>(pair.first)],
@@ -214,13 +215,15 @@ Result<RunComparison> AnalyzeRunDiff(const DiffSide& a, const DiffSide& b,
       return job.participants()[static_cast<std::size_t>(rank)].name;
     };
     DiffSide a_one = a, b_one = b;
-    a_one.rank = name(a_side.job, members->front().first);
-    b_one.rank = name(b_side.job, members->front().second);
+    a_one.rank = name(*a_side.job, members->front().first);
+    b_one.rank = name(*b_side.job, members->front().second);
+    a_one.job = a_side.job;
+    b_one.job = b_side.job;
     RankComparison one;
     ASSIGN_OR_RETURN(one.diff, AnalyzeDiff(a_one, b_one, options));
     one.count = members->size();
-    one.a_ranks = a_side.job.FormatRanks(RanksOf(*members, true));
-    one.b_ranks = b_side.job.FormatRanks(RanksOf(*members, false));
+    one.a_ranks = a_side.job->FormatRanks(RanksOf(*members, true));
+    one.b_ranks = b_side.job->FormatRanks(RanksOf(*members, false));
     result.comparisons.push_back(std::move(one));
   }
   return result;

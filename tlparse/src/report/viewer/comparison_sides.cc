@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <memory>
 
 #include "facts/job/participants.h"
 #include "facts/ranks/ranks.h"
@@ -27,15 +28,18 @@ Result<DiffSide> SideOfRun(Database& database, std::int64_t run_id) {
   return side;
 }
 
-Result<DiffSide> SideOfParticipant(Database& database, std::int64_t run_id, std::int64_t process) {
+// `known`: a job that is loaded; it may be another one, or none.
+Result<DiffSide> SideOfParticipant(Database& database, std::int64_t run_id, std::int64_t process,
+                                   const std::shared_ptr<const Job>& known) {
   ASSIGN_OR_RETURN(DiffSide side, SideOfRun(database, run_id));
   ASSIGN_OR_RETURN(
       const FirstRow<SideOfProcess> found,
       First(Query<SideOfProcess>(database, {.run_id = run_id, .process_id = process})));
   if (!found) return Fail(ErrorCode::kNotFound, "there is no such process");
   side.launch = found->launch;
-  ASSIGN_OR_RETURN(const Job job, Job::Load(database, side.run, side.launch));
-  for (const JobParticipant& participant : job.participants()) {
+  if (known && known->run_id() == run_id && known->launch() == side.launch) side.job = known;
+  ASSIGN_OR_RETURN(side.job, JobOf(side));
+  for (const JobParticipant& participant : side.job->participants()) {
     const std::vector<std::int64_t>& own = participant.process_ids;
     if (std::find(own.begin(), own.end(), process) != own.end()) side.rank = participant.name;
   }
@@ -43,7 +47,8 @@ Result<DiffSide> SideOfParticipant(Database& database, std::int64_t run_id, std:
   return side;
 }
 
-Result<NamedSide> ParseSide(Database& database, std::int64_t run_id, std::string_view key) {
+Result<NamedSide> ParseSide(Database& database, std::int64_t run_id, std::string_view key,
+                            const std::shared_ptr<const Job>& known = {}) {
   NamedSide named = {.key = std::string(key), .name = {}, .ranks = {}, .side = {}};
   std::int64_t id = 0;
   const std::string_view digits = key.empty() ? key : key.substr(1);
@@ -58,7 +63,7 @@ Result<NamedSide> ParseSide(Database& database, std::int64_t run_id, std::string
     named.side.launch = id;
     named.name = fmt::format("launch {}", id);
   } else if (key[0] == 'p') {
-    ASSIGN_OR_RETURN(named.side, SideOfParticipant(database, run_id, id));
+    ASSIGN_OR_RETURN(named.side, SideOfParticipant(database, run_id, id, known));
     named.name = named.side.rank->find_first_not_of("0123456789#") == std::string::npos
                      ? "rank " + *named.side.rank
                      : *named.side.rank;
@@ -72,16 +77,17 @@ Result<NamedSide> ParseSide(Database& database, std::int64_t run_id, std::string
 Result<SidePairs> PairsOfRanks(Database& database, std::int64_t run_id) {
   RanksOptions options;
   ASSIGN_OR_RETURN(options.run, NameOfRun(database, run_id));
-  const auto ranks = AnalyzeRanks(database, options);
+  auto ranks = AnalyzeRanks(database, options);
   if (!ranks && ranks.error().code == ErrorCode::kNotFound) return SidePairs();
   if (!ranks) return tl::unexpected<Error>(ranks.error());
-  const std::vector<JobParticipant>& participants = ranks->job().participants();
+  const auto job = std::make_shared<const Job>(std::move(ranks->cache.job));
+  const std::vector<JobParticipant>& participants = job->participants();
   std::vector<NamedSide> sides;
   const auto add = [&](RankIndex rank) -> Result<void> {
     const JobParticipant& one = participants[static_cast<std::size_t>(rank)];
     if (one.process_ids.empty()) return {};
     ASSIGN_OR_RETURN(NamedSide side,
-                     ParseSide(database, run_id, fmt::format("p{}", one.process_ids.front())));
+                     ParseSide(database, run_id, fmt::format("p{}", one.process_ids.front()), job));
     sides.push_back(std::move(side));
     return {};
   };
@@ -91,7 +97,7 @@ Result<SidePairs> PairsOfRanks(Database& database, std::int64_t run_id) {
   for (std::size_t i = 0; !is_each && i < ranks->classes.size() && i < kMostSides; ++i) {
     const std::vector<RankIndex>& own = ranks->classes[i].ranks;
     RETURN_IF_ERROR(add(own.front()));
-    sides.back().ranks = ranks->job().FormatRanks(own);
+    sides.back().ranks = job->FormatRanks(own);
     // Of ranks that are all equal, two: their times differ.
     if (ranks->classes.size() == 1) RETURN_IF_ERROR(add(own.back()));
   }
@@ -180,11 +186,11 @@ Result<SidePairs> FindPairs(const ComparedRun& run, std::string_view pair) {
   if (dash == std::string_view::npos) return tl::unexpected<Error>(NoSuchSide(pair));
   SidePairs pairs;
   const bool is_served = pair.find(':') != std::string_view::npos;
-  const auto parse = [&](std::string_view key) {
-    return is_served ? ParseServedSide(run, key) : ParseSide(database, run_id, key);
+  const auto parse = [&](std::string_view key, const std::shared_ptr<const Job>& known) {
+    return is_served ? ParseServedSide(run, key) : ParseSide(database, run_id, key, known);
   };
-  ASSIGN_OR_RETURN(NamedSide a, parse(pair.substr(0, dash)));
-  ASSIGN_OR_RETURN(NamedSide b, parse(pair.substr(dash + 1)));
+  ASSIGN_OR_RETURN(NamedSide a, parse(pair.substr(0, dash), {}));
+  ASSIGN_OR_RETURN(NamedSide b, parse(pair.substr(dash + 1), a.side.job));
   pairs.emplace_back(std::move(a), std::move(b));
   return pairs;
 }
