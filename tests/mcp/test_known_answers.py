@@ -90,6 +90,33 @@ class KnownAnswers(unittest.TestCase):
         self.assertTrue(self.client.call("findings")["findings"])
         self.assertEqual(self.client.faults_of_children(), faults)
 
+    def test_pages_of_history_are_all_its_compiles(self):
+        """The server asks for those alone that it can show."""
+        def printed(*options):
+            return json.loads(subprocess.run([TLPARSE, "history", self.database, "--json", *options], check=True, capture_output=True).stdout)
+
+        whole = printed()
+        ids = [one["compile_id"] for one in whole["compiles"]]
+        self.assertGreater(len(ids), 4)
+        self.assertNotIn("compile_count", whole)
+        for arguments in ({"limit": 1}, {"limit": 3}, {"budget": 3000}):
+            shown, cursor, pages = [], "0", 0
+            while cursor is not None:
+                page = self.client.ask("tools/call", {"name": "history", "arguments": {**arguments, "cursor": cursor}})["structuredContent"]
+                self.assertNotIn("compile_count", page["answer"])
+                rows = [one["compile_id"] for one in page["answer"]["compiles"]]
+                self.assertLessEqual(len(rows), arguments.get("limit", len(ids)))
+                self.assertEqual([[one["shown"], one["of"]] for one in page.get("left_out", []) if one["where"] == "compiles"], [[len(rows), len(ids)]])
+                shown, cursor, pages = shown + rows, page.get("next_cursor"), pages + 1
+            self.assertEqual(shown, ids, arguments)
+            self.assertGreater(pages, 1)
+        for rank in ((), ("--rank", "1")):
+            of_rank = printed(*rank)["compiles"]
+            part = printed(*rank, "--skip", "1", "--limit", "2")
+            self.assertEqual(part["compiles"], of_rank[1:3])
+            self.assertEqual(part["compile_count"], len(of_rank))
+            self.assertEqual(printed(*rank, "--skip", "2")["compiles"], of_rank[2:])
+
 
 if __name__ == "__main__":
     unittest.main()

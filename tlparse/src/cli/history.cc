@@ -1,6 +1,4 @@
 // tlparse history <db>: the compiles in order of time.
-#include "queries/answers/history/history.h"
-
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
@@ -13,14 +11,12 @@
 
 #include "artifacts/common/compile_status.h"
 #include "artifacts/common/text/recompile_limit.h"
-#include "base/fields.h"
 #include "cli/answer.h"
 #include "cli/bounded_output.h"
 #include "cli/command.h"
 #include "cli/commands.h"
-#include "cli/compile_status_fields.h"
+#include "cli/history_output.h"
 #include "cli/rank_output.h"
-#include "cli/schemas.h"
 #include "facts/compiles/recompile_reasons.h"
 #include "facts/job/not_looked_for.h"
 #include "facts/job/participants.h"
@@ -54,8 +50,6 @@ struct HistoryRow {
     return std::make_tuple(is_bad, !remarks.empty() || status != "ok", total_us.value_or(0));
   }
 };
-
-CompileStatus StatusOf(const CompileInHistory& row) { return CompileStatusFrom(row.status); }
 
 std::string TimeOfDay(const std::optional<std::int64_t>& us) {
   if (!us) return "";
@@ -266,110 +260,34 @@ Result<void> PrintHistory(Database& database, QueryRows<CompileInHistory> compil
   return {};
 }
 
-struct HistoryAnswer {
-  std::string why_none;
-};
-
-struct InHistory {
-  QueryRows<CompileInHistory>& compiles;
-  Database& database;
-  Result<void>& state;
-};
-
-// The failed guards as the table has them, of all earlier compiles.
-std::optional<std::string> GuardsInWords(const CompileInHistory& row, const InHistory& in) {
-  Result<std::vector<FailedEntry>> entries = LoadFailedEntries(in.database, row.compile_id);
-  if (!entries) in.state = tl::unexpected<Error>(std::move(entries).error());
-  if (!entries || entries->empty()) return std::nullopt;
-  return FailedEntriesText(*entries, "after ");
-}
-
-}  // namespace
-
-template <>
-struct FieldsOf<CompileInHistory> {
-  using Of = CompileInHistory;
-  static constexpr FieldList list{
-      Field{"run", &Of::run},
-      Field{"compile_id", &Of::compile_id},
-      Field{"run_id", &Of::run_id},
-      Field{"rank", &Of::rank},
-      Field{"process_id", &Of::process_id},
-      Field{"label", &Of::label},
-      Field{"generation", &Of::generation, "how often the process had used the label before"},
-      Field{"function", &Of::function},
-      Field{"file", &Of::file},
-      Field{"line", &Of::line},
-      Field{"status", &StatusOf},
-      Field{"start_time_us", &Of::start_time_us},
-      Field{"duration_us", &Of::duration_us},
-      Field{"backward_duration_us", &Of::backward_duration_us},
-      Field{"total_us", &Of::total_us, "of the compile and its lazy backward"},
-      Field{"dynamo_us", &Of::dynamo_us},
-      Field{"aot_autograd_us", &Of::aot_autograd_us},
-      Field{"inductor_us", &Of::inductor_us},
-      Field{"code_gen_us", &Of::code_gen_us},
-      Field{"triton_us", &Of::triton_us},
-      Field{"before_restart_us", &Of::before_restart_us, "spent in attempts that were discarded"},
-      Field{"graph_breaks", &Of::graph_breaks},
-      Field{"restarts", &Of::restarts},
-      Field{"recompile_reason", &Of::recompile_reason, "as in the log"},
-      Field{"recompile_of", &Of::recompile_of, "label of the newest earlier compile"},
-      Field{"caches", &Of::caches, "layers and states of its lookups"},
-      Field{"graphs", &Of::graphs},
-      Field{"graph_op_count", &Of::graph_op_count},
-      Field{"guard_count", &Of::guard_count},
-      Field{"fail_type", &Of::fail_type},
-      Field{"fail_reason", &Of::fail_reason},
-      Field{"backward_inductor_us", &Of::backward_inductor_us},
-      Field{"launch", &Of::launch},
-      Field{"pid", &Of::pid},
-      Field{"child_kind", &Of::child_kind, "of a process that the rank started; null: the rank"},
-      Field{"calls", &Of::calls, "in the profiles, of its graph that was called most"},
-      Field{"run_us", &Of::run_us},
-      Field{"device_us", &Of::device_us},
-      Field{"ends_in_backward", &Of::ends_in_backward, "the log ends inside its backward"},
-      Field{"failed_guards", &Of::failed_guards, "of all earlier compiles that were tried"},
-      Field{"failed_guards_in_words", &GuardsInWords},
-  };
-};
-
-template <>
-struct FieldsOf<HistoryAnswer> {
-  using Of = HistoryAnswer;
-  static constexpr std::string_view description =
-      "The compiles in order of time: the view compile_history, with the launch, the guards that "
-      "failed, and calls of profiles. Times are microseconds since the epoch, UTC, durations "
-      "microseconds; null: unknown.";
-  static constexpr FieldList list{
-      Field{"compiles", [](const Of&, const InHistory& in) { return EachRow(in.compiles); }},
-      Missable{"not_looked_for", OrNull{&Of::why_none}, kWhyNone},
-  };
-};
-
-std::string HistorySchema() { return SchemaOf<HistoryAnswer, InHistory>("tlparse history --json"); }
-
-namespace {
-
 struct HistoryOptions {
-  std::optional<std::int64_t> rank, pid;
+  std::optional<std::int64_t> rank, pid, skipped, most;
   RunFilter runs;
   bool json = false, all = false;
 };
 
 Result<void> AnswerHistory(Database& database, HistoryOptions& options) {
   ASSIGN_OR_RETURN(const RunFilter::Named named, options.runs.Find(database));
-  auto compiles =
-      Query<CompileInHistory>(database, {options.rank, named.run_id, named.launch, options.pid});
+  const bool is_page = options.json && (options.skipped || options.most);
+  auto compiles = Query<CompileInHistory>(
+      database, {.rank = options.rank,
+                 .run_id = named.run_id,
+                 .launch = named.launch,
+                 .pid = options.pid,
+                 .skipped = options.skipped.value_or(0),
+                 .most = is_page ? std::optional(options.most.value_or(-1)) : std::nullopt});
   if (!options.json)
     return PrintHistory(database, std::move(compiles), options.runs, options.all,
                         options.rank || options.pid || options.runs.has_launch());
   HistoryAnswer answer;
   ASSIGN_OR_RETURN(answer.why_none, options.runs.WhyNone(database, kElsewhereInText));
-  Result<void> state;
-  const JsonWriter json = ToJson(answer, InHistory{compiles, database, state});
-  RETURN_IF_ERROR(state);
-  RETURN_IF_ERROR(compiles.Ended());
+  if (is_page) {
+    ASSIGN_OR_RETURN(const FirstRow<SizeOfHistory> size,
+                     First(Query<SizeOfHistory>(
+                         database, {options.rank, named.run_id, named.launch, options.pid})));
+    answer.compile_count = size->compiles;
+  }
+  ASSIGN_OR_RETURN(const JsonWriter json, HistoryJson(database, compiles, answer));
   PrintJson(json);
   return {};
 }
@@ -388,6 +306,8 @@ int RunHistory(std::span<const std::string> arguments) {
   app.Add("--rank", options.rank, "only this rank");
   app.Add("--process", options.pid, "only the process of this pid");
   app.Flag("--all", options.all, "a line for each compile of each rank");
+  app.Add("--limit", options.most, "with --json: compiles at most").Positive();
+  app.Add("--skip", options.skipped, "with --json: without so many first ones");
   options.runs.AddTo(app);
   if (const std::optional<int> code = app.Parse(arguments)) return *code;
   options.json = common.json;

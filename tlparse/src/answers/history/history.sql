@@ -2,7 +2,9 @@
 -- profile that ended before the compile began says nothing about it. Ranges of ids, not
 -- ":run_id IS NULL OR": these are searched by index, so that of a database with other runs only the
 -- named one is read.
--- query CompileInHistory(rank INTEGER?, run_id INTEGER?, launch INTEGER?, pid INTEGER?)
+-- `most`: no more than these, without the first ones that are skipped; the view is asked for no other.
+-- A log that ends inside a backward has an event that is open.
+-- query CompileInHistory(rank INTEGER?, run_id INTEGER?, launch INTEGER?, pid INTEGER?, skipped INTEGER, most INTEGER?)
 WITH ran AS MATERIALIZED (SELECT compile_id, max(calls) AS calls, sum(us) AS run_us,
     sum(device_us) AS device_us
   FROM (SELECT l.compile_id, l.graph_id, count(*) AS calls, sum(s.duration_ns) / 1e3 AS us,
@@ -13,7 +15,9 @@ WITH ran AS MATERIALIZED (SELECT compile_id, max(calls) AS calls, sum(us) AS run
       AND p.overlaps_id IS NULL AND l.is_call = 1 AND l.compile_id IS NOT NULL GROUP BY 1, 2)
   GROUP BY 1),
 open_backward AS MATERIALIZED (SELECT s.compile_id FROM rank_status s
-  WHERE s.run_id BETWEEN ifnull(:run_id, 0) AND ifnull(:run_id, 9223372036854775807)
+  WHERE s.process_id IN (SELECT c.process_id FROM chromium_event_row e
+      JOIN compile c ON c.id = e.compile_id WHERE e.phase = 66)
+    AND s.run_id BETWEEN ifnull(:run_id, 0) AND ifnull(:run_id, 9223372036854775807)
     AND s.state = 'compiling' AND s.is_backward)
 SELECT r.name AS run, h.compile_id /*INTEGER*/, h.run_id /*INTEGER*/, h.rank /*INTEGER?*/,
   h.process_id /*INTEGER*/, h.label /*TEXT*/, h.generation /*INTEGER*/, h.function /*TEXT?*/,
@@ -45,7 +49,24 @@ FROM compile_history h LEFT JOIN ran ON ran.compile_id = h.compile_id JOIN run r
 WHERE (:rank IS NULL OR h.rank = :rank) AND (:pid IS NULL OR p.pid = :pid)
   AND r.id BETWEEN ifnull(:run_id, 0) AND ifnull(:run_id, 9223372036854775807)
   AND (:launch IS NULL OR n.ordinal = :launch)
+  AND (:most IS NULL OR h.compile_id IN (SELECT k.id FROM compile k
+      JOIN process kp ON kp.id = k.process_id JOIN log_file kf ON kf.id = kp.log_file_id
+      LEFT JOIN launch kn ON kn.id = kp.launch_id
+    WHERE (:rank IS NULL OR k.rank = :rank) AND (:pid IS NULL OR kp.pid = :pid)
+      AND kf.run_id BETWEEN ifnull(:run_id, 0) AND ifnull(:run_id, 9223372036854775807)
+      AND (:launch IS NULL OR kn.ordinal = :launch)
+    ORDER BY kf.run_id, k.start_time_us IS NULL, k.start_time_us, k.rank, k.id
+    LIMIT ifnull(:most, -1) OFFSET :skipped))
 ORDER BY h.run_id, h.start_time_us IS NULL, h.start_time_us, h.rank, h.compile_id;
+
+-- How many compiles the query above has without `most`.
+-- query SizeOfHistory(rank INTEGER?, run_id INTEGER?, launch INTEGER?, pid INTEGER?)
+SELECT count(*) AS compiles /*INTEGER*/
+FROM compile k JOIN process p ON p.id = k.process_id JOIN log_file f ON f.id = p.log_file_id
+  LEFT JOIN launch n ON n.id = p.launch_id
+WHERE (:rank IS NULL OR k.rank = :rank) AND (:pid IS NULL OR p.pid = :pid)
+  AND f.run_id BETWEEN ifnull(:run_id, 0) AND ifnull(:run_id, 9223372036854775807)
+  AND (:launch IS NULL OR n.ordinal = :launch);
 
 -- Whether a run has several processes without a rank, and whether the database has profiles.
 -- query InputsOfHistory

@@ -56,7 +56,7 @@ class Writer {
   // The members of a document but its rows.
   void WriteHead(object document) {
     for (const auto& [key, value] : document)
-      if (key != options_.rows) WriteMember(key, value, "", 1);
+      if (key != options_.rows && key != options_.row_count) WriteMember(key, value, "", 1);
   }
 
   void WriteRow(element row) {
@@ -147,7 +147,7 @@ Page MakePage(object document, const FitOptions& options, const Measure& head,
   page.has_rows = !options.rows.empty() && document[options.rows].get(rows) == simdjson::SUCCESS;
   if (page.has_rows) {
     page.json.Key(options.rows).BeginArray();
-    std::size_t index = 0;
+    std::size_t index = options.row_count.empty() ? 0 : options.cursor;
     for (const element row : rows) {
       if (index++ < options.cursor) continue;
       if (options.limit > 0 && page.shown == options.limit) break;
@@ -168,6 +168,9 @@ Page MakePage(object document, const FitOptions& options, const Measure& head,
 }
 
 std::size_t RowCount(object document, const FitOptions& options) {
+  std::uint64_t count = 0;
+  if (!options.row_count.empty() && document[options.row_count].get(count) == simdjson::SUCCESS)
+    return count;
   array rows;
   if (options.rows.empty() || document[options.rows].get(rows) != simdjson::SUCCESS) return 0;
   return rows.size();

@@ -16,14 +16,19 @@ namespace tlparse {
 struct FitOptions {
   std::string_view rows;  // member of the document whose items are paged; empty: there is none
   std::span<const std::string_view> omitted;  // members that are left out everywhere
-  std::size_t cursor = 0;                     // the first row
-  std::size_t limit = 0;                      // how many rows; 0: as many as fit
-  std::size_t budget = 2000;                  // bytes
+  // Member that says how many rows there are, where the document has those from the cursor on.
+  std::string_view row_count = {};
+  std::size_t cursor = 0;     // the first row
+  std::size_t limit = 0;      // how many rows; 0: as many as fit
+  std::size_t budget = 2000;  // bytes
 };
 
 // {"answer": the document, "left_out": [{"where", "shown", "of"}], "texts_cut", "next_cursor",
 // "more"}; members that are null, "" or [] are left out, and control characters of its texts are
 // made visible. A document that cannot be made so small is larger than the budget.
+// No more rows fit into a budget.
+constexpr std::size_t MostRows(std::size_t budget) { return budget / 16 + 2; }
+
 JsonWriter Fit(simdjson::dom::element document, const FitOptions& options);
 
 }  // namespace tlparse

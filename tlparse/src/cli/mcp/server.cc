@@ -76,6 +76,12 @@ std::vector<std::string> ArgumentsOf(const McpTool& tool, const McpCall& call,
     if (std::find(tool.omitted.begin(), tool.omitted.end(), "engine_findings") !=
         tool.omitted.end())
       arguments.emplace_back("--no-findings");
+    if (!tool.row_count.empty()) {
+      const std::size_t most = MostRows(call.budget);
+      arguments.push_back(
+          fmt::format("--limit={}", call.limit == 0 ? most : std::min(most, call.limit)));
+      arguments.push_back(fmt::format("--skip={}", call.cursor));
+    }
     // Both tools need the same: what one has read serves the other.
     if (tool.name == "evidence" || tool.name == "findings") arguments.emplace_back("--evidence");
   }
@@ -258,6 +264,7 @@ Result<std::string> McpServer::AnswerOf(const McpTool& tool, const McpCall& call
   FitOptions options;
   options.rows = tool.rows;
   options.omitted = tool.omitted;
+  options.row_count = tool.row_count;
   options.cursor = call.cursor;
   options.limit = call.limit;
   options.budget = call.budget;

@@ -122,7 +122,9 @@ constexpr std::array kTools = {
             kOfProcess,
             "compiles",
             {},
-            "answers/history"},
+            "answers/history",
+            {},
+            "compile_count"},
     McpTool{"compile",
             "One compile on one rank: caller, traced lines and which only other ranks traced, "
             "inputs, guards, phases, caches and why, the whole exception, what came next.",

@@ -32,6 +32,9 @@ struct McpTool {
   std::span<const std::string_view> omitted;  // members of the answer that are left out
   std::string_view schema;                    // stem of its file in schemas/json
   std::string_view command = {};
+  // Member of the answer that says how many rows there are, of a command that has --limit and --skip:
+  // only the rows that can be shown are asked for.
+  std::string_view row_count = {};
 };
 
 std::span<const McpTool> McpTools();
