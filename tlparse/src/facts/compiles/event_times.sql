@@ -13,13 +13,10 @@ ORDER BY e.start_us, e.duration_us DESC, e.record_id;
 -- When a compile and its backward were under way, as far as known.
 -- query SpanOfCompile(process_id INTEGER)
 SELECT c.id, c.start_time_us /*INTEGER?*/, c.duration_us /*INTEGER?*/,
-  w.start_time_us AS backward_start_us /*INTEGER?*/, c.backward_duration_us /*INTEGER?*/
+  (SELECT min(w.start_time_us) FROM compilation_metric w WHERE w.compile_id = c.id
+    AND w.kind IN ('bwd_compilation_metrics', 'aot_autograd_backward_compilation_metrics'))
+    AS backward_start_us /*INTEGER?*/,
+  c.backward_duration_us /*INTEGER?*/
 FROM compile c
-  LEFT JOIN (
-    SELECT compile_id, min(start_time_us) AS start_time_us
-    FROM compilation_metric
-    WHERE kind IN ('bwd_compilation_metrics', 'aot_autograd_backward_compilation_metrics')
-    GROUP BY compile_id
-  ) w ON w.compile_id = c.id
 WHERE c.process_id = :process_id
 ORDER BY c.id;
