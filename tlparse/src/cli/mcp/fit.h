@@ -23,12 +23,12 @@ struct FitOptions {
   std::size_t budget = 2000;  // bytes
 };
 
-// {"answer": the document, "left_out": [{"where", "shown", "of"}], "texts_cut", "next_cursor",
-// "more"}; members that are null, "" or [] are left out, and control characters of its texts are
-// made visible. A document that cannot be made so small is larger than the budget.
 // No more rows fit into a budget.
 constexpr std::size_t MostRows(std::size_t budget) { return budget / 16 + 2; }
 
+// {"answer": the document, "left_out": [{"where", "shown", "of"}], "texts_cut", "next_cursor",
+// "more"}; members that are null, "" or [] are left out, and control characters of its texts are
+// made visible. A document that cannot be made so small is larger than the budget.
 JsonWriter Fit(simdjson::dom::element document, const FitOptions& options);
 
 }  // namespace tlparse
