@@ -85,10 +85,11 @@ std::string DetailOfStraggler(const Straggler& found, const std::string& rank) {
           : std::string(),
       are_all ? "the" : "their", found.call->Title());
   if (!found.activity.empty())
-    text += fmt::format(
-        " Of the {}{}, {} was {} in {}.", DelayText(found.profiled_ns),
-        found.profiled_ns < found.lost_ns ? " that its profile covers" : ", by its profile", rank,
-        DelayText(found.activity_ns), found.activity);
+    text +=
+        fmt::format(" Of the {}{}, {} was {} in {}.", DelayText(found.profiled_ns),
+                    found.profiled_ns < found.lost_ns ? " of these delays that its profile covers"
+                                                      : ", by its profile",
+                    rank, DelayText(found.activity_ns), found.activity);
   if (found.has_barriers) text += " Barriers are not counted.";
   if (found.compiled_ns > 0)
     text += fmt::format(" Not counted are {} in which {} compiled meanwhile.",
