@@ -67,7 +67,7 @@ class Backwards(AnswerTest):
 
 
 class Ends(AnswerTest):
-    def cut(self, scenario, ends, drop=(), change=None):
+    def cut(self, scenario, ends, drop=(), change=None, also=()):
         """The job with logs cut before the first record that `ends[rank]` (or `ends`, of all) accepts, without those of `drop`."""
         folder = os.path.join(self.scratch, f"cut_{len(os.listdir(self.scratch))}")
         os.mkdir(folder)
@@ -84,7 +84,7 @@ class Ends(AnswerTest):
                 data = data[:found.byte_offset]
             with open(os.path.join(folder, os.path.basename(path).removesuffix(".zst").removesuffix(".gz")), "wb") as file:
                 file.write(change(data) if change else data)
-        return self.ingest(folder, name=os.path.basename(folder))
+        return self.ingest(folder, *also, name=os.path.basename(folder))
 
     def first(self, database, *arguments):
         return ask("findings", database, *arguments)["findings"][0]
@@ -115,6 +115,18 @@ class Ends(AnswerTest):
         self.assertTrue(one["evidence"])
         for place in one["evidence"]:
             self.assertNotIn("first", place["title"])
+
+    def test_an_exception_that_names_its_rank_comes_before_where_all_logs_end(self):
+        text = self.save("stdout.txt", "[rank2]: Traceback (most recent call last):\n[rank2]:   File \"/job/job.py\", line 70, in main\n"
+                         "[rank2]:     check(batch)\n[rank2]: RuntimeError: {}\n")
+        for said, first in (("label out of range: 99", "crashed"), ("[gloo/transport/tcp/pair.cc:525] Connection closed by peer [10.0.0.1]:4096", "stopped_first")):
+            with open(text) as file:
+                printed = self.save(f"{first}/stdout.txt", file.read().format(said))
+            database = self.cut("crash_segv_in_inductor", after_time("19:56:55.300000"), also=[printed])
+            one = self.first(database)
+            self.assertEqual(one["kind"], first)
+            if first == "crashed":
+                self.assertEqual((one["ranks"], [place["title"] for place in one["evidence"]]), ([2], ["The logs of all 4 ranks end inside 2/0 update"]))
 
     def test_a_job_that_is_killed_in_several_compiles(self):
         one = self.first(self.cut("crash_segv_in_inductor", after_time("19:56:54.450000"), drop=(2, 3)))

@@ -102,15 +102,18 @@ void SetException(Finding& finding, const FatalException& raised) {
 }
 
 // A finding of such an end; what follows from it becomes its evidence: where the log of the rank ends,
-// and what it did not reach.
-void Add(FindingContext& context, Finding finding) {
+// and what it did not reach. `is_root`: it is no consequence of another end; where all logs end, when the
+// logs do not show which was first, follows from it.
+void Add(FindingContext& context, Finding finding, bool is_root = false) {
   finding.kind = FindingKind::kCrashed;
   finding.severity = FindingSeverity::kError;
   finding.rank_count = std::max<std::size_t>(1, finding.ranks.size());
   for (auto one = context.findings.begin(); one != context.findings.end();) {
     const bool is_end =
         one->kind == FindingKind::kStoppedFirst || one->kind == FindingKind::kCollectiveNotReached;
-    const bool follows = is_end && one->ranks == finding.ranks;
+    const bool is_of_all = one->kind == FindingKind::kStoppedFirst && one->ranks.empty();
+    const bool follows =
+        is_end && (one->ranks == finding.ranks || (is_root && is_of_all && !finding.ranks.empty()));
     if (follows) finding.evidence.push_back(std::move(*one));
     one = follows ? context.findings.erase(one) : one + 1;
   }
@@ -180,7 +183,7 @@ void AddExit(FindingContext& context, const std::vector<ProcessExit>& exits,
   }
   if (!exit.raised || !SetApart(finding, raised))
     finding.ranks = exit.rank ? std::vector{*exit.rank} : std::vector<std::int64_t>();
-  Add(context, std::move(finding));
+  Add(context, std::move(finding), exit.raised && !exit.raised->ComesOfPeer());
 }
 
 // The exception that explains the most: that of the rank which torchrun saw first, else the first in
@@ -218,7 +221,7 @@ void AddPrinted(FindingContext& context, const PrintedFailures& printed) {
     std::vector<const FatalException*> all;
     for (const FatalException& one : printed.raised) all.push_back(&one);
     if (!SetApart(finding, all)) finding.ranks = {raised->rank.value_or(0)};
-    Add(context, std::move(finding));
+    Add(context, std::move(finding), raised->rank && !raised->ComesOfPeer());
     return;
   }
   if (!printed.root || !printed.root->exit_code || code == 0) return;
