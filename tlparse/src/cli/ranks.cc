@@ -23,7 +23,7 @@ void PrintAspects(const RankClass& one, bool all) {
   constexpr std::size_t kMost = 6;
   const std::size_t most = all ? one.aspects.size() : std::min(one.aspects.size(), kMost);
   for (std::size_t i = 0; i < most; ++i)
-    PrintWrapped(fmt::format("{}: {}", one.aspects[i].area, one.aspects[i].text), 4, 6);
+    PrintWrapped(fmt::format("{}: {}", Name(one.aspects[i].area), one.aspects[i].text), 4, 6);
   if (most < one.aspects.size())
     PrintWrapped(fmt::format("and {} more (--all)", one.aspects.size() - most), 4, 6);
 }
@@ -150,10 +150,6 @@ Result<Answer> Analyze(Database& database, const RanksOptions& options, bool wit
 
 using InRanks = WithFindings<RanksAnswer>;
 
-constexpr std::string_view kAreas[] = {"build",   "options",  "compiles",    "graphs",
-                                       "cache",   "code",     "collectives", "execution",
-                                       "tensors", "failures", "graph_breaks"};
-
 // Of a class whose time is known; `is_at_least`: whether the logs lack times.
 template <bool is_at_least>
 std::optional<double> TimeOf(const RankClass& of) {
@@ -171,7 +167,7 @@ RankList MissingRanks(const RanksAnswer& of) {
 template <>
 struct FieldsOf<RankAspect> {
   static constexpr FieldList list{
-      Field{"area", &RankAspect::area, "", kAreas},
+      Field{"area", [](const RankAspect& of) { return Name(of.area); }, "", kAspectAreas},
       Field{"text", &RankAspect::text},
   };
 };

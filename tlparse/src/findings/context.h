@@ -1,5 +1,5 @@
 // Shared by the families of findings: the run, the answers about its ranks, and phrases for ranks
-// and places. Internal to analysis/findings, except FindFindings of an existing answer.
+// and places. Internal to findings, except FindFindings of an existing answer.
 #pragma once
 
 #include <cstdint>

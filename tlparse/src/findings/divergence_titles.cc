@@ -34,7 +34,7 @@ std::string DivergenceFinder::Pair(const RankClass& one, const RankAspect& aspec
     text += fmt::format(" (from {} to {})", context_.WhoInside(*from), context_.WhoInside(*to));
   constexpr std::string_view kOthers = " others ";
   if (const std::size_t at = text.find(kOthers);
-      aspect.area == "execution" && at != std::string::npos)
+      aspect.area == AspectArea::kExecution && at != std::string::npos)
     text.replace(at, kOthers.size(), fmt::format(" {} ", context_.WhoInside(reference)));
   return text;
 }
@@ -114,16 +114,16 @@ std::optional<Difference> DivergenceFinder::Describe(const RankClass& one,
     difference.finding.title = std::move(title);
     return difference;
   };
-  const std::string& area = aspect.area;
-  if (area == "cache" || aspect.cause == CauseKind::kProcessGroup)
+  const AspectArea area = aspect.area;
+  if (area == AspectArea::kCache || aspect.cause == CauseKind::kProcessGroup)
     return DescribeLookup(one, aspect, where);
-  if (area == "options") return DescribeOptions(one, aspect);
-  if (area == "build") {
+  if (area == AspectArea::kOptions) return DescribeOptions(one, aspect);
+  if (area == AspectArea::kBuild) {
     return make(FindingKind::kConfigDivergence, FindingSeverity::kError, aspect.text,
                 Pair(one, aspect, "runs another build: ", "run another build: ",
                      "run different builds: ", aspect.text));
   }
-  if (area == "graph_breaks") {
+  if (area == AspectArea::kGraphBreaks) {
     const std::string cause = CauseOfBreak(aspect.reason);
     const FindingPlace site = SiteOfBreak(aspect.stack);
     Difference difference =
@@ -133,26 +133,26 @@ std::optional<Difference> DivergenceFinder::Describe(const RankClass& one,
     AddBreakAdvice(difference.finding, aspect.reason, site);
     return difference;
   }
-  if (area == "collectives" && aspect.is_state) {
+  if (area == AspectArea::kCollectives && aspect.is_state) {
     const std::vector<RankIndex>& lacking = Lacking(one, aspect);
     return make(
         FindingKind::kCollectiveDivergence, FindingSeverity::kError, aspect.text,
         fmt::format("No schedule or code with the collectives of {} is in the log{} of {}",
                     aspect.reason, lacking.size() == 1 ? "" : "s", context_.WhoInside(lacking)));
   }
-  if (area == "collectives" && aspect.is_order) {
+  if (area == AspectArea::kCollectives && aspect.is_order) {
     return make(FindingKind::kCollectiveDivergence, FindingSeverity::kError, aspect.text,
                 Pair(one, aspect, "schedules its collectives in another order than the others: ",
                      "schedule their collectives in another order than the others: ",
                      "schedule their collectives in different orders: ", aspect.text));
   }
-  if (area == "collectives") {
+  if (area == AspectArea::kCollectives) {
     return make(FindingKind::kCollectiveDivergence, FindingSeverity::kError, aspect.text,
                 Pair(one, aspect, "schedules other collectives than the others: ",
                      "schedule other collectives than the others: ",
                      "schedule different collectives: ", aspect.text));
   }
-  if (area == "execution") {
+  if (area == AspectArea::kExecution) {
     if (aspect.is_absence) return std::nullopt;  // an order that ends with its log
     Difference difference =
         make(FindingKind::kExecutionDivergence, FindingSeverity::kWarning, aspect.text,
@@ -162,17 +162,17 @@ std::optional<Difference> DivergenceFinder::Describe(const RankClass& one,
     difference.finding.detail = aspect.reason;
     return difference;
   }
-  if (area == "code")
+  if (area == AspectArea::kCode)
     return make(FindingKind::kCodeDivergence,
                 aspect.is_of_sizes ? FindingSeverity::kNote : FindingSeverity::kWarning,
                 aspect.text,
                 Pair(one, aspect, "generated other code in ", "generated other code in ",
                      "generated different code in ", aspect.text));
-  if (area == "tensors")
+  if (area == AspectArea::kTensors)
     return make(FindingKind::kCodeDivergence, FindingSeverity::kWarning, aspect.text,
                 Pair(one, aspect, "has other output tensors in ", "have other output tensors in ",
                      "have different output tensors in ", aspect.text));
-  if (area == "compiles" && aspect.cause == CauseKind::kMissingCompile) {
+  if (area == AspectArea::kCompiles && aspect.cause == CauseKind::kMissingCompile) {
     if (aspect.is_absence) return std::nullopt;  // the finding on the end says where
     const bool is_note =
         answer_.damage.AnyIsIncomplete(Lacking(one, aspect)) || AreFewRecompiles(one, aspect) ||
@@ -183,13 +183,13 @@ std::optional<Difference> DivergenceFinder::Describe(const RankClass& one,
                 is_note ? FindingSeverity::kNote : FindingSeverity::kWarning, aspect.reason,
                 TitleOfMissing(one, aspect, where, aspect.reason));
   }
-  if (area == "compiles")
+  if (area == AspectArea::kCompiles)
     return make(FindingKind::kGraphDivergence, FindingSeverity::kWarning, aspect.text,
                 TitleOfOther(one, aspect));
-  if (area == "graphs" && aspect.is_of_lines &&
+  if (area == AspectArea::kGraphs && aspect.is_of_lines &&
       OtherText(one, job_.slots()[static_cast<std::size_t>(aspect.slots.front())].file).empty())
     return std::nullopt;  // each rank may run its own copy of the code
-  if (area == "graphs") return DescribeGraphs(one, aspect);
+  if (area == AspectArea::kGraphs) return DescribeGraphs(one, aspect);
   return std::nullopt;
 }
 
@@ -250,7 +250,7 @@ Difference DivergenceFinder::DescribeGraphs(const RankClass& one, const RankAspe
   const bool is_of_part =
       aspect.is_of_parameters &&
       std::none_of(one.aspects.begin(), one.aspects.end(),
-                   [](const RankAspect& other) { return other.area == "collectives"; });
+                   [](const RankAspect& other) { return other.area == AspectArea::kCollectives; });
   Difference difference =
       Of(one, aspect, FindingKind::kGraphDivergence,
          is_of_data || is_of_part ? FindingSeverity::kNote : FindingSeverity::kWarning);
@@ -355,7 +355,7 @@ std::optional<Difference> DivergenceFinder::DescribeLookup(const RankClass& one,
       Difference difference =
           make(FindingKind::kCodeDivergence, FindingSeverity::kNote,
                fmt::format("{} of {} in {} differ from those of {} in names of process groups",
-                           aspect.area == "cache" ? "Cache keys" : "Graphs",
+                           aspect.area == AspectArea::kCache ? "Cache keys" : "Graphs",
                            context_.WhoInside(one.ranks), where, context_.WhoInside(Reference())));
       difference.is_of_hashes = true;
       return difference;

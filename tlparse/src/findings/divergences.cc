@@ -291,10 +291,11 @@ void DivergenceFinder::Examine(const RankClass& one) {
   for (const RankAspect& aspect : WithOptionsAsOne(one.aspects)) {
     // The finding on its end reports what a failed or unfinished compile lacks.
     const bool is_symptom =
-        aspect.is_state || (reference_end != nullptr && !IsOfConfiguration(aspect) &&
-                            aspect.cause != CauseKind::kBypass && aspect.area != "graph_breaks" &&
-                            IsUnfinished(one, aspect.slots));
-    if (aspect.area == "failures") continue;
+        aspect.is_state ||
+        (reference_end != nullptr && !IsOfConfiguration(aspect) &&
+         aspect.cause != CauseKind::kBypass && aspect.area != AspectArea::kGraphBreaks &&
+         IsUnfinished(one, aspect.slots));
+    if (aspect.area == AspectArea::kFailures) continue;
     if (!(IsOfConfiguration(aspect) ? context_.compares_configuration : context_.compares_programs))
       continue;
     std::optional<Difference> difference = Describe(one, aspect);

@@ -1,4 +1,4 @@
-// Findings about ranks that differ from the others. Internal to analysis/findings.
+// Findings about ranks that differ from the others. Internal to findings.
 #pragma once
 
 #include <optional>

@@ -1,4 +1,4 @@
-// Text of a finding about one graph break. Internal to analysis/findings.
+// Text of a finding about one graph break. Internal to findings.
 #pragma once
 
 #include <optional>

@@ -14,14 +14,15 @@
 namespace tlparse {
 
 bool IsOfConfiguration(const RankAspect& aspect) {
-  return aspect.area == "build" || aspect.area == "options" || aspect.cause == CauseKind::kBuild ||
-         aspect.cause == CauseKind::kConfig || aspect.cause == CauseKind::kSetting;
+  return aspect.area == AspectArea::kBuild || aspect.area == AspectArea::kOptions ||
+         aspect.cause == CauseKind::kBuild || aspect.cause == CauseKind::kConfig ||
+         aspect.cause == CauseKind::kSetting;
 }
 
 namespace {
 
 bool IsOfCompiles(const RankAspect& aspect) {
-  return aspect.area == "compiles" && aspect.cause == CauseKind::kMissingCompile;
+  return aspect.area == AspectArea::kCompiles && aspect.cause == CauseKind::kMissingCompile;
 }
 
 // Ranks with equal ones differ from the reference alike.
@@ -29,7 +30,8 @@ std::string GroupOf(const RankAspect& aspect) { return aspect.text + '\n' + aspe
 
 std::string TextOfAspects(const RankClass& one) {
   std::string text;
-  for (const RankAspect& aspect : one.aspects) text += aspect.area + ':' + aspect.text + '\n';
+  for (const RankAspect& aspect : one.aspects)
+    text += fmt::format("{}:{}\n", Name(aspect.area), aspect.text);
   return text;
 }
 
@@ -49,7 +51,7 @@ void DivergenceFinder::TakeOutOwnThings() {
     if (!IsVote(aspect) || IsOfConfiguration(aspect) || aspect.cause == CauseKind::kProcessGroup ||
         texts[ThingOf(aspect)].size() < 2)
       return false;
-    return !aspect.has_majority || (aspect.area == "compiles" && !IsOfCompiles(aspect));
+    return !aspect.has_majority || (aspect.area == AspectArea::kCompiles && !IsOfCompiles(aspect));
   };
   std::vector<OwnThing> own;
   bool has_parts = false;  // of a model
@@ -57,7 +59,8 @@ void DivergenceFinder::TakeOutOwnThings() {
     for (const RankAspect& aspect : classes_[i].aspects) {
       if (!is_own(aspect)) continue;
       has_parts = has_parts ||
-                  ((aspect.area == "graphs" || aspect.area == "compiles") && !aspect.is_of_numbers);
+                  ((aspect.area == AspectArea::kGraphs || aspect.area == AspectArea::kCompiles) &&
+                   !aspect.is_of_numbers);
       own.push_back({i, aspect});
     }
   }
@@ -137,14 +140,14 @@ void DivergenceFinder::TellOwnThings(const std::vector<OwnThing>& own) {
   const std::string in = where.empty() ? std::string() : (is_of_inputs ? " of " : " in ") + where;
   finding.title = groups >= count
                       ? fmt::format("Each of the {} ranks has {} of its own{}", count,
-                                    is_of_inputs             ? "inputs"
-                                    : first.area == "graphs" ? "a graph"
-                                                             : "a version",
+                                    is_of_inputs                        ? "inputs"
+                                    : first.area == AspectArea::kGraphs ? "a graph"
+                                                                        : "a version",
                                     in)
                       : fmt::format("The {} ranks have {} different {}{}", count, groups,
-                                    is_of_inputs             ? "inputs"
-                                    : first.area == "graphs" ? "graphs"
-                                                             : "versions",
+                                    is_of_inputs                        ? "inputs"
+                                    : first.area == AspectArea::kGraphs ? "graphs"
+                                                                        : "versions",
                                     in);
   finding.cause = "ranks fall into groups";
   if (!first.file.empty()) finding.place = FindingPlace{first.file, first.line, {}};

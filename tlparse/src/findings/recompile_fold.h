@@ -1,4 +1,4 @@
-// Where the recompiles of a function stand among the findings. Internal to analysis/findings.
+// Where the recompiles of a function stand among the findings. Internal to findings.
 #pragma once
 
 #include <cstdint>

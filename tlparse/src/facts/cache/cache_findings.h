@@ -1,4 +1,4 @@
-// The findings of a cache answer while they are being made. Internal to analysis/cache.
+// The findings of a cache answer while they are being made. Internal to facts/cache.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Internal to analysis/collectives.
+// Internal to facts/collectives.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What is said of the recompiles of one function. Internal to analysis/findings.
+// What is said of the recompiles of one function.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// What an answer counts. Internal to analysis/cost.
+// What an answer counts. Internal to facts/cost.
 #pragma once
 
 #include "facts/cost/cost.h"

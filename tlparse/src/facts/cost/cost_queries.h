@@ -1,4 +1,4 @@
-// The SQL of cost.h. Internal to analysis/cost.
+// The SQL of cost.h. Internal to facts/cost.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// Which ranks have no log, more than one, or no compile. Internal to analysis/ranks.
+// Which ranks have no log, more than one, or no compile. Internal to facts/ranks.
 #pragma once
 
 #include "facts/ranks/ranks.h"

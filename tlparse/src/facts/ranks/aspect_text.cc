@@ -115,9 +115,12 @@ RankAspect OfOtherGraph(std::int32_t slot, const std::string& title,
           : std::string("the graphs are equal but for the lines of the user's code in them");
   if (difference.differs && !difference.Source().empty()) change += " at " + difference.Source();
   const char* const what = difference.differs ? "the Dynamo graph differs: " : "";
-  RankAspect aspect = {"graphs", fmt::format("{}: {}{}", title, what, change),
-                       {slot},   std::nullopt,
-                       false,    is_state};
+  RankAspect aspect = {AspectArea::kGraphs,
+                       fmt::format("{}: {}{}", title, what, change),
+                       {slot},
+                       std::nullopt,
+                       false,
+                       is_state};
   aspect.change = fmt::format("{}: {}", title, change);
   if (difference.is_of_groups) aspect.cause = CauseKind::kProcessGroup;
   aspect.is_of_lines = !difference.differs;

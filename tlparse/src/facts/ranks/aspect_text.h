@@ -1,4 +1,4 @@
-// Sentences about what sets a class of ranks apart. Internal to analysis/ranks.
+// Sentences about what sets a class of ranks apart. Internal to facts/ranks.
 #pragma once
 
 #include <cstddef>

@@ -85,10 +85,11 @@ std::string NameWithPlace(const Job& job, const JobCompile& compile) {
 
 RankAspect OfOtherFunction(std::int32_t slot, const std::string& title, const std::string& a,
                            const std::string& b, bool is_state) {
-  return {"compiles",  fmt::format("{}: function {} → {}", title, a, b),
-          {slot},      std::nullopt,
-          false,       is_state,
-          a + '\n' + b};
+  return {.area = AspectArea::kCompiles,
+          .text = fmt::format("{}: function {} → {}", title, a, b),
+          .slots = {slot},
+          .is_state = is_state,
+          .reason = a + '\n' + b};
 }
 
 }  // namespace
@@ -211,7 +212,7 @@ std::optional<RankAspect> RankFacts::CompareBackends(RankIndex reference, RankIn
                                            here ? "another → Inductor" : "Inductor → another",
                                            here ? "the other log" : "the log");
     const std::string text = "backend: " + change;
-    RankAspect aspect{"options", text, {slot}, {}, false, false, text};
+    RankAspect aspect{.area = AspectArea::kOptions, .text = text, .slots = {slot}, .reason = text};
     aspect.options.push_back({"backend", change, {}});
     return aspect;
   }
@@ -279,12 +280,10 @@ Result<std::vector<RankAspect>> RankFacts::Compare(Database& database, RankIndex
     const bool is_state = !IsFinished(old_one.status) || !IsFinished(new_one.status);
     if (is_state && old_one.status != new_one.status) {
       aspects.push_back(
-          {"failures",
-           fmt::format("{}: {} → {}", title, Name(old_one.status), Name(new_one.status)),
-           {slot},
-           std::nullopt,
-           false,
-           true});
+          {.area = AspectArea::kFailures,
+           .text = fmt::format("{}: {} → {}", title, Name(old_one.status), Name(new_one.status)),
+           .slots = {slot},
+           .is_state = true});
       aspects.back().is_absence = old_one.status == CompileStatus::kUnfinished ||
                                   new_one.status == CompileStatus::kUnfinished;
     }
@@ -336,13 +335,12 @@ Result<std::vector<RankAspect>> RankFacts::Compare(Database& database, RankIndex
       if (!event.is_break && std::any_of(aspects.begin(), aspects.end(),
                                          [&](const auto& known) { return known.text == text; }))
         continue;
-      aspects.push_back({event.is_break ? "graph_breaks" : "failures",
-                         std::move(text),
-                         {event.slot},
-                         std::nullopt,
-                         !here,
-                         !event.is_break,
-                         reason});
+      aspects.push_back({.area = event.is_break ? AspectArea::kGraphBreaks : AspectArea::kFailures,
+                         .text = std::move(text),
+                         .slots = {event.slot},
+                         .is_on_others = !here,
+                         .is_state = !event.is_break,
+                         .reason = reason});
       ASSIGN_OR_RETURN(aspects.back().file, TextOf(database, event.is_break ? event.kind_id : 0));
       aspects.back().line = event.line;
       if (event.is_break) {
@@ -372,7 +370,7 @@ Result<std::vector<RankAspect>> RankFacts::Compare(Database& database, RankIndex
       text += fmt::format(" in line {}: {}", first->a_line, ChangeText(first->a, first->b, 80));
     if (const std::string target = TargetChange(a, b); !target.empty())
       text = fmt::format("{}: code {}", graphs_->Title(*job_, code.graph_slot), target);
-    aspects.push_back({"code", std::move(text), {slot}});
+    aspects.push_back({AspectArea::kCode, std::move(text), {slot}});
     if (WithoutGroups(a) == WithoutGroups(b)) {
       aspects.back().cause = CauseKind::kProcessGroup;
       continue;
@@ -383,7 +381,8 @@ Result<std::vector<RankAspect>> RankFacts::Compare(Database& database, RankIndex
     ASSIGN_OR_RETURN(const std::string hints, OtherHints(database, of(reference), of(rank)));
     aspects.back().is_of_sizes =
         std::any_of(aspects.begin(), aspects.end(), [slot](const RankAspect& aspect) {
-          return aspect.area == "graphs" && aspect.is_of_sizes && aspect.slots.front() == slot;
+          return aspect.area == AspectArea::kGraphs && aspect.is_of_sizes &&
+                 aspect.slots.front() == slot;
         });
     if (hints.empty()) break;
     aspects.back().text =

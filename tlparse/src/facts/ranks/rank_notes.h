@@ -1,4 +1,4 @@
-// What is expected of differences. Internal to analysis/ranks.
+// What is expected of differences. Internal to facts/ranks.
 #pragma once
 
 #include "facts/ranks/ranks.h"

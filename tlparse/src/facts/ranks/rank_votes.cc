@@ -74,9 +74,11 @@ bool IsVote(const RankAspect& aspect) {
 
 Thing ThingOf(const RankAspect& aspect) {
   // Keys that differ by inputs or graphs, the graphs, and the code made of them are one thing.
-  const bool is_of_program = aspect.area == "code" || aspect.cause == CauseKind::kInputs ||
+  const bool is_of_program = aspect.area == AspectArea::kCode ||
+                             aspect.cause == CauseKind::kInputs ||
                              aspect.cause == CauseKind::kGraph;
-  return {is_of_program ? "graphs" : aspect.area, aspect.slots.empty() ? -1 : aspect.slots.front()};
+  return {is_of_program ? AspectArea::kGraphs : aspect.area,
+          aspect.slots.empty() ? -1 : aspect.slots.front()};
 }
 
 std::size_t ChooseReference(const RanksAnswer& answer) {
@@ -138,7 +140,7 @@ void CountVotes(RanksAnswer& answer) {
   for (const ExecutionClass& one : answer.execution.classes) with_order += one.ranks.size();
   const auto voters_on = [&](const Thing& thing) {
     const std::int32_t slot = thing.second;
-    if (thing.first == "execution") return with_order;
+    if (thing.first == AspectArea::kExecution) return with_order;
     if (slot < 0) return voter_count;
     const auto [found, is_new] = voters.try_emplace(slot);
     for (std::size_t i = 0; is_new && i < job.participants().size(); ++i) {

@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <string>
 #include <utility>
 
 #include "facts/ranks/ranks.h"
@@ -24,7 +23,7 @@ bool IsVote(const RankAspect& aspect);
 
 // Aspects of one area and compile are about one thing; inputs, graphs and code are one. -1: of no
 // compile.
-using Thing = std::pair<std::string, std::int32_t>;
+using Thing = std::pair<AspectArea, std::int32_t>;
 Thing ThingOf(const RankAspect& aspect);
 
 // Sets `has_majority` of the answer and of the aspects.

@@ -126,7 +126,7 @@ void RankClassifier::DescribeBuild(RankClass& one) const {
     text += fmt::format("{}Python {} → {}", text.empty() ? "" : ", ", Shorten(a.python_version, 30),
                         Shorten(b.python_version, 30));
   }
-  if (!text.empty()) one.aspects.push_back({"build", text});
+  if (!text.empty()) one.aspects.push_back({AspectArea::kBuild, text});
 }
 
 bool RankClassifier::MadeLookup(const CacheFinding& finding, RankIndex rank) const {
@@ -164,7 +164,7 @@ void RankClassifier::DescribeMissing(const CacheFinding& finding, RankClass& one
                                                 : "not compiled here")
                            : is_incomplete || is_end ? "in the log here only"
                                                      : "compiled here only";
-  one.aspects.push_back({"compiles",
+  one.aspects.push_back({AspectArea::kCompiles,
                          fmt::format("{}: {}{}{}", FirstTitles(job_, finding.compile_slots), what,
                                      finding.cause.recompiled.empty() ? "" : ", recompiled ",
                                      finding.cause.recompiled),
@@ -200,9 +200,9 @@ void RankClassifier::DescribeFindings(RankClass& one) const {
                   is_on_others ? job_.NameRanks(there ? finding.ranks : finding.against) : "");
       const auto is_same = [&](const RankAspect& aspect) { return aspect.text == text; };
       if (std::any_of(one.aspects.begin(), one.aspects.end(), is_same)) continue;
-      one.aspects.push_back({finding.cause.kind == CauseKind::kGraph ? "graphs" : "cache",
-                             std::move(text), slots, finding.cause.kind, is_on_others, false,
-                             finding.cause.plain()});
+      one.aspects.push_back(
+          {finding.cause.kind == CauseKind::kGraph ? AspectArea::kGraphs : AspectArea::kCache,
+           std::move(text), slots, finding.cause.kind, is_on_others, false, finding.cause.plain()});
       one.aspects.back().group = job_.FormatRanks(finding.ranks);
       one.aspects.back().is_of_numbers =
           !finding.node.empty() && DigitsAsZero(finding.node) == DigitsAsZero(finding.against_node);
@@ -224,7 +224,7 @@ void RankClassifier::DescribeOptions(RankClass& one) const {
        options_.Compare(answer_.classes.front().ranks.front(), one.ranks.front())) {
     const bool is_told =
         std::any_of(one.aspects.begin(), one.aspects.end(), [&](const RankAspect& aspect) {
-          return aspect.area == "build" || aspect.cause == CauseKind::kBuild ||
+          return aspect.area == AspectArea::kBuild || aspect.cause == CauseKind::kBuild ||
                  std::any_of(aspect.options.begin(), aspect.options.end(),
                              [&](const RankOption& told) { return told.name == change.name; });
         });
@@ -237,7 +237,7 @@ void RankClassifier::DescribeOptions(RankClass& one) const {
   }
   if (options.empty()) return;
   const std::string text = OptionsText(options);
-  one.aspects.push_back({"options", text, {slot}, {}, false, false, text});
+  one.aspects.push_back({AspectArea::kOptions, text, {slot}, {}, false, false, text});
   one.aspects.back().options = std::move(options);
 }
 
@@ -250,7 +250,7 @@ void RankClassifier::DescribeCollectives(RankClass& one) const {
     const CollectiveMismatch& first = candidate.mismatches.front();
     const std::size_t count = candidate.mismatches.size() + candidate.left_out;
     one.aspects.push_back(
-        {"collectives",
+        {AspectArea::kCollectives,
          MismatchText(answer_.cache.graphs.Title(job_, first.graph_slot), first, count),
          {answer_.cache.graphs.graph_slots()[static_cast<std::size_t>(first.graph_slot)].slot},
          std::nullopt,
@@ -280,7 +280,7 @@ void RankClassifier::DescribeExecution(RankClass& one) const {
         !Has(candidate.ranks, one.ranks.front()))
       continue;
     const OrderDifference& first = candidate.differences.front();
-    one.aspects.push_back({"execution", OrderText(first)});
+    one.aspects.push_back({AspectArea::kExecution, OrderText(first)});
     if (candidate.has_same_graphs)
       one.aspects.back().reason = "Both ran the same graphs equally often.";
     one.aspects.back().is_absence =
@@ -290,7 +290,7 @@ void RankClassifier::DescribeExecution(RankClass& one) const {
     if (divergence.ops.empty() || !Has(divergence.ranks, one.ranks.front())) continue;
     const TensorDivergence::Op& op = divergence.ops.front();
     one.aspects.push_back(
-        {"tensors",
+        {AspectArea::kTensors,
          fmt::format("{}: {}", answer_.cache.graphs.Title(job_, divergence.graph_slot),
                      op.against_text.empty() ? fmt::format("{} {} here only", op.name, op.text)
                      : op.text.empty()
@@ -302,17 +302,19 @@ void RankClassifier::DescribeExecution(RankClass& one) const {
 Result<void> RankClassifier::DescribeFacts(RankClass& one) {
   const RankIndex reference = answer_.classes.front().ranks.front(), rank = one.ranks.front();
   ASSIGN_OR_RETURN(std::vector<RankAspect> aspects, facts_.Compare(database_, reference, rank));
-  const auto has = [&](std::string_view area) {
+  const auto has = [&](AspectArea area) {
     return std::any_of(one.aspects.begin(), one.aspects.end(),
                        [&](const RankAspect& aspect) { return aspect.area == area; });
   };
-  const bool is_explained = has("graphs") || has("cache");
+  const bool is_explained = has(AspectArea::kGraphs) || has(AspectArea::kCache);
   for (RankAspect& aspect : aspects) {
     // Other graphs and other code follow from another key, which is named already.
-    if ((aspect.area == "graphs" || aspect.area == "code") && is_explained) continue;
+    if ((aspect.area == AspectArea::kGraphs || aspect.area == AspectArea::kCode) && is_explained)
+      continue;
     // A log that ends inside a compile does not show what breaks it.
     const RankIndex lacking = aspect.is_on_others ? rank : reference;
-    if (aspect.area == "graph_breaks" && !answer_.damage.Shows(job_, lacking, aspect.slots.front()))
+    if (aspect.area == AspectArea::kGraphBreaks &&
+        !answer_.damage.Shows(job_, lacking, aspect.slots.front()))
       continue;
     one.aspects.push_back(std::move(aspect));
   }

@@ -2,9 +2,11 @@
 // slowest and why, which are missing. The answer of `tlparse ranks`.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -16,7 +18,6 @@
 
 namespace tlparse {
 
-// One thing that sets a class apart from the reference.
 // An option or setting that two ranks have with other values.
 struct RankOption {
   std::string name;                   // "inductor_config[max_fusion_size]", "default_dtype"
@@ -24,10 +25,31 @@ struct RankOption {
   std::optional<std::string> before;  // the whole first value; nothing: the log does not have it
 };
 
+// In what a class differs.
+enum class AspectArea : std::uint8_t {
+  kBuild,
+  kOptions,
+  kCompiles,
+  kGraphs,
+  kCache,
+  kCode,
+  kCollectives,
+  kExecution,
+  kTensors,
+  kFailures,
+  kGraphBreaks
+};
+// In the text and in JSON, in the order of the enumeration.
+inline constexpr std::string_view kAspectAreas[] = {
+    "build",       "options",   "compiles", "graphs",   "cache",       "code",
+    "collectives", "execution", "tensors",  "failures", "graph_breaks"};
+constexpr std::string_view Name(AspectArea area) {
+  return kAspectAreas[static_cast<std::size_t>(area)];
+}
+
+// One thing that sets a class apart from the reference.
 struct RankAspect {
-  // build, options, compiles, graphs, cache, code, collectives, execution, tensors, failures,
-  // graph_breaks
-  std::string area;
+  AspectArea area = AspectArea::kBuild;
   std::string text;
   std::vector<std::int32_t> slots = {};  // compiles where it shows
   std::optional<CauseKind> cause = {};   // of a cache finding

@@ -1,4 +1,4 @@
-// Parts of PyTorch's messages. Internal to analysis/findings.
+// Parts of PyTorch's messages.
 #pragma once
 
 #include <string_view>

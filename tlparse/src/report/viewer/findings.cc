@@ -111,7 +111,7 @@ void AddClasses(const RanksAnswer& answer, ChunkWriter& writer) {
   for (std::size_t i = 0; i < answer.classes.size() && i < kMostRows; ++i) {
     for (const RankAspect& aspect : answer.classes[i].aspects) {
       writer.AddNumber(static_cast<std::int64_t>(i));
-      writer.AddText(aspect.area);
+      writer.AddText(Name(aspect.area));
       writer.AddText(aspect.text);
     }
   }
