@@ -66,8 +66,7 @@ Result<std::string> Versions(Database& database) {
 Result<std::vector<BundleEntry>> EntriesOf(const std::string& directory) {
   ASSIGN_OR_RETURN(AnswerInput input, OpenAnswerInputs({directory}));
   ASSIGN_OR_RETURN(const std::vector<Finding> findings, FindFindings(input.database, {}));
-  const std::string heading =
-      fmt::format("{} finding{}", findings.size(), findings.size() == 1 ? "" : "s");
+  const std::string heading = Count(findings.size(), "finding");
   std::vector<BundleEntry> entries;
   entries.push_back({"findings.md", {}, FindingsMarkdown(findings, heading)});
   ASSIGN_OR_RETURN(std::string versions, Versions(input.database));

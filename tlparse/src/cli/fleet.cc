@@ -97,7 +97,7 @@ int RunDelete(GivenArguments given) {
     if (!removed) return ReportFleetError(removed.error());
     was_there = true;
     std::printf("%s: %zu load%s of run %s removed\n", Printable(server.url).c_str(),
-                removed->loads.size(), removed->loads.size() == 1 ? "" : "s", run_id.c_str());
+                removed->loads.size(), PluralS(removed->loads.size()), run_id.c_str());
   }
   return was_there ? kExitDone : ReportFleetError(*not_found);
 }

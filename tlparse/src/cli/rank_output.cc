@@ -34,7 +34,7 @@ std::string DamageText(const Job& job, const LogDamage& damage, const std::vecto
                        const std::vector<RankIndex>& others) {
   if (!damage.MayExplain(ranks, others)) return {};
   const std::vector<RankIndex>& who = damage.AreDamaged(ranks) ? ranks : others;
-  return fmt::format("the log{} of {} {} damaged (tlparse import-log)", who.size() == 1 ? "" : "s",
+  return fmt::format("the log{} of {} {} damaged (tlparse import-log)", PluralS(who.size()),
                      RanksText(job, who), who.size() == 1 ? "is" : "are");
 }
 
@@ -104,10 +104,6 @@ void PrintHeading(std::string_view text) {
   if (DisplayWidth(Printable(text)) > LineWidth()) return PrintWrapped(text, 0, 2);
   const std::string line = Styled(Printable(text), Style::kBold) + '\n';
   std::fwrite(line.data(), 1, line.size(), stdout);
-}
-
-std::string Count(std::size_t count, std::string_view what) {
-  return fmt::format("{} {}{}", count, what, count == 1 ? "" : what.ends_with('s') ? "es" : "s");
 }
 
 std::string CompilesText(const std::vector<std::string>& labels) {

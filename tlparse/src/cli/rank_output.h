@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/json_writer.h"
+#include "base/plural.h"
 #include "cli/terminal.h"
 #include "facts/cache/cause.h"
 #include "facts/job/job.h"
@@ -31,8 +32,6 @@ std::optional<std::string> NonEmpty(const std::string& text);
 void PrintWrapped(std::string_view text, int first_indent, int indent, Style style = Style::kNone);
 // The same in bold, at the left.
 void PrintHeading(std::string_view text);
-// "1 lookup", "3 lookups".
-std::string Count(std::size_t count, std::string_view what);
 
 // Labels of one function in order: "0/1 … 0/7".
 std::string CompilesText(const std::vector<std::string>& labels);

@@ -82,7 +82,7 @@ void PrintClasses(const RanksAnswer& answer, bool all) {
     if (i > 0 && IsAlikeAsFarAsItGoes(answer, one))
       PrintWrapped(fmt::format("as {}, as far as the log{} go{}",
                                RanksText(job, answer.classes.front().ranks),
-                               one.ranks.size() == 1 ? "" : "s", one.ranks.size() == 1 ? "es" : ""),
+                               PluralS(one.ranks.size()), one.ranks.size() == 1 ? "es" : ""),
                    4, 6);
     PrintAspects(one, all);
   }

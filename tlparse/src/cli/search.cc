@@ -22,9 +22,7 @@ void PrintFound(const FoundText& found) {
   std::string heading =
       found.label.empty() ? found.title : fmt::format("{} {}", found.label, found.title);
   if (!found.direction.empty()) heading += " " + found.direction;
-  if (!found.ranks.empty())
-    heading += fmt::format(", rank{} {}", found.ranks.size() == 1 ? "" : "s",
-                           FormatRankRanges(found.ranks));
+  if (!found.ranks.empty()) heading += ", " + RanksText(found.ranks);
   PrintWrapped(
       fmt::format("{}, {} (record {})", heading,
                   Count(static_cast<std::size_t>(found.line_count), "line"), found.record_id),

@@ -46,7 +46,7 @@ std::string WhatIsHere() {
   return fmt::format(
       "this directory holds {} log{} of PyTorch: 'tlparse .' ingests {} and writes "
       "a report to tl_out{}",
-      here.logs, here.logs == 1 ? "" : "s", here.logs == 1 ? "it" : "them",
+      here.logs, PluralS(here.logs), here.logs == 1 ? "it" : "them",
       findings.empty() ? findings : "; " + findings);
 }
 

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "base/ascii.h"
+#include "base/plural.h"
 #include "facts/ranks/ends.h"
 #include "findings/context.h"
 #include "findings/damage.h"
@@ -25,7 +26,7 @@ Result<void> AddEmptyLogs(FindingContext& context) {
   finding.ranks = ranks;
   finding.rank_count = ranks.size();
   const std::string list = FormatRankRanges(ranks);
-  finding.title = fmt::format("The log{} of {} {} no record", ranks.size() == 1 ? "" : "s",
+  finding.title = fmt::format("The log{} of {} {} no record", PluralS(ranks.size()),
                               (ranks.size() == 1 ? "rank " : "ranks ") + list,
                               ranks.size() == 1 ? "holds" : "hold");
   if (!why.empty()) finding.title += ": " + why;
@@ -322,11 +323,10 @@ void AddStalled(FindingContext& context, const StalledCompile& stalled) {
   finding.launch = context.job.launch();
   context.SetRanks(finding, {stalled.rank});
   const std::string where = context.SetCompiles(finding, {stalled.slot});
-  finding.title =
-      fmt::format("{} took {} to compile {}, {} other{} {}", context.Who({stalled.rank}),
-                  RangeOfSeconds(stalled.own_s, stalled.own_s), where, stalled.others_count,
-                  stalled.others_count == 1 ? "" : "s",
-                  RangeOfSeconds(stalled.others_least_s, stalled.others_most_s));
+  finding.title = fmt::format(
+      "{} took {} to compile {}, {} other{} {}", context.Who({stalled.rank}),
+      RangeOfSeconds(stalled.own_s, stalled.own_s), where, stalled.others_count,
+      PluralS(stalled.others_count), RangeOfSeconds(stalled.others_least_s, stalled.others_most_s));
   if (!stalled.reason.empty()) finding.detail = fmt::format("{}.", stalled.reason);
   finding.cause = "compile time above the others'";
   const std::int32_t index = context.job.CompileOf(stalled.rank, stalled.slot);
@@ -366,7 +366,7 @@ Result<void> FindSlowRanks(FindingContext& context) {
   finding.title = fmt::format("{} compiled for {}{}, {} other{} for {}", context.Who(slow),
                               slowest.is_at_least ? "at least " : "",
                               RangeOfSeconds(slowest.slow_least_s, slowest.compile_s),
-                              slowest.others_count, slowest.others_count == 1 ? "" : "s",
+                              slowest.others_count, PluralS(slowest.others_count),
                               RangeOfSeconds(slowest.others_least_s, slowest.others_most_s));
   if (slowest.IsMostInOne())
     finding.detail = fmt::format("Most of the difference{} in {} ({:.1f} s more){}{}.",

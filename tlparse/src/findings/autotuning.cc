@@ -6,6 +6,7 @@
 #include <set>
 
 #include "base/human_duration.h"
+#include "base/plural.h"
 #include "facts/compiles/autotune.h"
 #include "findings/context.h"
 
@@ -216,7 +217,7 @@ void AddTuningTime(FindingContext& context, const Autotuned& tuned) {
   }
   context.SetCompiles(finding, {slots.begin(), slots.end()});
   finding.detail = fmt::format("That is {:.0f} %, for {} kernel{}.", 100 * seconds / compiled,
-                               kernels, kernels == 1 ? "" : "s");
+                               kernels, PluralS(kernels));
   finding.suggestion =
       "keep the cache directory (TORCHINDUCTOR_CACHE_DIR) from one start to the next: times that "
       "are "

@@ -8,6 +8,7 @@
 #include <map>
 #include <set>
 
+#include "base/plural.h"
 #include "facts/cache/cause.h"
 #include "facts/compiles/advice.h"
 #include "facts/text/shorten.h"
@@ -70,7 +71,7 @@ std::string CostOfBypass(const FindingContext& context, const std::string& layer
     }
     if (hits + misses > 0)
       text += fmt::format(" The fx_graph cache was asked in them, with {} hit{} in {} lookup{}.",
-                          hits, hits == 1 ? "" : "s", hits + misses, hits + misses == 1 ? "" : "s");
+                          hits, PluralS(hits), hits + misses, PluralS(hits + misses));
   }
   if (const std::optional<double> seconds = CompileSeconds(context, who.front(), slots))
     text += fmt::format(" {} took {:.1f} s{}.", slots.size() == 1 ? "The compile" : "The compiles",

@@ -8,6 +8,7 @@
 #include <optional>
 #include <set>
 
+#include "base/plural.h"
 #include "findings/context.h"
 
 namespace tlparse {
@@ -193,7 +194,7 @@ void AddRaces(FindingContext& context, const ColdCaches& caches) {
       "{} missed {} cache entr{} in {} that others of this launch hit later, under the same key{}",
       context.Who(who),
       is_each ? std::to_string(lookups) : fmt::format("one or more of {}", lookups),
-      lookups == 1 ? "y" : "ies", where, lookups == 1 ? "" : "s");
+      lookups == 1 ? "y" : "ies", where, PluralS(lookups));
   finding.cause = "ranks that start together look for an entry before one of them has stored it";
   finding.detail =
       fmt::format("The hits came after {} had compiled, as they do where ranks share a cache.",
@@ -256,7 +257,7 @@ Result<void> AddColdCaches(FindingContext& context) {
     finding.title =
         fmt::format("{} missed {} cache entr{} in {} that {} hit under the same key{}",
                     context.Who(missed), cold.lookups, cold.lookups == 1 ? "y" : "ies", where,
-                    hit.empty() ? "others" : context.WhoInside(hit), cold.lookups == 1 ? "" : "s");
+                    hit.empty() ? "others" : context.WhoInside(hit), PluralS(cold.lookups));
     finding.cause = "the entries were not in the cache that these ranks asked";
     finding.since_us = cold.since_us;
     const std::optional<double> own = CompileSeconds(context, missed.front(), cold.slots);

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <set>
 
+#include "base/plural.h"
 #include "facts/ranks/unread_inputs.h"
 #include "findings/context.h"
 #include "log/find_logs.h"
@@ -228,7 +229,7 @@ Result<void> FindImportErrors(FindingContext& context) {
       errors.is_loss
           ? fmt::format("{} in {} place{}{} of {}: {}",
                         errors.has_error ? "The input is damaged" : "Records are lost or changed",
-                        errors.total, errors.total == 1 ? "" : "s",
+                        errors.total, PluralS(errors.total),
                         errors.lines > errors.total ? fmt::format(" ({} lines)", errors.lines) : "",
                         where, errors.codes)
           : fmt::format("Records of one process name different ranks in {}: {}", where,

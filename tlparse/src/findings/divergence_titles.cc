@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/ascii.h"
+#include "base/plural.h"
 #include "facts/cache/cause.h"
 #include "facts/compiles/advice.h"
 #include "facts/contents/graph_difference.h"
@@ -135,10 +136,9 @@ std::optional<Difference> DivergenceFinder::Describe(const RankClass& one,
   }
   if (area == AspectArea::kCollectives && aspect.is_state) {
     const std::vector<RankIndex>& lacking = Lacking(one, aspect);
-    return make(
-        FindingKind::kCollectiveDivergence, FindingSeverity::kError, aspect.text,
-        fmt::format("No schedule or code with the collectives of {} is in the log{} of {}",
-                    aspect.reason, lacking.size() == 1 ? "" : "s", context_.WhoInside(lacking)));
+    return make(FindingKind::kCollectiveDivergence, FindingSeverity::kError, aspect.text,
+                fmt::format("No schedule or code with the collectives of {} is in the log{} of {}",
+                            aspect.reason, PluralS(lacking.size()), context_.WhoInside(lacking)));
   }
   if (area == AspectArea::kCollectives && aspect.is_order) {
     return make(FindingKind::kCollectiveDivergence, FindingSeverity::kError, aspect.text,

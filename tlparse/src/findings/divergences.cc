@@ -8,6 +8,7 @@
 #include <set>
 #include <tuple>
 
+#include "base/plural.h"
 #include "facts/cache/cause.h"
 #include "facts/compiles/advice.h"
 #include "facts/ranks/rank_votes.h"
@@ -338,8 +339,8 @@ void DivergenceFinder::Report(const RankClass& one, std::vector<Difference> own)
     say("There is no majority: which side is the odd one is not known.");
   if (!unknown.empty())
     say(fmt::format("The log{} of {} end{} before that: which side {} on is not known.",
-                    unknown.size() == 1 ? "" : "s", context_.WhoInside(unknown),
-                    unknown.size() == 1 ? "s" : "", unknown.size() == 1 ? "it is" : "they are"));
+                    PluralS(unknown.size()), context_.WhoInside(unknown), VerbS(unknown.size()),
+                    unknown.size() == 1 ? "it is" : "they are"));
   // A graph that follows from an order of collectives shows where that was written.
   for (const Difference& other : own) {
     if (finding.place || finding.kind == FindingKind::kConfigDivergence) break;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "base/plural.h"
 #include "findings/context.h"
 
 namespace tlparse {
@@ -71,7 +72,7 @@ Result<std::vector<std::int64_t>> FindEagerRanks(FindingContext& context) {
         "It has no log. Its recorder dump has {} call{} that others issued from compiled graphs; "
         "in the "
         "stack of the first is no compiled code.",
-        calls.count, calls.count == 1 ? "" : "s");
+        calls.count, PluralS(calls.count));
     if (!calls.first->file.empty())
       finding.place = FindingPlace{calls.first->file, calls.first->line, {}};
     finding.suggestion = fmt::format(

@@ -7,6 +7,7 @@
 #include <map>
 #include <tuple>
 
+#include "base/plural.h"
 #include "facts/job/exits.h"
 #include "facts/text/compile_label.h"
 #include "findings/context.h"
@@ -235,10 +236,9 @@ void StopFinder::DescribeWaiting(Finding& finding, const std::vector<Stop>& grou
   const std::vector<RankIndex> who = Ranks(group);
   const std::vector<RankIndex>& awaited = group.front().awaited;
   finding.cause = fmt::format("{} waits for other ranks", kCompilerCollective);
-  finding.title =
-      fmt::format("{} wait{} in {} of {} for {}", context_.Who(who), who.size() == 1 ? "s" : "",
-                  kCompilerCollective, context_.Title(*context_.LastCompile(group.front().rank)),
-                  context_.WhoInside(awaited));
+  finding.title = fmt::format(
+      "{} wait{} in {} of {} for {}", context_.Who(who), VerbS(who.size()), kCompilerCollective,
+      context_.Title(*context_.LastCompile(group.front().rank)), context_.WhoInside(awaited));
   finding.detail =
       fmt::format("All ranks come to it before any of them compiles on, and {} did not. ",
                   context_.WhoInside(awaited));
@@ -374,7 +374,7 @@ void StopFinder::Report() {
       finding.detail += fmt::format(
           " {} waited after {} last record, by the dump{}: inside a collective that had not ended.",
           context_.Who(chain_.waiting), chain_.waiting.size() == 1 ? "its" : "their",
-          chain_.waiting.size() == 1 ? "" : "s");
+          PluralS(chain_.waiting.size()));
     AddPlaces(finding, chain_.later);
   } else {
     DescribeAll(finding);

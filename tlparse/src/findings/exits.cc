@@ -120,10 +120,6 @@ void Add(FindingContext& context, Finding finding, bool is_root = false) {
   context.findings.push_back(std::move(finding));
 }
 
-std::string RanksText(const std::vector<std::int64_t>& ranks) {
-  return fmt::format("rank{} {}", ranks.size() == 1 ? "" : "s", FormatRankRanges(ranks));
-}
-
 // Ranks that gave up waiting, or found others gone, at several lines: they did not make the same calls.
 // The few are named first.
 bool SetApart(Finding& finding, const std::vector<const FatalException*>& raised) {

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "artifacts/common/text/python_traceback.h"
+#include "base/plural.h"
 #include "facts/cache/cause.h"
 #include "facts/compiles/advice.h"
 #include "facts/compiles/eager_compiles.h"
@@ -151,7 +152,7 @@ std::string CountText(const FindingContext& context, const Break& one) {
   if (has_several)
     text += fmt::format(" over {} {},", one.ranks.size(), context.HasRanks() ? "ranks" : "logs");
   return text + fmt::format(" in {} compile{}{}.", one.slots.size(), has_several ? " id" : "",
-                            one.slots.size() == 1 ? "" : "s");
+                            PluralS(one.slots.size()));
 }
 
 // "f", "f and g", "f, g and 3 more"

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 
+#include "base/plural.h"
 #include "facts/job/stops.h"
 #include "findings/context.h"
 
@@ -52,9 +53,9 @@ Result<void> FindGuardWaits(FindingContext& context) {
     std::sort(wait.ranks.begin(), wait.ranks.end());
     finding.since_us = wait.since_us;
     finding.cause = fmt::format("{} waits for other ranks", kGuardCollective);
-    finding.title = fmt::format("{} wait{} in {} for {}", context.Who(wait.ranks),
-                                wait.ranks.size() == 1 ? "s" : "", kGuardCollective,
-                                context.WhoInside(awaited));
+    finding.title =
+        fmt::format("{} wait{} in {} for {}", context.Who(wait.ranks), VerbS(wait.ranks.size()),
+                    kGuardCollective, context.WhoInside(awaited));
     finding.detail = fmt::format(
         "All ranks come to it before any of them calls compiled code, and by the logs {} did not. "
         "Where a job was ended from outside, it may have been on its way.",

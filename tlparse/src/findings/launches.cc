@@ -9,6 +9,7 @@
 #include <map>
 #include <set>
 
+#include "base/plural.h"
 #include "facts/cache/cause.h"
 #include "facts/diff/diff.h"
 #include "findings/context.h"
@@ -194,7 +195,7 @@ Result<void> AddReuse(FindingContext& context) {
   context.SetRanks(finding, context.All());
   finding.title =
       fmt::format("Launch {} had {} cache hit{}, {}on {} entr{} that earlier launches had filled",
-                  context.job.launch(), all_hits, all_hits == 1 ? "" : "s",
+                  context.job.launch(), all_hits, PluralS(all_hits),
                   hits < all_hits ? fmt::format("{} of them ", hits)
                   : hits == 1     ? ""
                                   : "all of them ",

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "base/plural.h"
 #include "facts/job/job_status.h"
 #include "facts/text/shorten.h"
 #include "findings/divergences.h"
@@ -90,7 +91,7 @@ std::string DivergenceFinder::TitleOfMissing(const RankClass& one, const RankAsp
   const std::vector<RankIndex>& who = Lacking(one, aspect);
   if (answer_.damage.AnyIsIncomplete(who))
     return fmt::format("{} {} not in the log{} of {}, which {} cut off or damaged", where,
-                       aspect.slots.size() == 1 ? "is" : "are", who.size() == 1 ? "" : "s",
+                       aspect.slots.size() == 1 ? "is" : "are", PluralS(who.size()),
                        context_.WhoInside(who), who.size() == 1 ? "is" : "may be");
   const std::vector<RankIndex>& with = aspect.is_on_others ? Reference() : one.ranks;
   const bool is_done =

@@ -7,6 +7,7 @@
 #include <iterator>
 #include <set>
 
+#include "base/plural.h"
 #include "findings/context.h"
 
 namespace tlparse {
@@ -22,7 +23,7 @@ std::string TensorsText(const std::vector<NotFiniteTensor>& tensors, std::string
     const NotFiniteTensor& one = tensors[i];
     text += fmt::format("{}{} {} ({})", i == 0 ? "" : ", ", what, one.position, one.type);
     if (one.nan_count > 0)
-      text += fmt::format(": {} value{}", one.nan_count, one.nan_count == 1 ? "" : "s");
+      text += fmt::format(": {} value{}", one.nan_count, PluralS(one.nan_count));
   }
   if (tensors.size() > kMostTensors)
     text += fmt::format(" and {} more", tensors.size() - kMostTensors);

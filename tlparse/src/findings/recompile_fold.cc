@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "artifacts/common/text/python_traceback.h"
+#include "base/plural.h"
 
 namespace tlparse {
 namespace {
@@ -180,9 +181,9 @@ void FoldRecompiles(FindingContext& context) {
     constexpr std::string_view kWas = " was recompiled";
     const std::size_t was = findings[i].title.find(kWas);
     if (count > 0 && was != std::string::npos)
-      findings[i].title = fmt::format(
-          "{} and {} other function{} were recompiled{}", findings[i].title.substr(0, was), count,
-          count == 1 ? "" : "s", findings[i].title.substr(was + kWas.size()));
+      findings[i].title = fmt::format("{} and {} other function{} were recompiled{}",
+                                      findings[i].title.substr(0, was), count, PluralS(count),
+                                      findings[i].title.substr(was + kWas.size()));
   }
 }
 

@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "base/plural.h"
 #include "findings/context.h"
 
 namespace tlparse {
@@ -64,7 +65,7 @@ void AddSameKeys(FindingContext& context) {
     finding.title =
         fmt::format("{} generated other code than {} under {} equal cache key{}{}{}",
                     context.Who(ranks), context.WhoInside(codes.front()->ranks), codes.size(),
-                    codes.size() == 1 ? "" : "s", target.empty() ? "" : ": ", target);
+                    PluralS(codes.size()), target.empty() ? "" : ": ", target);
     finding.cause = "the cache key does not tell apart what the code depends on";
     finding.detail =
         "With a shared cache all of them run the code that was stored first. 'tlparse cache' shows "

@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "base/plural.h"
 #include "facts/collectives/issued_group.h"
 #include "facts/collectives/receives.h"
 #include "findings/issued_collectives.h"
@@ -63,8 +64,8 @@ std::string TitleOfStraggler(const IssuedJob& job, const Straggler& found,
   return fmt::format(
       "{} wait{} for {}: it came last to {} of {} collectives of {}, {} after the others, {} in "
       "all{}",
-      Capital(RanksText(job, found.waiting)), found.waiting.size() == 1 ? "s" : "", rank,
-      found.last_count, found.count, found.group->Title(),
+      Capital(RanksText(job, found.waiting)), VerbS(found.waiting.size()), rank, found.last_count,
+      found.count, found.group->Title(),
       are_all
           ? fmt::format("{}{}", found.is_at_least ? "at least " : "", DelayText(found.median_ns))
           : fmt::format("to {} of them {} or more", found.long_count, DelayText(found.least_ns)),

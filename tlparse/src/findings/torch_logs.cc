@@ -5,6 +5,7 @@
 
 #include <string_view>
 
+#include "base/plural.h"
 #include "facts/compiles/advice.h"
 #include "findings/context.h"
 #include "findings/watchdog.h"
@@ -69,7 +70,7 @@ void AddTextBreaks(FindingContext& context, const TextGraphBreaks& row) {
   }
   finding.title = fmt::format("{} graph break{}{}, by the text of TORCH_LOGS: {}",
                               row.times == 1 ? "One" : fmt::format("{}", row.times),
-                              row.times == 1 ? "" : "s", at, reason);
+                              PluralS(row.times), at, reason);
   finding.rank_count = 1;
   finding.cause = std::string(reason);
   finding.detail =

@@ -54,10 +54,6 @@ Result<std::vector<WatchedGroup>> LoadGroups(FindingContext& context) {
   return groups;
 }
 
-std::string Named(const std::vector<std::int64_t>& ranks) {
-  return fmt::format("rank{} {}", ranks.size() == 1 ? "" : "s", FormatRankRanges(ranks));
-}
-
 std::string Number(const std::optional<std::int64_t>& number) {
   return !number ? "?" : *number < 0 ? "none" : fmt::format("#{}", *number);
 }
@@ -71,7 +67,7 @@ std::string HowFar(const WatchedGroup& group) {
   std::size_t count = 0;
   for (const auto& [state, ranks] : by_state) {
     if (++count > 6) return text + "; …";
-    text += fmt::format("{}{}: {}, {}", text.empty() ? "" : "; ", Named(ranks), state.first,
+    text += fmt::format("{}{}: {}, {}", text.empty() ? "" : "; ", RanksText(ranks), state.first,
                         state.second);
   }
   return text;
@@ -98,9 +94,9 @@ void AddGroup(FindingContext& context, const WatchedGroup& group, const WatchedC
   finding.severity = FindingSeverity::kError;
   finding.ranks = before.empty() ? in_it : before;
   finding.rank_count = finding.ranks.size();
-  finding.title = before.empty() ? fmt::format("{} timed out on {}{}", title, Named(in_it), ran)
+  finding.title = before.empty() ? fmt::format("{} timed out on {}{}", title, RanksText(in_it), ran)
                                  : fmt::format("{} had not enqueued {}, which timed out on {}{}",
-                                               Named(before), title, Named(in_it), ran);
+                                               RanksText(before), title, RanksText(in_it), ran);
   finding.title[0] = finding.title[0] == 'r' ? 'R' : finding.title[0];
   finding.cause = before.empty() ? "timed out" : "not enqueued";
   finding.detail = fmt::format(
@@ -115,7 +111,7 @@ void AddGroup(FindingContext& context, const WatchedGroup& group, const WatchedC
           ? "give tlparse the standard error of all ranks, or their recorder dumps "
             "(TORCH_FR_BUFFER_SIZE, before PyTorch 2.9 TORCH_NCCL_TRACE_BUFFER_SIZE)"
           : fmt::format("look at what {} did before it, in its stack or its recorder dump",
-                        Named(before));
+                        RanksText(before));
   std::string name = group.name;
   for (std::size_t at = 0; (at = name.find('\'', at)) != std::string::npos; at += 2)
     name.insert(at, "'");

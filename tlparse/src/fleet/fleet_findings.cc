@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "base/plural.h"
 #include "base/version.h"
 #include "findings/findings.h"
 #include "fleet/cache_states.h"
@@ -145,7 +146,7 @@ class FindingsReader {
     answer_.sections.push_back(Summarize());
     answer_.notes.push_back(
         fmt::format("{} run{}; new: the latest run of a job has it, no earlier run since then",
-                    runs_.size(), runs_.size() == 1 ? "" : "s"));
+                    runs_.size(), PluralS(runs_.size())));
     return std::move(answer_);
   }
 

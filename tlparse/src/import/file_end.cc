@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/plural.h"
 #include "import/typing_step.h"
 #include "rows/core.h"
 
@@ -217,7 +218,7 @@ Result<void> TypingStep::EndFile(const FileResult& result, RowBatch& rows,
   if (next_record_id_ == log_->first_record_id) {
     const std::string message =
         result.line_count > 0 ? fmt::format("no record begins in its {} line{}", result.line_count,
-                                            result.line_count == 1 ? "" : "s")
+                                            PluralS(result.line_count))
         : result.compression == "none" ? std::string("the log is empty")
                                        : std::string("no line could be decoded from it");
     import_log_.Add(*rows_, log_->id, {}, ImportCode::kLogWithoutRecords, message);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/plural.h"
 #include "base/printable.h"
 
 namespace tlparse {
@@ -29,7 +30,7 @@ std::string FindingsHeading(std::string_view run_name, std::int64_t launch,
   const std::string which =
       launch_count > 1 ? fmt::format(", launch {} of {}", launch, launch_count) : "";
   return fmt::format("run {}{}: {} finding{}", run_name, which, finding_count,
-                     finding_count == 1 ? "" : "s");
+                     PluralS(finding_count));
 }
 
 std::string PlaceLine(const FindingPlace& place) {

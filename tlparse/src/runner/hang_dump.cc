@@ -17,6 +17,7 @@
 #include <thread>
 
 #include "base/file_descriptor.h"
+#include "base/plural.h"
 #include "runner/proc_file.h"
 #include "runner/program_output.h"
 
@@ -31,10 +32,6 @@ constexpr std::chrono::milliseconds kLongestStack(1500);
 constexpr std::chrono::seconds kLongestDump(6);
 constexpr std::chrono::seconds kLongestSilence(10);  // of py-spy
 constexpr std::size_t kMostSpied = 64;
-
-std::string Counted(std::size_t count, std::string_view what, std::string_view plural) {
-  return fmt::format("{} {}", count, count == 1 ? what : plural);
-}
 
 // Files of a folder, and how large they are.
 std::map<std::string, std::uintmax_t> FilesOf(const std::string& folder) {
@@ -234,7 +231,7 @@ void AddStacks(const RecordPlaces& places, ProcessWatch& watch, HangReport& repo
   if (without == 0) return;
   report.missing.push_back(fmt::format(
       "{} without a Python stack: no Python, or the hook of tlparse run is not loaded in it{}",
-      Counted(without, "process", "processes"),
+      Count(without, "process"),
       spy.is_installed() ? "; py-spy: " + spy.complaint() : ", and there is no py-spy"));
 }
 
@@ -255,11 +252,10 @@ HangReport TakeHangDump(const RecordPlaces& places, ProcessWatch& watch, const s
   }
   const std::size_t dumps = WaitForDumps(places.recorded, before, asked);
   if (dumps > 0)
-    report.taken.push_back(
-        fmt::format("{} of the flight recorder", Counted(dumps, "dump", "dumps")));
+    report.taken.push_back(fmt::format("{} of the flight recorder", Count(dumps, "dump")));
   if (dumps < asked)
-    report.missing.push_back(fmt::format(
-        "{} gave no dump", Counted(asked - dumps, "flight recorder", "flight recorders")));
+    report.missing.push_back(
+        fmt::format("{} gave no dump", Count(asked - dumps, "flight recorder")));
   return report;
 }
 

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "artifacts/common/text/recompile_limit.h"
+#include "base/plural.h"
 #include "facts/compiles/recompile_reasons.h"
 #include "facts/job/read_transaction.h"
 #include "facts/ranks/ranks.h"
@@ -213,7 +214,7 @@ CheckRule CompileSecondsRule(const Job& job, double limit) {
   if (job.HasSeveral()) actual += fmt::format(" ({})", Who(job, static_cast<std::size_t>(worst)));
   if (unknown_count > 0)
     actual += fmt::format("; {} compile{} without a time in the log", unknown_count,
-                          unknown_count == 1 ? "" : "s");
+                          PluralS(unknown_count));
   return MakeRule("max-compile-seconds", sum <= limit, fmt::format("{:.3f}", limit),
                   std::move(actual), rows);
 }

@@ -13,10 +13,6 @@ namespace {
 
 constexpr std::int64_t kLong_ns = 10'000'000'000;
 
-std::string RanksText(const std::vector<std::int64_t>& ranks) {
-  return fmt::format("{} {}", ranks.size() == 1 ? "rank" : "ranks", FormatRankRanges(ranks));
-}
-
 // The reason of one rank, of several.
 std::string OfSeveral(std::string_view reason) {
   for (const auto& [one, several] :

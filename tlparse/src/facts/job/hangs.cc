@@ -60,8 +60,7 @@ Result<std::vector<Hang>> LoadHangs(Database& database, std::int64_t run_id) {
     for (HangPlace& place : places) {
       if (place.ranks.empty()) continue;
       std::sort(place.ranks.begin(), place.ranks.end());
-      place.who = fmt::format("rank{} {}", place.ranks.size() > 1 ? "s" : "",
-                              FormatRankRanges(place.ranks));
+      place.who = RanksText(place.ranks);
     }
     hangs.push_back(std::move(hang));
   }

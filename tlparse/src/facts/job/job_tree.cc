@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/plural.h"
 #include "facts/job/participants.h"
 #include "queries/facts/job/job_tree.h"
 
@@ -59,7 +60,7 @@ std::string Describe(const TreeRole& role) {
       ranks.size() > kMost && comma != std::string::npos)
     ranks = fmt::format("{},… ({} in all)", ranks.substr(0, comma), role.ranks.size());
   // What one rank alone has in common with itself is no evidence.
-  return fmt::format("{}, rank{} {}{}", role.name, role.ranks.size() == 1 ? "" : "s", ranks,
+  return fmt::format("{}, rank{} {}{}", role.name, PluralS(role.ranks.size()), ranks,
                      role.ranks.size() == 1 && role.name == "replicas" ? "" : ": " + role.evidence);
 }
 

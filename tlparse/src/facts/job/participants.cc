@@ -8,6 +8,7 @@
 #include <tuple>
 #include <utility>
 
+#include "base/plural.h"
 #include "facts/job/concurrent_logs.h"
 #include "queries/facts/job/participants.h"
 
@@ -308,6 +309,10 @@ std::string FormatRankRanges(const std::vector<std::int64_t>& ranks) {
     i = end;
   }
   return text;
+}
+
+std::string RanksText(const std::vector<std::int64_t>& ranks) {
+  return fmt::format("rank{} {}", PluralS(ranks.size()), FormatRankRanges(ranks));
 }
 
 }  // namespace tlparse

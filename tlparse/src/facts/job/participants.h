@@ -101,5 +101,7 @@ std::string LogStem(std::string_view path);
 
 // "0-3,6": runs of consecutive numbers; `ranks` ascending.
 std::string FormatRankRanges(const std::vector<std::int64_t>& ranks);
+// "rank 3", "ranks 0-3,6".
+std::string RanksText(const std::vector<std::int64_t>& ranks);
 
 }  // namespace tlparse

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/plural.h"
 #include "facts/ranks/rank_facts.h"
 
 namespace tlparse {
@@ -97,7 +98,7 @@ std::string RankFacts::ReasonOfSlowness(const CacheAnswer& cache, RankIndex rank
     }
     if (own != nullptr && own->state != CacheState::kHit && hits > 0) {
       return fmt::format("{} {} where {} other{} hit", cache.lookups.LayerName(place.layer_id),
-                         Name(own->state), hits, hits == 1 ? "" : "s");
+                         Name(own->state), hits, PluralS(hits));
     }
   }
   return {};

@@ -15,6 +15,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/plural.h"
 #include "base/spilling_vector.h"
 #include "base/utf8.h"
 #include "inputs/join/join_profile.h"
@@ -26,7 +27,7 @@ namespace nsys {
 namespace {
 
 std::string Rows(std::int64_t count) {
-  return fmt::format("{} row{} left out", count, count == 1 ? "" : "s");
+  return fmt::format("{} row{} left out", count, PluralS(count));
 }
 
 // The size that the header of a database gives; 0: it is none.

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/human_duration.h"
+#include "base/plural.h"
 #include "facts/diff/diff_runs.h"
 #include "queries/report/viewer/comparison.h"
 #include "report/viewer/chunk.h"
@@ -20,10 +21,6 @@ namespace {
 
 // Of the lists of one compile, and of measured kernels, lines and ops.
 constexpr std::size_t kMostTexts = 40, kMostMeasured = 200;
-
-std::string CountOf(std::size_t count, std::string_view what) {
-  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
-}
 
 // What is to be known first: who is slower, and whether they did the same.
 std::string VerdictOf(const DiffAnswer& answer, const std::string& a, const std::string& b) {
@@ -41,7 +38,7 @@ std::string VerdictOf(const DiffAnswer& answer, const std::string& a, const std:
                                   HumanMicroseconds(static_cast<double>(*total->b_us)), a,
                                   HumanMicroseconds(static_cast<double>(*total->a_us)));
     text += fmt::format(" ({} that both finished). ",
-                        CountOf(static_cast<std::size_t>(answer.timed_count), "compile"));
+                        Count(static_cast<std::size_t>(answer.timed_count), "compile"));
   }
   const auto differing = static_cast<std::size_t>(
       std::count_if(answer.compiles.begin(), answer.compiles.end(),
@@ -54,12 +51,11 @@ std::string VerdictOf(const DiffAnswer& answer, const std::string& a, const std:
   std::vector<std::string> parts;
   if (differing > 0)
     parts.push_back(fmt::format("{} of {} differ{}", differing,
-                                CountOf(answer.compiles.size(), "compile"),
-                                differing == 1 ? "s" : ""));
+                                Count(answer.compiles.size(), "compile"), VerbS(differing)));
   if (!answer.only_a.empty())
-    parts.push_back(CountOf(answer.only_a.size(), "compile") + " only in " + a);
+    parts.push_back(Count(answer.only_a.size(), "compile") + " only in " + a);
   if (!answer.only_b.empty())
-    parts.push_back(CountOf(answer.only_b.size(), "compile") + " only in " + b);
+    parts.push_back(Count(answer.only_b.size(), "compile") + " only in " + b);
   if (answer.HasOtherTorch()) parts.emplace_back("the versions of PyTorch differ");
   return parts.empty() ? text + "The versions differ."
                        : text + fmt::format("{}.", fmt::join(parts, ", "));
