@@ -117,6 +117,19 @@ class KnownAnswers(unittest.TestCase):
             self.assertEqual(part["compile_count"], len(of_rank))
             self.assertEqual(printed(*rank, "--skip", "2")["compiles"], of_rank[2:])
 
+    def test_pages_of_provenance_are_all_its_rows(self):
+        def key(row):
+            return row["graph_id"], row["kernel_id"], row.get("stack_ordinal")
+
+        printed = subprocess.run([TLPARSE, "provenance", self.database, "--json"], check=True, capture_output=True).stdout
+        rows = [key(row) for row in json.loads(printed)["kernels"]]
+        shown, cursor, pages = [], "0", 0
+        while cursor is not None:
+            page = self.client.ask("tools/call", {"name": "provenance", "arguments": {"limit": 3, "cursor": cursor}})["structuredContent"]
+            shown, cursor, pages = shown + [key(row) for row in page["answer"]["kernels"]], page.get("next_cursor"), pages + 1
+        self.assertEqual(shown, rows)
+        self.assertGreater(pages, 1)
+
 
 if __name__ == "__main__":
     unittest.main()

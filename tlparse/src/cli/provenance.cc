@@ -3,24 +3,41 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
+#include "answers/provenance/graph_ranks.h"
 #include "answers/source/line_outcomes.h"
 #include "base/fields.h"
 #include "cli/answer.h"
 #include "cli/bounded_output.h"
 #include "cli/command.h"
 #include "cli/commands.h"
+#include "cli/rank_fields.h"
 #include "cli/rank_output.h"
 #include "cli/schemas.h"
 #include "facts/cost/peak_bytes.h"
 #include "facts/job/written_since.h"
+#include "facts/text/shorten.h"
 
 namespace tlparse {
 
 namespace {
 
-Result<bool> PrintProvenance(QueryRows<KernelWithSource> kernels, const PeakBytes& peak,
+struct InProvenance {
+  const PeakBytes& peak;
+  const GraphRanks& graphs;
+
+  std::vector<std::int64_t> RanksOf(std::int64_t graph_id) const {
+    const std::set<std::int64_t>& ranks = graphs.at(graph_id);
+    return {ranks.begin(), ranks.end()};
+  }
+};
+
+Result<bool> PrintProvenance(QueryRows<KernelWithSource> kernels, const InProvenance& in,
                              const RunFilter& runs, bool all) {
-  Table table = runs.MakeTableOfLaunches({{"rank"},
+  const bool has_several = std::any_of(in.graphs.begin(), in.graphs.end(),
+                                       [](const auto& one) { return one.second.size() > 1; });
+  Table table = runs.MakeTableOfLaunches({{has_several ? "ranks" : "rank"},
                                           {"compile"},
                                           {"graph"},
                                           {"kernel"},
@@ -44,11 +61,11 @@ Result<bool> PrintProvenance(QueryRows<KernelWithSource> kernels, const PeakByte
     latest = one;
     const std::string measured =
         is_first && row.measured_us ? HumanDuration(*row.measured_us / 1e6) : std::string();
-    const std::optional<std::int64_t> bytes = peak.OfKernel(row.graph_id, row.kernel_id);
+    const std::optional<std::int64_t> bytes = in.peak.OfKernel(row.graph_id, row.kernel_id);
     runs.AddOfLaunch(
         table, std::string(row.run), CellText(row.launch),
-        {CellText(row.rank), std::string(row.label), CellText(row.direction), kernel, measured,
-         is_first ? CellText(row.calls) : std::string(),
+        {Shorten(FormatRankRanges(in.RanksOf(row.graph_id)), 24), std::string(row.label),
+         CellText(row.direction), kernel, measured, is_first ? CellText(row.calls) : std::string(),
          is_first && bytes ? HumanBytes(*bytes) : std::string(), CellText(row.post_grad_nodes),
          CellText(row.pre_grad_nodes), source, CellText(row.code)});
   }
@@ -59,16 +76,13 @@ Result<bool> PrintProvenance(QueryRows<KernelWithSource> kernels, const PeakByte
 
 struct ProvenanceAnswer {
   QueryRows<KernelWithSource>& kernels;
-};
-
-struct InProvenance {
-  const PeakBytes& peak;
+  std::optional<std::int64_t> kernel_count;
 };
 
 struct ProvenanceOptions {
   std::optional<std::string> kernel, source, node;
   std::string sort = "compile";
-  std::optional<std::int64_t> rank;
+  std::optional<std::int64_t> rank, skipped, most;
   RunFilter run;
   bool json = false, all = false;
 };
@@ -79,7 +93,7 @@ template <>
 struct FieldsOf<KernelWithSource> {
   using Of = KernelWithSource;
   static constexpr FieldList list{
-      Field{"rank", &Of::rank},
+      Field{"rank", &Of::rank, "of the graph"},
       Field{"label", &Of::label, "of the compile"},
       Field{"direction", &Of::direction},
       Field{"kernel", &Of::kernel},
@@ -106,6 +120,14 @@ struct FieldsOf<KernelWithSource> {
             "of the blocks made for the kernel, alive at the peak of a recording of the "
             "allocator; of several the most; null: none says that there were any"},
       Field{"launch", &Of::launch},
+      Field{"ranks",
+            [](const Of& of, const InProvenance& in) {
+              const std::vector<std::int64_t> ranks = in.RanksOf(of.graph_id);
+              return ranks.empty() ? std::nullopt
+                                   : std::optional(RankList{ranks.size(), FormatRankRanges(ranks)});
+            },
+            "whose graph of this compile has the same kernels, and that no profile or recording "
+            "of the allocator tells apart; null: the process has no rank"},
   };
 };
 
@@ -113,9 +135,12 @@ template <>
 struct FieldsOf<ProvenanceAnswer> {
   static constexpr std::string_view description =
       "Kernels with the nodes and Python lines that they come from: the view kernel_provenance, "
-      "with what profiles measured. null: unknown.";
+      "with what profiles measured; of ranks whose graphs have the same kernels those of the "
+      "first, without --all. null: unknown.";
   static constexpr FieldList list{
-      Field{"kernels", [](const ProvenanceAnswer& of) { return EachRow(of.kernels); }}};
+      Field{"kernels", [](const ProvenanceAnswer& of) { return EachRow(of.kernels); }},
+      Missable{"kernel_count", &ProvenanceAnswer::kernel_count,
+               "with --limit or --skip: of all rows"}};
 };
 
 std::string ProvenanceSchema() {
@@ -127,25 +152,46 @@ namespace {
 Result<void> AnswerProvenance(Database& database, ProvenanceOptions& options) {
   ASSIGN_OR_RETURN(const RunFilter::Named named, options.run.Find(database));
   const PlaceInSource place = options.source ? ParsePlace(*options.source) : PlaceInSource{};
-  auto kernels = Query<KernelWithSource>(
-      database,
-      {.kernel = options.kernel,
-       .file = options.source ? std::optional<std::string_view>(place.file) : std::nullopt,
-       .line = place.line,
-       .node = options.node,
-       .rank = options.rank,
-       .run_id = named.run_id,
-       .launch = named.launch,
-       .by_cost = options.sort == "cost"});
   ASSIGN_OR_RETURN(const PeakBytes peak, PeakBytes::Read(database, named.run_id, {}));
+  ASSIGN_OR_RETURN(const GraphRanks graphs, LoadGraphRanks(database,
+                                                           {.rank = options.rank,
+                                                            .run_id = named.run_id,
+                                                            .launch = named.launch,
+                                                            .each = options.all},
+                                                           peak));
+  const InProvenance in{peak, graphs};
+  const std::vector<std::int64_t> ids = IdsOf(graphs);
+  KernelWithSource::Parameters parameters = {
+      .kernel = options.kernel,
+      .file = options.source ? std::optional<std::string_view>(place.file) : std::nullopt,
+      .line = place.line,
+      .node = options.node,
+      .rank = options.rank,
+      .run_id = named.run_id,
+      .launch = named.launch,
+      .by_cost = options.sort == "cost",
+      .graphs = ids,
+      .skipped = 0,
+      .most = std::nullopt};
   if (options.json) {
-    const JsonWriter json = ToJson(ProvenanceAnswer{kernels}, InProvenance{peak});
+    std::optional<std::int64_t> count;
+    if (options.skipped || options.most) {
+      count = 0;
+      FOR_EACH_ROW([[maybe_unused]] const KernelWithSource& row,
+                   Query<KernelWithSource>(database, parameters))
+        ++*count;
+      parameters.skipped = options.skipped.value_or(0);
+      parameters.most = options.most;
+    }
+    auto kernels = Query<KernelWithSource>(database, parameters);
+    const JsonWriter json = ToJson(ProvenanceAnswer{kernels, count}, in);
     RETURN_IF_ERROR(kernels.Ended());
     PrintJson(json);
     return {};
   }
-  ASSIGN_OR_RETURN(const bool is_printed,
-                   PrintProvenance(std::move(kernels), peak, options.run, options.all));
+  ASSIGN_OR_RETURN(
+      const bool is_printed,
+      PrintProvenance(Query<KernelWithSource>(database, parameters), in, options.run, options.all));
   if (is_printed) return {};
   ASSIGN_OR_RETURN(const std::string why,
                    WhyNotWritten(database, named.run_id, VersionedInput::kKernelNodes));
@@ -162,7 +208,7 @@ int RunProvenance(std::span<const std::string> arguments) {
   Arguments app(
       "Which Python lines a kernel comes from, and which kernels a line or node became; with "
       "profiles how long each kernel ran in all; with snapshots of the allocator the bytes at the "
-      "peak that were made for it.",
+      "peak that were made for it. Ranks whose graphs have the same kernels share a line.",
       "provenance");
   AnswerArguments common;
   ProvenanceOptions options;
@@ -176,7 +222,9 @@ int RunProvenance(std::span<const std::string> arguments) {
           "cost: the kernels that ran longest first; compile: in order of compiles")
       .OneOf({"compile", "cost"})
       .ShowDefault();
-  app.Flag("--all", options.all, "every row");
+  app.Flag("--all", options.all, "every row, and a row for each rank");
+  app.Add("--limit", options.most, "with --json: rows at most").Positive();
+  app.Add("--skip", options.skipped, "with --json: without so many first ones");
   options.run.AddTo(app);
   if (const std::optional<int> code = app.Parse(arguments)) return *code;
   options.json = common.json;

@@ -167,7 +167,9 @@ constexpr std::array kTools = {
             kProvenance,
             "kernels",
             {},
-            "answers/provenance"},
+            "answers/provenance",
+            {},
+            "kernel_count"},
     McpTool{"source",
             "What came of a line of Python: functions, graph breaks, recompiles, failures, guards, "
             "graph nodes and kernels.",

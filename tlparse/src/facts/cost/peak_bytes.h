@@ -30,6 +30,10 @@ class PeakBytes {
   std::optional<std::int64_t> OfKernel(std::int64_t graph_id, std::int64_t kernel_id) const {
     return In(kernels_, {graph_id, kernel_id});
   }
+  bool HasKernelsOf(std::int64_t graph_id) const {
+    const auto first = kernels_.lower_bound({graph_id, INT64_MIN});
+    return first != kernels_.end() && first->first.first == graph_id;
+  }
   // All blocks of each kernel that computes the node.
   std::optional<std::int64_t> OfNode(std::int64_t graph_id, std::string_view node) const {
     return In(nodes_, {graph_id, std::string(node)});
