@@ -9,10 +9,14 @@ import json
 import os
 import re
 import subprocess
+import sys
 import time
 import unittest
 
 import harness
+
+sys.path.insert(0, os.path.join(harness.ROOT, "tests", "tools"))
+import memory_snapshot  # noqa: E402
 
 MB = 1 << 20
 IDS = {"rank": 0, "frame_id": 0, "frame_compile_id": 0, "attempt": 0}
@@ -166,6 +170,18 @@ class Memory(harness.EndToEnd):
                 self.assertEqual(joined, [[ops, ops if with_kernels else 0, 9000 * ops]])
                 os.unlink(self.path(f"{ops}.db"))
             self.assertLess((peaks[1] - peaks[0]) / MB, 16)
+
+    def test_copies_of_profiles_and_snapshots(self):
+        """redact and bundle hold a piece of a file (11 MB more, if it were the whole file)."""
+        peaks = {"redact": [], "bundle": []}
+        for events in (10_000, 30_000):
+            folder = f"job{events}"
+            os.mkdir(self.path(folder))
+            memory_snapshot.write(memory_snapshot.snapshot([memory_snapshot.training(events)]), self.path(folder, "m.json"), "json")
+            peaks["redact"].append(self.peak_bytes("redact", folder, "-o", folder + "_copy"))
+            peaks["bundle"].append(self.peak_bytes("bundle", folder, "-o", folder + ".zip"))
+        for command, (small, large) in peaks.items():
+            self.assertLess((large - small) / MB, 3, command)
 
     def test_large_records_that_compress_well(self):
         megabyte = b"a" * MB

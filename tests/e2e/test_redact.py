@@ -224,6 +224,19 @@ class Snapshots(harness.EndToEnd):
     def test_json(self):
         self.check("json")
 
+    def test_json_longer_than_a_piece(self):
+        """Where the pieces of 1 MiB end changes nothing, and what is held does not grow with the file."""
+        os.makedirs(self.path("in"))
+        value = memory_snapshot.snapshot([self.allocator()])
+        events = value["device_traces"][0]
+        for name, times in (("short", 1), ("long", 1 + (3 << 20) // len(json.dumps(events)))):
+            value["device_traces"] = [events * times]
+            self.write(f"{name}/a.json", json.dumps(value).encode())
+            self.tlparse("redact", name, "-o", name + "_copy", "--key", "key")
+        short, long = [json.load(open(self.path(name + "_copy", "a.json"), encoding="utf-8")) for name in ("short", "long")]
+        self.assertEqual(long["device_traces"][0], short["device_traces"][0] * times)
+        self.assertEqual(long["segments"], short["segments"])
+
     def test_order_of_members(self):
         """A frame of which the file's name comes first."""
         frame = {"filename": "/home/u/walter/acme_models/vaults.py", "line": 3, "name": "forward_zebra_batch"}

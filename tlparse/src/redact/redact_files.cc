@@ -4,11 +4,13 @@
 
 #include <filesystem>
 #include <fstream>
-#include <functional>
+#include <memory>
+#include <ostream>
 
 #include "inputs/common/pickle_reader.h"
 #include "inputs/common/plain_json.h"
 #include "inputs/find_inputs.h"
+#include "redact/json_file.h"
 #include "redact/log_file.h"
 #include "redact/snapshot_pickle.h"
 #include "redact/text_redactor.h"
@@ -67,33 +69,14 @@ Result<void> FindIn(const std::string& input, bool hides_sizes, std::vector<Inpu
 }
 
 // A pickle as JSON, JSON as JSON without what its reader does not take.
-Result<std::string> DumpAsJson(const std::string& bytes) {
+Result<std::string> DumpAsJson(const std::string& path) {
+  ASSIGN_OR_RETURN(const std::string bytes, redact::WholeFile(path));
   const PlainDocument document = LooksLikePickle(bytes) ? ReadPickle(bytes) : ReadPlainJson(bytes);
   std::string json;
   constexpr std::size_t kMostBytes = std::size_t{1} << 30;
   if (!document.tree.root().AppendJson(json, kMostBytes))
     return Fail(ErrorCode::kDamagedInput, "the dump is nested too deep or too large");
   return json;
-}
-
-bool IsPickledSnapshot(const InputFile& input, std::string_view bytes) {
-  return input.kind == InputKind::kMemorySnapshot && LooksLikePickle(bytes);
-}
-
-Result<std::string> TextOfInput(const InputFile& input) {
-  ASSIGN_OR_RETURN(std::string bytes, redact::WholeFile(input.path));
-  if (input.kind != InputKind::kRecorderDump) return bytes;
-  return DumpAsJson(bytes);
-}
-
-Result<void> WriteFile(const fs::path& path, std::string_view text) {
-  std::error_code error;
-  fs::create_directories(path.parent_path(), error);
-  std::ofstream file(path, std::ios::binary | std::ios::trunc);
-  file.write(text.data(), static_cast<std::streamsize>(text.size()));
-  file.close();
-  if (!file) return Fail(ErrorCode::kIo, fmt::format("'{}' cannot be written", path.string()));
-  return {};
 }
 
 // The directories of an input may have the names of people.
@@ -109,24 +92,35 @@ std::string NameOfOutput(std::string name, bool is_pickle, TextRedactor& redacto
   return out;
 }
 
-Result<void> HarvestOne(const InputFile& input, TextRedactor& redactor) {
-  if (input.kind == InputKind::kLog) {
-    ASSIGN_OR_RETURN(const std::unique_ptr<InputStream> log, OpenInput(input.path));
-    return redact::HarvestLog(*log, redactor);
-  }
-  ASSIGN_OR_RETURN(const std::string text, TextOfInput(input));
-  if (IsPickledSnapshot(input, text)) return redact::HarvestSnapshot(text, redactor);
-  redactor.Harvest(text, {});
-  return {};
+memory::StreamSource SourceOf(InputStream& stream) {
+  return memory::StreamSource(
+      [&](char* buffer, std::size_t capacity) { return stream.Read(buffer, capacity); });
 }
 
-Result<void> WriteLog(const InputFile& input, const fs::path& path, TextRedactor& redactor,
-                      RedactedFile& file) {
-  ASSIGN_OR_RETURN(const std::unique_ptr<InputStream> log, OpenInput(input.path));
+bool IsPickledSnapshot(const InputFile& input, memory::StreamSource& source) {
+  return input.kind == InputKind::kMemorySnapshot && LooksLikePickle(source.Ahead(3));
+}
+
+Result<void> HarvestOne(const InputFile& input, TextRedactor& redactor) {
+  if (input.kind == InputKind::kRecorderDump) {
+    ASSIGN_OR_RETURN(const std::string json, DumpAsJson(input.path));
+    redactor.Harvest(json, {});
+    return {};
+  }
+  ASSIGN_OR_RETURN(const std::unique_ptr<InputStream> stream, OpenInput(input.path));
+  if (input.kind == InputKind::kLog) return redact::HarvestLog(*stream, redactor);
+  memory::StreamSource source = SourceOf(*stream);
+  return IsPickledSnapshot(input, source) ? redact::HarvestSnapshot(source, redactor)
+                                          : redact::HarvestJson(source, redactor);
+}
+
+// Calls `write` with a new file at `path`, which goes if that fails.
+template <typename Write>
+Result<void> WriteFile(const fs::path& path, Write write) {
   std::error_code error;
   fs::create_directories(path.parent_path(), error);
   std::ofstream out(path, std::ios::binary | std::ios::trunc);
-  const Result<void> written = redact::RedactLog(*log, redactor, file, out);
+  const Result<void> written = write(out);
   out.close();
   if (!written) fs::remove(path, error);
   if (written && !out)
@@ -134,42 +128,39 @@ Result<void> WriteLog(const InputFile& input, const fs::path& path, TextRedactor
   return written;
 }
 
-RedactedFile RedactOneLog(const InputFile& input, const std::string& directory,
-                          TextRedactor& redactor) {
-  RedactedFile file{.path = input.path};
-  const std::int64_t before = redactor.replaced();
-  const std::string name = NameOfOutput(input.name, false, redactor);
-  const Result<void> written = WriteLog(input, fs::path(directory) / name, redactor, file);
-  if (!written) return {.path = input.path, .reason = written.error().message};
-  file.written = name;
-  file.replaced = redactor.replaced() - before;
-  return file;
+Result<void> WriteCopy(const InputFile& input, const std::string& directory, TextRedactor& redactor,
+                       RedactedFile& file) {
+  const auto begin = [&](bool is_pickle) {
+    file.written = NameOfOutput(input.name, is_pickle, redactor);
+    return fs::path(directory) / file.written;
+  };
+  if (input.kind == InputKind::kRecorderDump) {
+    ASSIGN_OR_RETURN(const std::string json, DumpAsJson(input.path));
+    return WriteFile(begin(false), [&](std::ostream& out) -> Result<void> {
+      out << redactor.RedactJson(json);
+      return {};
+    });
+  }
+  ASSIGN_OR_RETURN(const std::unique_ptr<InputStream> stream, OpenInput(input.path));
+  if (input.kind == InputKind::kLog)
+    return WriteFile(begin(false), [&](std::ostream& out) {
+      return redact::RedactLog(*stream, redactor, file, out);
+    });
+  memory::StreamSource source = SourceOf(*stream);
+  const bool is_pickle = IsPickledSnapshot(input, source);
+  return WriteFile(begin(is_pickle), [&](std::ostream& out) {
+    return is_pickle ? redact::RedactSnapshot(source, redactor, out)
+                     : redact::RedactJsonFile(source, redactor, out);
+  });
 }
 
 RedactedFile RedactOne(const InputFile& input, const std::string& directory,
                        TextRedactor& redactor) {
-  if (input.kind == InputKind::kLog) return RedactOneLog(input, directory, redactor);
   RedactedFile file{.path = input.path};
-  const Result<std::string> text = TextOfInput(input);
-  if (!text) {
-    file.reason = text.error().message;
-    return file;
-  }
   const std::int64_t before = redactor.replaced();
-  const bool is_pickle = IsPickledSnapshot(input, *text);
-  const Result<std::string> redacted =
-      is_pickle ? redact::RedactSnapshot(*text, redactor) : redactor.RedactJson(*text);
-  if (!redacted) {
-    file.reason = redacted.error().message;
-    return file;
-  }
-  file.written = NameOfOutput(input.name, is_pickle, redactor);
+  if (const Result<void> written = WriteCopy(input, directory, redactor, file); !written)
+    return {.path = input.path, .reason = written.error().message};
   file.replaced = redactor.replaced() - before;
-  if (const Result<void> written = WriteFile(fs::path(directory) / file.written, *redacted);
-      !written) {
-    file.reason = written.error().message;
-    file.written.clear();
-  }
   return file;
 }
 

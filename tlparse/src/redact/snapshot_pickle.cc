@@ -1,10 +1,14 @@
 #include "redact/snapshot_pickle.h"
 
 #include <cstdint>
+#include <optional>
+#include <ostream>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "inputs/common/pickle_machine.h"
-#include "inputs/common/whole_pickle.h"
+#include "inputs/common/pickle_text.h"
 #include "inputs/memory/values.h"
 
 namespace tlparse::redact {
@@ -48,50 +52,88 @@ std::optional<std::string> TextOf(std::string_view opcode) {
   }
 }
 
-void AppendText(std::string_view text, std::string& pickle) {
-  pickle += 'X';  // BINUNICODE: four bytes of length
+void WriteText(std::string_view text, std::ostream& pickle) {
+  pickle << 'X';  // BINUNICODE: four bytes of length
   constexpr int kBytes = 4, kBits = 8;
-  for (int i = 0; i < kBytes; ++i) pickle += static_cast<char>(text.size() >> (kBits * i) & 0xFF);
-  pickle += text;
+  for (int i = 0; i < kBytes; ++i) pickle << static_cast<char>(text.size() >> (kBits * i) & 0xFF);
+  pickle << text;
 }
 
-// Calls `take` with each opcode and what belongs to it.
-template <typename Take>
-Result<void> ForEachOpcode(std::string_view pickle, TextRedactor& redactor, Take take) {
+// Gives the bytes of the pickle to the machine, and keeps those of the latest opcode.
+class OpcodeSource {
+ public:
+  explicit OpcodeSource(memory::StreamSource& source) : source_(source) {}
+  bool IsAtEnd() { return source_.IsAtEnd(); }
+  std::int64_t at() const { return source_.at(); }
+  bool EndsWithStop() const { return source_.EndsWithStop(); }
+  unsigned char Next() {
+    const unsigned char byte = source_.Next();
+    opcode_ += static_cast<char>(byte);
+    return byte;
+  }
+  std::optional<std::string_view> Take(std::uint64_t size) {
+    const std::optional<std::string_view> taken = source_.Take(size);
+    if (taken) opcode_ += *taken;
+    is_shortened_ = taken && taken->size() < size;
+    return taken;
+  }
+  std::optional<std::string_view> TakeLine() {
+    const std::optional<std::string_view> line = source_.TakeLine();
+    if (line) opcode_.append(*line) += '\n';
+    return line;
+  }
+
+  void Begin() { opcode_.clear(), is_shortened_ = false; }
+  const std::string& opcode() const { return opcode_; }
+  bool is_shortened() const { return is_shortened_; }  // it had more bytes than are kept
+
+ private:
+  memory::StreamSource& source_;
+  std::string opcode_;
+  bool is_shortened_ = false;
+};
+
+// Calls `take_text` with the text of each opcode that pushes one, `take` with each other opcode and what belongs to it.
+template <typename TakeText, typename Take>
+Result<void> ForEachOpcode(memory::StreamSource& pickle, TextRedactor& redactor, TakeText take_text,
+                           Take take) {
   StacksOnly sink(redactor);
   memory::Values values(sink);
   sink.set_values(values);
-  WholePickle source(pickle);
-  PickleMachine<WholePickle, memory::Values> machine(source, values);
+  OpcodeSource source(pickle);
+  PickleMachine<OpcodeSource, memory::Values> machine(source, values);
   bool has_next = true;
   while (has_next) {
-    const auto begin = static_cast<std::size_t>(source.at());
+    source.Begin();
     has_next = machine.Step();
+    if (pickle.error()) return tl::unexpected<Error>(*pickle.error());
     if (machine.problem()) return Fail(ErrorCode::kDamagedInput, machine.problem()->message);
-    take(pickle.substr(begin, static_cast<std::size_t>(source.at()) - begin));
+    if (const std::optional<std::string> text = TextOf(source.opcode()))
+      take_text(*text);
+    else if (source.is_shortened())
+      return Fail(ErrorCode::kDamagedInput, "it holds a number of more than 1 MiB");
+    else
+      take(std::string_view(source.opcode()));
   }
   return {};
 }
 
 }  // namespace
 
-Result<void> HarvestSnapshot(std::string_view pickle, TextRedactor& redactor) {
-  return ForEachOpcode(pickle, redactor, [&](std::string_view opcode) {
-    if (const std::optional<std::string> text = TextOf(opcode)) redactor.Harvest(*text, {});
-  });
+Result<void> HarvestSnapshot(memory::StreamSource& pickle, TextRedactor& redactor) {
+  return ForEachOpcode(
+      pickle, redactor, [&](std::string_view text) { redactor.Harvest(text, {}); },
+      [](std::string_view) {});
 }
 
-Result<std::string> RedactSnapshot(std::string_view pickle, TextRedactor& redactor) {
+Result<void> RedactSnapshot(memory::StreamSource& pickle, TextRedactor& redactor,
+                            std::ostream& out) {
   constexpr char kFrame = '\x95';  // a length of what follows, which changes
-  std::string copy;
-  copy.reserve(pickle.size());
-  RETURN_IF_ERROR(ForEachOpcode(pickle, redactor, [&](std::string_view opcode) {
-    if (const std::optional<std::string> text = TextOf(opcode))
-      AppendText(redactor.Redact(*text), copy);
-    else if (opcode.front() != kFrame)
-      copy += opcode;
-  }));
-  return copy;
+  return ForEachOpcode(
+      pickle, redactor, [&](std::string_view text) { WriteText(redactor.Redact(text), out); },
+      [&](std::string_view opcode) {
+        if (opcode.front() != kFrame) out << opcode;
+      });
 }
 
 }  // namespace tlparse::redact

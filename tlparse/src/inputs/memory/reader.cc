@@ -69,7 +69,8 @@ Result<bool> MemoryReader::Read(RuntimeContext& context) {
   RETURN_IF_ERROR(stacks_->Load(context.database()));
   context.facts().kind = "memory_snapshot";
   context.facts().rank = RankFromDumpName(context.input().path);
-  memory::StreamSource source(context);
+  memory::StreamSource source(
+      [&](char* buffer, std::size_t capacity) { return context.Read(buffer, capacity); });
   memory::SnapshotRows rows(context, *stacks_);
   memory::Values values(rows);
   rows.set_values(values);

@@ -5,18 +5,22 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
-#include "inputs/reader.h"
+#include "base/result.h"
 
 namespace tlparse::memory {
 
 class StreamSource {
  public:
-  explicit StreamSource(RuntimeContext& context) : context_(context) {}
+  // Fills up to `capacity` bytes; 0: the end.
+  using Read = std::function<Result<std::size_t>(char* buffer, std::size_t capacity)>;
+  explicit StreamSource(Read read) : read_(std::move(read)) {}
 
   bool IsAtEnd() { return begin_ == end_ && !Fetch(1); }
   std::int64_t at() const { return passed_ + static_cast<std::int64_t>(begin_); }
@@ -91,7 +95,7 @@ class StreamSource {
       begin_ = end_ = 0;
     }
     while (end_ - begin_ < size && !is_ended_) {
-      const Result<std::size_t> count = context_.Read(buffer_.get() + end_, kCapacity - end_);
+      const Result<std::size_t> count = read_(buffer_.get() + end_, kCapacity - end_);
       if (!count) error_ = count.error();
       if (!count || *count == 0) {
         is_ended_ = true;
@@ -102,7 +106,7 @@ class StreamSource {
     return end_ - begin_ >= size;
   }
 
-  RuntimeContext& context_;
+  Read read_;
   std::unique_ptr<char[]> buffer_ = std::make_unique<char[]>(kCapacity);
   std::size_t begin_ = 0, end_ = 0;
   std::int64_t passed_ = 0;  // bytes before the buffer
