@@ -19,6 +19,10 @@ from memory_snapshot import frame  # noqa: E402
 FIXTURE = os.path.join(profiles.ROOT, "fixtures", "memory")
 PROFILE = os.path.join(FIXTURE, "profile.pt.trace.json.zst")
 LOG = os.path.join(FIXTURE, "dedicated_log_torch_trace_v3r46rvy.log.zst")
+# Of code in which a function is called twice.
+REGIONS = os.path.join(profiles.ROOT, "fixtures", "memory_regions")
+REGIONS_PROFILE = os.path.join(REGIONS, "profile.pt.trace.json.zst")
+REGIONS_LOG = os.path.join(REGIONS, "dedicated_log_torch_trace_67qxirkk.log.zst")
 
 
 def memory_events(trace):
@@ -104,6 +108,34 @@ class Profile(profiles.InputTest):
         self.assertEqual(collections.Counter(one for call in calls[1:] for one in call), self.lines(database))
         self.assertEqual([["M3", len(calls[0])]], self.rows(database, """SELECT s.join_key, count(*) FROM memory_allocation a
             JOIN memory_site s ON s.id = a.site_id WHERE s.join_key = 'M3'"""))
+
+    def test_functions_of_generated_code(self):
+        """Each call of a function of the code allocates by the function's lines."""
+        code, = {profiles.payload_text(record) for record in profiles.records(REGIONS_LOG) if "inductor_output_code" in record.envelope}
+        function, of = None, collections.defaultdict(list)
+        for number, line in enumerate(code.split("\n"), 1):
+            if re.match(r"\s*def \w+\(", line):
+                function = line.split("(")[0].split()[-1]
+            elif re.match(r"\s+\w+ = empty_strided_cpu\(\(", line):
+                of[function].append(number)
+        calls = len(re.findall(r"= repeated_subgraph0\(", code))
+        self.assertEqual([2, {"repeated_subgraph0": 2, "call": 2}], [calls, {name: len(lines) for name, lines in of.items()}])
+        run = [line for _ in range(calls) for line in of["repeated_subgraph0"]] + of["call"]
+        trace = profiles.trace(REGIONS_PROFILE)
+        expected = collections.Counter()
+        for call in profiles.slices(trace["traceEvents"], "user_annotation", "cpu_op"):
+            if call["name"].startswith("## Call CompiledFxGraph "):
+                sizes = [e["args"]["Bytes"] for e in memory_events(trace) if e["args"]["Bytes"] > 0 and call["ts"] <= e["ts"] <= call["ts"] + call["dur"]]
+                self.assertEqual(len(run), len(sizes))
+                expected.update(zip(sizes, run))
+        self.assertEqual(3 * len(run), expected.total())
+        self.assertEqual(expected, self.lines(self.ingest(REGIONS_PROFILE, REGIONS_LOG)))
+
+    def test_of_code_with_branches_no_line_is_claimed(self):
+        with open(self.path("log.log"), "wb") as file:
+            file.write(profiles.data(REGIONS_LOG).replace(b" buf0 = repeated_subgraph0(", b" if arg2_1 is not None: buf0 = repeated_subgraph0("))
+        database = self.ingest(REGIONS_PROFILE, self.path("log.log"))
+        self.assertEqual([["M3"]], self.rows(database, "SELECT DISTINCT join_key FROM memory_site WHERE graph_id IS NOT NULL"))
 
     def test_bytes_at_a_moment(self):
         database = self.ingest(PROFILE)

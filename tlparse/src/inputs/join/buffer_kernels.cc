@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <charconv>
+#include <functional>
 #include <iterator>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -88,6 +90,101 @@ std::optional<std::int64_t> AllocatedBytes(std::string_view line) {
   return elements * (bits / 8);
 }
 
+// Which lines allocate, in the order in which the code runs: `call` and the functions that it calls.
+class CodeOrder {
+ public:
+  void Read(std::string_view line) {
+    const std::size_t indent = line.find_first_not_of(" \t");
+    if (indent == line.npos || line[indent] == '#') return;
+    const std::string_view statement = line.substr(indent);
+    constexpr std::string_view kFunctionBegin = "def ";
+    if (statement.starts_with(kFunctionBegin)) {
+      const std::string_view name = statement.substr(kFunctionBegin.size());
+      function_ = &functions_[name.substr(0, name.find('('))];
+      *function_ = {};
+    } else if (indent == 0) {
+      function_ = nullptr;
+      ReadPartitions(line);
+    } else if (function_ != nullptr) {
+      for (const std::string_view word : {"if ", "elif ", "else:", "for ", "while "})
+        function_->has_branches |= statement.starts_with(word);
+      ReadCalls(statement);
+    }
+  }
+  // The line that was read.
+  void Allocates(const BufferLine& line) {
+    if (function_ != nullptr) function_->steps.push_back({line, {}});
+  }
+  // None if it has branches.
+  std::vector<BufferLine> Lines() {
+    std::vector<BufferLine> lines;
+    if (!Run("call", lines)) lines.clear();
+    return lines;
+  }
+
+ private:
+  struct Step {
+    BufferLine line;          // that allocates, if there is no callee
+    std::string_view callee;  // a function, or "[1]": a partition
+  };
+  struct Function {
+    std::vector<Step> steps;
+    bool has_branches = false;
+    bool is_running = false;
+  };
+
+  // "runner = Runner(partitions=[partition_0, partition_1])".
+  void ReadPartitions(std::string_view line) {
+    constexpr std::string_view kBegin = "partitions=[";
+    const std::size_t begin = line.find(kBegin);
+    if (begin == line.npos) return;
+    line = line.substr(begin + kBegin.size());
+    line = line.substr(0, line.find(']'));
+    for (std::size_t at = 0; (at = line.find_first_not_of(", ", at)) != line.npos;) {
+      const std::size_t end = std::min(line.find_first_of(", ", at), line.size());
+      partitions_["[" + std::to_string(partitions_.size()) + "]"] = line.substr(at, end - at);
+      at = end;
+    }
+  }
+  // "repeated_subgraph0(repeated_subgraph0_args)", "self.partitions[1](partition1_args)".
+  void ReadCalls(std::string_view statement) {
+    constexpr std::string_view kPartitions = "self.partitions";
+    for (std::size_t at = 0; (at = statement.find('(', at)) != statement.npos; ++at) {
+      std::size_t begin = at;
+      while (begin > 0 && IsWordCharacter(statement[begin - 1])) --begin;
+      if (begin == at && at > 0 && statement[at - 1] == ']') {
+        begin = std::min(statement.rfind('[', at), at);
+        if (!statement.substr(0, begin).ends_with(kPartitions)) continue;
+      } else if (begin > 0 && statement[begin - 1] == '.') {
+        continue;
+      }
+      if (begin < at) function_->steps.push_back({{}, statement.substr(begin, at - begin)});
+    }
+  }
+  bool Run(std::string_view name, std::vector<BufferLine>& lines) {
+    constexpr std::size_t kMostLines = 1'000'000;
+    if (const auto partition = partitions_.find(name); partition != partitions_.end())
+      name = partition->second;
+    const auto found = functions_.find(name);
+    if (found == functions_.end()) return true;  // it is not of this code
+    Function& function = found->second;
+    if (function.is_running || function.has_branches || lines.size() > kMostLines) return false;
+    function.is_running = true;
+    for (const Step& step : function.steps) {
+      if (step.callee.empty())
+        lines.push_back(step.line);
+      else if (!Run(step.callee, lines))
+        return false;
+    }
+    function.is_running = false;
+    return true;
+  }
+
+  std::map<std::string_view, Function> functions_;
+  std::map<std::string, std::string_view, std::less<>> partitions_;
+  Function* function_ = nullptr;  // of the line; nullptr: none
+};
+
 // Reads the lines of a graph's code: which allocate, and which kernel is given what they allocate first.
 class CodeReader {
  public:
@@ -107,24 +204,19 @@ class CodeReader {
       buffer = is_used ? unused_.erase(buffer) : std::next(buffer);
     }
     for (const std::int64_t allocated : renamed_lines) unused_[renamed] = allocated;
-    functions_ += line.find_first_not_of(" \t") == line.find("def ") ? 1 : 0;
+    order.Read(line);
     if (const std::string_view name = AllocatedBuffer(line); !name.empty() && line[0] == ' ') {
       unused_[name] = number;
-      is_in_one_ = is_in_one_ && (lines.empty() || functions_ == function_);
-      function_ = functions_;
-      lines.push_back({number, AllocatedBytes(line), line.find("empty_strided_cpu(") != line.npos});
+      order.Allocates({number, AllocatedBytes(line), line.find("empty_strided_cpu(") != line.npos});
     }
   }
 
   std::map<std::int64_t, std::int64_t> kernels;  // by line that allocates
-  std::vector<BufferLine> lines;
-  bool is_in_one() const { return is_in_one_; }
+  CodeOrder order;
 
  private:
   const std::map<std::int64_t, std::int64_t>& calls_;
   std::map<std::string_view, std::int64_t> unused_;  // line by buffer
-  int functions_ = 0, function_ = 0;
-  bool is_in_one_ = true;
 };
 
 }  // namespace
@@ -147,7 +239,7 @@ Result<const BufferKernels::Code*> BufferKernels::CodeOf(Database& database,
     reader.Read(number, line);
   }
   for (const auto& [line, kernel] : reader.kernels) code.kernels.try_emplace(line, kernel);
-  if (reader.is_in_one()) code.lines = std::move(reader.lines);
+  code.lines = reader.order.Lines();
   return &code;
 }
 

@@ -24,7 +24,8 @@ class BufferKernels {
   // allocates: what is empty must be written first. Nothing: neither is known.
   Result<std::optional<std::int64_t>> At(Database& database, std::int64_t graph_id,
                                          std::int64_t code_line);
-  // The lines that allocate, in the order in which the code runs; none if they are not in one function.
+  // The lines that allocate, in the order in which the code runs, those of a function once for each of its
+  // calls; none if the code has branches.
   Result<const std::vector<BufferLine>*> Lines(Database& database, std::int64_t graph_id);
 
  private:
