@@ -31,6 +31,15 @@ def extra_logs():
                   for path in glob.glob(os.path.join(directory, "**", "*.log*"), recursive=True))
 
 
+def one_test_each(case, method, items):
+    """A test of `case` for each item, `method` being called with it: run_part.py divides a suite by its tests."""
+    for number, item in enumerate(items):
+        def test(self, item=item):
+            with self.subTest(item):
+                method(self, item)
+        setattr(case, f"test_{method.__name__}_{number:03}", test)
+
+
 def bundled(scenario, index=0):
     """The index-th log of a bundled scenario."""
     return sorted(glob.glob(os.path.join(ROOT, "fixtures", "logs", scenario, "*")))[index]

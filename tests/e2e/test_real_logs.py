@@ -8,7 +8,7 @@ import harness
 
 
 class RealLogs(harness.EndToEnd):
-    def read(self, log):
+    def extra(self, log):
         done = self.tlparse(log, "-o", "out", "--overwrite")
         self.assertEqual(done.stderr, "")
         self.check(self.path("out", "trace.db"), log)
@@ -16,28 +16,23 @@ class RealLogs(harness.EndToEnd):
                      "failures_and_restarts.html"):
             self.assertTrue(os.path.getsize(self.path("out", name)) > 0, name)
 
-    def test_bundled(self):
-        for log in harness.bundled_logs():
-            with self.subTest(log):
-                self.read(log)
+    def time_is_calibrated_and_never_goes_back(self):
+        database = self.path("out", "trace.db")
+        basis = harness.rows(
+            database, "SELECT DISTINCT p.time_basis FROM process p JOIN record r "
+            "ON r.process_id = p.id WHERE r.kind = 'chromium_event'")
+        self.assertIn(basis, ([["chromium_event"]], []))
+        self.assertEqual(harness.rows(
+            database, "SELECT count(*) FROM (SELECT time_us < lag(time_us) OVER (PARTITION "
+            "BY process_id ORDER BY line) AS back FROM record) WHERE back"), [[0]])
 
-    def test_extra(self):
-        for log in harness.extra_logs():
-            with self.subTest(log):
-                self.read(log)
+    def bundled(self, log):
+        self.extra(log)
+        self.time_is_calibrated_and_never_goes_back()
 
-    def test_time_is_calibrated_and_never_goes_back(self):
-        for log in harness.bundled_logs():
-            with self.subTest(log):
-                self.tlparse(log, "-o", "out", "--overwrite", "--db-only")
-                database = self.path("out", "trace.db")
-                basis = harness.rows(
-                    database, "SELECT DISTINCT p.time_basis FROM process p JOIN record r "
-                    "ON r.process_id = p.id WHERE r.kind = 'chromium_event'")
-                self.assertIn(basis, ([["chromium_event"]], []))
-                self.assertEqual(harness.rows(
-                    database, "SELECT count(*) FROM (SELECT time_us < lag(time_us) OVER (PARTITION "
-                    "BY process_id ORDER BY line) AS back FROM record) WHERE back"), [[0]])
+
+harness.one_test_each(RealLogs, RealLogs.bundled, harness.bundled_logs())
+harness.one_test_each(RealLogs, RealLogs.extra, harness.extra_logs())
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ sys.path.insert(0, os.path.join(ROOT, "tests", "tools"))
 
 import clickhouse  # noqa: E402
 import memory_snapshot  # noqa: E402
-from harness import TLPARSE, EndToEnd, bundled, dump, rows  # noqa: E402
+from harness import TLPARSE, EndToEnd, bundled, dump, one_test_each, rows  # noqa: E402
 
 ANSWERS = [["history"], ["findings"], ["ranks", "--all"], ["cache", "--all"], ["collectives", "--all"], ["execution", "--all"], ["recompiles"],
            ["provenance"], ["import-log"], ["status"], ["check", "--no-failures", "--max-recompiles", "3", "--no-divergence"]]
@@ -58,16 +58,14 @@ class Pull(EndToEnd):
         return {" ".join(answer): (done.returncode, done.stdout) for answer in only
                 for done in [self.tlparse(answer[0], database, *answer[1:], "--json", expect=None)]}
 
-    def test_every_answer_prints_what_it_printed(self):
-        for scenario in SCENARIOS:
-            with self.subTest(scenario):
-                database = self.ingest(os.path.dirname(bundled(scenario)), name=scenario + ".db", run=scenario)
-                self.tlparse("push", database, "--url", self.url, "--job", scenario)
-                pulled = self.pull("--job", scenario, "--latest")
-                self.assertEqual(self.answers(database), self.answers(pulled))
-                # What answers say of inputs that differ: no log here has such a difference between ranks.
-                for view in ("tensor_description", "tensor_source"):
-                    self.assertEqual(*(rows(path, f"SELECT * FROM {view} ORDER BY record_id") for path in (database, pulled)))
+    def every_answer_prints_what_it_printed(self, scenario):
+        database = self.ingest(os.path.dirname(bundled(scenario)), name=scenario + ".db", run=scenario)
+        self.tlparse("push", database, "--url", self.url, "--job", scenario)
+        pulled = self.pull("--job", scenario, "--latest")
+        self.assertEqual(self.answers(database), self.answers(pulled))
+        # What answers say of inputs that differ: no log here has such a difference between ranks.
+        for view in ("tensor_description", "tensor_source"):
+            self.assertEqual(*(rows(path, f"SELECT * FROM {view} ORDER BY record_id") for path in (database, pulled)))
 
     def test_what_ran_comes_back(self):
         for run in RUNS:
@@ -270,6 +268,8 @@ class Pull(EndToEnd):
         self.assertEqual(done.returncode, 2, done.stderr)
         self.assertIn("headers without end", done.stderr)
 
+
+one_test_each(Pull, Pull.every_answer_prints_what_it_printed, SCENARIOS)
 
 if __name__ == "__main__":
     unittest.main()
