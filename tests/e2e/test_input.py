@@ -117,12 +117,23 @@ class Input(harness.EndToEnd):
         self.write("empty/README.md", b"nothing here\n")
         for arguments in (["no_such_file"], ["no_such_dir/"], ["empty"], ["--latest", "empty"],
                           ["--no-such-flag", self.log],
-                          ["sql", "no.db", "SELECT 1"], ["history", "no.db"],
-                          ["sql", self.log, "SELECT 1"]):
+                          ["sql", "no.db", "SELECT 1"], ["history", "no.db"], ["history", "empty"]):
             with self.subTest(arguments):
                 done = self.tlparse(*arguments, expect=2)
                 self.assert_one_line_of_complaint(done)
                 self.assertFalse(os.path.exists(self.path("tl_out")))
+
+    def test_answers_of_logs_are_those_of_their_database(self):
+        folder = os.path.dirname(harness.bundled("crash_in_compile"))
+        self.tlparse(folder, "--db", "job.db", "--run", folder, "--db-only")
+        for command in ("findings", "status", "ranks", "history", "cache", "check --no-failures"):
+            with self.subTest(command):
+                name, *options = command.split()
+                of_database = self.tlparse(name, "job.db", *options, "--json", expect=None)
+                of_logs = self.tlparse(name, folder, *options, "--json", expect=None)
+                self.assertEqual((of_logs.returncode, of_logs.stdout), (of_database.returncode, of_database.stdout))
+                self.assertRegex(of_logs.stderr, r"^tlparse: reading \d+ files? of '.*' for this answer; .*\n$")
+        self.assertEqual(sorted(os.listdir(self.path("."))), ["job.db"])
 
     def test_one_unreadable_of_several_is_named(self):
         done = self.tlparse(self.log, "no_such_file", "-o", "out", expect=2)

@@ -4,6 +4,7 @@
 #include <openssl/evp.h>
 
 #include "base/json_writer.h"
+#include "cli/answer_input.h"
 #include "cli/command.h"
 #include "facts/job/not_looked_for.h"
 #include "facts/job/participants.h"
@@ -82,13 +83,15 @@ Result<void> PrintRowsAsJson(Statement statement) {
 }
 
 void AddAnswerArguments(Arguments& app, AnswerArguments& arguments) {
-  app.Add("db", arguments.database, "trace.db, or the output directory that holds it").Required();
+  app.Add("db", arguments.database,
+          "trace.db, the output directory that holds it, a log or a directory of logs")
+      .Required();
   app.Flag("--json", arguments.json, "print JSON instead of a table");
 }
 
 int AnswerFrom(const std::string& path,
                const std::function<Result<void>(Database& database)>& answer) {
-  Result<Database> database = OpenAnswerDatabase(path);
+  Result<Database> database = OpenAskedDatabase(path);
   if (!database) return ReportError(database.error());
   const Result<void> answered = answer(*database);
   return answered ? kExitDone : ReportError(answered.error());

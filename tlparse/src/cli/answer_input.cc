@@ -4,11 +4,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
 #include <optional>
 
+#include "base/plural.h"
+#include "base/printable.h"
 #include "base/remove_on_signal.h"
 #include "cli/command.h"
 #include "facts/ranks/job_facts.h"
@@ -30,7 +33,7 @@ bool IsDatabase(const std::string& path) {
   return file.read(head.data(), static_cast<std::streamsize>(head.size())) && head == kMagic;
 }
 
-Result<AnswerInput> Ingest(const std::vector<std::string>& names) {
+Result<FoundInputs> FindAll(const std::vector<std::string>& names) {
   FoundInputs found;
   for (const std::string& name : names) {
     ASSIGN_OR_RETURN(FoundInputs more, FindInputs(name));
@@ -43,6 +46,10 @@ Result<AnswerInput> Ingest(const std::vector<std::string>& names) {
     std::move(more.runtime.begin(), more.runtime.end(), std::back_inserter(found.runtime));
     std::move(more.skipped.begin(), more.skipped.end(), std::back_inserter(found.skipped));
   }
+  return found;
+}
+
+Result<AnswerInput> Ingest(const FoundInputs& found, const std::string& run_name) {
   const char* directory = std::getenv("TMPDIR");
   std::string path = fmt::format("{}/tlparse-XXXXXX",
                                  directory == nullptr || *directory == '\0' ? "/tmp" : directory);
@@ -54,7 +61,7 @@ Result<AnswerInput> Ingest(const std::vector<std::string>& names) {
   hold.reset();
   ImportOptions options;
   options.database_path = path + "/trace.db";
-  options.run_name = names.front();
+  options.run_name = run_name;
   options.runtime_inputs = found.runtime;
   options.derive = &WriteJobFacts;
   Result<ImportSummary> summary = ImportLogs(found.logs, found.skipped, options);
@@ -89,11 +96,26 @@ Result<AnswerInput> OpenAnswerInput(const std::string& name) {
     ASSIGN_OR_RETURN(Database database, OpenAnswerDatabase(name));
     return AnswerInput{std::move(database), {}, false};
   }
-  return Ingest({name});
+  ASSIGN_OR_RETURN(const FoundInputs found, FindAll({name}));
+  return Ingest(found, name);
+}
+
+Result<Database> OpenAskedDatabase(const std::string& name) {
+  if (!Exists(name) || IsAnswerDatabase(name)) return OpenAnswerDatabase(name);
+  ASSIGN_OR_RETURN(const FoundInputs found, FindAll({name}));
+  const std::string said = fmt::format(
+      "tlparse: reading {} of '{}' for this answer; 'tlparse LOGS -o DIR' reads them once for "
+      "all\n",
+      Count(found.logs.size() + found.runtime.size(), "file"), Printable(name));
+  std::fputs(said.c_str(), stderr);
+  ASSIGN_OR_RETURN(AnswerInput input, Ingest(found, name));
+  return std::move(input.database);
 }
 
 Result<AnswerInput> OpenAnswerInputs(const std::vector<std::string>& names) {
-  return names.size() == 1 ? OpenAnswerInput(names.front()) : Ingest(names);
+  if (names.size() == 1) return OpenAnswerInput(names.front());
+  ASSIGN_OR_RETURN(const FoundInputs found, FindAll(names));
+  return Ingest(found, names.front());
 }
 
 }  // namespace tlparse

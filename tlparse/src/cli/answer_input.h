@@ -1,5 +1,5 @@
-// Inputs of answers that compare runs: a database, DB:run, an output directory, a log or a
-// directory of logs.
+// Inputs of answers: a database, an output directory, a log or a directory of logs; of those that
+// compare runs also DB:run.
 #pragma once
 
 #include <optional>
@@ -23,7 +23,10 @@ struct AnswerInput {
 bool IsAnswerDatabase(const std::string& path);
 // kNotFound, kIo, kNotATrace; the message says what is wrong and what is expected.
 Result<AnswerInput> OpenAnswerInput(const std::string& name);
-// The same of one input, or of several logs and directories as one run.
+// Of an answer about one input, without DB:run. Says on standard error that logs are read, and how
+// they are read once and for all.
+Result<Database> OpenAskedDatabase(const std::string& name);
+// The same as OpenAnswerInput of one input, or of several logs and directories as one run.
 Result<AnswerInput> OpenAnswerInputs(const std::vector<std::string>& names);
 
 }  // namespace tlparse

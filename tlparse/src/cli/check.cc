@@ -248,7 +248,7 @@ int RunCheckCommand(std::span<const std::string> arguments) {
   fleet.timeout_s = 30;
   fleet.AddTo(app);
   if (const std::optional<int> code = app.Parse(arguments)) return *code;
-  Result<Database> database = OpenAnswerDatabase(common.database);
+  Result<Database> database = OpenAskedDatabase(common.database);
   if (!database) return ReportError(database.error());
   if (!HasLimit(budget) && !against)
     return ReportError({ErrorCode::kUsage,

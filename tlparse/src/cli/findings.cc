@@ -8,6 +8,7 @@
 #include <functional>
 
 #include "cli/answer.h"
+#include "cli/answer_input.h"
 #include "cli/bounded_output.h"
 #include "cli/command.h"
 #include "cli/commands.h"
@@ -214,7 +215,7 @@ int RunFindings(std::span<const std::string> arguments) {
   app.SetFooter(KindList());
   if (const std::optional<int> code = app.Parse(arguments)) return *code;
   if (const std::optional<Error> error = filter.Check()) return ReportError(*error);
-  Result<Database> database = OpenAnswerDatabase(common.database);
+  Result<Database> database = OpenAskedDatabase(common.database);
   if (!database) return ReportError(database.error());
   Result<AnsweredRun> run = Identify(*database, options);
   if (!run) return ReportError(run.error());

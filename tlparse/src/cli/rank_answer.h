@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cli/answer.h"
+#include "cli/answer_input.h"
 #include "cli/bounded_output.h"
 #include "cli/command.h"
 #include "cli/rank_fields.h"
@@ -32,7 +33,7 @@ int RunRankAnswer(Arguments& app, std::span<const std::string> arguments,
   app.Add("--launch", launch, "this launch (1 is the first; default: the latest)").Positive();
   app.Flag("--all", all, help_of_all);
   if (const std::optional<int> code = app.Parse(arguments)) return *code;
-  Result<Database> database = OpenAnswerDatabase(common.database);
+  Result<Database> database = OpenAskedDatabase(common.database);
   if (!database) return ReportError(database.error());
   const auto answer = analyze(*database, common.json);
   if (!answer) return ReportError(answer.error());

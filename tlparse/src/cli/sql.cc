@@ -1,5 +1,6 @@
 // tlparse sql <db> "SELECT …": any query, read-only.
 #include "cli/answer.h"
+#include "cli/answer_input.h"
 #include "cli/command.h"
 #include "cli/commands.h"
 #include "facts/text/nearest_name.h"
@@ -49,7 +50,7 @@ int RunSql(std::span<const std::string> arguments) {
   AddAnswerArguments(app, common);
   app.Add("query", query, "one SQL query").Required();
   if (const std::optional<int> code = app.Parse(arguments)) return *code;
-  Result<Database> database = OpenAnswerDatabase(common.database);
+  Result<Database> database = OpenAskedDatabase(common.database);
   if (!database) return ReportError(database.error());
   Result<Statement> statement = PrepareQuery(*database, query);
   if (!statement)
