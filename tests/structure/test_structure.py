@@ -306,6 +306,15 @@ class Lengths(unittest.TestCase):
             self.assertEqual([("int F(int a) {", 61), ("int G() {", 5)], list(self.functions(path)))
 
 
+class Suites(unittest.TestCase):
+    def test_every_suite_is_run(self):
+        for path in below(os.path.join(ROOT, "tests"), ".py", ".mjs"):
+            match = re.fullmatch(r"test_(\w+)\.py|(\w+)\.test\.mjs", os.path.basename(path))
+            lists = os.path.join(os.path.dirname(path), "CMakeLists.txt")
+            if match and os.path.isfile(lists):
+                self.assertRegex(read(lists), rf"(?<!\w)(test_)?{match[1] or match[2]}(?!\w)", f"no test runs {os.path.relpath(path, ROOT)}")
+
+
 class Tree(unittest.TestCase):
     # Recorded logs hold the paths of where they were recorded.
     RECORDED = ("fixtures/", "tests/fuzz/corpus/", "tests/report/expected/")
