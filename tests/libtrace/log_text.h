@@ -31,6 +31,9 @@ struct LoggedRecord {
 // payload does not match its MD5.
 std::vector<LoggedRecord> ParseLog(std::string_view text);
 
+inline bool Contains(std::string_view text, std::string_view part) {
+  return text.find(part) != text.npos;
+}
 std::string ReadText(const std::filesystem::path& path);
 // Files of a directory that are structured trace logs.
 std::vector<std::filesystem::path> LogsIn(const std::filesystem::path& directory);

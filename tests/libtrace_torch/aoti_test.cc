@@ -23,6 +23,7 @@
 namespace libtrace {
 namespace {
 
+using testing::Contains;
 using testing::MemoryTrace;
 using testing::PayloadsOf;
 using Loader = torch::inductor::AOTIModelPackageLoader;
@@ -34,9 +35,6 @@ std::string Package(const char* variable = "LIBTRACE_TEST_PACKAGE") {
 }
 at::Tensor Input() { return at::linspace(-1, 1, 4 * 16).reshape({4, 16}); }
 
-bool Contains(const std::string& text, std::string_view part) {
-  return text.find(part) != std::string::npos;
-}
 size_t CountOf(const std::string& text, std::string_view part) {
   size_t count = 0;
   for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++count;

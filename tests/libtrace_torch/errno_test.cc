@@ -33,12 +33,12 @@ class FailingBackend final : public CollectiveBackend {
   }
 };
 
-constexpr const char* kSource = "def forward(self, x):\n    return torch.relu(x) + 1\n";
+constexpr const char* kReluSource = "def forward(self, x):\n    return torch.relu(x) + 1\n";
 
 TEST_CASE("errno: survives models and their observers") {
   const MemoryTrace trace;
   torch::jit::Module module("Net");
-  const std::string source = kSource, file = "net.py";
+  const std::string source = kReluSource, file = "net.py";
   KEEPS_ERRNO(DefineMethods(module, source, file));
   TorchScriptOptions options{.digest_every = 2};
   options.executions = std::make_shared<GraphExecutionOrder>();
@@ -78,7 +78,7 @@ TEST_CASE("errno: survives models from a cache") {
   const ModelRequest request{.name = "net", .source = "1", .inputs = {at::ones({2})}};
   const auto build = [] {
     torch::jit::Module module("Net");
-    DefineMethods(module, kSource, "net.py");
+    DefineMethods(module, kReluSource, "net.py");
     return module;
   };
   std::optional<LoadedModels> loaded;

@@ -138,7 +138,7 @@ TEST_CASE("loaded models: loads that need each other's models end") {
   CHECK(models.stats().model_count == 2);
 }
 
-torch::jit::Module MakeModule() {
+torch::jit::Module MatrixModule() {
   torch::jit::Module module("Net");
   module.register_parameter("weight", at::ones({4, 4}), false);
   DefineMethods(module, "def forward(self, x):\n    return torch.mm(x, self.weight)\n", "net.py");
@@ -159,7 +159,7 @@ TEST_CASE("loaded models: a TorchScript model is built once and loaded once") {
   int build_count = 0;
   const auto build = [&] {
     ++build_count;
-    return MakeModule();
+    return MatrixModule();
   };
   const ModelRequest request{.name = "net", .source = "1", .inputs = {at::ones({4, 4})}};
   LoadedModels first, second;  // as if of two processes
@@ -205,7 +205,7 @@ TEST_CASE("loaded models: an archive stays in a file where the cache keeps artif
   int build_count = 0;
   const auto build = [&] {
     ++build_count;
-    return MakeModule();
+    return MatrixModule();
   };
   for (const bool as_files : {true, true, false}) {  // what one cache kept the other reads
     CompileCache cache({.layer = "libtrace_torchscript",
@@ -223,7 +223,7 @@ TEST_CASE("loaded models: a cache that is switched off builds every time") {
   int build_count = 0;
   const auto build = [&] {
     ++build_count;
-    return MakeModule();
+    return MatrixModule();
   };
   for (int i = 0; i < 2; ++i) LoadOrBuild(cache, {.name = "net"}, build, &loaded);
   CHECK(build_count == 2);

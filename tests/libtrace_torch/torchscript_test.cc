@@ -26,6 +26,7 @@ bool& getTEMustUseLLVMOnCPU();
 
 namespace {
 
+using libtrace::testing::Contains;
 using libtrace::testing::MemoryTrace;
 
 // Ops of somebody else's.
@@ -99,10 +100,6 @@ torch::jit::Module FromGraph(const std::string& text) {
   module.type()->addMethod(module._ivalue()->compilation_unit()->create_function(
       c10::QualifiedName(*module.type()->name(), "forward"), graph));
   return module;
-}
-
-bool Contains(const std::string& text, std::string_view part) {
-  return text.find(part) != std::string::npos;
 }
 
 at::Tensor RunTwice(libtrace::TorchScriptModel& model) {

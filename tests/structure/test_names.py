@@ -116,6 +116,14 @@ class Unity(unittest.TestCase):
             component = name.split(os.sep)[1]
             if component != "examples":
                 yield "libtrace " + ("cache" if "core/cache/" in name.replace(os.sep, "/") else component), name, path
+        tests = os.path.join(ROOT, "tests")
+        for path in (path for folder in sorted(os.listdir(tests)) for path in below(os.path.join(tests, folder), "CMakeLists.txt") if os.path.dirname(path) == os.path.join(tests, folder)):
+            lists = read(path)
+            for target, listed in re.findall(r"tracekit_add_test\((\w+)\s+SOURCES\s+([^)]*)", lists) + re.findall(r"add_executable\((\w+) ([^)]*)", lists):
+                for source in re.findall(r"(?<![\w}./])[\w./]+\.cc\b", listed):
+                    if source not in re.findall(r"set_source_files_properties\((\S+) PROPERTIES SKIP_UNITY", lists):
+                        source = os.path.normpath(os.path.join(os.path.dirname(path), source))
+                        yield "test " + target, os.path.relpath(source, ROOT), source
 
     def test_an_alias_is_of_one_type_in_a_stage(self):
         types = {}
