@@ -2,7 +2,8 @@
 """tlparse timeline: a strict reader of the format finds no fault, and counts what the database has.
 
 usage: test_timeline.py [unittest's arguments]
-       test_timeline.py --all DIRECTORY…          each folder below that holds inputs, with a table: the test "tools_timeline: long"
+       test_timeline.py --all DIRECTORY…          each folder below that holds inputs, with a table: the test "tools_timeline: long".
+                                                  TRACE_PROCESSOR=package: also beside Perfetto's trace processor (trace_processor.mjs)
 """
 
 import collections
@@ -10,11 +11,13 @@ import gzip
 import json
 import os
 import re
+import subprocess
 import sys
 import unittest
 from fractions import Fraction
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+TRACE_PROCESSOR = os.environ.get("TRACE_PROCESSOR")
 sys.path[:0] = [HERE, os.path.join(os.path.dirname(HERE), "inputs")]
 
 import profiles  # noqa: E402
@@ -350,6 +353,20 @@ def main():
 
 class All(Timeline):
     """For main."""
+
+    def compare(self, *inputs):
+        trace = super().compare(*inputs)
+        if trace is not None and TRACE_PROCESSOR:
+            answer = subprocess.run(["node", os.path.join(HERE, "trace_processor.mjs"), TRACE_PROCESSOR, self.path("timeline.json")], capture_output=True, check=True)
+            told = json.loads(answer.stdout)
+            self.assertEqual([], told["errors"])
+            mine = counted(((one.pid, one.tid, one.name), one.end - one.start) for one in trace.slices + trace.instants)  # there an instant is a slice
+            theirs = {(pid, tid, name): (count, ns) for pid, tid, name, count, ns in told["slices"]}
+            self.assertEqual({key: count for key, (count, _) in mine.items()}, {key: count for key, (count, _) in theirs.items()})
+            # It reads a time as a double and cuts it to ns.
+            self.assertEqual([], [key for key, (count, ns) in mine.items() if not 0 <= ns - theirs[key][1] <= count])
+            self.assertEqual(trace.flows, told["flows"])
+        return trace
 
 
 if __name__ == "__main__":
