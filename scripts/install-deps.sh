@@ -4,8 +4,9 @@
 set -eu
 
 usage() {
-  echo "usage: scripts/install-deps.sh minimal|bench|full [--list]"
+  echo "usage: scripts/install-deps.sh minimal|package|bench|full [--list]"
   echo "  minimal   what the tlparse program and its report page need"
+  echo "  package   also what scripts/package.sh needs"
   echo "  bench     also what the benchmarks need"
   echo "  full      also libtorch, sanitizers, fuzzer, test servers and browser, shells and lintian"
   echo "  --list    only print what is missing"
@@ -13,7 +14,7 @@ usage() {
 
 set_name=${1:-}
 list_only=${2:-}
-case $set_name in minimal | bench | full) ;; *) usage >&2; exit 2 ;; esac
+case $set_name in minimal | package | bench | full) ;; *) usage >&2; exit 2 ;; esac
 case $list_only in '' | --list) ;; *) usage >&2; exit 2 ;; esac
 command -v dpkg-query >/dev/null || {
   echo "install-deps: this is not Debian (no dpkg-query); install what CMakeLists.txt looks for by hand" >&2
@@ -55,6 +56,13 @@ clang_runtime() {
 }
 if [ "$set_name" != minimal ]; then
   need_command python3 python3
+fi
+if [ "$set_name" = package ]; then
+  need_command tclsh tcl
+  need_command perl perl
+  need_command dpkg-source dpkg-dev
+fi
+if [ "$set_name" = bench ] || [ "$set_name" = full ]; then
   need_package libbenchmark-dev
 fi
 if [ "$set_name" = full ]; then

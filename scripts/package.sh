@@ -1,6 +1,8 @@
 #!/bin/sh
 # Makes what is given to others.
 #
+# Missing Debian packages are installed first.
+#
 #   scripts/package.sh static [FOLDER]   tlparse-<version>-linux-x86_64 in FOLDER (default: dist): one file, statically linked, that runs
 #                                        on any Linux of that kind. On Debian 12 and newer; libraries that Debian has as shared ones only are
 #                                        built from its sources, in build-static/.
@@ -66,7 +68,6 @@ build_sqlite() {
 build_libraries() {
   [ -e "$work/prefix/done" ] && return
   say "building OpenSSL without what is not used, and libraries that Debian has as shared ones only"
-  command -v tclsh >/dev/null || { say "tclsh is not there (package tcl)"; exit 1; }
   fetch_sources openssl sqlite3 simdjson libzip cpp-httplib fmtlib spdlog
   mkdir -p "$work/prefix/lib" "$work/prefix/include"
   build_openssl
@@ -117,6 +118,7 @@ build_debs() {
   ls "$out"/*.deb
 }
 
+case $what in static | wheel | deb) "$root/scripts/install-deps.sh" package >&2 ;; esac
 case $what in
   deb) build_debs ;;
   static) build_static ;;
@@ -126,7 +128,7 @@ case $what in
     python3 "$root/scripts/make-wheel.py" "$version" "$out/tlparse-$version-linux-x86_64" "$root/python/tracekit" "$out"
     ;;
   *)
-    sed -n '2,10s/^# \{0,1\}//p' "$0" >&2
+    sed -n '2,12s/^# \{0,1\}//p' "$0" >&2
     exit 2
     ;;
 esac
