@@ -47,8 +47,9 @@ if inside dpkg-query -W libtorchtrace-dev >/dev/null 2>&1; then
 fi
 
 say "purge"
-inside sh -c 'apt-get -y -qq purge tracekit-tlparse libtorchtrace0 libtorchtrace-dev' >"$folder.log" 2>&1 ||
-  inside sh -c 'dpkg --purge tracekit-tlparse' >"$folder.log" 2>&1
+names=$(for package; do dpkg-deb -f "$package" Package; done)
+# shellcheck disable=SC2086  # several names
+inside apt-get -y -qq purge $names >"$folder.log" 2>&1 || { tail "$folder.log" >&2; exit 1; }
 left=$(inside sh -c 'find /usr /etc /var/lib/dpkg/info | grep -iE "tlparse|torchtrace" || true')
 [ -z "$left" ] || { say "left behind: $left" >&2; exit 1; }
 say "done"
