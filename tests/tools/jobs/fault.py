@@ -24,6 +24,7 @@ class Fault:
     ends: str = "well"  # well, fails, hangs
     early: bool = False
     everyone: bool = False  # it lies in all ranks, not in one
+    is_harmless: bool = False  # a difference that no answer should be alarmed by
     environment: dict = field(default_factory=dict)  # of the victim
     fresh: bool = False  # PyTorch reads that environment while it is imported
     # fires, warm, tiny_disk, steps, timeout_s, preempt_after_s: for the recorder and launch.py
@@ -50,6 +51,7 @@ def when(code, condition="RANK == $victim and step == $when"):
 WAYS = {  # how a process ends
     "raise": 'raise RuntimeError("$message")  #! cause',
     "exit": "os._exit(3)  #! cause",
+    "leave": "sys.exit(0)  #! cause",
     "kill": "os.kill(os.getpid(), signal.SIGKILL)  #! cause",
     "term": "os.kill(os.getpid(), signal.SIGTERM)  #! cause",
     "nan": 'assert torch.isfinite(x.float().mean() / 0), "$nan"  #! cause',

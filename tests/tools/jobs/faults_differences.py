@@ -188,3 +188,12 @@ fault(
     launch={"fires": False},
     environment={"TORCH_TRACE": None},
 )
+fault(
+    "hash_seed",
+    "the environment of the victim sets PYTHONHASHSEED, those of the others do not: no fault",
+    place="",
+    fresh=True,
+    launch={"fires": False},
+    environment={"PYTHONHASHSEED": "7"},
+    is_harmless=True,
+)

@@ -50,6 +50,15 @@ fault(
     place="",
 )
 fault(
+    "alarm_in_pass",
+    "an alarm ends the victim in a pass of Inductor that takes too long",
+    plant=in_pass("signal.alarm(3)\ntime.sleep(60)  #! cause"),
+    sees=seen("ended"),
+    ends="fails",
+    numbers=NTH,
+    place="",
+)
+fault(
     "raise_traced",
     "the compiled function raises on the victim, while it is traced",
     plant={"forward_in": 'if RANK == $victim:\n    raise ValueError("$message")  #! cause'},
@@ -99,8 +108,11 @@ for way, point in (
     ("kill", "after_backward"),
     ("raise", "after_backward"),
     ("exit", "after_forward"),
+    ("leave", "after_forward"),
+    ("leave", "before_sync"),
     ("raise", "serving"),
     ("raise", "saving"),
+    ("kill", "packing"),
     ("raise", "before_dispatch"),
     ("kill", "after_play"),
     ("raise", "after_teacher"),
@@ -116,7 +128,7 @@ for way, point in (
         plant={
             point: when(
                 WAYS[way],
-                "RANK == $victim" if point in ("saving", "serving") else "RANK == $victim and step == $when",
+                "RANK == $victim" if point in ("saving", "serving", "packing") else "RANK == $victim and step == $when",
             )
         },
         numbers={**MESSAGE, "nan": ["loss is not finite", "nan in the input"]},

@@ -118,6 +118,18 @@ def what_end_shows(job, victim, peers, pids=None, has_role_peers=True):
     return {"visible": False, "functions": functions, "text": "its log ends where its peers' do, or later"}
 
 
+def dumps_tell(dumps, victim, peers):
+    """Whether the dumps set the victim apart: it alone left none, or issued fewer or more in a group of its own."""
+    if victim not in dumps:
+        return all(peer in dumps for peer in peers)
+    def counts(rank):
+        groups = [str(entry["process_group"]) for entry in dumps[rank]["entries"]]
+        return {group: groups.count(group) for group in groups}
+    own = counts(victim)
+    theirs = [counts(peer) for peer in peers if peer in dumps]
+    return any(own[group] != other[group] for other in theirs for group in own if group in other)
+
+
 def finish_cause(cause, job, context):
     """Adds to the planted cause what only the raw files can say. `context`: victim, peers, pids of the
     ranks in the launch in which it struck, message, whether other inputs than logs show it."""
@@ -179,7 +191,7 @@ def launches_of(folder, job):
 def cause_of(plan, job):
     """The cause as a finding should name it; None: nothing was planted."""
     fault = plan.fault
-    if fault.name == "none":
+    if fault.is_harmless:
         return None
     what = fault.sees[plan.inputs]
     cause = {
@@ -219,7 +231,8 @@ def cause_of(plan, job):
             "left_no_dump": bool(job.dumps) and plan.victim not in job.dumps,
             "shown_otherwise": plan.inputs == "run"
             or any(dump["entries"] for dump in job.dumps.values())
-            and fault.sees["dumps"] is not None,
+            and fault.sees["dumps"] is not None
+            and dumps_tell(job.dumps, plan.victim, peers),
             "message": plan.names.drawn.get("message"),
         },
     )

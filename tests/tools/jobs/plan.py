@@ -100,13 +100,17 @@ class Plan:
             environment["JOB_PROFILES"] = self.folder
         return environment
 
-    def rank_environment(self, rank, world, is_struck):
+    def rank_environment(self, rank, world, is_struck, trace):
+        per_node = int(self.shape.options.get("ranks of a node", world))
         environment = {
             "RANK": str(rank),
             "WORLD_SIZE": str(world),
-            "LOCAL_RANK": str(rank),
+            "LOCAL_RANK": str(rank % per_node),
+            "GROUP_RANK": str(rank // per_node),
             "TORCHINDUCTOR_CACHE_DIR": f"{self.folder}/cache" + ("" if self.shares_cache else f"/{rank}"),
         }
+        if per_node < world:
+            environment["TORCH_TRACE"] = f"{self.folder}/{trace}/node{rank // per_node}"
         if is_struck:
             environment.update(
                 {
@@ -127,7 +131,7 @@ class Plan:
         ranks = []
         for rank in range(world):
             own = self.rank_environment(
-                rank, world, strikes and rank == self.victim and launch == self.struck
+                rank, world, strikes and rank == self.victim and launch == self.struck, trace
             )
             merged = {name: value for name, value in {**common, **own}.items() if value is not None}
             ranks.append(

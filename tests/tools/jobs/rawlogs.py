@@ -234,7 +234,8 @@ class Job:
     def __init__(self, folder):
         self.folder = folder
         self.logs = [
-            Reader(path).read() for path in sorted(glob.glob(os.path.join(folder, "logs", "*.log*")))
+            Reader(path).read()
+            for path in sorted(glob.glob(os.path.join(folder, "logs", "**", "*.log*"), recursive=True))
         ]
         self.logs.sort(key=lambda log: (log.first_s or 0))
         self.dumps = {

@@ -105,12 +105,11 @@ class Recorder:
         target = os.path.join(self.out, plan.name)
         shutil.rmtree(target, ignore_errors=True)
         os.makedirs(f"{target}/logs")
-        for path in sorted(glob.glob(f"{folder}/logs/*")):
-            subprocess.run(
-                ["zstd", "-12", "-q", "-f", path, "-o", f"{target}/logs/{os.path.basename(path)}.zst"],
-                check=True,
-            )
-            shutil.copystat(path, f"{target}/logs/{os.path.basename(path)}.zst")
+        for path in sorted(glob.glob(f"{folder}/logs/**/*.log", recursive=True)):
+            kept = f"{target}/{os.path.relpath(path, folder)}.zst"
+            os.makedirs(os.path.dirname(kept), exist_ok=True)
+            subprocess.run(["zstd", "-12", "-q", "-f", path, "-o", kept], check=True)
+            shutil.copystat(path, kept)
         if os.path.isdir(f"{folder}/fr"):
             shutil.copytree(f"{folder}/fr", f"{target}/fr")
         for path in sorted(glob.glob(f"{folder}/profile_rank*.json")):
@@ -158,7 +157,7 @@ class Recorder:
         fault = plan.fault
         ended_well = all(process["exit_code"] == 0 for process in answers[-1]["processes"])
         fired = [row for row in truth if row["event"] == "fired"]
-        expects_fire = fault.launch.get("fires", True) and fault.name != "none"
+        expects_fire = fault.launch.get("fires", True) and not fault.is_harmless
         problems = []
         if expects_fire and not fired:
             problems.append("the fault never struck")
@@ -177,7 +176,7 @@ class Recorder:
             "world_size": plan.world,
             "about": plan.shape.about,
             "planted": fault.about,
-            "victim": None if fault.everyone or fault.name == "none" else plan.victim,
+            "victim": None if fault.everyone or fault.is_harmless else plan.victim,
             "roles": plan.roles,
             "children": plan.shape.options.get("children"),
             "launches": plan.launches,

@@ -59,7 +59,7 @@ def run(command):
 
 def inputs_of(folder):
     return sorted(
-        glob.glob(os.path.join(folder, "logs", "*"))
+        glob.glob(os.path.join(folder, "logs", "**", "*.log*"), recursive=True)
         + glob.glob(os.path.join(folder, "fr", "*"))
         + glob.glob(os.path.join(folder, "profile*.json*"))
         + glob.glob(os.path.join(folder, "run.json"))

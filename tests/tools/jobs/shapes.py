@@ -8,6 +8,7 @@
 #= children: a sentence  it has other processes than its ranks
 #= launches: 2           it is started twice with one directory; `shrinks: yes`: with one rank less
 #= retries: yes          its first launch may fail, its second ends well
+#= ranks of a node: 2    each node's logs are in a folder of its own
 #= fresh: yes            its ranks are started anew, not forked
 #= spawns: yes           its first process starts the ranks
 #= file: model_file      what follows is this file; train_file is run
