@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A rank that the others wait for again and again: in their receives, by made profiles of pipelines; in collectives, by planted dumps."""
+"""A rank that the others wait for again and again: in sends, receives and collectives, by made profiles; in collectives and barriers, by planted dumps."""
 
 import json
 import os
@@ -12,7 +12,7 @@ SECOND_NS = 1_000_000_000
 
 
 class Collectives(RecorderTest):
-    def delays(self, compiles=False, backward=False, late_s=(0, 0.45, 0.45, 0.45, 0.45, 0.45)):
+    def delays(self, compiles=False, backward=False, late_s=(0, 0.45, 0.45, 0.45, 0.45, 0.45), change_entries=None):
         """Rank 3 comes late to the calls, to five of six by 0.45 s. Rank 0 compiles for 16 s between the first two, if `compiles`: all wait for it.
         `backward`: it is the backward of a forward that was compiled long before."""
         def change(rank, dump):
@@ -21,7 +21,7 @@ class Collectives(RecorderTest):
                 late_ns = int(late * SECOND_NS) if rank == 3 else 0
                 at_ns = self.first_ns + (step + (16 if step > 0 else 0)) * SECOND_NS + late_ns + (3 - rank) * 1_000_000
                 entries.append(dict(usual, record_id=step, collective_seq_id=step + 1, time_created_ns=at_ns))
-            dump["entries"] = entries
+            dump["entries"] = change_entries(entries) if change_entries else entries
         self.first_ns = 1_763_000_000 * SECOND_NS
         self.planted(change, logs=False)
         folder, = [self.path(name) for name in os.listdir(self.folder) if name.startswith("planted") and not name.endswith((".db", ".out"))]
@@ -57,14 +57,36 @@ class Collectives(RecorderTest):
         self.assertEqual([3], finding["ranks"])
         self.assertEqual([], self.again((0, 1.6, 0.8, 0.4, 0.2, 0.1)))
 
+    def test_calls_that_are_waited_for_at_the_same_time_count_once(self):
+        """Two at once, as buckets of gradients."""
+        def twice(entries):
+            both = [dict(one, time_created_ns=one["time_created_ns"] + more) for one in entries for more in (0, 1_000_000)]
+            return [dict(one, record_id=number, collective_seq_id=number + 1) for number, one in enumerate(both)]
+        finding, = self.delays(True, change_entries=twice)
+        self.assertRegex(finding["title"], r"it came last to 10 of 12 collectives of group dp \(1\), 0\.45 s after the others, 2\.2. s in all as they overlap$")
+
+    def barriers(self, late_s, others=()):
+        def change(entries):
+            barriers = [dict(one, profiling_name="nccl:barrier", input_sizes=[[1]], output_sizes=[[1]]) for one in entries]
+            return [*barriers, *(dict(entries[0], record_id=100 + number, collective_seq_id=1 + number, process_group=["2", "mp"],
+                                      time_created_ns=entries[0]["time_created_ns"] + at) for number, at in enumerate(others))]
+        return self.delays(late_s=late_s, change_entries=change)
+
+    def test_a_rank_that_is_late_to_barriers_is_a_note(self):
+        """Its clock is not ahead where it is first in collectives of another group."""
+        finding, = self.barriers((0, 0.7, 0.7, 0.7, 0.7, 0.7))
+        self.assertEqual(("note", [3]), (finding["severity"], finding["ranks"]))
+        self.assertRegex(finding["title"], r"^Ranks 0-2 wait for rank 3: it came last to 5 of 6 barriers of group dp \(1\), 0\.70 s after the others")
+        self.assertIn("whether it is by design that rank 3 has more to do before them is not in the inputs", finding["detail"])
+
     def test_a_backward_is_compiled_when_the_log_says(self):
         finding, = self.delays(backward=True)
         self.assertEqual([3], finding["ranks"])
 
 
 class Receives(profiles.InputTest):
-    def pipeline(self, work_us, ranks=2, steps=4, annotated=("load_batch", 0), hosts=("vm",)):
-        """In each step one rank after another works for work_us[rank], the others are in receives; then each has 1 ms of its own."""
+    def pipeline(self, work_us, ranks=2, steps=4, annotated=("load_batch", 0), hosts=("vm",), calls=("gloo:recv",)):
+        """In each step one rank after another works for work_us[rank], the others are in `calls`, by rank; then each has 1 ms of its own."""
         folder = self.path(f"p{len(os.listdir(self.folder))}")
         os.mkdir(folder)
         for rank in range(ranks):
@@ -76,7 +98,7 @@ class Receives(profiles.InputTest):
                     if is_own and annotated[1] == rank:
                         events.append(self.event("user_annotation", annotated[0], at, work_us[stage] * 0.9))
                     if not is_own:
-                        events.append(self.event("user_annotation", "gloo:recv", at, work_us[stage]))
+                        events.append(self.event("user_annotation", calls[rank % len(calls)], at, work_us[stage]))
                     at += work_us[stage]
                 at += 1_000.0
             events.append(self.event("cpu_op", "aten::add", at, 10.0))
@@ -95,6 +117,21 @@ class Receives(profiles.InputTest):
         self.assertEqual("Rank 1 waits in receives for rank 0: 4 times, 0.40 s at the median, 1.60 s in all; 1.44 s of that it was in load_batch",
                          finding["title"])
         self.assertEqual(8, len(self.rows(self.database, finding["query"])))
+
+    def test_profiles_alone_show_the_rank_that_others_wait_for_in_collectives(self):
+        finding, = self.pipeline([400_000.0, 50_000.0, 50_000.0], ranks=3, calls=("gloo:all_reduce",))
+        self.assertEqual(("straggler", "warning", [0]), (finding["kind"], finding["severity"], finding["ranks"]))
+        self.assertEqual("Ranks 1,2 wait in collectives for rank 0: 4 times, 0.40 s at the median, 1.60 s in all; 1.44 s of that it was in load_batch", finding["title"])
+        self.assertNotIn("pipeline", finding["detail"])
+
+    def test_a_send_waits_until_its_data_are_received(self):
+        """One peer sends to a server that receives from another, as with a parameter server."""
+        finding, = self.pipeline([400_000.0, 1_000.0, 1_000.0], ranks=3, calls=("gloo:recv", "gloo:send", "gloo:recv"))
+        self.assertRegex(finding["title"], r"^Ranks 1,2 wait in receives and sends for rank 0: 4 times, 0\.40 s at the median")
+
+    def test_barriers_and_equal_ranks_are_none(self):
+        self.assertEqual([], self.pipeline([400_000.0, 50_000.0, 50_000.0], ranks=3, calls=("gloo:barrier",)))
+        self.assertEqual([], self.pipeline([50_000.0, 60_000.0, 50_000.0], ranks=3, calls=("gloo:all_reduce",)))
 
     def test_of_four_stages_all_wait_for_one(self):
         finding, = self.pipeline([50_000.0, 30_000.0, 500_000.0, 30_000.0], ranks=4, annotated=("fetch", 2))

@@ -132,13 +132,14 @@ bool IsOfHealthyJobs(FindingKind kind) {
 void Order(std::vector<Finding>& findings) {
   const auto key = [](const Finding& one) {
     const bool is_note = one.severity == FindingSeverity::kNote;
-    // Among notes what is not in the inputs comes first: the others are made without it. Data that
-    // differ, as each rank has its own, come late; keys and codes that differ where nothing else does
-    // come last.
+    // Among notes what is not in the inputs comes first: the others are made without it. Then a rank
+    // that others wait for. Data that differ, as each rank has its own, come late; keys and codes that
+    // differ where nothing else does come last.
     const int note = one.kind == FindingKind::kMissingRank       ? 0
-                     : one.kind == FindingKind::kInputDivergence ? 2
-                     : one.kind == FindingKind::kCodeDivergence  ? 3
-                                                                 : 1;
+                     : one.kind == FindingKind::kStraggler       ? 1
+                     : one.kind == FindingKind::kInputDivergence ? 3
+                     : one.kind == FindingKind::kCodeDivergence  ? 4
+                                                                 : 2;
     return std::tuple(one.severity, is_note ? note : int{!IsEnd(one.kind)},
                       one.severity == FindingSeverity::kWarning && IsOfHealthyJobs(one.kind),
                       one.since_us.value_or(INT64_MAX), -static_cast<std::int64_t>(one.rank_count));

@@ -1,7 +1,7 @@
 // A rank for which the others wait again and again, in collectives or in receives.
 #include "facts/collectives/stragglers.h"
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <set>
@@ -10,47 +10,55 @@
 
 #include "base/plural.h"
 #include "facts/collectives/issued_group.h"
-#include "facts/collectives/receives.h"
+#include "facts/collectives/profiled_waits.h"
 #include "findings/issued_collectives.h"
 
 namespace tlparse {
 namespace {
 
-// Of one receive after another, all others waited in theirs.
-Result<void> AddReceiveWait(FindingContext& context) {
+// In one receive or collective after another, all others waited. Returns whether it is so.
+Result<bool> AddProfiledWait(FindingContext& context) {
   std::set<std::int64_t> ranks;
   for (const JobParticipant& one : context.job.participants()) {
     if (one.rank) ranks.insert(*one.rank);
   }
-  if (context.launches.size() > 1) return {};
-  ASSIGN_OR_RETURN(const std::optional<ReceiveWait> found,
-                   FindReceiveWait(context.database, context.job.run_id(), ranks));
-  if (!found) return {};
+  if (context.launches.size() > 1) return false;
+  ASSIGN_OR_RETURN(const std::optional<ProfiledWait> found,
+                   FindProfiledWait(context.database, context.job.run_id(), ranks));
+  if (!found) return false;
   const auto seconds = [](std::int64_t ns) { return SecondsText(ns / 1000); };
   Finding& finding = context.Add(FindingKind::kStraggler, FindingSeverity::kWarning);
   finding.launch = context.job.launch();
   finding.ranks = {found->rank};
   finding.rank_count = 1;
   const bool is_one = found->waiting.size() == 1;
+  const bool has_collectives = found->kinds.contains("collectives");
+  const bool has_messages = found->kinds.size() > std::size_t{has_collectives};
+  const std::string calls = fmt::format("{}", fmt::join(found->kinds, " and "));
   finding.title = fmt::format(
-      "{} {} {} in receives for rank {}: {} times, {} at the median, {} in all; {} of that it was "
-      "in {}",
-      is_one ? "Rank" : "Ranks", FormatRankRanges(found->waiting), is_one ? "waits" : "wait",
+      "{} {} {} in {} for rank {}: {} times, {} at the median, {} in all; {} of that it was in {}",
+      is_one ? "Rank" : "Ranks", FormatRankRanges(found->waiting), is_one ? "waits" : "wait", calls,
       found->rank, found->count, seconds(found->median_ns), seconds(found->lost_ns),
       seconds(found->activity_ns), found->activity);
   finding.detail = fmt::format(
-      "By the profiles of all ranks, which cover {} together: in that time {} inside receives and "
-      "rank {} was not. Its own work in a pipeline is part of it.",
-      seconds(found->span_ns), is_one ? "the other rank was" : "all other ranks were", found->rank);
-  finding.cause = "others wait in receives";
+      "By the profiles of all ranks, which cover {} together{}: in that time {} inside {} and rank "
+      "{} "
+      "was not.{}",
+      seconds(found->span_ns),
+      found->compiled_ns > 0 ? fmt::format(", {} of it in compiles", seconds(found->compiled_ns))
+                             : std::string(),
+      is_one ? "the other rank was" : "all other ranks were", calls, found->rank,
+      has_messages ? " Its own work in a pipeline is part of it." : "");
+  finding.cause = has_collectives ? "others wait in collectives" : "others wait in receives";
   finding.since_us = found->since_ns / 1000;
   finding.suggestion =
-      fmt::format("look at what rank {} does in {} before it sends", found->rank, found->activity);
+      fmt::format("look at what rank {} does in {} before {}", found->rank, found->activity,
+                  has_collectives ? "its next collective" : "it sends");
   finding.query = fmt::format(
       "SELECT a.id, p.rank, a.name, a.start_us, a.duration_us FROM annotation a JOIN profile p "
-      "ON p.id = a.profile_id WHERE p.run_id = {} AND a.name = 'gloo:recv' ORDER BY a.start_us",
+      "ON p.id = a.profile_id WHERE p.run_id = {} AND a.name LIKE 'gloo:%' ORDER BY a.start_us",
       context.job.run_id());
-  return {};
+  return true;
 }
 
 std::string DelayText(std::int64_t ns) {
@@ -62,14 +70,14 @@ std::string TitleOfStraggler(const IssuedJob& job, const Straggler& found,
                              const std::string& rank) {
   const bool are_all = found.long_count == found.last_count;
   return fmt::format(
-      "{} wait{} for {}: it came last to {} of {} collectives of {}, {} after the others, {} in "
-      "all{}",
+      "{} wait{} for {}: it came last to {} of {} {} of {}, {} after the others, {} in all{}{}",
       Capital(RanksText(job, found.waiting)), VerbS(found.waiting.size()), rank, found.last_count,
-      found.count, found.group->Title(),
+      found.count, found.is_of_barriers ? "barriers" : "collectives", found.group->Title(),
       are_all
           ? fmt::format("{}{}", found.is_at_least ? "at least " : "", DelayText(found.median_ns))
           : fmt::format("to {} of them {} or more", found.long_count, DelayText(found.least_ns)),
-      DelayText(found.lost_ns), found.compiled_ns > 0 ? ", its compiles not counted" : "");
+      DelayText(found.lost_ns), found.has_shared ? " as they overlap" : "",
+      found.compiled_ns > 0 ? ", its compiles not counted" : "");
 }
 
 std::string DetailOfStraggler(const Straggler& found, const std::string& rank) {
@@ -92,6 +100,12 @@ std::string DetailOfStraggler(const Straggler& found, const std::string& rank) {
                                                       : ", by its profile",
                     rank, DelayText(found.activity_ns), found.activity);
   if (found.has_barriers) text += " Barriers are not counted.";
+  if (found.is_of_barriers)
+    text += fmt::format(
+        " Barriers are there to wait in: whether it is by design that {} has more to do before "
+        "them "
+        "is not in the inputs.",
+        rank);
   if (found.compiled_ns > 0)
     text += fmt::format(" Not counted are {} in which {} compiled meanwhile.",
                         DelayText(found.compiled_ns), rank);
@@ -102,12 +116,17 @@ std::string DetailOfStraggler(const Straggler& found, const std::string& rank) {
 
 Result<void> FindStragglers(FindingContext& context) {
   const IssuedJob& job = context.issued;
-  ASSIGN_OR_RETURN(const std::optional<Straggler> found, FindStraggler(context.database, job));
-  if (!found) return AddReceiveWait(context);
+  ASSIGN_OR_RETURN(std::optional<Straggler> found, FindStraggler(context.database, job, false));
+  if (!found) {
+    ASSIGN_OR_RETURN(const bool is_profiled, AddProfiledWait(context));
+    if (is_profiled) return {};
+    ASSIGN_OR_RETURN(found, FindStraggler(context.database, job, true));
+  }
+  if (!found) return {};
   const std::string rank = RanksText(job, {found->rank});
   CollectiveFinding problem;
   problem.kind = FindingKind::kStraggler;
-  problem.severity = FindingSeverity::kWarning;
+  problem.severity = found->is_of_barriers ? FindingSeverity::kNote : FindingSeverity::kWarning;
   problem.title = TitleOfStraggler(job, *found, rank);
   problem.detail = DetailOfStraggler(*found, rank);
   problem.ranks = {found->rank};

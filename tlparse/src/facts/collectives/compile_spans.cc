@@ -1,17 +1,18 @@
 #include "facts/collectives/compile_spans.h"
 
 #include <algorithm>
+#include <map>
 
 #include "queries/facts/collectives/compile_spans.h"
 
 namespace tlparse {
 
-Result<std::vector<CompileSpan>> CompilesIn(Database& database, const IssuedJob& job,
+Result<std::vector<CompileSpan>> CompilesIn(Database& database, std::int64_t run_id,
                                             std::int64_t from_ns, std::int64_t to_ns) {
   std::vector<CompileSpan> compiles;
-  FOR_EACH_ROW(const CompileInTime& row, Query<CompileInTime>(database, {.run_id = job.run_id,
-                                                                         .from_us = from_ns / 1000,
-                                                                         .to_us = to_ns / 1000}))
+  FOR_EACH_ROW(const CompileInTime& row,
+               Query<CompileInTime>(
+                   database, {.run_id = run_id, .from_us = from_ns / 1000, .to_us = to_ns / 1000}))
     compiles.push_back({row.rank, row.start_us * 1000, row.end_us * 1000});
   return compiles;
 }
@@ -25,6 +26,19 @@ std::int64_t CompiledIn(const std::vector<CompileSpan>& compiles, std::optional<
           std::max<std::int64_t>(0, std::min(one.end_ns, to_ns) - std::max(one.start_ns, from_ns));
   }
   return sum_ns;
+}
+
+std::int64_t CompiledByAny(const std::vector<CompileSpan>& compiles, std::int64_t to_ns) {
+  std::int64_t any_ns = 0, end_ns = 0;
+  std::map<std::int64_t, std::int64_t> of_rank;
+  for (const CompileSpan& one : compiles) {
+    const std::int64_t own_end_ns = std::min(one.end_ns, to_ns);
+    any_ns += std::max<std::int64_t>(0, own_end_ns - std::max(end_ns, one.start_ns));
+    end_ns = std::max(end_ns, own_end_ns);
+    of_rank[one.rank] += own_end_ns - one.start_ns;
+  }
+  for (const auto& [rank, ns] : of_rank) any_ns = std::max(any_ns, ns);
+  return any_ns;
 }
 
 }  // namespace tlparse

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "base/result.h"
-#include "facts/collectives/issued.h"
 #include "store/database.h"
 
 namespace tlparse {
@@ -16,11 +15,14 @@ struct CompileSpan {
 };
 
 // The compiles in a time, of forwards and backwards, as far as they lie in it.
-Result<std::vector<CompileSpan>> CompilesIn(Database& database, const IssuedJob& job,
+Result<std::vector<CompileSpan>> CompilesIn(Database& database, std::int64_t run_id,
                                             std::int64_t from_ns, std::int64_t to_ns);
 
 // How long a rank compiled in a time.
 std::int64_t CompiledIn(const std::vector<CompileSpan>& compiles, std::optional<std::int64_t> rank,
                         std::int64_t from_ns, std::int64_t to_ns);
+
+// How long some rank compiled before `to_ns`, at least: in collectives all wait for it.
+std::int64_t CompiledByAny(const std::vector<CompileSpan>& compiles, std::int64_t to_ns);
 
 }  // namespace tlparse

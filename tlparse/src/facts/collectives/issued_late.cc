@@ -169,7 +169,7 @@ Result<std::optional<bool>> MayCompilesExplain(Database& database, const IssuedJ
                                                const Delay& delay, std::int64_t from_ns) {
   const std::int64_t to_ns = delay.first.call->start_ns;
   ASSIGN_OR_RETURN(const std::vector<CompileSpan> compiles,
-                   CompilesIn(database, job, from_ns, to_ns));
+                   CompilesIn(database, job.run_id, from_ns, to_ns));
   const std::int64_t own_ns =
       CompiledIn(compiles, job.ranks[delay.first.rank].rank, from_ns, to_ns);
   if (own_ns == 0) return std::optional<bool>();

@@ -2,114 +2,16 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 
+#include "facts/collectives/arrivals.h"
 #include "facts/collectives/compile_spans.h"
-#include "facts/collectives/issued_group.h"
-#include "facts/collectives/issued_lines.h"
 #include "queries/facts/collectives/stragglers.h"
 
 namespace tlparse {
 namespace {
-
-struct RankArrival {
-  std::size_t rank = 0;
-  std::int64_t ns = 0;
-};
-
-struct Lag {
-  const IssuedCollective* call = nullptr;
-  std::int64_t whole_ns = 0;  // after the last of the others
-  std::int64_t ns = 0;        // of it, what counts
-  std::int64_t since_ns = 0;  // when all ranks had come to the collective before; 0: unknown
-  std::vector<RankArrival> others = {};  // when the others came to this one
-  std::int64_t compiled_ns = 0;          // of the whole, taken out
-  // What the rank did longer than the others, compiles left out: more than `ns`, if they compiled longer.
-  std::int64_t longer_ns = 0;
-};
-
-// The collectives of a group that several ranks issued.
-struct Arrivals {
-  std::map<std::size_t, std::vector<Lag>> lags;   // by rank: where it came last
-  std::map<std::size_t, std::size_t> possible;    // by rank: others had not ended before it came
-  std::map<std::size_t, std::size_t> impossible;  // by rank: others had ended before it came
-  std::size_t count = 0;
-  bool has_barriers = false;  // they are there to wait in, and are not counted
-  std::int64_t first_ns = INT64_MAX, last_ns = 0;
-  std::int64_t together_ns = 0;  // when all ranks had come to the last one that all wait in
-};
-
-struct RankCall {
-  std::size_t rank = 0;
-  const IssuedCollective* call = nullptr;
-  const IssuedCollective* next = nullptr;  // of this rank in the group; nullptr: none
-};
-using RankCalls = std::vector<RankCall>;
-
-// A broadcast does not make every rank wait: one waited if its next call came after the last rank.
-bool AreWaitedFor(const RankCalls& calls) {
-  const IssuedCollective& last = *calls.back().call;
-  return NeedsAllRanks(last.plain_op) ||
-         std::any_of(calls.begin(), calls.end() - 1, [&](const RankCall& one) {
-           return one.next != nullptr && one.next->start_ns >= last.start_ns;
-         });
-}
-
-void Take(RankCalls calls, Arrivals& arrivals) {
-  const std::int64_t together_ns = std::exchange(arrivals.together_ns, 0);
-  const bool is_one_call = std::all_of(calls.begin(), calls.end(), [&](const RankCall& one) {
-    return one.call->start_ns > 0 && calls.front().call->MayBeCallOf(*one.call);
-  });
-  if (calls.size() < 2 || !is_one_call) return;
-  if (calls.front().call->plain_op.starts_with("barrier")) {
-    arrivals.has_barriers = true;
-    return;
-  }
-  std::sort(calls.begin(), calls.end(), [](const RankCall& a, const RankCall& b) {
-    return a.call->start_ns < b.call->start_ns;
-  });
-  if (!AreWaitedFor(calls)) return;
-  const auto& [rank, last, next] = calls.back();
-  ++arrivals.count;
-  arrivals.first_ns = std::min(arrivals.first_ns, calls.front().call->start_ns);
-  arrivals.last_ns = std::max(arrivals.last_ns, last->start_ns);
-  const std::int64_t lag_ns = last->start_ns - calls[calls.size() - 2].call->start_ns;
-  Lag& lag = arrivals.lags[rank].emplace_back(
-      Lag{.call = last, .whole_ns = lag_ns, .ns = lag_ns, .since_ns = together_ns});
-  for (auto one = calls.begin(); one != calls.end() - 1; ++one)
-    lag.others.push_back({one->rank, one->call->start_ns});
-  if (NeedsAllRanks(last->plain_op)) arrivals.together_ns = last->start_ns;
-  arrivals.possible[rank] += std::any_of(
-      calls.begin(), calls.end() - 1,
-      [last = last](const RankCall& one) { return one.call->end_ns >= last->start_ns; });
-  arrivals.impossible[rank] +=
-      std::any_of(calls.begin(), calls.end() - 1, [last = last](const RankCall& one) {
-        return one.call->end_ns > 0 && one.call->end_ns < last->start_ns;
-      });
-}
-
-Arrivals ArrivalsOf(const IssuedGroup& group) {
-  std::map<std::int64_t, RankCalls> by_sequence;
-  for (std::size_t i = 0; i < group.ranks.size(); ++i) {
-    const std::vector<IssuedCollective>& issued = group.issued[i];
-    for (std::size_t j = 0; j < issued.size(); ++j) {
-      RankCalls& calls = by_sequence[issued[j].sequence];
-      if (calls.empty() || calls.back().rank != group.ranks[i])
-        calls.push_back({.rank = group.ranks[i],
-                         .call = &issued[j],
-                         .next = j + 1 < issued.size() ? &issued[j + 1] : nullptr});
-    }
-  }
-  Arrivals arrivals;
-  for (auto& [sequence, calls] : by_sequence) {
-    if (calls.size() == group.ranks.size())
-      Take(std::move(calls), arrivals);
-    else
-      arrivals.together_ns = 0;
-  }
-  return arrivals;
-}
 
 std::int64_t Sum(const std::vector<Lag>& lags) {
   std::int64_t sum = 0;
@@ -151,20 +53,6 @@ struct FoundStraggler {
   std::vector<Lag> lags;       // in descending order
   std::size_t sure_count = 0;  // of the first of them, which no machine that is busy explains
 };
-
-// How long some rank compiled before `to_ns`, at least: in collectives all wait for it.
-std::int64_t CompiledNs(const std::vector<CompileSpan>& compiles, std::int64_t to_ns) {
-  std::int64_t any_ns = 0, end_ns = 0;
-  std::map<std::int64_t, std::int64_t> of_rank;
-  for (const CompileSpan& one : compiles) {
-    const std::int64_t own_end_ns = std::min(one.end_ns, to_ns);
-    any_ns += std::max<std::int64_t>(0, own_end_ns - std::max(end_ns, one.start_ns));
-    end_ns = std::max(end_ns, own_end_ns);
-    of_rank[one.rank] += own_end_ns - one.start_ns;
-  }
-  for (const auto& [rank, ns] : of_rank) any_ns = std::max(any_ns, ns);
-  return any_ns;
-}
 
 // Without what the rank compiled: other findings tell of compiles. Where the ranks were together
 // before, a delay is what the rank did longer than each of the others beside compiling: while it was
@@ -252,17 +140,19 @@ std::int64_t SpanOfJob(const IssuedJob& job) {
 
 Result<std::optional<FoundStraggler>> StragglerOf(Database& database, const IssuedJob& job,
                                                   const IssuedGroup& group,
-                                                  std::int64_t job_span_ns) {
+                                                  std::int64_t job_span_ns,
+                                                  const std::set<std::size_t>& not_always_last,
+                                                  bool is_of_barriers) {
   constexpr std::size_t kLeastCount = 2;
   constexpr std::int64_t kShareOfTime = 10, kShareOfSteadyTime = 5, kLeastShareOfTime = 50,
                          kTimesOthers = 3;
-  Arrivals arrivals = ArrivalsOf(group);
+  Arrivals arrivals = ArrivalsOf(group, is_of_barriers);
   if (arrivals.count == 0) return std::optional<FoundStraggler>();
   ASSIGN_OR_RETURN(const std::vector<CompileSpan> compiles,
-                   CompilesIn(database, job, arrivals.first_ns, arrivals.last_ns));
+                   CompilesIn(database, job.run_id, arrivals.first_ns, arrivals.last_ns));
   for (auto& [one, lags] : arrivals.lags) {
     if (job.ranks[one].rank) TakeOutCompiles(compiles, job, one, lags);
-    if (lags.size() == arrivals.count && arrivals.possible.at(one) == 0) TakeOutClock(lags);
+    if (arrivals.possible.at(one) == 0 && !not_always_last.contains(one)) TakeOutClock(lags);
   }
   std::size_t rank = 0;
   std::int64_t most_ns = 0, next_ns = 0;
@@ -278,7 +168,7 @@ Result<std::optional<FoundStraggler>> StragglerOf(Database& database, const Issu
   }
   if (most_ns == 0 || most_ns < kTimesOthers * next_ns) return std::optional<FoundStraggler>();
   const std::int64_t span_ns = arrivals.last_ns - arrivals.first_ns;
-  const std::int64_t compiled_ns = CompiledNs(compiles, arrivals.last_ns);
+  const std::int64_t compiled_ns = CompiledByAny(compiles, arrivals.last_ns);
   const bool is_long = kShareOfTime * most_ns >= span_ns;
   const bool is_long_beside_compiles = kLeastShareOfTime * most_ns >= span_ns &&
                                        kShareOfSteadyTime * most_ns >= span_ns - compiled_ns;
@@ -292,16 +182,18 @@ Result<std::optional<FoundStraggler>> StragglerOf(Database& database, const Issu
                       .group = &group,
                       .last_count = lags.size(),
                       .count = arrivals.count,
-                      .has_barriers = arrivals.has_barriers,
+                      .has_barriers = arrivals.has_barriers && !is_of_barriers,
+                      .is_of_barriers = is_of_barriers,
                       .lost_ns = LostNs(lags),
                       .span_ns = span_ns,
                       .job_compiled_ns = std::min(compiled_ns, span_ns)};
+  straggler.has_shared = straggler.lost_ns < Sum(lags);
   for (const Lag& one : lags) straggler.compiled_ns += one.compiled_ns;
   std::sort(lags.begin(), lags.end(), [](const Lag& a, const Lag& b) { return a.ns > b.ns; });
   const std::size_t sure_count = is_long ? lags.size() : CountOfSteady(lags);
   if (sure_count < kLeastCount) return std::optional<FoundStraggler>();
   SetLongDelays(lags, straggler);
-  straggler.is_at_least = lags.size() == arrivals.count && arrivals.possible.at(rank) == 0;
+  straggler.is_at_least = arrivals.possible.at(rank) == 0 && !not_always_last.contains(rank);
   for (const std::size_t one : group.ranks) {
     if (one != rank) straggler.waiting.push_back(one);
   }
@@ -324,10 +216,14 @@ Result<TimesByName> AnnotatedTimes(PreparedQuery<AnnotationInTime>& annotations,
 }
 
 // What the annotations of its profile say of the times in which the others waited; where compiles
-// are in between, of all it did since the ranks were together, beyond what the others did of it.
+// are in between, of all it did since the ranks were together, beyond what the others did of it. What
+// calls share counts once.
 Result<void> SetActivity(Database& database, const IssuedJob& job, FoundStraggler& found) {
   Straggler& straggler = found.straggler;
-  const std::vector<Lag>& lags = found.lags;
+  std::vector<Lag> lags = found.lags;
+  std::sort(lags.begin(), lags.end(),
+            [](const Lag& a, const Lag& b) { return a.call->start_ns < b.call->start_ns; });
+  std::int64_t end_ns = 0;  // of the delay before
   ASSIGN_OR_RETURN(auto annotations, PreparedQuery<AnnotationInTime>::Make(database));
   TimesByName times_ns;
   const std::optional<std::int64_t>& number = job.ranks[straggler.rank].rank;
@@ -336,17 +232,21 @@ Result<void> SetActivity(Database& database, const IssuedJob& job, FoundStraggle
                    First(Query<ProfiledTime>(database, {.run_id = job.run_id, .rank = *number})));
   for (const Lag& lag : lags) {
     const std::int64_t to_ns = lag.call->start_ns;
+    const std::int64_t least_ns = std::exchange(end_ns, to_ns);
     if (to_ns - lag.ns < profiled->start_ns || to_ns > profiled->end_ns) continue;
-    straggler.profiled_ns += lag.ns;
+    straggler.profiled_ns += to_ns - std::max(least_ns, to_ns - lag.ns);
     const bool has_compiles = lag.compiled_ns > 0 && lag.since_ns > 0;
-    ASSIGN_OR_RETURN(TimesByName own_ns,
-                     AnnotatedTimes(annotations, job, straggler.rank,
-                                    has_compiles ? lag.since_ns : to_ns - lag.whole_ns, to_ns));
+    ASSIGN_OR_RETURN(
+        TimesByName own_ns,
+        AnnotatedTimes(annotations, job, straggler.rank,
+                       std::max(least_ns, has_compiles ? lag.since_ns : to_ns - lag.whole_ns),
+                       to_ns));
     TimesByName others_ns;
     for (const RankArrival& other : lag.others) {
       if (!has_compiles) break;
-      ASSIGN_OR_RETURN(const TimesByName of_other,
-                       AnnotatedTimes(annotations, job, other.rank, lag.since_ns, other.ns));
+      ASSIGN_OR_RETURN(
+          const TimesByName of_other,
+          AnnotatedTimes(annotations, job, other.rank, std::max(least_ns, lag.since_ns), other.ns));
       for (const auto& [name, ns] : of_other) others_ns[name] = std::max(others_ns[name], ns);
     }
     for (const auto& [name, ns] : own_ns)
@@ -369,12 +269,15 @@ bool AreMostOfTime(const FoundStraggler& found) {
 
 }  // namespace
 
-Result<std::optional<Straggler>> FindStraggler(Database& database, const IssuedJob& job) {
+Result<std::optional<Straggler>> FindStraggler(Database& database, const IssuedJob& job,
+                                               bool is_of_barriers) {
   std::optional<FoundStraggler> worst;
   const std::int64_t job_span_ns = SpanOfJob(job);
+  const std::set<std::size_t> not_always_last = RanksNotAlwaysLast(job);
   for (const IssuedGroup& group : job.groups) {
-    ASSIGN_OR_RETURN(std::optional<FoundStraggler> one,
-                     StragglerOf(database, job, group, job_span_ns));
+    ASSIGN_OR_RETURN(
+        std::optional<FoundStraggler> one,
+        StragglerOf(database, job, group, job_span_ns, not_always_last, is_of_barriers));
     if (one && (!worst || one->straggler.lost_ns > worst->straggler.lost_ns))
       worst = std::move(one);
   }

@@ -20,8 +20,10 @@ struct Straggler {
   std::size_t last_count = 0;              // collectives to which it came last
   std::size_t count = 0;                   // that all of them issued
   bool has_barriers = false;               // besides, which are not counted
+  bool is_of_barriers = false;             // they alone are counted
   std::int64_t lost_ns =
       0;  // from the last of the others to it, where it came last; what calls share once
+  bool has_shared = false;  // calls share some: they do not wait for each other
   // The delays that make nine tenths of that; all of them, if they are alike: their median is not far
   // from their mean, nor from the upper three quarters of them.
   std::size_t long_count = 0;
@@ -46,7 +48,10 @@ struct Straggler {
 //     as for any other rank.
 // A delay is the time after the last of the others. Nothing: there is none; or the times of the rank
 // are of another clock, since others had ended collectives before it came to them. Where it came last
-// every time and no end shows that the clocks agree, only what is beyond its shortest delay counts.
-Result<std::optional<Straggler>> FindStraggler(Database& database, const IssuedJob& job);
+// to every collective of every group and no end shows that the clocks agree, only what is beyond its
+// shortest delay counts.
+// Of barriers alone, or of all other collectives: barriers are there to wait in.
+Result<std::optional<Straggler>> FindStraggler(Database& database, const IssuedJob& job,
+                                               bool is_of_barriers);
 
 }  // namespace tlparse

@@ -3,12 +3,14 @@
 SELECT rank /*INTEGER*/, host, start_us /*INTEGER*/, end_us /*INTEGER*/ FROM profile
 WHERE run_id = :run_id AND kind = 'kineto' AND rank IS NOT NULL AND start_us IS NOT NULL AND end_us IS NOT NULL;
 
--- The receives that last until the data are there.
--- query BlockingReceive(run_id INTEGER)
-SELECT p.rank /*INTEGER*/, a.start_ns, a.start_ns + a.duration_ns AS end_ns /*INTEGER*/
+-- The calls that last until other ranks come to theirs: a send of Gloo until its data are received. A
+-- barrier is there to wait in.
+-- query BlockingCall(run_id INTEGER)
+SELECT p.rank /*INTEGER*/, a.start_ns, a.start_ns + a.duration_ns AS end_ns /*INTEGER*/,
+  CASE t.text WHEN 'gloo:send' THEN 'sends' WHEN 'gloo:recv' THEN 'receives' ELSE 'collectives' END AS kind /*TEXT*/
 FROM annotation_row a JOIN profile p ON p.id = a.profile_id JOIN text_row t ON t.id = a.name_id
 WHERE p.run_id = :run_id AND p.kind = 'kineto' AND p.rank IS NOT NULL AND a.device IS NULL
-  AND t.text = 'gloo:recv';
+  AND t.text LIKE 'gloo:%' AND t.text <> 'gloo:barrier';
 
 -- The annotations of a rank's program, without the profiler's own.
 -- query AnnotationOfRank(run_id INTEGER, rank INTEGER)

@@ -1,11 +1,12 @@
-#include "facts/collectives/receives.h"
+#include "facts/collectives/profiled_waits.h"
 
 #include <algorithm>
 #include <map>
 #include <tuple>
 #include <utility>
 
-#include "queries/facts/collectives/receives.h"
+#include "facts/collectives/compile_spans.h"
+#include "queries/facts/collectives/profiled_waits.h"
 
 namespace tlparse {
 namespace {
@@ -42,11 +43,11 @@ Result<std::optional<TimeSpan>> CommonSpan(Database& database, std::int64_t run_
   return common.Length() > 0 ? std::optional(common) : nothing;
 }
 
-// By rank: when it was outside any receive while all others were inside one.
-SpansByRank AwaitedTimes(const SpansByRank& receives, const TimeSpan& common) {
+// By rank: when it was outside any such call while all others were inside one.
+SpansByRank AwaitedTimes(const SpansByRank& calls, const TimeSpan& common) {
   std::vector<std::tuple<std::int64_t, std::int64_t, int>> edges;  // time, rank, change
   std::map<std::int64_t, int> depth;
-  for (const auto& [rank, spans] : receives) {
+  for (const auto& [rank, spans] : calls) {
     depth[rank] = 0;
     for (const TimeSpan& one : spans) {
       if (SharedNs(one, common) == 0) continue;
@@ -86,8 +87,8 @@ std::int64_t SteadyNs(const std::vector<TimeSpan>& spans) {
 }
 
 // The part of the rank's program that took half of the steady times, and hardly ran elsewhere.
-Result<void> SetReceiveActivity(Database& database, std::int64_t run_id,
-                                const std::vector<TimeSpan>& awaited, ReceiveWait& wait) {
+Result<void> SetActivityOfWait(Database& database, std::int64_t run_id,
+                               const std::vector<TimeSpan>& awaited, ProfiledWait& wait) {
   struct Activity {
     std::int64_t total_ns = 0;
     std::vector<std::int64_t> shared_ns;  // by time of `awaited`
@@ -120,19 +121,26 @@ Result<void> SetReceiveActivity(Database& database, std::int64_t run_id,
 
 }  // namespace
 
-Result<std::optional<ReceiveWait>> FindReceiveWait(Database& database, std::int64_t run_id,
-                                                   const std::set<std::int64_t>& ranks) {
+Result<std::optional<ProfiledWait>> FindProfiledWait(Database& database, std::int64_t run_id,
+                                                     const std::set<std::int64_t>& ranks) {
   constexpr std::int64_t kShareOfTime = 10, kTimesOthers = 3;
-  std::optional<ReceiveWait> nothing;
+  std::optional<ProfiledWait> nothing;
   ASSIGN_OR_RETURN(const std::optional<TimeSpan> common, CommonSpan(database, run_id, ranks));
   if (!common) return nothing;
-  SpansByRank receives;
-  FOR_EACH_ROW(const BlockingReceive& row, Query<BlockingReceive>(database, {.run_id = run_id}))
-    receives[row.rank].push_back({row.start_ns, row.end_ns});
-  if (receives.empty()) return nothing;
+  SpansByRank calls;
+  std::set<std::string> kinds;
+  FOR_EACH_ROW(const BlockingCall& row, Query<BlockingCall>(database, {.run_id = run_id})) {
+    calls[row.rank].push_back({row.start_ns, row.end_ns});
+    kinds.emplace(row.kind);
+  }
+  if (calls.empty()) return nothing;
   FOR_EACH_ROW(const ProfileOfRank& row, Query<ProfileOfRank>(database, {.run_id = run_id}))
-    receives[row.rank];
-  const SpansByRank awaited = AwaitedTimes(receives, *common);
+    calls[row.rank];
+  ASSIGN_OR_RETURN(const std::vector<CompileSpan> compiles,
+                   CompilesIn(database, run_id, common->from_ns, common->to_ns));
+  const std::int64_t compiled_ns =
+      std::min(common->Length(), CompiledByAny(compiles, common->to_ns));
+  const SpansByRank awaited = AwaitedTimes(calls, *common);
   std::int64_t rank = -1, most_ns = 0, next_ns = 0;
   for (const auto& [one, spans] : awaited) {
     const std::int64_t own_ns = SteadyNs(spans);
@@ -141,23 +149,26 @@ Result<std::optional<ReceiveWait>> FindReceiveWait(Database& database, std::int6
     most_ns = own_ns;
     rank = one;
   }
-  if (most_ns == 0 || kShareOfTime * most_ns < common->Length() || most_ns < kTimesOthers * next_ns)
+  if (most_ns == 0 || kShareOfTime * most_ns < common->Length() - compiled_ns ||
+      most_ns < kTimesOthers * next_ns)
     return nothing;
   std::vector<TimeSpan> spans = awaited.at(rank);
-  ReceiveWait wait{.rank = rank,
-                   .count = spans.size(),
-                   .span_ns = common->Length(),
-                   .since_ns = spans.front().from_ns};
-  for (const auto& [other, of_rank] : receives) {
+  ProfiledWait wait{.rank = rank,
+                    .kinds = std::move(kinds),
+                    .span_ns = common->Length(),
+                    .compiled_ns = compiled_ns,
+                    .since_ns = spans.front().from_ns};
+  for (const auto& [other, of_rank] : calls) {
     if (other != rank) wait.waiting.push_back(other);
   }
   for (const TimeSpan& one : spans) wait.lost_ns += one.Length();
-  RETURN_IF_ERROR(SetReceiveActivity(database, run_id, spans, wait));
+  RETURN_IF_ERROR(SetActivityOfWait(database, run_id, spans, wait));
   if (wait.activity.empty()) return nothing;
-  const auto middle = spans.begin() + static_cast<std::ptrdiff_t>((spans.size() - 1) / 2);
-  std::nth_element(spans.begin(), middle, spans.end(),
-                   [](const TimeSpan& a, const TimeSpan& b) { return a.Length() < b.Length(); });
-  wait.median_ns = middle->Length();
+  std::sort(spans.begin(), spans.end(),
+            [](const TimeSpan& a, const TimeSpan& b) { return a.Length() > b.Length(); });
+  for (std::int64_t long_ns = 0; 10 * long_ns < 9 * wait.lost_ns; ++wait.count)
+    long_ns += spans[wait.count].Length();
+  wait.median_ns = spans[wait.count / 2].Length();
   return std::optional(std::move(wait));
 }
 

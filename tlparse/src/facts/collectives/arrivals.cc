@@ -1,0 +1,99 @@
+#include "facts/collectives/arrivals.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "facts/collectives/issued_group.h"
+#include "facts/collectives/issued_lines.h"
+
+namespace tlparse {
+namespace {
+
+struct RankCall {
+  std::size_t rank = 0;
+  const IssuedCollective* call = nullptr;
+  const IssuedCollective* next = nullptr;  // of this rank in the group; nullptr: none
+};
+using RankCalls = std::vector<RankCall>;
+
+// A broadcast does not make every rank wait: one waited if its next call came after the last rank.
+bool AreWaitedFor(const RankCalls& calls) {
+  const IssuedCollective& last = *calls.back().call;
+  return NeedsAllRanks(last.plain_op) ||
+         std::any_of(calls.begin(), calls.end() - 1, [&](const RankCall& one) {
+           return one.next != nullptr && one.next->start_ns >= last.start_ns;
+         });
+}
+
+void Take(RankCalls calls, Arrivals& arrivals) {
+  const std::int64_t together_ns = std::exchange(arrivals.together_ns, 0);
+  const bool is_one_call = std::all_of(calls.begin(), calls.end(), [&](const RankCall& one) {
+    return one.call->start_ns > 0 && calls.front().call->MayBeCallOf(*one.call);
+  });
+  if (calls.size() < 2 || !is_one_call) return;
+  const bool is_barrier = calls.front().call->plain_op.starts_with("barrier");
+  arrivals.has_barriers |= is_barrier;
+  if (is_barrier != arrivals.is_of_barriers) return;
+  std::sort(calls.begin(), calls.end(), [](const RankCall& a, const RankCall& b) {
+    return a.call->start_ns < b.call->start_ns;
+  });
+  if (!AreWaitedFor(calls)) return;
+  const auto& [rank, last, next] = calls.back();
+  ++arrivals.count;
+  arrivals.first_ns = std::min(arrivals.first_ns, calls.front().call->start_ns);
+  arrivals.last_ns = std::max(arrivals.last_ns, last->start_ns);
+  const std::int64_t lag_ns = last->start_ns - calls[calls.size() - 2].call->start_ns;
+  Lag& lag = arrivals.lags[rank].emplace_back(
+      Lag{.call = last, .whole_ns = lag_ns, .ns = lag_ns, .since_ns = together_ns});
+  for (auto one = calls.begin(); one != calls.end() - 1; ++one)
+    lag.others.push_back({one->rank, one->call->start_ns});
+  if (NeedsAllRanks(last->plain_op)) arrivals.together_ns = last->start_ns;
+  arrivals.possible[rank] += std::any_of(
+      calls.begin(), calls.end() - 1,
+      [last = last](const RankCall& one) { return one.call->end_ns >= last->start_ns; });
+  arrivals.impossible[rank] +=
+      std::any_of(calls.begin(), calls.end() - 1, [last = last](const RankCall& one) {
+        return one.call->end_ns > 0 && one.call->end_ns < last->start_ns;
+      });
+}
+
+}  // namespace
+
+Arrivals ArrivalsOf(const IssuedGroup& group, bool is_of_barriers) {
+  std::map<std::int64_t, RankCalls> by_sequence;
+  for (std::size_t i = 0; i < group.ranks.size(); ++i) {
+    const std::vector<IssuedCollective>& issued = group.issued[i];
+    for (std::size_t j = 0; j < issued.size(); ++j) {
+      RankCalls& calls = by_sequence[issued[j].sequence];
+      if (calls.empty() || calls.back().rank != group.ranks[i])
+        calls.push_back({.rank = group.ranks[i],
+                         .call = &issued[j],
+                         .next = j + 1 < issued.size() ? &issued[j + 1] : nullptr});
+    }
+  }
+  Arrivals arrivals{.is_of_barriers = is_of_barriers};
+  for (auto& [sequence, calls] : by_sequence) {
+    if (calls.size() == group.ranks.size())
+      Take(std::move(calls), arrivals);
+    else
+      arrivals.together_ns = 0;
+  }
+  return arrivals;
+}
+
+std::set<std::size_t> RanksNotAlwaysLast(const IssuedJob& job) {
+  std::set<std::size_t> ranks;
+  for (const IssuedGroup& group : job.groups) {
+    for (const bool is_of_barriers : {false, true}) {
+      const Arrivals arrivals = ArrivalsOf(group, is_of_barriers);
+      for (const std::size_t rank : group.ranks) {
+        const auto lags = arrivals.lags.find(rank);
+        if ((lags == arrivals.lags.end() ? 0 : lags->second.size()) < arrivals.count)
+          ranks.insert(rank);
+      }
+    }
+  }
+  return ranks;
+}
+
+}  // namespace tlparse

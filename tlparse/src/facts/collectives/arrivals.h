@@ -1,0 +1,48 @@
+// When ranks came to the collectives of a group, by recorder dumps.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <set>
+#include <vector>
+
+#include "facts/collectives/issued.h"
+
+namespace tlparse {
+
+struct RankArrival {
+  std::size_t rank = 0;
+  std::int64_t ns = 0;
+};
+
+struct Lag {
+  const IssuedCollective* call = nullptr;
+  std::int64_t whole_ns = 0;  // after the last of the others
+  std::int64_t ns = 0;        // of it, what counts
+  std::int64_t since_ns = 0;  // when all ranks had come to the collective before; 0: unknown
+  std::vector<RankArrival> others = {};  // when the others came to this one
+  std::int64_t compiled_ns = 0;          // of the whole, taken out
+  // What the rank did longer than the others, compiles left out: more than `ns`, if they compiled longer.
+  std::int64_t longer_ns = 0;
+};
+
+// The collectives of a group that several ranks issued.
+struct Arrivals {
+  std::map<std::size_t, std::vector<Lag>> lags = {};  // by rank: where it came last
+  std::map<std::size_t, std::size_t> possible = {};  // by rank: others had not ended before it came
+  std::map<std::size_t, std::size_t> impossible = {};  // by rank: others had ended before it came
+  std::size_t count = 0;
+  bool is_of_barriers = false;  // they alone are counted; otherwise all others
+  bool has_barriers = false;
+  std::int64_t first_ns = INT64_MAX, last_ns = 0;
+  std::int64_t together_ns = 0;  // when all ranks had come to the last one that all wait in
+};
+
+Arrivals ArrivalsOf(const IssuedGroup& group, bool is_of_barriers);
+
+// The ranks that did not come last to some collective of a group: their clocks are not ahead of all
+// others by what they come late to those of another group.
+std::set<std::size_t> RanksNotAlwaysLast(const IssuedJob& job);
+
+}  // namespace tlparse
