@@ -148,6 +148,20 @@ class GuardsThatFailed(SentenceTest):
         reasons = [[], ["0/0: mode == 'a'"], ["0/1: mode == 'b'"], ["0/2: n == 3", "0/1: n == 2", "0/0: n == 1"]]
         self.assertEqual(self.findings(self.ingest(self.job_of(reasons)))[0]["title"], "f was recompiled 3 times (mode: 'a', 'b'; n: 1, 2, 3)")
 
+    def test_what_goes_on_to_change_is_named_where_a_mode_alternates(self):
+        """Each compile fails on the newest entry for its mode, as blocks do of which the first has an input without gradient."""
+        def reason(prior, value):
+            return f"0/{prior}: " + (f"self.n == {value}  # self.n += 1  # /u/m.py:9 in f" if value else f"tensor 'x' requires_grad mismatch. expected requires_grad={prior % 2}")
+        reasons = [[], [reason(0, 0)], [reason(1, 0), reason(0, 1)], [reason(2, 0), reason(1, 1)], [reason(3, 0), reason(2, 2), reason(0, 1)],
+                   [reason(4, 0), reason(3, 2), reason(1, 1)], [reason(5, 0), reason(4, 3), reason(2, 2), reason(0, 1)]]
+        database = self.ingest(self.job_of(reasons))
+        one = self.findings(database)[0]
+        self.assertEqual((one["severity"], one["title"], one["place"]["line"]),
+                         ("warning", "f was recompiled 6 times (self.n: 1, 2, 3; requires_grad of x)", 9))
+        series = json.loads(run("recompiles", database, "--json"))["series"]
+        self.assertEqual([("self.n", ["1", "2", "3"], 5), ("requires_grad of x", [], 1)],
+                         sorted((row["guard"], row["values"], row["recompiles"]) for row in series)[::-1])
+
     def test_older_values_of_the_same_are_not_repeated(self):
         one = self.findings(self.ingest(self.job_of([[], ["0/0: n == 1"], ["0/1: n == 2", "0/0: n == 1"]])))[0]
         self.assertEqual(one["detail"], "Guards that failed: 0/1 after 0/0: n == 1; 0/2 after 0/1: n == 2.")

@@ -88,6 +88,7 @@ Result<std::vector<Recompile>> LoadRecompiles(FindingContext& context,
     one.is_refused = refused.contains(id);
     ASSIGN_OR_RETURN(one.entries, LoadFailedEntries(context.database, id));
   }
+  PutTellingFirst(recompiles);
   return recompiles;
 }
 

@@ -8,6 +8,7 @@
 
 #include "artifacts/common/text/recompile_limit.h"
 #include "facts/compiles/advice.h"
+#include "facts/compiles/recompile_reasons.h"
 #include "queries/answers/recompiles/series.h"
 
 namespace tlparse {
@@ -30,12 +31,13 @@ using SeriesKey = std::tuple<FunctionName, std::string, std::string, bool>;
 
 struct Reason {
   FunctionName function;  // run, launch, name, file, line
-  std::string_view run, label, guard, reason, user_file;
+  std::string run, label, reason, user_file;
   std::int64_t user_line = 0;
   std::optional<std::int64_t> rank;
   std::int64_t pid = 0, process = 0;
   std::optional<std::int64_t> lost_us = {};
   bool is_refused = false, is_of_torch_logs = false;
+  RecompileReason parsed = {};
 };
 
 class SeriesCollector {
@@ -55,8 +57,7 @@ void AddValue(const std::string& value, std::vector<std::string>& values) {
 }
 
 void SeriesCollector::Add(const Reason& reason) {
-  const RecompileReason parsed =
-      ParseRecompileReason(reason.guard, reason.reason, reason.user_file, reason.user_line);
+  const RecompileReason& parsed = reason.parsed;
   std::string guard = parsed.subject.empty() ? parsed.text : parsed.subject;
   if (guard.empty()) guard = reason.reason;
   const auto [found, is_new] =
@@ -76,7 +77,7 @@ void SeriesCollector::Add(const Reason& reason) {
     series.user_line = reason.user_line;
     series.is_of_torch_logs = reason.is_of_torch_logs;
   }
-  AddValue(std::string(reason.label), series.compiles);
+  AddValue(reason.label, series.compiles);
   AddValue(parsed.value, series.values);
   AddValue(parsed.actual, series.values);
   Extent& extent = one.of_process[reason.process];
@@ -134,43 +135,66 @@ Result<std::set<std::int64_t>> LoadRefused(Database& database, const RecompileFi
   return refused;
 }
 
+// Of each compile one of the earlier ones that were tried.
+void AddTelling(const std::vector<std::vector<Reason>>& compiles, SeriesCollector& collector) {
+  std::map<std::pair<std::int64_t, FunctionName>, ComparedValues> compared;
+  const auto values_of = [&](const Reason& one) -> ComparedValues& {
+    return compared[{one.process, one.function}];
+  };
+  for (const std::vector<Reason>& tried : compiles) {
+    for (const Reason& one : tried) values_of(one).Add(one.parsed);
+  }
+  for (const std::vector<Reason>& tried : compiles) {
+    std::vector<const RecompileReason*> reasons;
+    for (const Reason& one : tried) reasons.push_back(&one.parsed);
+    collector.Add(tried[values_of(tried.front()).Telling(reasons)]);
+  }
+}
+
 }  // namespace
 
 Result<std::vector<RecompileSeries>> FindRecompileSeries(Database& database,
                                                          const RecompileFilter& filter) {
   SeriesCollector collector;
   ASSIGN_OR_RETURN(const std::set<std::int64_t> refused, LoadRefused(database, filter, collector));
-  FOR_EACH_ROW(const NewestReason& row, Query<NewestReason>(database, {.rank = filter.rank,
-                                                                       .run_id = filter.run_id,
-                                                                       .launch = filter.launch,
-                                                                       .pid = filter.pid})) {
-    Reason reason{{row.run_id, row.launch.value_or(0), std::string(row.function),
-                   std::string(row.file), row.line},
-                  row.run,
-                  row.label,
-                  row.guard,
-                  row.reason,
-                  row.user_file,
-                  row.user_line,
-                  row.rank,
-                  row.pid,
-                  row.process_id,
-                  row.lost_us};
-    reason.is_refused = refused.contains(row.compile_id);
-    collector.Add(reason);
+  std::vector<std::vector<Reason>> compiles;  // of each what it failed on
+  std::int64_t compile_id = 0;
+  FOR_EACH_ROW(const ReasonOfCompile& row,
+               Query<ReasonOfCompile>(database, {.rank = filter.rank,
+                                                 .run_id = filter.run_id,
+                                                 .launch = filter.launch,
+                                                 .pid = filter.pid})) {
+    if (compiles.empty() || row.compile_id != compile_id) compiles.emplace_back();
+    compile_id = row.compile_id;
+    compiles.back().push_back(
+        {{row.run_id, row.launch.value_or(0), std::string(row.function), std::string(row.file),
+          row.line},
+         std::string(row.run),
+         std::string(row.label),
+         std::string(row.reason),
+         std::string(row.user_file),
+         row.user_line,
+         row.rank,
+         row.pid,
+         row.process_id,
+         row.lost_us,
+         refused.contains(row.compile_id),
+         false,
+         ParseRecompileReason(row.guard, row.reason, row.user_file, row.user_line)});
   }
+  AddTelling(compiles, collector);
   if (filter.launch || filter.pid) return collector.Take();
   FOR_EACH_ROW(const ReasonInText& row,
                Query<ReasonInText>(database, {.rank = filter.rank, .run_id = filter.run_id})) {
     Reason reason{
         {row.run_id, 0, std::string(row.function), std::string(row.file), row.function_line},
-        row.run,
-        row.label,
-        row.guard,
-        row.reason,
+        std::string(row.run),
+        std::string(row.label),
+        std::string(row.reason),
         {},
         0,
         row.rank};
+    reason.parsed = ParseRecompileReason(row.guard, row.reason, {}, 0);
     reason.process = -row.profile_id;
     reason.is_refused = row.is_refused;
     reason.is_of_torch_logs = true;

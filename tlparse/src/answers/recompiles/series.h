@@ -38,8 +38,8 @@ struct RecompileFilter {
   std::optional<std::int64_t> rank, run_id, launch, pid;
 };
 
-// Of the newest earlier compile that was tried each time: older ones fail again and again. Those of
-// functions that reached the limit first, then by seconds lost.
+// Of one earlier compile that was tried each time, that of ComparedValues::Telling: older ones fail again
+// and again. Those of functions that reached the limit first, then by seconds lost.
 Result<std::vector<RecompileSeries>> FindRecompileSeries(Database& database,
                                                          const RecompileFilter& filter);
 

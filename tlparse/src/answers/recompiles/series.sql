@@ -1,5 +1,5 @@
--- Why compiles were made again: of each the newest earlier compile that was tried.
--- query NewestReason(rank INTEGER?, run_id INTEGER?, launch INTEGER?, pid INTEGER?)
+-- Why compiles were made again: of each the earlier compiles that were tried, the newest first.
+-- query ReasonOfCompile(rank INTEGER?, run_id INTEGER?, launch INTEGER?, pid INTEGER?)
 SELECT r.id AS run_id /*INTEGER*/, r.name AS run, n.ordinal AS launch /*INTEGER?*/, c.rank /*INTEGER?*/,
   p.pid, c.process_id, c.label || iif(c.generation > 0, '#' || (c.generation + 1), '') AS label /*TEXT*/,
   c.function, c.file, c.line AS line /*INTEGER*/,
@@ -10,9 +10,9 @@ FROM recompile_row m JOIN compile c ON c.id = m.compile_id JOIN process p ON p.i
   JOIN log_file o ON o.id = p.log_file_id JOIN run r ON r.id = o.run_id
   LEFT JOIN launch n ON n.id = p.launch_id JOIN text_row t ON t.id = m.reason_id
   LEFT JOIN text_row g ON g.id = m.guard_id LEFT JOIN text_row u ON u.id = m.user_file_id
-WHERE m.ordinal = 0 AND (:rank IS NULL OR c.rank = :rank) AND (:run_id IS NULL OR r.id = :run_id)
+WHERE (:rank IS NULL OR c.rank = :rank) AND (:run_id IS NULL OR r.id = :run_id)
   AND (:launch IS NULL OR n.ordinal = :launch) AND (:pid IS NULL OR p.pid = :pid)
-ORDER BY r.id, c.rank IS NULL, c.rank, c.process_id, m.record_id;
+ORDER BY r.id, c.rank IS NULL, c.rank, c.process_id, m.record_id, m.ordinal;
 
 -- The exceptions of compiles, of which one may be that of the limit.
 -- query ExceptionOfCompile(rank INTEGER?, run_id INTEGER?, launch INTEGER?, pid INTEGER?)

@@ -29,4 +29,23 @@ std::string FailedEntriesText(const std::vector<FailedEntry>& entries, std::stri
   return text;
 }
 
+void ComparedValues::Add(const RecompileReason& reason) {
+  if (!reason.value.empty()) values_[reason.subject + '\n' + reason.at].insert(reason.value);
+}
+
+std::size_t ComparedValues::CountOf(const RecompileReason& reason) const {
+  const auto found = values_.find(reason.subject + '\n' + reason.at);
+  return found == values_.end() ? 0 : found->second.size();
+}
+
+std::size_t ComparedValues::Telling(const std::vector<const RecompileReason*>& entries) const {
+  constexpr std::size_t kLeastValues = 3;
+  std::size_t telling = 0, most = 0;
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    const std::size_t count = CountOf(*entries[i]);
+    if (count > most && (i == 0 || count >= kLeastValues)) most = count, telling = i;
+  }
+  return telling;
+}
+
 }  // namespace tlparse

@@ -1,7 +1,10 @@
 // Why a compile was made again, as its log has it.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -17,6 +20,20 @@ struct FailedEntry {
   RecompileReason reason;
   std::string file;  // where the guard came from, maybe cut on the left; empty: unknown
   std::int64_t line = 0;
+};
+
+// The values with which guards compared things, over the recompiles of one function on one rank. What
+// has two, a mode, lets each compile fail on the newest entry, while another thing goes on to change.
+class ComparedValues {
+ public:
+  void Add(const RecompileReason& reason);
+  // Which of the entries to name: the newest, unless what another failed on has three values or more,
+  // and more than what the newest failed on.
+  std::size_t Telling(const std::vector<const RecompileReason*>& entries) const;
+
+ private:
+  std::size_t CountOf(const RecompileReason& reason) const;
+  std::map<std::string, std::set<std::string>> values_;  // by subject and its line
 };
 
 // The newest entry first; empty for a first compile.

@@ -46,6 +46,20 @@ std::string AdviceKeyOf(const Recompile& one, bool has_fixed) {
 
 }  // namespace
 
+void PutTellingFirst(std::vector<Recompile>& recompiles) {
+  ComparedValues compared;
+  for (const Recompile& one : recompiles) {
+    for (const FailedEntry& entry : one.entries) compared.Add(entry.reason);
+  }
+  for (Recompile& one : recompiles) {
+    std::vector<const RecompileReason*> reasons;
+    for (const FailedEntry& entry : one.entries) reasons.push_back(&entry.reason);
+    const auto telling =
+        one.entries.begin() + static_cast<std::ptrdiff_t>(compared.Telling(reasons));
+    if (telling != one.entries.begin()) std::rotate(one.entries.begin(), telling, telling + 1);
+  }
+}
+
 bool IsWanted(const Recompile& one) {
   if (one.entries.empty() || one.is_refused) return false;
   if (one.is_of_fixed_size || one.is_of_module) return true;

@@ -9,7 +9,8 @@
 
 namespace tlparse {
 
-// One recompile: what each cache entry that was tried failed on, the newest entry first.
+// One recompile: what each cache entry that was tried failed on, the newest entry first, or the one that
+// PutTellingFirst chose.
 struct Recompile {
   std::string label;
   bool is_refused = false;  // by the limit
@@ -19,6 +20,9 @@ struct Recompile {
   std::vector<ChangedSize> changed_sizes = {};
   bool is_of_module = false;  // a size varied, those of parameters too: another module ran the code
 };
+
+// Of each recompile the entry of ComparedValues::Telling comes first.
+void PutTellingFirst(std::vector<Recompile>& recompiles);
 
 // Whether the program asks for it: for another grad mode or for train and eval, which programs have
 // that evaluate; for another module; for another size, with dynamic=False.
