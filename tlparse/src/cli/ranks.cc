@@ -44,6 +44,23 @@ const char* SameThing(const Job& job, const RankClass& all_ranks) {
   return is_open ? " compiled the same, as far as their logs go; " : " compiled the same thing; ";
 }
 
+void PrintSlowest(const RanksAnswer& answer) {
+  if (!answer.slowest || answer.slowest->compile_s <= 1.05 * answer.slowest->median_s) return;
+  const SlowestRank& slowest = *answer.slowest;
+  const auto at_least = [](bool is) { return is ? "at least " : ""; };
+  std::string text = fmt::format(
+      "slowest{}: {}, {}{} against a median of {}{}",
+      slowest.is_of_complete && !slowest.is_at_least ? " of those whose logs have all times" : "",
+      RanksText(answer.job(), {slowest.rank}), at_least(slowest.is_at_least),
+      HumanDuration(slowest.compile_s), at_least(slowest.is_median_at_least),
+      HumanDuration(slowest.median_s));
+  if (slowest.IsMostInOne())
+    text += fmt::format("; {} takes {} longer{}{}", slowest.compile,
+                        HumanDuration(slowest.compile_excess_s), slowest.reason.empty() ? "" : ": ",
+                        slowest.reason);
+  PrintWrapped(text, 0, 2);
+}
+
 void PrintClasses(const RanksAnswer& answer, bool all) {
   const Job& job = answer.job();
   constexpr std::size_t kMostShown = 12;
@@ -94,6 +111,7 @@ struct Answer {
   RanksAnswer ranks;
   std::vector<Finding> findings;
   std::vector<TreeRole> roles;
+  std::vector<RanksAnswer> of_roles = {};  // empty: one role
 };
 
 void PrintRanks(const Answer& whole, bool all) {
@@ -105,21 +123,13 @@ void PrintRanks(const Answer& whole, bool all) {
                            Count(answer.cache.lookups.lookups().size(), "cache lookup")));
   PrintFindings(whole.findings);
   PrintRoles(whole.roles);
-  PrintClasses(answer, all);
-  if (answer.slowest && answer.slowest->compile_s > 1.05 * answer.slowest->median_s) {
-    const SlowestRank& slowest = *answer.slowest;
-    const auto at_least = [](bool is) { return is ? "at least " : ""; };
-    std::string text = fmt::format(
-        "slowest{}: {}, {}{} against a median of {}{}",
-        slowest.is_of_complete && !slowest.is_at_least ? " of those whose logs have all times" : "",
-        RanksText(job, {slowest.rank}), at_least(slowest.is_at_least),
-        HumanDuration(slowest.compile_s), at_least(slowest.is_median_at_least),
-        HumanDuration(slowest.median_s));
-    if (slowest.IsMostInOne())
-      text += fmt::format("; {} takes {} longer{}{}", slowest.compile,
-                          HumanDuration(slowest.compile_excess_s),
-                          slowest.reason.empty() ? "" : ": ", slowest.reason);
-    PrintWrapped(text, 0, 2);
+  for (const RanksAnswer& one : whole.of_roles) {
+    PrintClasses(one, all);
+    PrintSlowest(one);
+  }
+  if (whole.of_roles.empty()) {
+    PrintClasses(answer, all);
+    PrintSlowest(answer);
   }
   if (!answer.extra_logs.empty())
     PrintWrapped("further logs of a rank: " + job.FormatRanks(answer.extra_logs), 0, 2);
@@ -145,7 +155,38 @@ Result<Answer> Analyze(Database& database, const RanksOptions& options, bool wit
   const Job& job = answer.ranks.job();
   ASSIGN_OR_RETURN(JobTree tree, LoadJobTree(database, job.run_id(), job.launch()));
   answer.roles = std::move(tree.roles);
+  ASSIGN_OR_RETURN(answer.of_roles, AnalyzeRoles(database, answer.ranks));
   return answer;
+}
+
+// The classes of the roles, of the ranks of the whole job.
+std::vector<RankClass> ClassesOf(const Answer& whole) {
+  if (whole.of_roles.empty()) return whole.ranks.classes;
+  std::vector<RankClass> classes;
+  for (const RanksAnswer& role : whole.of_roles) {
+    for (RankClass one : role.classes) {
+      for (RankIndex& rank : one.ranks) {
+        rank = whole.ranks.job().ParticipantOfProcess(
+            role.job().participants()[static_cast<std::size_t>(rank)].process_ids.front());
+      }
+      classes.push_back(std::move(one));
+    }
+  }
+  return classes;
+}
+
+bool HasDivergence(const Answer& whole) {
+  return whole.of_roles.empty()
+             ? whole.ranks.HasDivergence()
+             : std::any_of(whole.of_roles.begin(), whole.of_roles.end(),
+                           [](const RanksAnswer& one) { return one.HasDivergence(); });
+}
+
+bool HasMajority(const Answer& whole) {
+  return whole.of_roles.empty()
+             ? whole.ranks.has_majority
+             : std::all_of(whole.of_roles.begin(), whole.of_roles.end(),
+                           [](const RanksAnswer& one) { return one.has_majority; });
 }
 
 using InRanks = WithFindings<RanksAnswer>;
@@ -177,6 +218,7 @@ struct FieldsOf<RankClass> {
   using Of = RankClass;
   static constexpr FieldList list{
       Field{"ranks", Participants{&Of::ranks}},
+      Field{"role", OrNull{&Of::role}, "of a job with several roles"},
       Field{"median_compile_s", &TimeOf<false>,
             "of the ranks whose logs have the times of all compiles; null: none has"},
       Field{"least_compile_s", &TimeOf<true>,
@@ -209,10 +251,6 @@ struct FieldsOf<RanksAnswer> {
   static constexpr FieldList list{
       Inlined{&Of::job},
       Field{"compiles", [](const Of& of) { return of.job().slots().size(); }},
-      Field{"has_divergence", &Of::HasDivergence},
-      Field{"has_majority", &Of::has_majority},
-      Field{"classes", &Of::classes,
-            "the reference first; aspects say what sets a class apart from it"},
       Field{"same_key_codes", [](const Of& of) { return of.cache.same_key_codes.size(); }},
       Field{"slowest", &Of::slowest},
       Field{"world_size", AtLeast<0>(&Of::world_size),
@@ -230,6 +268,10 @@ template <>
 struct FieldsOf<Answer> {
   static constexpr FieldList list{
       Inlined{&Answer::ranks},
+      Field{"has_divergence", &HasDivergence, "within a role"},
+      Field{"has_majority", &HasMajority, "within each role"},
+      Field{"classes", &ClassesOf,
+            "of each role, the reference first; aspects say what sets a class apart from it"},
       Field{"roles", &Answer::roles, kRolesDescription},
   };
 };

@@ -294,7 +294,9 @@ std::optional<std::vector<Role>> RoleFinder::Find(const Members& members) const 
     std::optional<std::vector<Role>> own = Split(part, false);
     if (!own) return std::nullopt;
     if (own->size() == 1)
-      own->front().evidence = "they compile no function that other ranks compile";
+      own->front().evidence = part.size() == 1
+                                  ? "it compiles no function that other ranks compile"
+                                  : "they compile no function that other ranks compile";
     roles_of_part.push_back(std::move(*own));
   }
   TellApart(parts, roles_of_part);

@@ -1,7 +1,9 @@
 // The answer of `tlparse ranks`, of a job or a part of it.
+#include <algorithm>
 #include <utility>
 
 #include "facts/job/read_transaction.h"
+#include "facts/job/role_members.h"
 #include "facts/ranks/absent_ranks.h"
 #include "facts/ranks/rank_notes.h"
 #include "facts/ranks/ranks.h"
@@ -49,6 +51,28 @@ Result<RanksAnswer> AnalyzeRanksPart(Database& database, const RanksAnswer& whol
   RETURN_IF_ERROR(FillRanks(database, true, answer));
   AddNotes(answer);
   return answer;
+}
+
+Result<std::vector<RanksAnswer>> AnalyzeRoles(Database& database, const RanksAnswer& whole) {
+  std::vector<RanksAnswer> answers;
+  ASSIGN_OR_RETURN(const std::vector<Role>* roles, LoadRoles(database, whole.job(), whole.damage));
+  if (roles->size() < 2) return answers;
+  std::vector<Role> all = *roles;
+  Role rest;
+  for (std::size_t i = 0; i < whole.job().participants().size(); ++i) {
+    const auto index = static_cast<RankIndex>(i);
+    if (std::none_of(roles->begin(), roles->end(), [&](const Role& one) {
+          return std::binary_search(one.members.begin(), one.members.end(), index);
+        }))
+      rest.members.push_back(index);
+  }
+  if (!rest.members.empty()) all.push_back(std::move(rest));
+  for (const Role& role : all) {
+    ASSIGN_OR_RETURN(RanksAnswer answer, AnalyzeRanksPart(database, whole, role.members));
+    for (RankClass& one : answer.classes) one.role = role.name;
+    answers.push_back(std::move(answer));
+  }
+  return answers;
 }
 
 }  // namespace tlparse

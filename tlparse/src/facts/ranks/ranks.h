@@ -79,6 +79,7 @@ struct RankAspect {
 // execution order, failures, and cache keys, up to expected differences.
 struct RankClass {
   std::vector<RankIndex> ranks;
+  std::string role = {};            // set by AnalyzeRoles
   std::vector<RankAspect> aspects;  // empty for the reference
   // Compile time of a rank, its compiles and their backwards; 0: unknown. Of the ranks whose logs
   // have the times of all compiles; where none has, of what they have.
@@ -161,6 +162,8 @@ Result<RanksAnswer> AnalyzeRanks(Database& database, const RanksOptions& options
 // Of a part of the job of `whole`.
 Result<RanksAnswer> AnalyzeRanksPart(Database& database, const RanksAnswer& whole,
                                      const std::vector<RankIndex>& members);
+// The same of each role of a job that has several, with the ranks that have none; empty: it has one.
+Result<std::vector<RanksAnswer>> AnalyzeRoles(Database& database, const RanksAnswer& whole);
 // Finds the classes of the answer, which has all that they are made of.
 Result<void> ClassifyRanks(Database& database, RanksAnswer& answer);
 
