@@ -96,8 +96,8 @@ int RunDelete(GivenArguments given) {
     }
     if (!removed) return ReportFleetError(removed.error());
     was_there = true;
-    std::printf("%s: %zu load%s of run %s removed\n", Printable(server.url).c_str(),
-                removed->loads.size(), PluralS(removed->loads.size()), run_id.c_str());
+    std::printf("%s: %s of run %s removed\n", Printable(server.url).c_str(),
+                Count(removed->loads.size(), "load").c_str(), run_id.c_str());
   }
   return was_there ? kExitDone : ReportFleetError(*not_found);
 }
