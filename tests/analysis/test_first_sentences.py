@@ -269,28 +269,6 @@ class Parts(RankTest):
         one, = self.job_findings()
         self.assertEqual((one["severity"], one["title"]), ("note", "Only rank 0 has a compile without an id"))
 
-    def test_work_that_one_rank_alone_has_does_not_make_it_slow(self):
-        for count in (2, 3):
-            for rank in range(count):
-                own = [self.compile(rank, 0, metrics={"start_time_us": 1_000_000, "duration_us": 7_000_000}.items())]
-                if rank == 0:
-                    own.append(self.compile(rank, 1, function="package", metrics={"start_time_us": 9_000_000, "duration_us": 40_000_000}.items()))
-                self.rank(rank, *own)
-            one, = self.job_findings()
-            self.assertEqual("note", one["severity"])
-            self.assertEqual(["Rank 0 compiled for 47.0 s, 1 other for 7.0 s" if count == 2 else "Rank 0 compiled for 47.0 s, 2 others for 7.0 s"],
-                             [each["title"] for each in one["evidence"]])
-
-    def test_ranks_are_compared_within_a_role(self):
-        for rank in range(3):
-            self.rank(rank, self.compile(rank, 0, function="serve" if rank == 0 else "forward", script=f"/u/{'serve' if rank == 0 else 'train'}.py"))
-        self.assertEqual([], self.job_findings())
-        answer = ask("ranks", self.database)
-        self.assertEqual([("0", "serve", []), ("1,2", "forward", [])],
-                         [(one["ranks"]["ranks"], one["role"], one["aspects"]) for one in answer["classes"]])
-        self.assertEqual((False, True), (answer["has_divergence"], answer["has_majority"]))
-        self.assertIn("ranks 1,2 compiled the same thing", run("ranks", self.database))
-
     def test_functions_of_one_name_are_told_apart_and_a_missing_log_comes_first(self):
         for rank in (0, 2):
             ids = {"rank": rank, "frame_compile_id": 1, "attempt": 0}

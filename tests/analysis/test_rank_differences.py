@@ -9,6 +9,7 @@ import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from answers import LOGS, ROOT, AnswerTest, ask, record, run  # noqa: E402
+from test_first_sentences import RankTest  # noqa: E402
 
 
 class Ranks(AnswerTest):
@@ -159,6 +160,30 @@ class Once(AnswerTest):
         # What rank 2 issued in another order, as libtrace recorded it, follows from its schedule.
         self.assertIn("Rank 1 issued #0 of group data_parallel before #0 of group statistics, rank 2 the other way round",
                       {one["title"] for one in findings[0]["evidence"]})
+
+
+class Roles(RankTest):
+    def test_work_that_one_rank_alone_has_does_not_make_it_slow(self):
+        for count in (2, 3):
+            for rank in range(count):
+                own = [self.compile(rank, 0, metrics={"start_time_us": 1_000_000, "duration_us": 7_000_000}.items())]
+                if rank == 0:
+                    own.append(self.compile(rank, 1, function="package", metrics={"start_time_us": 9_000_000, "duration_us": 40_000_000}.items()))
+                self.rank(rank, *own)
+            one, = self.job_findings()
+            self.assertEqual("note", one["severity"])
+            self.assertEqual(["Rank 0 compiled for 47.0 s, 1 other for 7.0 s" if count == 2 else "Rank 0 compiled for 47.0 s, 2 others for 7.0 s"],
+                             [each["title"] for each in one["evidence"]])
+
+    def test_ranks_are_compared_within_a_role(self):
+        for rank in range(3):
+            self.rank(rank, self.compile(rank, 0, function="serve" if rank == 0 else "forward", script=f"/u/{'serve' if rank == 0 else 'train'}.py"))
+        self.assertEqual([], self.job_findings())
+        answer = ask("ranks", self.database)
+        self.assertEqual([("0", "serve", []), ("1,2", "forward", [])],
+                         [(one["ranks"]["ranks"], one["role"], one["aspects"]) for one in answer["classes"]])
+        self.assertEqual((False, True), (answer["has_divergence"], answer["has_majority"]))
+        self.assertIn("ranks 1,2 compiled the same thing", run("ranks", self.database))
 
 
 if __name__ == "__main__":
