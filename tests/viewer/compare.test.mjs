@@ -177,6 +177,46 @@ test('two databases, served: the first screen of Compare is what differs between
   [cold, warm].forEach((database, i) => assert.ok(before[i].equals(readFileSync(database)), 'a database that is served stays as it is'));
 });
 
+test('two databases, served: a function over the runs of both, each dot with its own time and its own page', async () => {
+  const databases = ['cold', 'warm'].map((name) => {
+    const database = path.join(outDirectory, `trend-${name}.db`);
+    rmSync(database, { force: true });
+    execFileSync(tlparse, [path.join('fixtures/logs', `cache_${name}_2_6`), '--db', database, '--db-only', '--run', name === 'cold' ? 'first' : 'second'], { cwd: source, stdio: ['ignore', 'ignore', 'pipe'] });
+    return database;
+  });
+  execFileSync(tlparse, [path.join('fixtures/logs', 'recompiles_2_6'), '--db', databases[1], '--db-only', '--run', 'first'], { cwd: source, stdio: ['ignore', 'ignore', 'pipe'] });
+  const told = databases.map((database) =>
+    JSON.parse(execFileSync(tlparse, ['sql', database, "SELECT r.name, sum(h.total_us) AS us, count(*) AS compiles FROM compile_history h JOIN run r ON r.id = h.run_id WHERE h.function = 'f1' GROUP BY r.id ORDER BY r.id", '--json'], { encoding: 'utf8' })).rows,
+  ).flat();
+  assert.equal(told.length, 2); // the other run of the second database did not compile it
+  const server = await serve(...databases);
+  after(server.stop);
+  const { page, problems } = await openPage(browser, server.url);
+  await visit(page, server.url, '#/compare');
+  await page.getByRole('link', { name: 'Functions over runs' }).click();
+  await settle(page);
+  await page.locator('.grid-row').getByText('f1', { exact: true }).click();
+  await settle(page);
+  const cells = () => page.locator('.grid-row').evaluateAll((rows) => rows.map((row) => [...row.children].map((cell) => cell.textContent)));
+  const shown = await cells();
+  assert.deepEqual(shown.map(([run]) => run), ['first of trend-cold.db', 'second'], 'two runs of one name have their database');
+  shown.forEach(([, time, compiles], i) => {
+    assert.ok(Math.abs(seconds(time) - Number(told[i].us ?? told[i][1]) / 1e6) < 0.01 * seconds(time), time);
+    assert.equal(Number(compiles), Number(told[i].compiles ?? told[i][2]));
+  });
+  assert.match(await page.locator('main').innerText(), /1 run did not compile it/);
+  assert.deepEqual(await violationsOf(page), []);
+  await page.screenshot({ path: path.join(screenshots, 'compare-trend-databases.png') });
+  await page.locator('.trend-dot').last().click();
+  await settle(page);
+  assert.equal(await page.getByLabel('Run', { exact: true }).locator('option:checked').innerText(), 'second');
+  assert.match(page.url(), /[?]db=2&run=1#/);
+  assert.deepEqual((await cells()).map((row) => row.slice(0, 4)), shown.map((row) => row.slice(0, 4)), 'the same function, seen from the other database');
+  assert.deepEqual(problems, []);
+  for (const asked of ['api/chunk/trend/3', 'api/chunk/trend/0', 'api/chunk/trend/x', 'api/chunk/trend/'])
+    assert.equal((await fetch(server.url + asked)).status, 404, asked);
+});
+
 test('databases of one file name are told apart by their directories', async () => {
   const reports = ['cache_cold_2_6', 'cache_warm_2_6'].map((trace) => reportOf(trace));
   const server = await serve(...reports);

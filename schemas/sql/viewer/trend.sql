@@ -1,4 +1,4 @@
--- Compile time of each function in each run of the database, of the latest launch; nothing where there is one run.
+-- Compile time of each function in each run of the database, of the latest launch; nothing where there is one run and no other database is served.
 
 -- Of ranks the slowest. A compile that was refused at the limit is no recompile.
 -- table: function_time
@@ -17,7 +17,7 @@ FROM (
     JOIN process p ON p.id = c.process_id
     JOIN log_file f ON f.id = p.log_file_id
     LEFT JOIN launch n ON n.id = p.launch_id
-  WHERE (SELECT count(*) FROM run) > 1
+  WHERE (:has_others OR (SELECT count(*) FROM run) > 1)
     AND coalesce(n.ordinal, 1) = coalesce((SELECT max(ordinal) FROM launch WHERE run_id = f.run_id), 1)
     AND c.function IS NOT NULL
   GROUP BY f.run_id, c.process_id, c.function, c.file, c.line)

@@ -1,9 +1,9 @@
-// A function over the runs of the database: a dot a run.
+// A function over the runs of all databases that are served: a dot a run.
 import { useMemo } from 'preact/hooks';
 import './trend.css';
-import { isServed, searchOf, useChunk } from '../data/chunks';
+import { isServed, searchOf } from '../data/chunks';
 import type { Model } from '../data/model';
-import { trendsNamed, trendsOf, type Trend, type TrendPoint } from '../data/trend';
+import { runsOf, trendsNamed, useTrends, type Trend, type TrendPoint } from '../data/trend';
 import { baseName, count, duration, plural, shorten, wholePlace } from '../lib/format';
 import { href, setQuery, type Route } from '../route';
 import { Empty, Place, Waiting } from '../ui/bits';
@@ -13,14 +13,15 @@ import { Grid, sortRows, type Column } from '../ui/virtual';
 export const trendHref = ({ name, file = null, line = null }: { name: string; file?: string | null; line?: number | null }) =>
   href(['compare', 'trend'], { function: name, file, line });
 export const allTrendsHref = () => href(['compare', 'trend']);
-export const hasTrends = (model: Model) => model.index.run.rows > 1;
+export const hasTrends = (model: Model) => runsOf(model.index).length > 1;
 
-const runName = (model: Model, { run }: TrendPoint) => baseName((model.index.run.name[run] ?? '').replace(/\/+$/, ''));
+const shortName = (name: string) => baseName(name.replace(/\/+$/, ''));
 const timeText = ({ us }: TrendPoint) => (us === null ? 'time not known' : duration(us));
 
 // Dots over the runs, a mark at each that recompiled.
 function Chart({ model, trend }: { model: Model; trend: Trend }) {
-  const runs = model.index.run.rows;
+  const all = runsOf(model.index);
+  const runs = all.length;
   const most = Math.max(1, ...trend.points.map(({ us }) => us ?? 0));
   const left = (run: number) => `${((run + 0.5) / runs) * 100}%`;
   const top = (us: number) => `${100 - (us / most) * 100}%`;
@@ -39,13 +40,14 @@ function Chart({ model, trend }: { model: Model; trend: Trend }) {
         </svg>
         {trend.points.map((point) => {
           const { run, us, recompiles } = point;
-          const text = `${runName(model, point)}: ${timeText(point)}, ${plural(point.compiles, 'compile')}, ${plural(recompiles, 'recompile')}`;
+          const { database, id, name, isCurrent } = all[run];
+          const text = `${shortName(name)}: ${timeText(point)}, ${plural(point.compiles, 'compile')}, ${plural(recompiles, 'recompile')}`;
           const style = { left: left(run), top: top(us ?? 0) };
-          const classes = `trend-dot ${model.index.run.is_current[run] === 1 ? 'current' : ''} ${us === null ? 'unknown' : ''}`;
+          const classes = `trend-dot ${isCurrent ? 'current' : ''} ${us === null ? 'unknown' : ''}`;
           return (
             <>
               {isServed ? (
-                <a class={classes} style={style} title={text} aria-label={text} href={`${searchOf(model.index.run.id[run]!) || '?'}${location.hash}`} />
+                <a class={classes} style={style} title={text} aria-label={text} href={`${searchOf(id, database) || '?'}${location.hash}`} />
               ) : (
                 <span class={classes} style={style} title={text} />
               )}
@@ -59,17 +61,16 @@ function Chart({ model, trend }: { model: Model; trend: Trend }) {
         })}
       </div>
       <div class="trend-runs" aria-hidden="true">
-        {model.index.run.name.map(
-          (name, run) => run % named === 0 && <span style={{ left: left(run) }}>{shorten(baseName((name ?? '').replace(/\/+$/, '')), 18)}</span>,
-        )}
+        {all.map(({ name }, run) => run % named === 0 && <span style={{ left: left(run) }}>{shorten(shortName(name), 18)}</span>)}
       </div>
     </figure>
   );
 }
 
 function pointColumns(model: Model): Column<TrendPoint>[] {
+  const runs = runsOf(model.index);
   return [
-    { key: 'run', title: 'Run', width: 'minmax(160px, 2fr)', cell: (row) => model.index.run.name[row.run], sort: (row) => model.index.run.name[row.run] },
+    { key: 'run', title: 'Run', width: 'minmax(160px, 2fr)', cell: (row) => runs[row.run].name, sort: (row) => runs[row.run].name },
     { key: 'time', title: 'Compile time', width: '110px', align: 'right', unit: 'µs', cell: timeText, sort: (row) => row.us },
     { key: 'compiles', title: 'Compiles', width: '90px', align: 'right', cell: (row) => count(row.compiles), sort: (row) => row.compiles },
     { key: 'recompiles', title: 'Recompiles', width: '100px', align: 'right', cell: (row) => count(row.recompiles), sort: (row) => row.recompiles },
@@ -79,7 +80,7 @@ function pointColumns(model: Model): Column<TrendPoint>[] {
 
 function One({ model, trend }: { model: Model; trend: Trend }) {
   const columns = useMemo(() => pointColumns(model), [model]);
-  const missing = model.index.run.rows - trend.points.length;
+  const missing = runsOf(model.index).length - trend.points.length;
   return (
     <>
       <p class="quiet">
@@ -148,19 +149,18 @@ function All({ trends, route }: { trends: Trend[]; route: Route }) {
       rowHref={trendHref}
       sort={sort}
       onSort={(next) => setQuery({ sort: next })}
-      empty="No run of this database compiled a function."
+      empty="No run compiled a function."
     />
   );
 }
 
 export function CompareTrend({ model, route: { query }, route }: { model: Model; route: Route }) {
-  const chunk = useChunk('trend');
+  const pending = useTrends(model);
   const name = query.get('function');
   const line = query.get('line');
   return (
-    <Waiting pending={chunk}>
-      {(value) => {
-        const trends = trendsOf(value, model);
+    <Waiting pending={pending}>
+      {(trends) => {
         if (name === null) return <All trends={trends} route={route} />;
         const found = trendsNamed(trends, name, query.get('file'), line === null ? null : Number(line));
         if (found.length > 1) return <All trends={found} route={route} />;
@@ -168,7 +168,7 @@ export function CompareTrend({ model, route: { query }, route }: { model: Model;
           <One model={model} trend={found[0]} />
         ) : (
           <Empty>
-            No run of this database compiled {name}. <a href={allTrendsHref()}>All functions</a>
+            No run compiled {name}. <a href={allTrendsHref()}>All functions</a>
           </Empty>
         );
       }}

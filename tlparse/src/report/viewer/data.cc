@@ -114,6 +114,7 @@ Result<std::string> ViewerData::Chunk(std::string_view name) {
   if (name == "time") return TimeChunk(*database_, run_id_, std::nullopt);
   if (const auto process = ParseId(part); stem == "time" && process)
     return TimeChunk(*database_, run_id_, *process);
+  if (stem == "trend" && !part.empty()) return TrendOf(name, part);
   const auto specs = ViewerChunkSpecs();
   const auto spec = std::find_if(specs.begin(), specs.end(),
                                  [&](const ViewerChunkSpec& s) { return s.name == stem; });
@@ -140,6 +141,15 @@ Result<std::string> ViewerData::Chunk(std::string_view name) {
     RETURN_IF_ERROR(AddServedRuns(writer));
   }
   return writer.Finish();
+}
+
+Result<std::string> ViewerData::TrendOf(std::string_view name, std::string_view part) {
+  const std::optional<std::int64_t> number = ParseId(part);
+  const auto one = std::find_if(served_.begin(), served_.end(), [&](const NamedDatabase& database) {
+    return number && database.number == *number;
+  });
+  if (one == served_.end()) return tl::unexpected<Error>(NoSuchChunk(name));
+  return On(*one->database).Chunk("trend");
 }
 
 Result<std::string> ViewerData::ProfileChunk(std::string_view name, std::string_view part) {
@@ -178,8 +188,11 @@ Result<ViewerParameters> ViewerData::ParametersFor(const ViewerChunkSpec& spec,
     if (spec.range == ChunkRange::kProcess) break;
     if (block.kind == spec.name && block.first_id == id) last = block.last_id;
   }
-  ViewerParameters parameters = {
-      {":run", run_id_}, {":origin", origin_us_}, {":first", first}, {":last", last}};
+  ViewerParameters parameters = {{":run", run_id_},
+                                 {":origin", origin_us_},
+                                 {":first", first},
+                                 {":last", last},
+                                 {":has_others", served_.empty() ? 0 : 1}};
   if (spec.range == ChunkRange::kProcess)
     parameters.emplace_back(":is_mixed", lone_processes_->contains(id) ? 0 : 1);
   if (spec.range == ChunkRange::kCompiles || spec.range == ChunkRange::kProcess) {

@@ -26,7 +26,7 @@
 //                      of two databases
 //   time, time/<id>    where the time of compiles went: of all processes, by function; of one process,
 //                      by compile. Of a process with events
-//   trend              compile time of functions over the runs of the database
+//   trend, trend/<n>   compile time of functions over the runs of the database, of the n-th one served
 //   export             what export and draft export recorded
 //   text/<prefix>      payloads whose hash has this prefix
 #pragma once
@@ -104,6 +104,7 @@ class ViewerData {
   Result<void> AddLayout(ChunkWriter& writer);
   Result<void> AddServedRuns(ChunkWriter& writer);
   Result<void> AddArgumentNames(std::vector<std::string>& names);
+  Result<std::string> TrendOf(std::string_view name, std::string_view part);
   Result<std::string> ProfileChunk(std::string_view name, std::string_view part);
   Result<std::string> FindingsOfLaunch(std::string_view name, std::string_view part);
   Result<std::string> TextChunk(std::string_view prefix);
