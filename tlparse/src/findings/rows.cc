@@ -1,5 +1,8 @@
 // The rows behind a finding: those of its query.
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <array>
 #include <map>
 #include <optional>
 #include <string>
@@ -18,6 +21,21 @@ struct RowNames {
   std::string table;  // behind the query's first FROM
   int id = -1, record = -1, compile = -1, process = -1, profile = -1, rank = -1;
 };
+
+constexpr std::array<std::string_view, 6> kNames = {"id",         "record_id",  "compile_id",
+                                                    "process_id", "profile_id", "rank"};
+
+std::string ColumnsOf(const Statement& statement) {
+  std::string columns;
+  for (const std::string_view name : kNames) {
+    for (int column = 0; column < statement.column_count(); ++column) {
+      if (statement.ColumnName(column) != name) continue;
+      columns += fmt::format("{}{}", columns.empty() ? "" : ", ", name);
+      break;
+    }
+  }
+  return columns.empty() ? "*" : columns;
+}
 
 RowNames NamesOf(std::string_view query, const Statement& statement) {
   RowNames names;
@@ -64,7 +82,10 @@ Result<const RowsOfQuery*> Run(Database& database, const std::string& query, Kno
   const auto [found, is_new] = known.try_emplace(query);
   if (!is_new) return &found->second;
   RowsOfQuery& result = found->second;
-  ASSIGN_OR_RETURN(Statement statement, database.Prepare(query));
+  ASSIGN_OR_RETURN(const Statement whole, database.Prepare(query));
+  // What names a row: what else a view works out is not needed.
+  ASSIGN_OR_RETURN(Statement statement,
+                   database.Prepare(fmt::format("SELECT {} FROM ({})", ColumnsOf(whole), query)));
   const RowNames names = NamesOf(query, statement);
   result.has_rank = names.rank >= 0;
   while (true) {

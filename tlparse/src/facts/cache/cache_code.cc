@@ -3,9 +3,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cctype>
 #include <map>
-#include <unordered_map>
+#include <tuple>
 
 #include "artifacts/common/text/normalize.h"
 #include "facts/cache/cache.h"
@@ -87,13 +88,17 @@ class DynamicKeys {
 
 // Most jobs have none, and to find out is quicker here than in SQL.
 Result<bool> HasKeyWithCodes(Database& database, const Job& job) {
-  std::unordered_map<Hash128, std::int64_t, Hash128Hasher> code_of_key;
+  std::vector<std::tuple<std::uint64_t, std::uint64_t, std::int64_t>> codes;
   FOR_EACH_ROW(const KeyWithCode& row,
                Query<KeyWithCode>(database, {.in_compiles = job.InCompiles("g.compile_id")})) {
-    const auto [known, is_new] = code_of_key.try_emplace(HashBytes(row.key), row.content_id);
-    if (!is_new && known->second != row.content_id) return true;
+    const Hash128 key = HashBytes(row.key);
+    codes.emplace_back(key.low, key.high, row.content_id);
   }
-  return false;
+  std::sort(codes.begin(), codes.end());
+  return std::adjacent_find(codes.begin(), codes.end(), [](const auto& a, const auto& b) {
+           return std::get<0>(a) == std::get<0>(b) && std::get<1>(a) == std::get<1>(b) &&
+                  std::get<2>(a) != std::get<2>(b);
+         }) != codes.end();
 }
 
 // Diffs are made of the first findings; where there are more, the cache as such is broken.

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 #include <array>
-#include <map>
 #include <tuple>
+#include <utility>
 
 #include "queries/facts/cache/cache_lookups.h"
 
@@ -18,28 +18,13 @@ Result<std::string> TextOf(Database& database, std::int64_t text_id) {
 
 namespace {
 
-using SetsOfKey = std::unordered_multimap<std::int64_t, KeySet>;
-
-Result<SetsOfKey> LoadSetsOfKeys(Database& database, const Job& job) {
-  SetsOfKey sets;
-  FOR_EACH_ROW(const ComponentSetOfKey& row,
-               Query<ComponentSetOfKey>(database, {.in_logs = job.InLogs("record_id")})) {
-    sets.emplace(row.key_id, KeySet{row.component_set_id, row.device_index});
-  }
-  return sets;
-}
-
-// A lookup without its place in the job.
-JobLookup LookupOf(const CacheLookup& row, const SetsOfKey& sets) {
+// A lookup without its place in the job and the set of its key.
+JobLookup LookupOf(const CacheLookup& row) {
   JobLookup lookup;
   lookup.id = row.id;
   lookup.state = row.state;
   lookup.key_id = row.key_id.value_or(0);
   lookup.set.set_id = row.component_set_id.value_or(0);
-  const auto [first, last] = sets.equal_range(lookup.key_id);
-  for (auto set = first; set != last; ++set) {
-    if (lookup.set.set_id == 0 || lookup.set.set_id == set->second.set_id) lookup.set = set->second;
-  }
   lookup.guard_id = row.guard_expression_id.value_or(0);
   lookup.bypass_id = row.bypass_reason_id.value_or(0);
   lookup.time_saved_ns = row.time_saved_ns.value_or(0);
@@ -64,16 +49,20 @@ class LookupIndex::Maker {
   void Add(const JobCompile& compile, JobLookup lookup, std::int64_t layer, Direction direction) {
     lookup.compile = static_cast<std::int32_t>(&compile - job_.compiles().data());
     lookup.participant = compile.participant;
-    const std::int32_t ordinal = count_[{lookup.compile, layer, direction}]++;
-    const auto [found, is_new] =
-        places_.try_emplace({compile.slot, layer, direction, ordinal},
-                            static_cast<std::int32_t>(result_.slots_.size()));
-    if (is_new) result_.slots_.push_back({compile.slot, layer, direction, ordinal, {}});
-    lookup.lookup_slot = found->second;
-    result_.slots_[static_cast<std::size_t>(found->second)].lookups.push_back(
+    Kind& kind = KindOf(layer, direction);
+    const std::int32_t ordinal = kind.counts[static_cast<std::size_t>(lookup.compile)]++;
+    std::vector<std::int32_t>& places = kind.places[static_cast<std::size_t>(compile.slot)];
+    if (static_cast<std::size_t>(ordinal) == places.size()) {
+      places.push_back(static_cast<std::int32_t>(result_.slots_.size()));
+      result_.slots_.push_back({compile.slot, layer, direction, ordinal, {}});
+    }
+    lookup.lookup_slot = places[static_cast<std::size_t>(ordinal)];
+    result_.slots_[static_cast<std::size_t>(lookup.lookup_slot)].lookups.push_back(
         static_cast<std::int32_t>(result_.lookups_.size()));
     result_.lookups_.push_back(lookup);
   }
+
+  Result<void> TakeSetsOfKeys(Database& database);
 
   LookupIndex Take(std::unordered_map<std::int64_t, std::string> layers) {
     result_.layers_ = std::move(layers);
@@ -82,17 +71,55 @@ class LookupIndex::Maker {
   }
 
  private:
+  // The lookups of a layer and direction.
+  struct Kind {
+    std::int64_t layer;
+    Direction direction;
+    std::vector<std::int32_t> counts;               // by compile
+    std::vector<std::vector<std::int32_t>> places;  // by slot: indices of lookup slots, by ordinal
+  };
+
+  Kind& KindOf(std::int64_t layer, Direction direction) {
+    const auto found = std::find_if(kinds_.begin(), kinds_.end(), [&](const Kind& one) {
+      return one.layer == layer && one.direction == direction;
+    });
+    if (found != kinds_.end()) return *found;
+    return kinds_.emplace_back(Kind{layer, direction,
+                                    std::vector<std::int32_t>(job_.compiles().size()),
+                                    std::vector<std::vector<std::int32_t>>(job_.slots().size())});
+  }
+
   const Job& job_;
   LookupIndex result_;
-  std::map<std::tuple<std::int32_t, std::int64_t, Direction, std::int32_t>, std::int32_t> places_;
-  // Within each compile
-  std::map<std::tuple<std::int32_t, std::int64_t, Direction>, std::int32_t> count_;
+  std::vector<Kind> kinds_;
 };
+
+// The components of a key, for its lookups that have none of their own; of their own set the device.
+Result<void> LookupIndex::Maker::TakeSetsOfKeys(Database& database) {
+  std::int64_t first = INT64_MAX, last = 0;
+  for (const JobLookup& lookup : result_.lookups_) {
+    if (lookup.key_id == 0) continue;
+    first = std::min(first, lookup.key_id);
+    last = std::max(last, lookup.key_id);
+  }
+  std::vector<std::pair<std::int64_t, KeySet>> sets;  // by key
+  FOR_EACH_ROW(const ComponentSetOfKey& row,
+               Query<ComponentSetOfKey>(database, {.first_key = first, .last_key = last}))
+    sets.push_back({row.key_id, {row.component_set_id, row.device_index}});
+  for (JobLookup& lookup : result_.lookups_) {
+    auto set = std::lower_bound(sets.begin(), sets.end(), lookup.key_id,
+                                [](const auto& one, std::int64_t key) { return one.first < key; });
+    for (; set != sets.end() && set->first == lookup.key_id; ++set) {
+      if (lookup.set.set_id == 0 || lookup.set.set_id == set->second.set_id)
+        lookup.set = set->second;
+    }
+  }
+  return {};
+}
 
 // Those that belong to no compile are left out.
 Result<LookupIndex> LookupIndex::Load(Database& database, const Job& job, const JobGraphs& graphs) {
   Maker maker(job);
-  ASSIGN_OR_RETURN(const SetsOfKey sets, LoadSetsOfKeys(database, job));
   std::unordered_map<std::int64_t, std::string> layers;
   FOR_EACH_ROW(const CacheLookup& row,
                Query<CacheLookup>(database, {.in_logs = job.InWholeRecords("e.record_id")})) {
@@ -103,9 +130,10 @@ Result<LookupIndex> LookupIndex::Load(Database& database, const Job& job, const 
     if (is_new) {
       ASSIGN_OR_RETURN(layer->second, TextOf(database, row.layer_id));
     }
-    maker.Add(*compile, LookupOf(row, sets), row.layer_id,
+    maker.Add(*compile, LookupOf(row), row.layer_id,
               graph == nullptr ? Direction::kUnknown : graph->direction);
   }
+  RETURN_IF_ERROR(maker.TakeSetsOfKeys(database));
   return maker.Take(std::move(layers));
 }
 

@@ -1,6 +1,7 @@
--- query ComponentSetOfKey(in_logs SQL)
+-- Of these keys and those between them, by key.
+-- query ComponentSetOfKey(first_key INTEGER, last_key INTEGER)
 SELECT key_id, component_set_id, device_index FROM cache_key_set_row
-WHERE key_id IN (SELECT key_id FROM cache_event_row WHERE {in_logs});
+WHERE key_id BETWEEN :first_key AND :last_key ORDER BY key_id, component_set_id;
 
 -- The lookups of a job, each with the one of the layer around it.
 -- query CacheLookup(in_logs SQL)

@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 
@@ -111,18 +112,18 @@ Result<void> LoadGroups(Database& database, const Job& job, RoleEvidence& eviden
   std::unordered_map<std::int64_t, std::vector<std::set<std::int64_t>*>> groups_of_content;
   FOR_EACH_ROW(const GroupOfContent& row, Query<GroupOfContent>(database))
     groups_of_content[row.content_id].push_back(&groups[fmt::format("graphs {}", row.group_name)]);
-  const JobCompile* last = nullptr;
+  std::set<std::tuple<std::int32_t, std::int32_t, std::int64_t>> known;
   FOR_EACH_ROW(const CompileWithCollectives& row,
                Query<CompileWithCollectives>(database, {.in_logs = job.InLogs("record_id")})) {
     const JobCompile* const compile = job.FindCompile(row.compile_id);
     if (compile == nullptr) continue;
-    if (compile != last && compile->function_id >= 0)
+    if (compile->function_id >= 0 &&
+        known.emplace(compile->function_id, compile->file_id, compile->line).second)
       evidence.with_collectives.insert(NameOfFunction(job, *compile));
-    last = compile;
     const auto& rank = job.participants()[static_cast<std::size_t>(compile->participant)].rank;
     const auto found = groups_of_content.find(row.content_id);
     if (!rank || found == groups_of_content.end()) continue;
-    for (std::set<std::int64_t>* const group : found->second) group->insert(*rank);
+    for (std::set<std::int64_t>* const group : found->second) group->insert(group->end(), *rank);
   }
   for (auto& [name, ranks] : groups) {
     if (!ranks.empty()) evidence.groups.push_back(std::move(ranks));
