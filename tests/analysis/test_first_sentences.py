@@ -267,7 +267,7 @@ class Parts(RankTest):
                 text = record({"artifact": {"name": "before_pre_grad_graph", "encoding": "string"}, "rank": 0, "stack": []}, "class GraphModule:\n") + text
             self.rank(rank, text)
         one, = self.job_findings()
-        self.assertEqual((one["severity"], one["title"]), ("note", "Only rank 0 has a compile without an id"))
+        self.assertEqual((one["severity"], one["title"]), ("note", "Rank 0 has a compile without an id; ranks 1,2 have none"))
 
     def test_functions_of_one_name_are_told_apart_and_a_missing_log_comes_first(self):
         for rank in (0, 2):

@@ -89,11 +89,15 @@ std::string DivergenceFinder::TitleOfMissing(const RankClass& one, const RankAsp
                                              const std::string& reason) const {
   const std::string because = reason.empty() ? "" : "recompiled " + Shorten(reason, 200);
   const std::vector<RankIndex>& who = Lacking(one, aspect);
+  const std::vector<RankIndex>& with = aspect.is_on_others ? Reference() : one.ranks;
   if (answer_.damage.AnyIsIncomplete(who))
     return fmt::format("{} {} not in the log{} of {}, which {} cut off or damaged", where,
                        aspect.slots.size() == 1 ? "is" : "are", PluralS(who.size()),
                        context_.WhoInside(who), who.size() == 1 ? "is" : "may be");
-  const std::vector<RankIndex>& with = aspect.is_on_others ? Reference() : one.ranks;
+  if (where == kCompileWithoutId)
+    return fmt::format("{} {} {}; {} {} none", context_.Who(with),
+                       with.size() == 1 ? "has" : "have", where, context_.WhoInside(who),
+                       who.size() == 1 ? "has" : "have");
   const bool is_done =
       std::all_of(aspect.slots.begin(), aspect.slots.end(), [&](std::int32_t slot) {
         const std::int32_t index = job_.CompileOf(with.front(), slot);
@@ -111,8 +115,8 @@ std::string DivergenceFinder::TitleOfMissing(const RankClass& one, const RankAsp
                                                                 Reference().front(), one.ranks)
                                               : "")
            : recompiled.empty()
-               ? fmt::format("Only {} {} {}{}", context_.WhoInside(one.ranks),
-                             where == kCompileWithoutId ? "has" : did, where, after_comma)
+               ? fmt::format("Only {} {} {}{}", context_.WhoInside(one.ranks), did, where,
+                             after_comma)
                : fmt::format("Only {} {}", context_.WhoInside(one.ranks), recompiled);
   const std::vector<RankIndex>& without = aspect.is_on_others ? one.ranks : Reference();
   if (!recompiled.empty() && !aspect.is_on_others)

@@ -11,6 +11,7 @@
 #include "facts/collectives/compile_spans.h"
 #include "facts/collectives/issued_group.h"
 #include "facts/collectives/issued_lines.h"
+#include "facts/text/compile_label.h"
 
 namespace tlparse {
 namespace {
@@ -146,18 +147,23 @@ Result<std::string> LogNote(Database& database, std::int64_t process_id, std::in
   if (has_times == 0) return std::string();
   constexpr std::size_t kMostLabels = 4;
   std::size_t labels = 0;
-  std::string text;
+  std::string text, only;
   bool has_record = false;
   FOR_EACH_ROW(const LabelInTime& row,
                Query<LabelInTime>(database,
                                   {.process_id = process_id, .from_us = from_us, .to_us = to_us})) {
     has_record = true;
     if (!row.label) continue;
-    if (++labels <= kMostLabels) text += (text.empty() ? "" : ", ") + std::string(*row.label);
+    if (++labels > kMostLabels) continue;
+    text += (text.empty() ? "" : ", ") +
+            (IsWithoutId(*row.label) ? "one without an id" : std::string(*row.label));
+    only = *row.label;
   }
   has_compiled = labels > 0;
   if (!has_record) return std::string("its log has no record of that time");
   if (labels == 0) return std::string("its log has no compile in that time");
+  if (labels == 1 && IsWithoutId(only))
+    return fmt::format("its log has records of that time for {}", kCompileWithoutId);
   if (labels > kMostLabels) text += fmt::format(" and {} more", labels - kMostLabels);
   return "its log has records of that time for the compile" +
          std::string(labels == 1 ? " " : "s ") + text;
