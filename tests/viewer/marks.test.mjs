@@ -115,13 +115,14 @@ test('cost by module is that of tlparse cost, where the profile names modules', 
   assert.ok(rows.length === 4 && rows.some(({ name }) => name === null));
   const { page, problems } = await openPage(browser, 'file:');
   await visit(page, pageUrl(report), '#/cost');
-  await page.getByRole('link', { name: 'Modules' }).click();
-  await settle(page);
   const column = async (name) => {
     const at = (await page.locator('.grid-head > div').allInnerTexts()).findIndex((title) => title.startsWith(name));
     assert.ok(at >= 0, name);
     return page.locator('.grid-row').evaluateAll((all, i) => all.map((row) => row.children[i].textContent), at);
   };
+  assert.deepEqual(await column('Longest'), answer(report, 'cost', '--by', 'kernel').rows.map((row) => `${row.longest_us} µs`));
+  await page.getByRole('link', { name: 'Modules' }).click();
+  await settle(page);
   assert.deepEqual(await column('Module'), rows.map(({ name }) => name ?? 'no module was open'));
   assert.deepEqual(await column('Share'), rows.map(({ share }) => `${(100 * share).toFixed(1)} %`));
   assert.deepEqual(await column('With modules'), rows.map((row) => `${row.inclusive_us} µs`));

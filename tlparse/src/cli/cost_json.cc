@@ -146,6 +146,7 @@ struct FieldsOf<CostRow> {
       Field{"share_us", &Of::share_us,
             "the time that `time` names, divided among the rows: adds up over them"},
       Field{"share", &Of::share, "of the sum of share_us, 0 to 1"},
+      Field{"longest_us", &Of::longest_us, "kernels: of one run; graphs: of one call"},
       Field{"device_us", &Of::device_us,
             "graphs and ops: device kernels that they enqueued; modules: kernels, without those "
             "of the modules inside"},

@@ -16,7 +16,7 @@ export function shareColumns(us: (row: number) => number, totalUs: number, what:
   ];
 }
 
-export function callColumns(calls: (row: number) => number | null, us: (row: number) => number): Column<number>[] {
+export function callColumns(calls: (row: number) => number | null, us: (row: number) => number, longest: (number | null)[]): Column<number>[] {
   return [
     { key: 'calls', title: 'Calls', width: '62px', align: 'right', cell: (row) => count(calls(row)), sort: calls },
     {
@@ -26,6 +26,15 @@ export function callColumns(calls: (row: number) => number | null, us: (row: num
       align: 'right',
       cell: (row) => duration(us(row) / Math.max(1, calls(row) ?? 1)),
       sort: (row) => us(row) / Math.max(1, calls(row) ?? 1),
+    },
+    {
+      key: 'longest',
+      title: 'Longest',
+      width: '76px',
+      align: 'right',
+      hint: 'The longest of the calls',
+      cell: (row) => duration(longest[row]),
+      sort: (row) => longest[row],
     },
   ];
 }

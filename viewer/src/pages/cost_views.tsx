@@ -109,7 +109,7 @@ export function kernelView(context: Context): View {
       hint: `Of ${duration(windowUs)}, the length of the counted steps. Kernels that ran side by side may sum up to more than 100 %.`,
       cell: (row) => (windowUs > 0 ? percent(us(row) / windowUs) : ''),
     },
-    ...callColumns((row) => t.calls[row], us),
+    ...callColumns((row) => t.calls[row], us, t.longest_us),
     ...bytesColumn(t.peak_bytes),
     {
       key: 'estimate',
@@ -223,7 +223,7 @@ export function graphView(context: Context): View {
   const windowUs = context.cost.window.window_us[0] ?? 0;
   const columns: Column<number>[] = [
     ...shareColumns(us, windowUs, 'the length of the counted steps'),
-    ...callColumns((row) => t.calls[row], us),
+    ...callColumns((row) => t.calls[row], us, t.longest_us),
     ...bytesColumn(t.peak_bytes),
     {
       key: 'device',

@@ -38,6 +38,7 @@ Result<std::vector<CostRow>> ReadRows(Database& database, const std::string& sql
     row.calls = from.Int("calls");
     row.inclusive_us = from.Real("inclusive_us");
     row.share_us = from.Real("share_us");
+    row.longest_us = from.OptionalReal("longest_us");
     row.device_us = from.OptionalReal("device_us");
     row.cpu_us = from.OptionalReal("cpu_us");
     row.compile_us = from.OptionalReal("compile_us");

@@ -103,10 +103,11 @@ struct CostRow {
   std::string grid, block;
   std::int64_t calls = 0;
   double inclusive_us = 0;
-  double share_us = 0;              // adds up over the rows
-  double share = 0;                 // of all rows' share_us, 0 … 1
-  std::optional<double> device_us;  // graphs, ops; modules: kernels, without the modules inside
-  std::optional<double> cpu_us;     // ops, modules: without those inside
+  double share_us = 0;               // adds up over the rows
+  double share = 0;                  // of all rows' share_us, 0 … 1
+  std::optional<double> longest_us;  // kernels: of one run; graphs: of one call
+  std::optional<double> device_us;   // graphs, ops; modules: kernels, without the modules inside
+  std::optional<double> cpu_us;      // ops, modules: without those inside
   // Of all graphs of its compile's forward, or of its backward where the log measured that; in the
   // row of the costliest of them only. A backward that was not measured has none.
   std::optional<double> compile_us;

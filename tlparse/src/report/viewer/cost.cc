@@ -62,6 +62,7 @@ void AddKernel(const CostRow& row, ChunkWriter& writer) {
   writer.AddNumber(row.debug_handle);
   writer.AddNumber(row.calls);
   writer.AddReal(row.inclusive_us);
+  AddReal(writer, row.longest_us);
   AddReal(writer, row.estimated_us);
   writer.AddNumber(row.peak_bytes);
   writer.AddText(row.name);
@@ -89,6 +90,7 @@ void AddGraph(const CostRow& row, ChunkWriter& writer) {
   writer.AddNumber(row.graph_id);
   writer.AddNumber(row.calls);
   writer.AddReal(row.inclusive_us);
+  AddReal(writer, row.longest_us);
   AddReal(writer, row.device_us);
   AddReal(writer, row.compile_us);
   writer.AddNumber(row.peak_bytes);
@@ -127,8 +129,8 @@ const std::vector<Question>& Questions() {
   static const std::vector<Question> questions = {
       {CostBy::kKernel,
        "kernel",
-       {"kernel_id", "graph_id", "debug_handle", "calls", "inclusive_us", "estimated_us",
-        "peak_bytes"},
+       {"kernel_id", "graph_id", "debug_handle", "calls", "inclusive_us", "longest_us",
+        "estimated_us", "peak_bytes"},
        {"name", "label", "direction", "lines", "grid", "block", "join_note"},
        AddKernel},
       {CostBy::kLine,
@@ -138,7 +140,7 @@ const std::vector<Question>& Questions() {
        AddLine},
       {CostBy::kGraph,
        "graph",
-       {"graph_id", "calls", "inclusive_us", "device_us", "compile_us", "peak_bytes"},
+       {"graph_id", "calls", "inclusive_us", "longest_us", "device_us", "compile_us", "peak_bytes"},
        {"function", "label", "direction", "join_note"},
        AddGraph},
       {CostBy::kOp, "op", {"calls", "inclusive_us", "self_us", "device_us"}, {"name"}, AddOp},
