@@ -72,6 +72,28 @@ class PrintedFailures(AnswerTest):
         self.assertEqual(first["ranks"], [0])
         self.assertIn("look for the process that was gone", first["try"])
 
+    def test_an_exception_of_another_that_was_gone_follows_from_its_end(self):
+        def compiled(rank, frame, function, time):
+            ids = {"rank": rank, "frame_id": frame, "frame_compile_id": 0, "attempt": 0}
+            metrics = {"co_name": function, "co_filename": "/u/m.py", "co_firstlineno": 10, "compile_id": f"{frame}/0"}
+            stack = [{"line": 10, "name": function, "filename": 1, "loc": "x"}]
+            return (record({"str": ["/u/m.py", 1]}, time=time) + record({"dynamo_start": {"stack": stack}, **ids}, time=time)
+                    + record({"compilation_metrics": metrics, **ids}, time=time))
+        for rank in range(3):
+            later = compiled(rank, 1, "update", "08:30:09.000000") if rank else ""
+            self.save(f"job/dedicated_log_torch_trace_rank_{rank}_abcd{rank}.log", compiled(rank, 0, "step", "08:30:01.000000") + later)
+        first = self.first(traceback(1, GONE))
+        self.assertEqual((first["kind"], first["severity"], first["ranks"]), ("stopped_first", "error", [0]))
+        self.assertEqual(first["title"], "Rank 0's log ends after 0/0 step; ranks 1,2 went on to 1/0 update")
+        self.assertRegex(first["detail"], r"No traceback of rank 0 is in .*stderr\.txt\.")
+        self.assertEqual([(one["kind"], one["ranks"]) for one in first["evidence"]][0], ("crashed", [1]))
+
+    def test_the_only_rank_that_raised_nothing_is_the_one_to_look_at(self):
+        for rank in range(3):
+            self.save(f"job/dedicated_log_torch_trace_rank_{rank}_abcd{rank}.log", self.compiled(0, "step", "a", rank))
+        first = self.first(traceback(0, GONE), traceback(2, GONE))
+        self.assertEqual(first["try"], "look at why rank 1 was gone: of the ranks with a log it alone raised nothing")
+
     def test_ranks_waited_at_several_lines(self):
         texts = [traceback(rank, LATE, line=31 if rank == 1 else 27) for rank in (2, 1, 0)]
         first = self.first(*texts, traceback(3, GONE, line=27), REPORT.format(rank=2, code=1))

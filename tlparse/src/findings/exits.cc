@@ -6,6 +6,7 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <set>
 
 #include "findings/context.h"
 
@@ -91,6 +92,34 @@ std::string Subject(const std::optional<std::int64_t>& rank) {
   return rank ? fmt::format("Rank {}", *rank) : "The command";
 }
 
+using Exceptions = std::vector<const FatalException*>;
+
+bool IsOfRaised(const Exceptions& raised, std::int64_t rank) {
+  return std::any_of(raised.begin(), raised.end(),
+                     [&](const FatalException* one) { return one->rank == rank; });
+}
+
+// The end of ranks that raised nothing, while others found a process gone; null: none is known.
+Finding* EndOfGone(FindingContext& context, const Exceptions& raised) {
+  const auto is_of_gone = [&](const Finding& one) {
+    return one.kind == FindingKind::kStoppedFirst && !one.ranks.empty() &&
+           std::none_of(one.ranks.begin(), one.ranks.end(),
+                        [&](std::int64_t rank) { return IsOfRaised(raised, rank); });
+  };
+  const auto found = std::find_if(context.findings.begin(), context.findings.end(), is_of_gone);
+  return found == context.findings.end() ? nullptr : &*found;
+}
+
+// The only rank with a log that raised nothing.
+std::optional<std::int64_t> OnlyOneWithout(const FindingContext& context,
+                                           const Exceptions& raised) {
+  std::set<std::int64_t> ranks;
+  for (const JobParticipant& one : context.job.participants()) {
+    if (one.rank && !IsOfRaised(raised, *one.rank)) ranks.insert(*one.rank);
+  }
+  return ranks.size() == 1 ? std::optional(*ranks.begin()) : std::nullopt;
+}
+
 // Where nothing is known of an end but an exception.
 void SetException(Finding& finding, const FatalException& raised) {
   finding.title = fmt::format("{} raised {}", Subject(raised.rank), raised.Text());
@@ -120,9 +149,35 @@ void Add(FindingContext& context, Finding finding, bool is_root = false) {
   context.findings.push_back(std::move(finding));
 }
 
+// A finding of an exception which says that another process was gone. It follows from the end of that
+// one, where the logs show it.
+void AddOfPeer(FindingContext& context, Finding finding, const Exceptions& raised) {
+  Finding* const end = EndOfGone(context, raised);
+  if (end == nullptr) {
+    if (const std::optional<std::int64_t> gone = OnlyOneWithout(context, raised))
+      finding.suggestion = fmt::format(
+          "look at why rank {} was gone: of the ranks with a log it alone raised nothing", *gone);
+    return Add(context, std::move(finding));
+  }
+  finding.kind = FindingKind::kCrashed;
+  finding.severity = FindingSeverity::kError;
+  finding.rank_count = finding.ranks.size();
+  finding.suggestion.clear();
+  end->severity = FindingSeverity::kError;
+  const std::string who = RanksText(end->ranks);
+  if (const std::string& path = raised.front()->path; !path.empty())
+    end->detail +=
+        fmt::format("{}No traceback of {} is in {}.",
+                    end->detail.empty() || end->detail.ends_with(' ') ? "" : " ", who, path);
+  if (end->suggestion.empty())
+    end->suggestion = fmt::format("look at what {} printed last, and how {} ended", who,
+                                  end->ranks.size() == 1 ? "its process" : "their processes");
+  end->evidence.insert(end->evidence.begin(), std::move(finding));
+}
+
 // Ranks that gave up waiting, or found others gone, at several lines: they did not make the same calls.
 // The few are named first.
-bool SetApart(Finding& finding, const std::vector<const FatalException*>& raised) {
+bool SetApart(Finding& finding, const Exceptions& raised) {
   const std::vector<RaisedTogether> places = WhereTheyWaited(raised);
   // What a rank was in when it found another gone says nothing of what it should have called.
   const auto has_timeout = [&](const RaisedTogether& place) {
@@ -173,12 +228,14 @@ void AddExit(FindingContext& context, const std::vector<ProcessExit>& exits,
     finding.query = QueryOf(*exit.raised);
   }
   finding.detail = WhatCame(context, exit);
-  std::vector<const FatalException*> raised;
+  Exceptions raised;
   for (const ProcessExit& one : exits) {
     if (one.raised && one.rank) raised.push_back(&*one.raised);
   }
-  if (!exit.raised || !SetApart(finding, raised))
-    finding.ranks = exit.rank ? std::vector{*exit.rank} : std::vector<std::int64_t>();
+  const bool is_apart = exit.raised && SetApart(finding, raised);
+  if (!is_apart) finding.ranks = exit.rank ? std::vector{*exit.rank} : std::vector<std::int64_t>();
+  if (!is_apart && exit.raised && exit.raised->ComesOfPeer())
+    return AddOfPeer(context, std::move(finding), raised);
   Add(context, std::move(finding), exit.raised && !exit.raised->ComesOfPeer());
 }
 
@@ -214,9 +271,11 @@ void AddPrinted(FindingContext& context, const PrintedFailures& printed) {
     if (printed.root && printed.root->rank == raised->rank)
       finding.detail += " The report of torchrun names the rank as well.";
     finding.query = QueryOf(*raised);
-    std::vector<const FatalException*> all;
+    Exceptions all;
     for (const FatalException& one : printed.raised) all.push_back(&one);
-    if (!SetApart(finding, all)) finding.ranks = {raised->rank.value_or(0)};
+    const bool is_apart = SetApart(finding, all);
+    if (!is_apart) finding.ranks = {raised->rank.value_or(0)};
+    if (!is_apart && raised->ComesOfPeer()) return AddOfPeer(context, std::move(finding), all);
     Add(context, std::move(finding), raised->rank && !raised->ComesOfPeer());
     return;
   }
