@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "base/plural.h"
 #include "cli/answer_input.h"
 #include "cli/arguments.h"
 #include "cli/command.h"

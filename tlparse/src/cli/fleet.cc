@@ -3,6 +3,7 @@
 
 #include <charconv>
 
+#include "base/plural.h"
 #include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/fleet_answers.h"

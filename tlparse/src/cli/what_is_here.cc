@@ -4,6 +4,7 @@
 
 #include <filesystem>
 
+#include "base/plural.h"
 #include "log/find_logs.h"
 
 namespace tlparse {
