@@ -195,6 +195,17 @@ class Damaged(AnswerTest):
             self.assertEqual([(0, 1)], connection.execute("SELECT rank, count(*) FROM cache_event WHERE components_state = 'unparsed' GROUP BY rank").fetchall())
         self.check_nothing_else_is_found(database)
 
+    def test_options_that_are_no_object_any_more_are_none(self):
+        for rank, options in enumerate(('{"max_fusion_size": 64}', '{"max_fusion_size": 64}', '{"max_fusion_size" 64}')):
+            ids = {"rank": rank, "frame_id": 0, "frame_compile_id": 0, "attempt": 0}
+            metrics = {"co_name": "f", "co_filename": "/u/m.py", "co_firstlineno": 10, "compile_id": "0/0", "inductor_config": options}
+            self.save(f"job/dedicated_log_torch_trace_rank_{rank}_abcd{rank}.log",
+                      record({"dynamo_start": {"stack": [{"line": 10, "name": "f", "filename": 1, "loc": "x"}]}, **ids})
+                      + record({"compilation_metrics": metrics, **ids}))
+        database = self.ingest(os.path.join(self.scratch, "job"))
+        self.assertEqual([one["kind"] for one in ask("findings", database)["findings"]], [])
+        self.assertEqual([one["aspects"] for one in ask("ranks", database)["classes"][1:]], [[]])
+
     def test_the_total_of_a_compile_without_metrics_is_unknown(self):
         database = self.damage(lambda data: without_line(data, b'{"compilation_metrics": '))
         lost = [one for one in json.loads(run("history", database, "--json"))["compiles"] if one["duration_us"] is None]

@@ -1,5 +1,5 @@
 -- The members of an object that is given as a JSON string. Lists are compared as sets: PyTorch writes
--- some in the order of a set.
+-- some in the order of a set. None where a damaged log makes it no object.
 -- query OptionOfCompile(options TEXT)
 SELECT o.key AS name /*TEXT*/,
   CASE WHEN o.type = 'array'
@@ -7,7 +7,8 @@ SELECT o.key AS name /*TEXT*/,
       FROM (SELECT value FROM json_each(o.value) ORDER BY value) e)
     ELSE CAST(coalesce(CASE o.type WHEN 'true' THEN 'True' WHEN 'false' THEN 'False'
       ELSE o.value END, 'None') AS TEXT) END AS value /*TEXT*/
-FROM json_each(json_extract(:options, '$')) o;
+FROM json_each(CASE WHEN NOT json_valid(:options) THEN '{}'
+  WHEN json_valid(json_extract(:options, '$')) THEN json_extract(:options, '$') ELSE '{}' END) o;
 
 -- query MetricsOfCompile(compile_id INTEGER)
 SELECT coalesce(r.metadata, r.envelope) AS metrics /*TEXT*/
