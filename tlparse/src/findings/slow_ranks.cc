@@ -34,8 +34,9 @@ double SecondsAlone(const FindingContext& context, RankIndex rank) {
   return seconds;
 }
 
-// A cold cache, another configuration or more recompiles on these ranks is why; those that alone are,
-// cost what they cost. A function that only this rank compiles is work of its own, however long.
+// A cold cache, another configuration or more recompiles on the same ranks explain the longer compile
+// time: it becomes evidence of that finding. Where the time is that of a function which only
+// this rank compiles, it is a note.
 void AddSlow(FindingContext& context, Finding finding, bool is_alone) {
   for (Finding& other : context.findings) {
     // Of two ranks neither is the odd one.

@@ -22,8 +22,9 @@ struct FailedEntry {
   std::int64_t line = 0;
 };
 
-// The values with which guards compared things, over the recompiles of one function on one rank. What
-// has two, a mode, lets each compile fail on the newest entry, while another thing goes on to change.
+// The values with which guards compared things, over the recompiles of one function on one rank. A
+// mode with two values, such as train and eval, fails the guard of the newest entry at each recompile,
+// even if another value, which changes each time, is the reason for the recompile.
 class ComparedValues {
  public:
   void Add(const RecompileReason& reason);
