@@ -278,7 +278,7 @@ CREATE TABLE import_code (
   code TEXT NOT NULL,      -- its name: broken_header, payload_mismatch, …
   advice TEXT NOT NULL,    -- what to do about it
   is_damage INTEGER,       -- a record or more was lost or changed, or what a file holds is unknown
-  is_cut INTEGER           -- the data of the log end there
+  is_cut INTEGER           -- the data of the file end there
 ) STRICT;
 
 CREATE TABLE import_log_row (

@@ -111,7 +111,8 @@ constexpr ImportCodeInfo kInfos[] = {
     {C::kCutProfile, kE, "cut_profile",
      "The profile or recorder dump ends in the middle of its events, or is empty: the process died "
      "while it wrote, the disk was full, or the file was copied too early. What came before was "
-     "read. Copy it again."},
+     "read. Copy it again.",
+     kCut},
     {C::kBadProfileEvent, kE, "bad_profile_event",
      "An event of the profile is not valid JSON, lacks a name, or has no possible time; it was "
      "left out, of a flight recorder's entry its time alone. A slice without a duration is kept "
@@ -146,10 +147,12 @@ constexpr ImportCodeInfo kInfos[] = {
      "whose code does not call them: they are in leftover_kernel, not in kernel."},
     {C::kBadRuntimeFile, kE, "bad_runtime_file",
      "The dump, package or export is damaged, or does not have the form of its kind; the "
-     "readable part was kept. Compare with the original file."},
+     "readable part was kept. Compare with the original file.",
+     kCut},
     {C::kRefusedPickle, kE, "refused_pickle",
      "The pickle holds more than plain values. Nothing of it was executed; what came before was "
-     "read. Do not unpickle the file by other means unless you trust its source."},
+     "read. Do not unpickle the file by other means unless you trust its source.",
+     kCut},
     {C::kUnknownRank, kI, "unknown_rank",
      "The rank that wrote the file is unknown. Give it a name that ends in _rank_<N>."},
     {C::kAssumedFormat, kI, "assumed_format",

@@ -79,7 +79,7 @@ enum class ImportCode : std::uint8_t {
 };
 
 // What a problem says of the input. kDamage: a record or more was lost or changed, or what a file
-// holds is unknown, as errors say. kCut: and the data of the log end there.
+// holds is unknown, as errors say. kCut: and the data of the file end there.
 enum class Harm : std::uint8_t { kNone, kDamage, kCut };
 
 struct ImportCodeInfo {

@@ -27,10 +27,10 @@ WHERE f.run_id = :run_id AND p.rank IS NOT NULL
 SELECT DISTINCT rank /*INTEGER*/
 FROM profile WHERE run_id = :run_id AND kind = :kind AND rank IS NOT NULL;
 
--- Damaged dumps that have no undamaged twin.
+-- Dumps of which a part could not be read, and that have no whole twin.
 -- query DamagedDump(run_id INTEGER)
 WITH damage AS (SELECT i.profile_id, min(i.id) AS id FROM import_log i WHERE i.run_id = :run_id
-  AND i.profile_id IS NOT NULL AND i.code IN ('cut_profile', 'refused_pickle', 'bad_runtime_file', 'damaged_input')
+  AND i.profile_id IS NOT NULL AND i.is_cut
   GROUP BY i.profile_id)
 SELECT p.rank, p.path, i.byte_offset, i.message
 FROM damage d JOIN profile p ON p.id = d.profile_id JOIN import_log_row i ON i.id = d.id

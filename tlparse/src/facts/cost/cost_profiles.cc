@@ -9,7 +9,6 @@
 
 #include "facts/cost/cost_queries.h"
 #include "inputs/join/join_notes.h"
-#include "log/import_code.h"
 #include "queries/facts/cost/cost_profiles.h"
 #include "store/any_rows.h"
 
@@ -223,13 +222,8 @@ Result<void> FillKernelTimes(Database& database, CostProfile& profile) {
 
 // What the import found missing in the file.
 Result<void> FillProblems(Database& database, CostProfile& profile) {
-  const std::vector<std::int64_t> losses = {
-      static_cast<std::int64_t>(ImportCode::kCutProfile),
-      static_cast<std::int64_t>(ImportCode::kDamagedInput),
-      static_cast<std::int64_t>(ImportCode::kBadProfileEvent),
-      static_cast<std::int64_t>(ImportCode::kProfileEventTooLarge)};
   FOR_EACH_ROW(const ProfileProblem& row,
-               Query<ProfileProblem>(database, {.profile_id = profile.id, .codes = losses})) {
+               Query<ProfileProblem>(database, {.profile_id = profile.id})) {
     std::string& problem = profile.problems.emplace_back(row.message);
     if (row.count > 1) problem += fmt::format(" ({} times)", row.count);
   }

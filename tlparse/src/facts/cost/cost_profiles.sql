@@ -105,9 +105,9 @@ WHERE d.profile_id = :profile_id AND t.text LIKE '%GraphLaunch%' AND r.device IS
   AND coalesce(l.enqueued_ns, r.start_ns) < :end_ns;
 
 -- What the import found missing in a profile.
--- query ProfileProblem(profile_id INTEGER, codes INTEGER[])
-SELECT message, count(*) AS count /*INTEGER*/ FROM import_log_row
-WHERE profile_id = :profile_id AND code_id IN (SELECT value FROM json_each(:codes))
+-- query ProfileProblem(profile_id INTEGER)
+SELECT message, count(*) AS count /*INTEGER*/ FROM import_log
+WHERE profile_id = :profile_id AND is_damage
 GROUP BY message ORDER BY min(id) LIMIT 5;
 
 -- Which profiles there are, to say which of the filters left none.
