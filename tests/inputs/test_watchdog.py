@@ -47,6 +47,20 @@ class Watchdog(AnswerTest):
         first = ask("findings", self.ingest(os.path.join(self.scratch, "job")))["findings"][0]
         self.assertEqual((first["kind"], first["ranks"]), ("stuck", [0, 1]))
 
+    def test_groups_are_told_apart_by_what_is_the_same_on_all_ranks(self):
+        """Each process counts its groups: PG ID 1 is tp of ranks 0,1 and another tp of ranks 2,3. The rank in brackets is one of the group."""
+        status = ("[E1129 06:50:01.000000 ProcessGroupNCCL.cpp:2254] [PG ID 1 PG GUID {1}(tp) Rank {2}]  failure detected by watchdog at work "
+                  "sequence id: {3} PG status: last enqueued work: {3}, last completed work: {4}\n")
+        self.save("job/stderr.txt", *[f"[rank{rank}]:" + status.format(rank, guid, own, at, at - 1)
+                                      for rank, guid, own, at in ((0, 3, 0, 34), (1, 3, 1, 34), (2, 5, 0, 20), (3, 5, 1, 20))], status.format(0, 3, 1, 34, 33))
+        database = self.ingest(os.path.join(self.scratch, "job"))
+        self.assertEqual(self.rows(database, "SELECT rank, group_name FROM nccl_watchdog ORDER BY line"), [(0, "3"), (1, "3"), (2, "5"), (3, "5"), (None, "3")])
+        self.assertEqual([("stuck", [0, 1]), ("stuck", [2, 3])], [(one["kind"], one["ranks"]) for one in self.all_findings(database)])
+
+    def all_findings(self, database):
+        first, = ask("findings", database)["findings"]
+        return [first] + first["evidence"]
+
     def test_an_old_version_and_a_long_text(self):
         self.save("job/out.log", "step 1: loss 0.5\n" * 20000, OLD)
         database = self.ingest(os.path.join(self.scratch, "job"))

@@ -4,8 +4,8 @@ CREATE TABLE nccl_watchdog (
   id INTEGER PRIMARY KEY,
   profile_id INTEGER NOT NULL REFERENCES profile(id),
   line INTEGER NOT NULL,          -- 1-based, in the file
-  rank INTEGER,                   -- of the "[rankN]:" before the line; without it the rank within the group that the line names
-  group_name TEXT,                -- PG ID: "0"
+  rank INTEGER,                   -- of the "[rankN]:" before the line; without it that of the line, where it names no group or the one of all ranks
+  group_name TEXT,                -- PG GUID, which is the same on all ranks of a group; in texts without one the PG ID: "0"
   group_description TEXT,         -- "default_pg"
   event TEXT NOT NULL,            -- timeout (a collective ran for longer than its limit), status (of the rank whose watchdog saw it), dump_signal (of a rank that was told of it)
   sequence_number INTEGER,        -- of the collective that timed out

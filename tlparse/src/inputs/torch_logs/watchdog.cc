@@ -24,15 +24,19 @@ std::optional<std::int64_t> NumberAfter(std::string_view text, std::string_view 
 }
 
 // "[PG ID 1 PG GUID 3(mesh_dp) Rank 0]", "[PG 0 Rank 2]", "[Rank 2]": the last such bracket before
-// `end`. The rank is one within the group.
+// `end`. The GUID is the same on all ranks of a group, the ID counts the groups of one process. The rank
+// is one within the group.
 void ReadGroup(std::string_view text, WatchdogLine& line) {
   const std::size_t close = text.rfind(']');
   const std::size_t open = close == text.npos ? close : text.rfind('[', close);
   if (open == text.npos) return;
   const std::string_view group = text.substr(open + 1, close - open - 1);
-  line.group_name = ValueAfter(group, group.find("PG ID ") != group.npos ? "PG ID " : "PG ", " ");
+  for (const std::string_view key : {"PG GUID ", "PG ID ", "PG "}) {
+    if (line.group_name.empty()) line.group_name = ValueAfter(group, key, " (");
+  }
   line.group_description = ValueAfter(group, "(", ")");
-  if (!line.rank) line.rank = NumberAfter(group, "Rank ");
+  const bool is_of_all = line.group_name.empty() || line.group_name == "0";
+  if (!line.rank && is_of_all) line.rank = NumberAfter(group, "Rank ");
 }
 
 constexpr std::string_view kTimeoutText = "Watchdog caught collective operation timeout: ";
