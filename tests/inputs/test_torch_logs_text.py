@@ -41,6 +41,17 @@ class TorchLogsText(profiles.InputTest):
         self.assertEqual(told, [(f"2 graph breaks at p4.py:5, by the text of TORCH_LOGS: {branch}", "For the common pattern `if ten"),
                                 (f"2 graph breaks at p4.py:6, by the text of TORCH_LOGS: {call}", "Avoid calling builtin `print` ")])
 
+    def test_each_process_counts_for_itself(self):
+        with open(os.path.join(CASE, "recompiles_verbose.txt"), encoding="utf-8") as file:
+            text = file.read()
+        one_text = "".join(f"[rank{rank}]:{line}\n" for rank in (0, 1) for line in text.splitlines())
+        for paths in ([self.write("both.txt", one_text.encode())],
+                      [self.write(f"rank{rank}.txt", "".join(f"[rank{rank}]:{line}\n" for line in text.splitlines()).encode()) for rank in (0, 1)]):
+            found = self.answer("findings", self.ingest(*paths, name=f"{len(paths)}.db"))["findings"]
+            self.assertEqual([("forward was recompiled once in each of 2 processes, by the text of TORCH_LOGS", [0, 1]),
+                              ("One graph break at model.py:331 in each of 2 processes, by the text of TORCH_LOGS: Unsupported: Tensor.item", [0, 1])],
+                             [(one["title"], one["ranks"]) for one in found])
+
     def test_the_warning_at_the_limit(self):
         with open(os.path.join(CASE, "recompile.txt"), encoding="utf-8") as file:
             warned = file.read()

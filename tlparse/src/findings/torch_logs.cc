@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <charconv>
 #include <string_view>
 
 #include "base/plural.h"
@@ -26,6 +28,29 @@ std::string LimitOf(std::string_view message) {
                      name.substr(open + 2, close - open - 2));
 }
 
+// " in each of 2 processes"; empty: there is one.
+std::string OnEach(std::int64_t processes, std::int64_t least, std::int64_t most) {
+  if (processes < 2) return {};
+  return fmt::format(" in {} of {} processes", least == most ? "each" : "one", processes);
+}
+
+std::string TextsOf(std::string_view path, std::int64_t paths) {
+  return paths < 2 ? std::string(path)
+                   : fmt::format("{} and {} other text{}", path, paths - 1, PluralS(paths - 1));
+}
+
+// The ranks that a text names: "0,1".
+void SetTextRanks(std::string_view ranks, std::int64_t processes, Finding& finding) {
+  while (!ranks.empty()) {
+    std::int64_t rank = 0;
+    const auto [end, error] = std::from_chars(ranks.data(), ranks.data() + ranks.size(), rank);
+    if (error == std::errc()) finding.ranks.push_back(rank);
+    ranks.remove_prefix(std::min(ranks.size(), static_cast<std::size_t>(end - ranks.data()) + 1));
+  }
+  std::sort(finding.ranks.begin(), finding.ranks.end());
+  finding.rank_count = static_cast<std::size_t>(processes);
+}
+
 void AddTextRecompiles(FindingContext& context, const TextRecompiles& row) {
   const std::string function(row.function);
   Finding& finding =
@@ -34,10 +59,11 @@ void AddTextRecompiles(FindingContext& context, const TextRecompiles& row) {
   finding.title = row.is_refused
                       ? fmt::format("{} reached the recompile limit ({}); last reason: {}",
                                     function, LimitOf(row.message), row.guard)
-                      : fmt::format("{} was recompiled {}, by the text of TORCH_LOGS", function,
-                                    Times(static_cast<std::size_t>(row.times)));
+                      : fmt::format("{} was recompiled {}{}, by the text of TORCH_LOGS", function,
+                                    Times(static_cast<std::size_t>(row.times)),
+                                    OnEach(row.processes, row.least, row.times));
   finding.function = function;
-  finding.rank_count = 1;
+  SetTextRanks(row.ranks.value_or(""), row.processes, finding);
   if (!row.file.empty()) finding.place = FindingPlace{std::string(row.file), row.function_line, {}};
   finding.cause = row.guards == 1 ? std::string(row.guard) : std::string();
   finding.detail =
@@ -45,7 +71,7 @@ void AddTextRecompiles(FindingContext& context, const TextRecompiles& row) {
                   row.is_refused ? "What no earlier compile fits runs without compiled code. From "
                   : row.guards == 1 ? fmt::format("The guard that failed: {}. From ", row.guard)
                                     : fmt::format("{} guards failed. From ", row.guards),
-                  row.path);
+                  TextsOf(row.path, row.paths));
   const Advice advice =
       row.guards == 1 ? AdviceForRecompiles(ParseRecompileReason(row.guard, row.reason, {}, 0),
                                             static_cast<std::size_t>(row.times))
@@ -68,13 +94,14 @@ void AddTextBreaks(FindingContext& context, const TextGraphBreaks& row) {
     finding.place = FindingPlace{std::string(row.file), row.user_line, {}};
     at = fmt::format(" at {}:{}", row.file.substr(row.file.rfind('/') + 1), row.user_line);
   }
-  finding.title = fmt::format("{} graph break{}{}, by the text of TORCH_LOGS: {}",
-                              row.times == 1 ? "One" : fmt::format("{}", row.times),
-                              PluralS(row.times), at, reason);
-  finding.rank_count = 1;
+  finding.title =
+      fmt::format("{} graph break{}{}{}, by the text of TORCH_LOGS: {}",
+                  row.times == 1 ? "One" : fmt::format("{}", row.times), PluralS(row.times), at,
+                  OnEach(row.processes, row.least, row.times), reason);
+  SetTextRanks(row.ranks.value_or(""), row.processes, finding);
   finding.cause = std::string(reason);
-  finding.detail =
-      fmt::format("From {}; no structured trace of its process is among the input.", row.path);
+  finding.detail = fmt::format("From {}; no structured trace of its process is among the input.",
+                               TextsOf(row.path, row.paths));
   finding.suggestion = row.hint.empty() ? "TORCH_TRACE=<directory> records each with PyTorch's hint"
                                         : std::string(row.hint);
   finding.query = fmt::format(
