@@ -252,7 +252,9 @@ void PrintRows(const CostAnswer& answer, CostBy by, std::size_t top) {
   AddShares(table, answer.rows, top, [&](const CostRow& row) { return CostCells(row, columns); });
   std::fputc('\n', stdout);
   if (table.empty()) {
-    std::puts("nothing of that ran in these profiles");
+    std::printf("no %s is in these profiles\n", by == CostBy::kGraph ? "call of a compiled graph"
+                                                : by == CostBy::kOp  ? "op"
+                                                                     : "kernel");
     return;
   }
   PrintShare(answer, by);
