@@ -189,6 +189,30 @@ class CostDevices(costs.CostTest):
         self.assertEqual({by: self.ask("--by", by)["time"] for by in ("line", "kernel", "node", "graph")},
                          {"line": "kernels", "kernel": "kernels", "node": "kernels", "graph": "graph_calls_on_cpu"})
 
+    def test_a_program_without_compiled_graphs(self):
+        """Of ops alone no kernel is to be had by a setting of compiled code; sends and receives are called that."""
+        def event(name, ts):
+            return {"ph": "X", "cat": "cpu_op", "name": name, "pid": 1, "tid": 1, "ts": ts, "dur": 5, "args": {}}
+        trace = {"schemaVersion": 1, "traceEvents": [event("aten::mm", 10), event("c10d::send", 20), event("c10d::recv_", 30)]}
+        self.write("p.json", json.dumps(trace).encode())
+        self.tlparse(self.path("p.json"), "--db", "x.db", "--db-only")
+        text = self.tlparse("cost", "x.db").stdout
+        self.assertIn("kernels: none was recorded; for what ran without compiled graphs on the CPU see 'tlparse cost --by op'", text)
+        self.assertTrue(text.endswith("\nno kernel is in these profiles\n"), text)
+        self.assertTrue(self.tlparse("cost", "x.db", "--by", "graph").stdout.endswith("\nno call of a compiled graph is in these profiles\n"))
+        self.assertIn("aten::mm", self.tlparse("cost", "x.db", "--by", "op").stdout)
+        self.assertIn("not compared: 2 calls of the profiles: they are sends or receives", self.tlparse("collectives", "x.db").stdout)
+
+    def test_a_device_of_an_unknown_category_is_said_to_count(self):
+        trace = self.gpu_trace()
+        for category, device in (("quantum_kernel", {"device": 0, "stream": 3}), ("quantum_op", {})):
+            trace["traceEvents"].append({"ph": "X", "cat": category, "name": "q", "pid": 0, "tid": 3, "ts": 320, "dur": 10, "args": device})
+        self.write("p.json", json.dumps(trace).encode())
+        self.tlparse(self.path("p.json"), "--db", "x.db", "--db-only")
+        self.assertEqual([["1 events of category 'quantum_kernel', 10.000 us in all: counted as work of a device"], ["1 events of category 'quantum_op', 10.000 us in all"]],
+                         harness.rows(self.path("x.db"), "SELECT message FROM import_log WHERE code = 'unknown_profile_event' ORDER BY message"))
+        self.assertEqual(3, self.ask()["profiles"][0]["devices"][0]["kernels"])
+
     def test_errors(self):
         self.write("p.json", json.dumps(self.gpu_trace()).encode())
         self.tlparse(self.path("p.json"), "--db", "x.db", "--db-only")

@@ -71,6 +71,57 @@ class IssuedStates(RecorderTest):
         self.assertEqual([[None, 2, 4]], self.rows(database, "SELECT DISTINCT last_rank, rank_count, member_count FROM collective_wait"))
         self.assertIn("ranks 1,3: no profile is among the input", self.text("collectives", database))
 
+    def slow_device(self, rank, late_us, step=1000):
+        """All CPUs issue at the same times; the kernel of `rank` begins later, those of the others wait for it."""
+        traces = []
+        for one in range(3):
+            trace = nccl_profile(one, range(1, 9), world=3)
+            for event in trace["traceEvents"]:
+                event["ts"] -= 50 * one
+                if event["cat"] == "kernel":
+                    event["dur"] += late_us
+                    if one == rank:
+                        event["ts"] += late_us
+                        event["dur"] -= late_us
+            traces.append(trace)
+        return traces
+
+    def test_a_device_comes_when_its_kernel_begins(self):
+        for base_first in (True, False):
+            traces = self.slow_device(1, 250)
+            if not base_first:  # the base of the times follows the events
+                traces = [{**{k: v for k, v in one.items() if k != "baseTimeNanoseconds"}, "baseTimeNanoseconds": one["baseTimeNanoseconds"]} for one in traces]
+            database = self.profiled(*traces)
+            finding, = self.answer("findings", database)["findings"]
+            self.assertEqual(("straggler", "warning", [1]), (finding["kind"], finding["severity"], finding["ranks"]))
+            self.assertIn("it came last to 8 of 8 collectives", finding["title"])
+            self.assertIn("Rank 1 enqueued them in time: its device came late to them.", finding["detail"])
+            self.assertIn("clock of its device", finding["try"])
+            self.assertEqual([[0, 250.0, 1], [1, 0.0, 1], [2, 250.0, 1]], self.rows(database, "SELECT DISTINCT rank, wait_us, last_rank FROM collective_wait ORDER BY rank"))
+            group, = self.issued(database)["groups"]
+            self.assertEqual({(250.0, "1")}, {(one["wait_us"], one["last_rank"]) for one in group["collectives"]})
+
+    def test_where_one_file_lacks_the_kernel_the_calls_are_compared(self):
+        traces = self.slow_device(1, 250)
+        traces[0]["traceEvents"] = [one for one in traces[0]["traceEvents"] if one["cat"] != "kernel"]
+        database = self.profiled(*traces)
+        self.assertEqual([], self.answer("findings", database)["findings"])
+        self.assertEqual([[0.0, None]], self.rows(database, "SELECT DISTINCT wait_us, last_rank FROM collective_wait"))
+        group, = self.issued(database)["groups"]
+        self.assertEqual({(0.0, None)}, {(one["wait_us"], one["last_rank"]) for one in group["collectives"]})
+
+    def test_waits_that_overlap_count_once(self):
+        """Three asynchronous calls after each other: the others wait once for rank 1, not three times."""
+        traces = [nccl_profile(rank, range(1, 10), world=2, without_kernel=range(10)) for rank in (0, 1)]
+        for rank, trace in enumerate(traces):
+            for event in trace["traceEvents"]:
+                number = (event["ts"] + 5 - 50 * rank) // 1000
+                event["ts"] += 10_000 * ((number - 1) // 3) - 990 * ((number - 1) % 3) + (5000 - 50 if rank else 0)
+        self.profiled(*traces)
+        text = self.text("collectives", self.database)
+        waited = {line.split()[0]: line.split()[2:4] for line in text.split("was last in")[1].splitlines()[1:3]}
+        self.assertEqual({"0": ["15.1", "ms"], "1": ["0", "µs"]}, waited)
+
     @unittest.skipUnless(profiles.HAS_ZSTD, "no zstd")
     def test_what_is_not_compared_is_counted(self):
         answer = self.answer("collectives", self.profiled(nccl_profile(0, range(1, 6), seq=False)))
@@ -79,7 +130,7 @@ class IssuedStates(RecorderTest):
         database = self.ingest(folder, name="gloo.db")
         self.assertEqual([{"count": 30, "source": "profiles", "reason": "they have neither a group nor a sequence number"}],
                          self.answer("collectives", database)["not_compared"])
-        self.assertIn("not compared: 30 collectives of the profiles: they have neither a group nor", self.text("collectives", database))
+        self.assertIn("not compared: 30 calls of the profiles: they have neither a group nor", self.text("collectives", database))
         # With the dumps each slice is one of an entry.
         self.assertEqual([], self.answer("collectives", self.ingest(profiles.recorded("p_ddp"), name="both.db"))["not_compared"])
 

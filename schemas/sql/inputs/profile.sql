@@ -197,6 +197,7 @@ CREATE TABLE collective_run_row (
   reduce_op TEXT,                 -- as in the file
   state TEXT,                     -- scheduled, started, completed (profiles: its device kernel has ended), error (libtrace: the backend refused it, or it failed by end_ns); NULL: not in the file
   start_ns INTEGER,               -- issued
+  device_start_ns INTEGER,        -- profiles: when its first kernel began on the device, which waits there for those of the other ranks
   end_ns INTEGER,                 -- completed: profiles have it from the device kernel; of their c10d ops, when the call returned. NULL: unknown, or not completed
   device INTEGER,                 -- profiles: index of the device of its kernel; NULL: the file has no kernel of it
   correlation INTEGER             -- profiles: of the device kernel
@@ -332,7 +333,7 @@ CREATE VIEW collective_run AS
   SELECT c.id, c.profile_id, coalesce(p.process_id, r.process_id) AS process_id, coalesce(p.rank, q.rank) AS rank,
     g.text AS group_name, c.sequence_number, o.text AS op, c.input_shapes, d.text AS dtype, coalesce(c.reduce_op, l.reduce_op) AS reduce_op,
     c.state, c.start_ns / 1e3 AS start_us, c.end_ns / 1e3 AS end_us, l.graph_id, f.text AS file, l.line, l.join_key, n.text AS join_note,
-    c.start_ns, c.end_ns, l.slice_id AS graph_call_id, l.code_line, c.is_p2p, c.group_size, c.output_shapes, l.peer_id, c.entry_id,
+    c.start_ns, c.device_start_ns, c.end_ns, l.slice_id AS graph_call_id, l.code_line, c.is_p2p, c.group_size, c.output_shapes, l.peer_id, c.entry_id,
     c.record_id, c.thread_id, c.device
   FROM collective_run_row c LEFT JOIN profile p ON p.id = c.profile_id LEFT JOIN record_row r ON r.id = c.record_id
   LEFT JOIN process q ON q.id = r.process_id LEFT JOIN collective_run_link_row l ON l.collective_run_id = c.id

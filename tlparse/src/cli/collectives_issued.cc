@@ -66,7 +66,7 @@ void AddLine(Table& table, const IssuedJob& job, const IssuedGroup& group, const
   for (const auto& [title, ranks] : line.by_title) {
     table.Add({is_first ? fmt::format("{}", line.sequence) : "", title, RanksOf(job, ranks),
                is_first ? LineState(job, line) : "", is_first ? waited : "",
-               is_first && has_span ? job.ranks[line.last_rank].name : ""});
+               is_first && has_several && line.HasLast() ? job.ranks[line.last_rank].name : ""});
     is_first = false;
   }
 }
@@ -179,7 +179,10 @@ void PrintWaits(const IssuedJob& job, bool all) {
   if (waits.size() < 2) return;
   std::stable_sort(waits.begin(), waits.end(),
                    [](const RankWait& a, const RankWait& b) { return a.wait_ns > b.wait_ns; });
-  PrintWrapped("waited for the last rank, in all collectives whose wait is known", 2, 4);
+  PrintWrapped(
+      "waited for the last rank (asynchronous calls: or worked on), in all collectives whose wait "
+      "is known; what several share counts once",
+      2, 4);
   Table table({{"rank", Table::Align::kRight},
                {"collectives", Table::Align::kRight},
                {"waited in all", Table::Align::kRight},
@@ -223,10 +226,10 @@ void PrintIssued(const CollectiveAnswer& answer, bool all) {
     PrintCompared(answer, all);
   }
   for (const NotCompared& one : job.not_compared) {
-    PrintWrapped(fmt::format("not compared: {} of the {}: {}",
-                             Count(static_cast<std::size_t>(one.count), "collective"), one.source,
-                             one.reason),
-                 0, 2);
+    PrintWrapped(
+        fmt::format("not compared: {} of the {}: {}",
+                    Count(static_cast<std::size_t>(one.count), "call"), one.source, one.reason),
+        0, 2);
   }
 }
 

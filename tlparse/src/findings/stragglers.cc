@@ -62,8 +62,8 @@ Result<bool> AddProfiledWait(FindingContext& context) {
 }
 
 std::string DelayText(std::int64_t ns) {
-  return ns < 10'000'000 ? fmt::format("{:.1f} ms", static_cast<double>(ns) / 1e6)
-                         : SecondsText(ns / 1000);
+  return ns < 100'000'000 ? fmt::format("{:.1f} ms", static_cast<double>(ns) / 1e6)
+                          : SecondsText(ns / 1000);
 }
 
 std::string TitleOfStraggler(const IssuedJob& job, const Straggler& found,
@@ -99,6 +99,8 @@ std::string DetailOfStraggler(const Straggler& found, const std::string& rank) {
                     found.profiled_ns < found.lost_ns ? " of these delays that its profile covers"
                                                       : ", by its profile",
                     rank, DelayText(found.activity_ns), found.activity);
+  if (found.is_of_device)
+    text += fmt::format(" {} enqueued them in time: its device came late to them.", Capital(rank));
   if (found.has_barriers) text += " Barriers are not counted.";
   if (found.is_of_barriers)
     text += fmt::format(
@@ -135,7 +137,12 @@ Result<void> FindStragglers(FindingContext& context) {
   const std::string before =
       found->call->Place().empty() ? found->call->PrintedOp() : found->call->Place();
   problem.advice =
-      found->activity.empty()
+      found->is_of_device
+          ? fmt::format(
+                "look at which kernels before {} take longer on {}, with 'tlparse cost --by "
+                "kernel --rank', and at the clock of its device",
+                before, rank)
+      : found->activity.empty()
           ? fmt::format(
                 "look at what {} does before {} that the others do not: its loader, its share "
                 "of the data, a recompile, its processor",

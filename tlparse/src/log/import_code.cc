@@ -120,7 +120,8 @@ constexpr ImportCodeInfo kInfos[] = {
     {C::kProfileEventTooLarge, kE, "profile_event_too_large",
      "An event of the profile is larger than 16 MiB; it was left out."},
     {C::kUnknownProfileEvent, kI, "unknown_profile_event",
-     "This tlparse does not know the category; its events were counted and left out."},
+     "This tlparse does not know the category. Its events were left out, but for those that the "
+     "message calls work of a device."},
     {C::kProfileEventsLeftOut, kI, "profile_events_left_out",
      "These events are not about compiled code, or repeat others; they were counted and left "
      "out. --keep-python-frames keeps Python frames."},

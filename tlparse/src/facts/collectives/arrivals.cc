@@ -21,43 +21,61 @@ bool AreWaitedFor(const RankCalls& calls) {
   const IssuedCollective& last = *calls.back().call;
   return NeedsAllRanks(last.plain_op) ||
          std::any_of(calls.begin(), calls.end() - 1, [&](const RankCall& one) {
-           return one.next != nullptr && one.next->start_ns >= last.start_ns;
+           return one.next != nullptr && one.next->arrived_ns >= last.arrived_ns;
          });
 }
 
 void Take(RankCalls calls, Arrivals& arrivals) {
   const std::int64_t together_ns = std::exchange(arrivals.together_ns, 0);
   const bool is_one_call = std::all_of(calls.begin(), calls.end(), [&](const RankCall& one) {
-    return one.call->start_ns > 0 && calls.front().call->MayBeCallOf(*one.call);
+    return one.call->arrived_ns > 0 && calls.front().call->MayBeCallOf(*one.call);
   });
   if (calls.size() < 2 || !is_one_call) return;
   const bool is_barrier = calls.front().call->plain_op.starts_with("barrier");
   arrivals.has_barriers |= is_barrier;
   if (is_barrier != arrivals.is_of_barriers) return;
   std::sort(calls.begin(), calls.end(), [](const RankCall& a, const RankCall& b) {
-    return a.call->start_ns < b.call->start_ns;
+    return a.call->arrived_ns < b.call->arrived_ns;
   });
   if (!AreWaitedFor(calls)) return;
   const auto& [rank, last, next] = calls.back();
   ++arrivals.count;
-  arrivals.first_ns = std::min(arrivals.first_ns, calls.front().call->start_ns);
-  arrivals.last_ns = std::max(arrivals.last_ns, last->start_ns);
-  const std::int64_t lag_ns = last->start_ns - calls[calls.size() - 2].call->start_ns;
+  arrivals.first_ns = std::min(arrivals.first_ns, calls.front().call->arrived_ns);
+  arrivals.last_ns = std::max(arrivals.last_ns, last->arrived_ns);
+  const std::int64_t lag_ns = last->arrived_ns - calls[calls.size() - 2].call->arrived_ns;
   Lag& lag = arrivals.lags[rank].emplace_back(
       Lag{.call = last, .whole_ns = lag_ns, .ns = lag_ns, .since_ns = together_ns});
   for (auto one = calls.begin(); one != calls.end() - 1; ++one)
-    lag.others.push_back({one->rank, one->call->start_ns});
-  if (NeedsAllRanks(last->plain_op)) arrivals.together_ns = last->start_ns;
+    lag.others.push_back({one->rank, one->call->arrived_ns, one->call->start_ns});
+  if (NeedsAllRanks(last->plain_op)) arrivals.together_ns = last->arrived_ns;
   arrivals.possible[rank] += std::any_of(
       calls.begin(), calls.end() - 1,
-      [last = last](const RankCall& one) { return one.call->end_ns >= last->start_ns; });
+      [last = last](const RankCall& one) { return one.call->end_ns >= last->arrived_ns; });
   arrivals.impossible[rank] +=
       std::any_of(calls.begin(), calls.end() - 1, [last = last](const RankCall& one) {
-        return one.call->end_ns > 0 && one.call->end_ns < last->start_ns;
+        return one.call->end_ns > 0 && one.call->end_ns < last->arrived_ns;
       });
 }
 
 }  // namespace
+
+std::int64_t Lag::IssuedLaterNs() const {
+  std::int64_t others_ns = 0;
+  for (const RankArrival& other : others) others_ns = std::max(others_ns, other.issued_ns);
+  return std::clamp<std::int64_t>(call->start_ns - others_ns, 0, whole_ns);
+}
+
+void SetArrivals(IssuedGroup& group) {
+  std::set<std::int64_t> without_kernel;
+  for (const std::vector<IssuedCollective>& issued : group.issued) {
+    for (const IssuedCollective& one : issued)
+      if (one.device_start_ns == 0) without_kernel.insert(one.sequence);
+  }
+  for (std::vector<IssuedCollective>& issued : group.issued) {
+    for (IssuedCollective& one : issued)
+      one.arrived_ns = without_kernel.contains(one.sequence) ? one.start_ns : one.device_start_ns;
+  }
+}
 
 Arrivals ArrivalsOf(const IssuedGroup& group, bool is_of_barriers) {
   std::map<std::int64_t, RankCalls> by_sequence;

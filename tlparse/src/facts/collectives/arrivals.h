@@ -1,4 +1,4 @@
-// When ranks came to the collectives of a group, by recorder dumps.
+// When ranks came to the collectives of a group, by recorder dumps or profiles.
 #pragma once
 
 #include <cstddef>
@@ -14,6 +14,7 @@ namespace tlparse {
 struct RankArrival {
   std::size_t rank = 0;
   std::int64_t ns = 0;
+  std::int64_t issued_ns = 0;  // on the CPU
 };
 
 struct Lag {
@@ -25,6 +26,8 @@ struct Lag {
   std::int64_t compiled_ns = 0;          // of the whole, taken out
   // What the rank did longer than the others, compiles left out: more than `ns`, if they compiled longer.
   std::int64_t longer_ns = 0;
+  // Of the whole, what the rank issued it after the others.
+  std::int64_t IssuedLaterNs() const;
 };
 
 // The collectives of a group that several ranks issued.
@@ -38,6 +41,9 @@ struct Arrivals {
   std::int64_t first_ns = INT64_MAX, last_ns = 0;
   std::int64_t together_ns = 0;  // when all ranks had come to the last one that all wait in
 };
+
+// IssuedCollective::arrived_ns.
+void SetArrivals(IssuedGroup& group);
 
 Arrivals ArrivalsOf(const IssuedGroup& group, bool is_of_barriers);
 

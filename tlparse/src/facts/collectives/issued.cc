@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "facts/collectives/arrivals.h"
 #include "facts/collectives/issued_batches.h"
 #include "facts/collectives/issued_members.h"
 #include "inputs/common/collective_op.h"
@@ -61,6 +62,7 @@ IssuedCollective CollectiveOf(const IssuedCollectiveRow& row,
                  : one.source == IssuedSource::kProfile   ? IssuedProgress::kIssued
                                                           : IssuedProgress::kOpen;
   one.start_ns = row.start_ns;
+  one.device_start_ns = row.device_start_ns.value_or(0);
   one.end_ns = row.end_ns.value_or(0);
   one.timeout_ms = row.timeout_ms;
   one.graph_id = row.graph_id;
@@ -183,6 +185,7 @@ void TakeCalls(Loaded& loaded, IssuedJob& job) {
       group.ranks.push_back(rank);
       group.issued.push_back(std::move(issued));
     }
+    SetArrivals(group);
     job.groups.push_back(std::move(group));
   }
   for (auto& [name, by_rank] : loaded.messages) {

@@ -43,7 +43,11 @@ struct IssuedCollective {
   std::string state;      // scheduled, started, completed; empty: unknown
   IssuedSource source = IssuedSource::kDump;
   IssuedProgress progress = IssuedProgress::kIssued;
-  std::int64_t start_ns = 0;
+  std::int64_t start_ns = 0;         // when the CPU issued it
+  std::int64_t device_start_ns = 0;  // when its kernel began; 0: not in the file
+  // When the rank came to it, and waits from there: its kernel, where the files of all ranks have that of
+  // their call; otherwise its CPU.
+  std::int64_t arrived_ns = 0;
   std::int64_t end_ns = 0;      // 0: unknown
   std::int64_t timeout_ms = 0;  // 0: unknown
   std::int64_t graph_id = 0;    // 0: outside compiled graphs, or not joined

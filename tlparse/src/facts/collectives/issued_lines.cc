@@ -28,7 +28,7 @@ void SetStates(const IssuedGroup& group, IssuedLine& line) {
     } else if (!one.IsCompleted() &&
                (line.is_after_timeout || line.IsTimedOut() || line.is_mismatched)) {
       const bool gave_up = !line.is_after_timeout && one.timeout_ms > 0 &&
-                           line.last_ns - one.start_ns > one.timeout_ms * 1'000'000;
+                           line.last_ns - one.arrived_ns > one.timeout_ms * 1'000'000;
       state = gave_up ? &line.timed_out : &line.ended;
     }
     state->push_back(group.ranks[i]);
@@ -112,6 +112,17 @@ void SettleOpen(const IssuedGroup& group, IssuedLine& line) {
   line.waiting = std::move(waiting);
 }
 
+// Collectives that a rank has not waited for one after the other share time.
+std::int64_t UnionNs(std::vector<std::pair<std::int64_t, std::int64_t>>& spans) {
+  std::sort(spans.begin(), spans.end());
+  std::int64_t sum_ns = 0, end_ns = INT64_MIN;
+  for (const auto& [from_ns, to_ns] : spans) {
+    sum_ns += std::max<std::int64_t>(0, to_ns - std::max(from_ns, end_ns));
+    end_ns = std::max(end_ns, to_ns);
+  }
+  return sum_ns;
+}
+
 }  // namespace
 
 bool NeedsAllRanks(std::string_view plain_op) {
@@ -146,12 +157,12 @@ std::vector<IssuedLine> IssuedLines(const IssuedJob& job, const IssuedGroup& gro
       const std::string title = BatchTitle(all);
       known.try_emplace(title, &one);
       line.by_title[title].push_back(group.ranks[i]);
-      if (one.start_ns < line.first_ns) {
-        line.first_ns = one.start_ns;
+      if (one.arrived_ns < line.first_ns) {
+        line.first_ns = one.arrived_ns;
         line.timeout_ns = one.timeout_ms * 1'000'000;
       }
-      if (one.start_ns > line.last_ns) {
-        line.last_ns = one.start_ns;
+      if (one.arrived_ns > line.last_ns) {
+        line.last_ns = one.arrived_ns;
         line.last_rank = group.ranks[i];
       }
     }
@@ -181,23 +192,26 @@ std::vector<IssuedLine> IssuedLines(const IssuedJob& job, const IssuedGroup& gro
 
 std::vector<RankWait> WaitsByRank(const IssuedJob& job) {
   std::vector<RankWait> waits(job.ranks.size());
+  std::vector<std::vector<std::pair<std::int64_t, std::int64_t>>> spans(job.ranks.size());
   for (std::size_t i = 0; i < waits.size(); ++i) waits[i].rank = i;
   for (const IssuedGroup& group : job.groups) {
     if (group.ranks.size() < 2) continue;
     for (const IssuedLine& line : IssuedLines(job, group)) {
       if (!line.HasWait()) continue;
-      ++waits[line.last_rank].last_in;
+      if (line.HasLast()) ++waits[line.last_rank].last_in;
       for (std::size_t i = 0; i < group.ranks.size(); ++i) {
         const std::vector<const IssuedCollective*> all = group.At(i, line.sequence);
         if (all.empty()) continue;
         RankWait& wait = waits[group.ranks[i]];
         const std::int64_t timeout_ns = all.front()->timeout_ms * 1'000'000;
-        const std::int64_t gap_ns = line.last_ns - all.front()->start_ns;
+        const std::int64_t from_ns = all.front()->arrived_ns;
         ++wait.collectives;
-        wait.wait_ns += timeout_ns > 0 ? std::min(gap_ns, timeout_ns) : gap_ns;
+        spans[group.ranks[i]].emplace_back(
+            from_ns, timeout_ns > 0 ? std::min(line.last_ns, from_ns + timeout_ns) : line.last_ns);
       }
     }
   }
+  for (RankWait& wait : waits) wait.wait_ns = UnionNs(spans[wait.rank]);
   std::erase_if(waits, [](const RankWait& wait) { return wait.collectives == 0; });
   return waits;
 }

@@ -30,7 +30,7 @@ struct IssuedLine {
   // only, there is none, or another rank completed what all must reach.
   std::vector<std::size_t> unknown;
   std::int64_t first_ns = INT64_MAX, last_ns = INT64_MIN;
-  std::size_t last_rank = 0;    // the rank that issued it last
+  std::size_t last_rank = 0;    // the rank that came last
   std::int64_t timeout_ns = 0;  // of the first; 0: unknown
   // An earlier collective of the group timed out: ranks whose call failed do not wait in later ones.
   bool is_after_timeout = false;
@@ -48,6 +48,7 @@ struct IssuedLine {
   bool IsTimedOut() const { return timeout_ns > 0 && last_ns - first_ns > timeout_ns; }
   // How long the first rank waited.
   std::int64_t WaitNs() const { return IsTimedOut() ? timeout_ns : last_ns - first_ns; }
+  bool HasLast() const { return HasWait() && WaitNs() > 0; }  // not all came at once
   bool IsOdd() const { return by_title.size() > 1 || !missing.empty(); }
 };
 
@@ -65,7 +66,8 @@ std::vector<IssuedLine> IssuedLines(const IssuedJob& job, const IssuedGroup& gro
 struct RankWait {
   std::size_t rank = 0;  // index into IssuedJob::ranks
   std::int64_t collectives = 0;
-  std::int64_t wait_ns = 0;  // from its calls to those of the last ranks, at most the timeouts
+  // From its calls to those of the last ranks, at most the timeouts; what several share counts once.
+  std::int64_t wait_ns = 0;
   std::int64_t last_in = 0;  // collectives that it was the last to issue
 };
 // By rank; ranks of none are left out.

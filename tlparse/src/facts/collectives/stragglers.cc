@@ -22,10 +22,10 @@ std::int64_t Sum(const std::vector<Lag>& lags) {
 // The sum, with what several delays share counted once: calls that do not wait for each other.
 std::int64_t LostNs(std::vector<Lag> lags) {
   std::sort(lags.begin(), lags.end(),
-            [](const Lag& a, const Lag& b) { return a.call->start_ns < b.call->start_ns; });
+            [](const Lag& a, const Lag& b) { return a.call->arrived_ns < b.call->arrived_ns; });
   std::int64_t covered_ns = 0, compiled_ns = 0, longest_ns = 0, end_ns = INT64_MIN;
   for (const Lag& one : lags) {
-    const std::int64_t to_ns = one.call->start_ns;
+    const std::int64_t to_ns = one.call->arrived_ns;
     covered_ns += to_ns - std::min(to_ns, std::max(end_ns, to_ns - one.ns - one.compiled_ns));
     end_ns = to_ns;
     compiled_ns += one.compiled_ns;
@@ -60,7 +60,7 @@ struct FoundStraggler {
 void TakeOutCompiles(const std::vector<CompileSpan>& compiles, const IssuedJob& job,
                      std::size_t rank, std::vector<Lag>& lags) {
   for (Lag& lag : lags) {
-    const std::int64_t to_ns = lag.call->start_ns;
+    const std::int64_t to_ns = lag.call->arrived_ns;
     std::int64_t compiled_ns = CompiledIn(compiles, job.ranks[rank].rank, to_ns - lag.ns, to_ns);
     if (lag.since_ns > 0) {
       const auto beside = [&](std::size_t one, std::int64_t ns) {
@@ -130,8 +130,8 @@ std::int64_t SpanOfJob(const IssuedJob& job) {
   for (const IssuedGroup& group : job.groups) {
     for (const std::vector<IssuedCollective>& issued : group.issued) {
       for (const IssuedCollective& one : issued) {
-        if (one.start_ns > 0) first_ns = std::min(first_ns, one.start_ns);
-        last_ns = std::max(last_ns, one.start_ns);
+        if (one.arrived_ns > 0) first_ns = std::min(first_ns, one.arrived_ns);
+        last_ns = std::max(last_ns, one.arrived_ns);
       }
     }
   }
@@ -188,7 +188,12 @@ Result<std::optional<FoundStraggler>> StragglerOf(Database& database, const Issu
                       .span_ns = span_ns,
                       .job_compiled_ns = std::min(compiled_ns, span_ns)};
   straggler.has_shared = straggler.lost_ns < Sum(lags);
-  for (const Lag& one : lags) straggler.compiled_ns += one.compiled_ns;
+  std::int64_t issued_later_ns = 0;
+  for (const Lag& one : lags) {
+    straggler.compiled_ns += one.compiled_ns;
+    issued_later_ns += one.IssuedLaterNs();
+  }
+  straggler.is_of_device = 2 * issued_later_ns < Sum(lags);
   std::sort(lags.begin(), lags.end(), [](const Lag& a, const Lag& b) { return a.ns > b.ns; });
   const std::size_t sure_count = is_long ? lags.size() : CountOfSteady(lags);
   if (sure_count < kLeastCount) return std::optional<FoundStraggler>();
@@ -222,16 +227,16 @@ Result<void> SetActivity(Database& database, const IssuedJob& job, FoundStraggle
   Straggler& straggler = found.straggler;
   std::vector<Lag> lags = found.lags;
   std::sort(lags.begin(), lags.end(),
-            [](const Lag& a, const Lag& b) { return a.call->start_ns < b.call->start_ns; });
+            [](const Lag& a, const Lag& b) { return a.call->arrived_ns < b.call->arrived_ns; });
   std::int64_t end_ns = 0;  // of the delay before
   ASSIGN_OR_RETURN(auto annotations, PreparedQuery<AnnotationInTime>::Make(database));
   TimesByName times_ns;
   const std::optional<std::int64_t>& number = job.ranks[straggler.rank].rank;
-  if (!number) return {};
+  if (!number || straggler.is_of_device) return {};
   ASSIGN_OR_RETURN(const FirstRow<ProfiledTime> profiled,
                    First(Query<ProfiledTime>(database, {.run_id = job.run_id, .rank = *number})));
   for (const Lag& lag : lags) {
-    const std::int64_t to_ns = lag.call->start_ns;
+    const std::int64_t to_ns = lag.call->arrived_ns;
     const std::int64_t least_ns = std::exchange(end_ns, to_ns);
     if (to_ns - lag.ns < profiled->start_ns || to_ns > profiled->end_ns) continue;
     straggler.profiled_ns += to_ns - std::max(least_ns, to_ns - lag.ns);

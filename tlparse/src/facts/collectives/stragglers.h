@@ -1,4 +1,4 @@
-// The rank that the others wait for again and again, by the times at which ranks issued collectives.
+// The rank that the others wait for again and again, by the times at which ranks came to collectives.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +31,9 @@ struct Straggler {
   std::int64_t compiled_ns = 0;      // that it compiled meanwhile, which is not counted
   std::int64_t span_ns = 0;          // from the first of the `count` collectives to the last
   std::int64_t job_compiled_ns = 0;  // of that, when some rank compiled
-  bool is_at_least = false;          // the delays may be longer: the clocks are not known to agree
+  // It issued these calls in time, by its CPU: its device came late to them.
+  bool is_of_device = false;
+  bool is_at_least = false;  // the delays may be longer: the clocks are not known to agree
   // The program's own name (record_function) for what the rank did in most of the lost time; empty: a
   // profile of it has none.
   std::string activity = {};

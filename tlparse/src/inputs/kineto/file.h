@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -38,12 +39,12 @@ class KinetoFile {
     std::optional<std::int64_t> thread_id;
     TextId op_id;
     std::string shapes, dtype;
-    bool is_symmetric;
+    bool is_symmetric, is_p2p;
   };
 
-  // The device kernel of a collective.
+  // The device kernels of a collective.
   struct CollectiveKernel {
-    std::int64_t end_ns;
+    std::int64_t start_ns, end_ns;
     std::optional<std::int64_t> device, correlation;
   };
 
@@ -121,6 +122,7 @@ class KinetoFile {
   bool is_in_damage_ = false;  // the latest event was bad
   bool is_event_text_ = true;  // the latest event could be parsed
   NotKeptEvents left_out_, unknown_;
+  std::set<std::string> device_categories_;  // of the unknown
   std::unordered_map<std::string, Thread> threads_;
   Thread* latest_thread_ = nullptr;
   std::vector<CollectiveOp> collective_ops_;

@@ -265,8 +265,10 @@ Result<void> KinetoFile::ShiftTimes() {
         "op_run_row", "annotation_row", "python_frame_row", "collective_run_row"}) {
     RETURN_IF_ERROR(context_.database().Execute(fmt::format(
         "UPDATE {} SET start_ns = start_ns + {}{} WHERE profile_id = {}", table, base_ns,
-        table == "collective_run_row" ? fmt::format(", end_ns = end_ns + {}", base_ns)
-                                      : std::string(),
+        table == "collective_run_row"
+            ? fmt::format(", end_ns = end_ns + {0}, device_start_ns = device_start_ns + {0}",
+                          base_ns)
+            : std::string(),
         context_.profile_id())));
   }
   return {};
@@ -300,7 +302,10 @@ void KinetoFile::ReportNotKept(const NotKeptEvents& events, ImportCode code) {
   for (const auto& [what, not_kept] : events) {
     const std::string name = is_unknown ? fmt::format(" of category '{}'", what) : ": " + what;
     context_.Log(
-        code, fmt::format("{} events{}{}", not_kept.count, name, TimeInAll(not_kept.duration_ns)));
+        code, fmt::format("{} events{}{}{}", not_kept.count, name, TimeInAll(not_kept.duration_ns),
+                          is_unknown && device_categories_.contains(what)
+                              ? ": counted as work of a device"
+                              : ""));
   }
 }
 
