@@ -288,5 +288,44 @@ class MixedForms(RecorderTest):
         self.assertEqual("compare fr_job.py:45 with fr_job.py:25: look for a branch that depends on the rank or on data", finding["try"])
 
 
+class WhatADumpDoesNotHold(RecorderTest):
+    def waiting(self, status):
+        """Ranks 0, 1 and 3 are in #42 of all ranks; the dump of rank 2 has no entry."""
+        def change(rank, dump):
+            self.nccl(dump, False)
+            dump["pg_config"] = {"0": {"name": "0", "desc": "default_pg", "ranks": "[0, 1, 2, 3]"}}
+            dump["entries"] = [] if rank == 2 else [dict(of_group(dump, "0")[0], profiling_name="nccl:all_reduce", collective_seq_id=42, state="started")]
+            counts = {f"last_{what}_collective": status if rank == 2 else 42 for what in ("enqueued", "started", "completed")}
+            dump["pg_status"] = {"0": counts}
+        return self.planted(change, logs=False)
+
+    def test_a_rank_whose_calls_are_only_counted(self):
+        """With the active calls alone in its dump, or without a ring, a rank has issued what its pg_status counts."""
+        finding, = self.waiting(41)["findings"]
+        self.assertEqual("warning", finding["severity"])
+        self.assertRegex(finding["title"], r"^Ranks 0,1,3 wait in all_reduce #42 .*; how far rank 2 came is not known: its dump has no entries, "
+                                           r"but a pg_status whose last enqueued is #41$")
+        text = " ".join(self.text("collectives", self.database).split())
+        self.assertIn("rank 2: its dump counts 41 calls and has no entry of them", text)
+        self.assertNotIn("what it issued is unknown", text)
+
+    def test_a_rank_that_issued_nothing(self):
+        finding, = self.waiting(-1)["findings"]
+        self.assertEqual(("error", "2"), (finding["severity"], finding["ranks"]["ranks"]))
+        self.assertTrue(finding["title"].startswith("Rank 2 had issued nothing on group default_pg (0)"), finding["title"])
+
+    def test_a_batch_with_fewer_members(self):
+        def change(rank, dump):
+            self.nccl(dump, False)
+            dump["pg_config"] = {"0": {"name": "0", "desc": "default_pg", "ranks": "[0, 1, 2, 3]"}}
+            one = dict(of_group(dump, "0")[0], profiling_name="nccl:all_gather_into_tensor_coalesced", collective_seq_id=1, state="started")
+            members = [dict(one, record_id=i, input_sizes=[[4 + i, 4]]) for i in range(2 if rank == 2 else 3)]
+            dump["entries"] = members + [dict(one, profiling_name="nccl:coalesced", record_id=5, input_sizes=[], output_sizes=[])]
+        finding, = self.planted(change, logs=False)["findings"]
+        self.assertEqual("Rank 2 issued a batch of 2 calls, ranks 0,1,3 one of 3: #1 of group default_pg (0)", finding["title"])
+        self.assertIn("[6, 4]", finding["detail"].split("; rank 2:")[0])
+        self.assertNotIn("[6, 4]", finding["detail"].split("; rank 2:")[1])
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -224,7 +224,7 @@ class IssuedStates(RecorderTest):
             self.assertEqual(known + "how far rank 3 came is not known: " + why, self.hang(dump))
         # Gloo's dumps do not name the members of a group.
         self.assertEqual(known + "whether rank 3 belongs to the group is not known: its dump has no entries", self.hang("no entries", has_groups=False))
-        self.assertIn("rank 3: no entry is in its dump; what it issued is unknown", self.text("collectives", self.database))
+        self.assertIn("rank 3: its dump counts 15 calls and has no entry of them", self.text("collectives", self.database))
 
     def test_a_rank_that_issued_on_the_group_belongs_to_it(self):
         """Gloo's dumps name no members. One entry of each of these dumps is damaged, the last one of the group lacks its op."""

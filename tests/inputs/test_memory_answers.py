@@ -45,6 +45,16 @@ class Answers(costs.CostTest, profiles.InputTest):
     def memory(self, database, *arguments):
         return self.checked(json.loads(self.tlparse("memory", database, "--json", "--top", "100000", *arguments).stdout), "memory.schema.json")
 
+    def test_what_could_not_be_read_is_said(self):
+        self.assertEqual([], self.memory(self.load(memory_snapshot.training(500)))["notes"])
+        with open(self.path("snapshot.pickle"), "rb") as file:
+            whole = file.read()
+        database = self.ingest(self.write("cut.pickle", whole[:len(whole) * 9 // 10]), name="cut.db")
+        said = "the pickle ends before its end mark; "
+        self.assertTrue(any(one.startswith("not all of ") and said in one and one.endswith("counts as alive from the beginning")
+                            for one in self.memory(database)["notes"]))
+        self.assertIn(said, self.tlparse("memory", database).stdout)
+
     def test_rows_sum_to_what_is_alive(self):
         for last in (None, 200):
             database = self.load(memory_snapshot.training(3000, oom=True), memory_snapshot.training(900, seed=4, device=1), last=last)

@@ -148,7 +148,15 @@ void PrintCutDumps(const IssuedJob& job) {
   }
   Indices empty;
   for (std::size_t i = 0; i < job.ranks.size(); ++i) {
-    if (job.dump_ranks > 0 && job.ranks[i].is_empty) empty.push_back(i);
+    const IssuingRank& rank = job.ranks[i];
+    if (job.dump_ranks == 0 || !rank.is_empty) continue;
+    if (rank.counted_calls == 0) {
+      empty.push_back(i);
+      continue;
+    }
+    PrintWrapped(fmt::format("rank {}: its dump counts {} and has no entry of them", rank.name,
+                             Count(static_cast<std::size_t>(rank.counted_calls), "call")),
+                 2, 4);
   }
   if (!empty.empty())
     PrintWrapped(fmt::format("{} {}: no entry is in {}; what {} issued is unknown",

@@ -91,6 +91,9 @@ struct IssuingRank {
   std::int64_t last_known_ns = 0;  // the latest time in its files
   bool has_file = false;           // a dump of the flight recorder; where there are none, a profile
   bool is_empty = false;           // its dumps are whole and have no entry of any group
+  // Of such a rank, by the pg_status of its dump, which counts what was never recorded or was dropped: the
+  // calls of all groups, and the last one of c10d's group of all ranks.
+  std::int64_t counted_calls = 0, last_of_all = 0;
   bool is_cut = false;  // one of its dumps is in IssuedJob::cut_dumps: what it lacks is unknown
 };
 

@@ -95,10 +95,13 @@ std::vector<MessageLine> MessageLines(const IssuedJob& job) {
   return lines;
 }
 
+std::size_t MembersOfBatch(const std::vector<const IssuedCollective*>& calls) {
+  return calls.size() - (calls.size() > 1 && IsEndOfBatch(*calls.back()) ? 1 : 0);
+}
+
 std::string BatchTitle(const std::vector<const IssuedCollective*>& calls) {
   constexpr std::size_t kMost = 4;
-  std::size_t members = calls.size();
-  if (members > 1 && IsEndOfBatch(*calls.back())) --members;
+  const std::size_t members = MembersOfBatch(calls);
   if (members == 1) return calls.front()->Title();
   std::string text;
   for (std::size_t i = 0; i < std::min(members, kMost); ++i) {

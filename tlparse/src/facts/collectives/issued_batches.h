@@ -11,6 +11,9 @@ namespace tlparse {
 // their number, and not a call of its own.
 bool IsEndOfBatch(const IssuedCollective& one);
 
+// How many calls were coalesced, without the entry that ends the batch; 1 of a single call.
+std::size_t MembersOfBatch(const std::vector<const IssuedCollective*>& calls);
+
 // A member of a batch has no state of its own: its entry stays "scheduled" whatever becomes of it.
 // It gets the state of its batch, where the dump has that. `issued` is ascending by number.
 void SettleBatches(std::vector<IssuedCollective>& issued);

@@ -101,6 +101,17 @@ IssuingRank SilentRank(const IssuedJob& job, std::int64_t number, bool has_file)
   return rank;
 }
 
+Result<void> LoadCounts(Database& database, IssuedJob& job) {
+  FOR_EACH_ROW(const CallsOfStatus& row, Query<CallsOfStatus>(database, {.run_id = job.run_id})) {
+    for (IssuingRank& one : job.ranks) {
+      if (!one.is_empty || one.rank != row.rank) continue;
+      one.counted_calls = row.calls;
+      one.last_of_all = row.last_of_all;
+    }
+  }
+  return {};
+}
+
 // Some rank has ended a call of it, for which most need all members.
 bool HasEnded(const IssuedGroup& group) {
   return std::any_of(group.issued.begin(), group.issued.end(), [](const auto& of_rank) {
@@ -165,6 +176,7 @@ Result<void> LoadMembers(Database& database, const std::optional<std::int64_t>& 
     const auto [found, is_new] = index_of.try_emplace(rank, job.ranks.size());
     if (is_new) job.ranks.push_back(SilentRank(job, rank, true));
   }
+  RETURN_IF_ERROR(LoadCounts(database, job));
   for (IssuedGroup& group : job.groups) {
     std::set<std::int64_t> members = MembersOf(group, scheduled, everyone);
     group.has_members = !members.empty();
@@ -176,7 +188,8 @@ Result<void> LoadMembers(Database& database, const std::optional<std::int64_t>& 
       const auto [found, is_new] = index_of.try_emplace(member, job.ranks.size());
       if (is_new) job.ranks.push_back(SilentRank(job, member, dumped.count(member) > 0));
       const IssuingRank& rank = job.ranks[found->second];
-      if (!has_dumps || !rank.has_file || rank.is_cut || !rank.is_whole || HasEnded(group))
+      if (!has_dumps || !rank.has_file || rank.is_cut || !rank.is_whole || rank.counted_calls > 0 ||
+          HasEnded(group))
         group.unknown.push_back(found->second);
     }
   }

@@ -7,6 +7,16 @@ UNION SELECT DISTINCT j.value ->> '$.pg_name', j.value ->> '$.ranks'
 FROM profile p, json_each(p.metadata, '$.distributedInfo.pg_config') j
 WHERE p.run_id = :run_id AND p.kind = 'kineto' AND json_type(j.value) = 'object';
 
+-- What dumps count of calls, by the local number of the group: 0 is c10d's group of all ranks. -1: none.
+-- query CallsOfStatus(run_id INTEGER)
+SELECT p.rank /*INTEGER*/, sum(CAST(j.value ->> '$.last_enqueued_collective' AS INTEGER)) AS calls /*INTEGER*/,
+  max(CASE WHEN j.key = '0' THEN CAST(j.value ->> '$.last_enqueued_collective' AS INTEGER) ELSE 0 END) AS last_of_all /*INTEGER*/
+FROM profile p, json_each(p.metadata, '$.pg_status') j
+WHERE p.run_id = :run_id AND p.kind = 'flight_recorder' AND p.rank IS NOT NULL
+  AND json_type(j.value) = 'object'
+  AND CAST(j.value ->> '$.last_enqueued_collective' AS INTEGER) > 0
+GROUP BY p.rank;
+
 -- The ranks whose generated code has a collective of the group.
 -- query ScheduledGroup(run_id INTEGER, launch INTEGER?)
 SELECT DISTINCT c.group_name, p.rank /*INTEGER*/

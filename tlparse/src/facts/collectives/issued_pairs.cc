@@ -215,13 +215,23 @@ bool GroupFinder::FindOther(std::int64_t sequence) {
   finding.severity = FindingSeverity::kError;
   // Where no side is the largest, none is the odd one.
   const bool is_even = classes[0].size() == classes[1].size();
+  const std::size_t usual_members = MembersOfBatch(group_.At(classes[0].front(), sequence));
+  const std::size_t odd_members = MembersOfBatch(group_.At(classes[1].front(), sequence));
+  const bool is_shorter =
+      usual_members != odd_members && member >= std::min(usual_members, odd_members);
   finding.title =
-      fmt::format("{}: {}#{} of {}", DifferenceTitle(classes, sequence, member),
-                  is_batch ? fmt::format("member {} of the batch ", member + 1) : std::string(),
-                  sequence, group_.Title());
+      is_shorter
+          ? fmt::format("{} issued a batch of {} calls, {} one of {}: #{} of {}", Ranks(classes[1]),
+                        odd_members, Ranks(classes[0]), usual_members, sequence, group_.Title())
+          : fmt::format(
+                "{}: {}#{} of {}", DifferenceTitle(classes, sequence, member),
+                is_batch ? fmt::format("member {} of the batch ", member + 1) : std::string(),
+                sequence, group_.Title());
   for (std::size_t i = 0; i < classes.size(); ++i) {
     const IssuedCollective& one = Member(classes[i].front(), sequence, member);
-    finding.detail += fmt::format("{}{}: {}", i == 0 ? "" : "; ", Ranks(classes[i]), one.Title());
+    finding.detail +=
+        fmt::format("{}{}: {}", i == 0 ? "" : "; ", Ranks(classes[i]),
+                    is_shorter ? BatchTitle(group_.At(classes[i].front(), sequence)) : one.Title());
     if (i > 0 || is_even)
       for (const std::size_t position : classes[i]) finding.ranks.push_back(group_.ranks[position]);
   }

@@ -7,6 +7,7 @@
 #include "facts/collectives/issued_group.h"
 #include "facts/collectives/issued_lines.h"
 #include "facts/job/job.h"
+#include "inputs/common/collective_op.h"
 
 namespace tlparse {
 namespace {
@@ -37,6 +38,11 @@ std::string GroupFinder::WhyUnknown(std::size_t index) const {
     return cut == job_.cut_dumps.end() ? std::string("its dump is not whole")
                                        : "its dump is not whole: " + cut->problem;
   }
+  // Gloo's counts calls that it does not record.
+  const bool is_gloo = BackendOf(group_.issued.front().front().op) == "gloo";
+  if (rank.is_empty && rank.last_of_all > 0 && group_.description == "default_pg" && !is_gloo)
+    return fmt::format("its dump has no entries, but a pg_status whose last enqueued is #{}",
+                       rank.last_of_all);
   if (rank.is_empty) return "its dump has no entries";
   if (!rank.is_whole) return "the ring of its recorder had wrapped";
   return "its dump has no entry of the group";

@@ -365,6 +365,12 @@ Result<MemoryAnswer> MemoryFacts::Answer() {
         : options_.at == MemoryAt::kTime
             ? "no event of the recordings is that late, or their events have no times"
             : "no allocation failed while these snapshots were recorded");
+  FOR_EACH_ROW(
+      const RecordingProblem& row,
+      Query<RecordingProblem>(database_, {.run_id = options_.run_id, .rank = options_.rank}))
+    answer.notes.push_back(fmt::format(
+        "not all of {} is counted: {}{}", row.path, row.message,
+        row.is_cut ? "; what it lacks the allocation of counts as alive from the beginning" : ""));
   return answer;
 }
 

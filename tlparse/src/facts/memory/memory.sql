@@ -4,6 +4,14 @@ SELECT s.id, s.path, s.kind, s.source, s.device, s.rank, s.event_count, s.base_b
 FROM memory_snapshot s WHERE s.run_id = :run_id AND (:rank IS NULL OR s.rank = :rank)
   AND (s.event_count > 0 OR s.end_bytes > 0 OR s.end_reserved_bytes > 0) ORDER BY s.rank, s.path, s.id;
 
+-- What the import found missing in the files of recordings.
+-- query RecordingProblem(run_id INTEGER, rank INTEGER?)
+SELECT p.path, i.message, max(i.is_cut) = 1 AS is_cut /*BOOLEAN*/
+FROM import_log i JOIN profile p ON p.id = i.profile_id
+WHERE p.run_id = :run_id AND i.severity = 'error' AND (:rank IS NULL OR p.rank = :rank)
+  AND p.id IN (SELECT profile_id FROM memory_snapshot_row)
+GROUP BY p.path, i.message ORDER BY min(i.id) LIMIT 5;
+
 -- What is alive after an event, by site.
 -- query HeldBySite(snapshot_id INTEGER, ordinal INTEGER)
 SELECT coalesce(site_id, 0) AS site_id /*INTEGER*/, site_id IS NULL AND alloc_ordinal IS NULL AS is_before /*BOOLEAN*/,
