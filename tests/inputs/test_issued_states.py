@@ -101,6 +101,30 @@ class IssuedStates(RecorderTest):
             group, = self.issued(database)["groups"]
             self.assertEqual({(250.0, "1")}, {(one["wait_us"], one["last_rank"]) for one in group["collectives"]})
 
+    def test_a_rank_whose_cpu_is_late_is_late_by_what_its_cpu_did(self):
+        traces = self.slow_device(1, 250)
+        for event in list(traces[1]["traceEvents"]):
+            if event["cat"] == "cpu_op":
+                event["ts"] += 250
+                if event["name"].startswith("c10d"):
+                    traces[1]["traceEvents"].append(dict(event, cat="user_annotation", name="load batch", ts=event["ts"] - 270, dur=260, args={}))
+        finding, = self.answer("findings", self.profiled(*traces))["findings"]
+        self.assertEqual(("straggler", [1]), (finding["kind"], finding["ranks"]))
+        self.assertIn("rank 1 was 1.9 ms in load batch", finding["detail"])
+        self.assertEqual("look at why rank 1 takes longer in load batch, before allreduce, than the others", finding["try"])
+
+    def test_clocks_that_differ_are_no_wait(self):
+        """The kernels of rank 0 had ended before those of rank 1 began, by its clock."""
+        traces = [nccl_profile(rank, range(1, 6)) for rank in (0, 1)]
+        traces[1]["baseTimeNanoseconds"] += 3_000_000_000
+        database = self.profiled(*traces)
+        self.assertEqual([], self.answer("findings", database)["findings"])
+        group, = self.issued(database)["groups"]
+        self.assertEqual({(None, None)}, {(one["wait_us"], one["last_rank"]) for one in group["collectives"]})
+        text = self.text("collectives", database)
+        self.assertIn("clocks differ", text)
+        self.assertNotIn("waited in all", text)
+
     def test_where_one_file_lacks_the_kernel_the_calls_are_compared(self):
         traces = self.slow_device(1, 250)
         traces[0]["traceEvents"] = [one for one in traces[0]["traceEvents"] if one["cat"] != "kernel"]

@@ -60,8 +60,9 @@ void AddLine(Table& table, const IssuedJob& job, const IssuedGroup& group, const
   const bool has_several = group.ranks.size() > 1;
   const bool has_span = has_several && line.HasWait();
   const std::string waited = has_span ? HumanDuration(static_cast<double>(line.WaitNs()) / 1e9)
-                             : has_several && line.IsOpen() ? "not ended"
-                                                            : "";
+                             : has_several && line.IsOpen()         ? "not ended"
+                             : has_several && line.has_other_clocks ? "clocks differ"
+                                                                    : "";
   bool is_first = true;
   for (const auto& [title, ranks] : line.by_title) {
     table.Add({is_first ? fmt::format("{}", line.sequence) : "", title, RanksOf(job, ranks),

@@ -68,13 +68,15 @@ struct FieldsOf<IssuedLine> {
                                   : std::nullopt;
             },
             "of the first rank: until the last one came to it, or until its timeout; null: not "
-            "known, an earlier collective of the group had timed out"},
+            "known, an earlier collective of the group had timed out, or a rank had ended it "
+            "before the last one came: their clocks differ"},
       Field{"is_timed_out", &Of::IsTimedOut, "the last rank came after the first one's timeout"},
       Field{"last_rank",
             [](const Of& of, const InIssued& in) {
               const std::string& name = in.answer.issued.ranks[of.last_rank].name;
               const bool is_known = of.missing.empty() && of.unknown.empty() &&
-                                    of.last_ns > of.first_ns && !name.empty();
+                                    of.last_ns > of.first_ns && !of.has_other_clocks &&
+                                    !name.empty();
               return is_known ? std::optional(name) : std::nullopt;
             },
             "null: not known, ranks are missing or unknown; or all came at once"},

@@ -112,6 +112,16 @@ void SettleOpen(const IssuedGroup& group, IssuedLine& line) {
   line.waiting = std::move(waiting);
 }
 
+// A rank had ended it before the last one came.
+bool HaveOtherClocks(const IssuedGroup& group, std::int64_t sequence, std::int64_t last_ns) {
+  for (std::size_t i = 0; i < group.ranks.size(); ++i) {
+    const std::vector<const IssuedCollective*> all = group.At(i, sequence);
+    if (all.empty() || !NeedsAllRanks(all.front()->plain_op)) continue;
+    if (all.front()->end_ns > 0 && all.front()->end_ns < last_ns) return true;
+  }
+  return false;
+}
+
 // Collectives that a rank has not waited for one after the other share time.
 std::int64_t UnionNs(std::vector<std::pair<std::int64_t, std::int64_t>>& spans) {
   std::sort(spans.begin(), spans.end());
@@ -166,6 +176,7 @@ std::vector<IssuedLine> IssuedLines(const IssuedJob& job, const IssuedGroup& gro
         line.last_rank = group.ranks[i];
       }
     }
+    line.has_other_clocks = line.missing.empty() && HaveOtherClocks(group, sequence, line.last_ns);
     MergeUnplaced(known, line);
     // What most issued; of several the one of the lowest rank.
     const std::vector<std::size_t>* most = nullptr;

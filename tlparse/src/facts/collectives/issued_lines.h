@@ -36,11 +36,13 @@ struct IssuedLine {
   bool is_after_timeout = false;
   // Ranks issued another op, size or type under this number (IssuedSignature).
   bool is_mismatched = false;
+  // A rank had ended it before the last one came, which is not possible: their clocks differ.
+  bool has_other_clocks = false;
   // Whether WaitNs is known, of a group of several ranks: an unknown rank may have come last, and
   // ranks that are still in it wait on.
   bool HasWait() const {
     return last_ns > INT64_MIN && !is_after_timeout && !IsOpen() && missing.empty() &&
-           unknown.empty();
+           unknown.empty() && !has_other_clocks;
   }
   // Some rank had not ended it.
   bool IsOpen() const { return !waiting.empty() || !not_started.empty() || !enqueued.empty(); }

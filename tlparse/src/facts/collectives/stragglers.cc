@@ -222,7 +222,7 @@ Result<TimesByName> AnnotatedTimes(PreparedQuery<AnnotationInTime>& annotations,
 
 // What the annotations of its profile say of the times in which the others waited; where compiles
 // are in between, of all it did since the ranks were together, beyond what the others did of it. What
-// calls share counts once.
+// calls share counts once. Annotations are of the CPU, and so are the times.
 Result<void> SetActivity(Database& database, const IssuedJob& job, FoundStraggler& found) {
   Straggler& straggler = found.straggler;
   std::vector<Lag> lags = found.lags;
@@ -236,7 +236,7 @@ Result<void> SetActivity(Database& database, const IssuedJob& job, FoundStraggle
   ASSIGN_OR_RETURN(const FirstRow<ProfiledTime> profiled,
                    First(Query<ProfiledTime>(database, {.run_id = job.run_id, .rank = *number})));
   for (const Lag& lag : lags) {
-    const std::int64_t to_ns = lag.call->arrived_ns;
+    const std::int64_t to_ns = lag.call->start_ns;
     const std::int64_t least_ns = std::exchange(end_ns, to_ns);
     if (to_ns - lag.ns < profiled->start_ns || to_ns > profiled->end_ns) continue;
     straggler.profiled_ns += to_ns - std::max(least_ns, to_ns - lag.ns);
@@ -249,9 +249,9 @@ Result<void> SetActivity(Database& database, const IssuedJob& job, FoundStraggle
     TimesByName others_ns;
     for (const RankArrival& other : lag.others) {
       if (!has_compiles) break;
-      ASSIGN_OR_RETURN(
-          const TimesByName of_other,
-          AnnotatedTimes(annotations, job, other.rank, std::max(least_ns, lag.since_ns), other.ns));
+      ASSIGN_OR_RETURN(const TimesByName of_other,
+                       AnnotatedTimes(annotations, job, other.rank,
+                                      std::max(least_ns, lag.since_ns), other.issued_ns));
       for (const auto& [name, ns] : of_other) others_ns[name] = std::max(others_ns[name], ns);
     }
     for (const auto& [name, ns] : own_ns)
