@@ -47,6 +47,54 @@ class Ends(Running):
         self.assertEqual(first["place"]["file"].rpartition("/")[2], "rank.py")
         self.assertRegex(first["detail"], r"it ended with exit code 1 1\.\d+ s later \(run.json\)")
 
+    DONE = """\
+        import os, subprocess, sys
+        program = '''
+        import os, sys, time
+        if os.environ["RANK"] == "1":
+            sys.exit(0)
+        time.sleep(1.5)
+        raise RuntimeError("Connection closed by peer")
+        '''
+        open("rank.py", "w").write(program)
+        ranks = [subprocess.Popen([sys.executable, "rank.py"], env={**os.environ, "RANK": str(rank)}) for rank in range(3)]
+        sys.exit(max(rank.wait() for rank in ranks))
+        """
+
+    def test_a_rank_that_was_done_before_the_others(self):
+        self.run_command("--", PYTHON, self.script("launch.py", self.DONE), expect=1)
+        first = self.findings()[0]
+        self.assertEqual((first["kind"], first["severity"], first["ranks"]), ("crashed", "error", [1]))
+        self.assertEqual(first["title"], "Rank 1 ended with exit code 0 before ranks 0,2, which lost a connection")
+        self.assertRegex(first["evidence"][0]["title"], "^Rank [02] raised RuntimeError: Connection closed by peer$")
+        self.assertEqual([row["table"] for row in first["rows"]], ["profile"])
+
+    ALL = """\
+        import os, subprocess, sys
+        program = '''
+        import atexit, os, time
+        rank = int(os.environ["RANK"])
+        time.sleep(2 if rank == 2 else 0.1 * rank)
+        if rank < 2:  # ended by the launcher, long after their exceptions
+            atexit.register(time.sleep, 60)
+        raise ValueError(f"expected 10 columns. " + "Look at the loader of the labels. " * 5 + f"Got {rank}.")
+        '''
+        open("rank.py", "w").write(program)
+        ranks = [subprocess.Popen([sys.executable, "rank.py"], env={**os.environ, "RANK": str(rank)}) for rank in range(3)]
+        ranks[2].wait()
+        for rank in ranks[:2]:
+            rank.terminate()
+        sys.exit(max(abs(rank.wait()) for rank in ranks))
+        """
+
+    def test_an_exception_that_each_rank_raised(self):
+        """No rank is named alone, and that the launcher ended the first of them later is no excuse."""
+        self.run_command("--", PYTHON, self.script("launch.py", self.ALL), expect=15)
+        first = self.findings()[0]
+        self.assertEqual((first["kind"], first["severity"], first["ranks"]), ("crashed", "error", []))
+        self.assertEqual(first["title"], "Each of the 3 ranks raised ValueError: expected 10 columns." + " Look at the loader of the labels." * 2 + " Look at the loader of the labels")
+        self.assertRegex(first["detail"], "^Rank 0 first, at .* was ended by SIGTERM .* The message goes on: Look at the loader of the labels. .* Got 0")
+
     def test_an_exception_of_a_program_and_its_own_hook(self):
         """The program's own hook prints what it wants, and calls the one before it."""
         program = self.script("own.py", """\

@@ -63,6 +63,10 @@ class PrintedFailures(AnswerTest):
         first = self.first(traceback(0, "ValueError: a"), traceback(3, "ValueError: b"), REPORT.format(rank=3, code=1))
         self.assertEqual((first["title"], first["ranks"]), ("Rank 3 raised ValueError: b", [3]))
 
+    def test_several_ranks_that_raised_the_same_are_named_together(self):
+        first = self.first(*(traceback(rank, f"ValueError: row {rank} of 9 is empty") for rank in (2, 0)), traceback(1, GONE))
+        self.assertEqual((first["title"], first["ranks"]), ("Ranks 0,2 raised ValueError: row 2 of 9 is empty", [0, 2]))
+
     def test_a_signal_is_in_the_report_only(self):
         first = self.first(traceback(0, GONE), traceback(1, GONE), REPORT.format(rank=3, code=-9))
         self.assertEqual((first["title"], first["ranks"]), ("Rank 3 was ended by SIGKILL", [3]))

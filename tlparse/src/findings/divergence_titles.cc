@@ -341,10 +341,17 @@ std::optional<Difference> DivergenceFinder::DescribeLookup(const RankClass& one,
                   aspect.is_of_sizes ? FindingSeverity::kNote : FindingSeverity::kWarning,
                   Pair(one, aspect, other, other, both, WithoutPlace(reason, where)));
     }
-    case CauseKind::kGuardMiss:
-      return make(FindingKind::kInputDivergence, FindingSeverity::kWarning,
-                  fmt::format("{} found cached entries whose guards do not hold in {}: {}",
-                              context_.Who(having), where, reason));
+    case CauseKind::kGuardMiss: {
+      // These guards are of sizes. A few ranks with sizes of their own lose time where the others hit.
+      const bool are_few = aspect.has_majority && !aspect.is_on_others;
+      Difference difference =
+          make(FindingKind::kInputDivergence,
+               are_few ? FindingSeverity::kWarning : FindingSeverity::kNote,
+               fmt::format("{} found cached entries whose guards do not hold in {}: {}",
+                           context_.Who(having), where, reason));
+      context_.SetRanks(difference.finding, having);
+      return difference;
+    }
     case CauseKind::kRemoteError:  // a finding of its own, whether ranks differ in it or not
       return std::nullopt;
     case CauseKind::kBypass:

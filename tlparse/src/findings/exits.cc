@@ -88,11 +88,16 @@ std::string QueryOf(const FatalException& raised) {
   return fmt::format("SELECT id, rank FROM uncaught_exception WHERE id = {}", raised.id);
 }
 
+std::string QueryOf(const ProcessExit& exit) {
+  return fmt::format(
+      "SELECT profile_id, rank, pid, exit_code, signal, ended_us FROM run_process WHERE profile_id "
+      "= {} AND ordinal = {}",
+      exit.profile_id, exit.ordinal);
+}
+
 std::string Subject(const std::optional<std::int64_t>& rank) {
   return rank ? fmt::format("Rank {}", *rank) : "The command";
 }
-
-using Exceptions = std::vector<const FatalException*>;
 
 bool IsOfRaised(const Exceptions& raised, std::int64_t rank) {
   return std::any_of(raised.begin(), raised.end(),
@@ -110,24 +115,48 @@ Finding* EndOfGone(FindingContext& context, const Exceptions& raised) {
   return found == context.findings.end() ? nullptr : &*found;
 }
 
+// Ranks with a log, and `ranks`.
+std::set<std::int64_t> KnownRanks(const FindingContext& context, std::set<std::int64_t> ranks) {
+  for (const JobParticipant& one : context.job.participants()) {
+    if (one.rank) ranks.insert(*one.rank);
+  }
+  return ranks;
+}
+
 // The only rank with a log that raised nothing.
 std::optional<std::int64_t> OnlyOneWithout(const FindingContext& context,
                                            const Exceptions& raised) {
-  std::set<std::int64_t> ranks;
-  for (const JobParticipant& one : context.job.participants()) {
-    if (one.rank && !IsOfRaised(raised, *one.rank)) ranks.insert(*one.rank);
-  }
+  std::set<std::int64_t> ranks = KnownRanks(context, {});
+  std::erase_if(ranks, [&](std::int64_t rank) { return IsOfRaised(raised, rank); });
   return ranks.size() == 1 ? std::optional(*ranks.begin()) : std::nullopt;
 }
 
 // Where nothing is known of an end but an exception.
-void SetException(Finding& finding, const FatalException& raised) {
-  finding.title = fmt::format("{} raised {}", Subject(raised.rank), raised.Text());
+void SetException(Finding& finding, const FatalException& raised, const Raisers& raisers) {
+  std::string who = Subject(raised.rank);
+  if (raisers.ranks.size() > 1) {
+    who = RanksText(raisers.ranks);
+    who[0] = 'R';
+  }
+  if (raisers.are_everyone) who = fmt::format("Each of the {} ranks", raisers.ranks.size());
+  finding.ranks = raisers.are_everyone ? std::vector<std::int64_t>() : raisers.ranks;
+  finding.rank_count = raisers.ranks.size();
+  finding.title = fmt::format("{} raised {}", who, raised.Text());
   finding.cause = raised.Text();
   if (!raised.file.empty()) finding.place = FindingPlace{raised.file, raised.line, {}};
   if (raised.ComesOfPeer())
     finding.suggestion =
         "look for the process that was gone: its end came before, and is not known";
+}
+
+// Whether where a log ends, and what its rank did not reach, follow from `cause`, an end.
+bool Follows(const Finding& end, const Finding& cause, bool is_root) {
+  const bool is_stop = end.kind == FindingKind::kStoppedFirst;
+  if (!is_stop && end.kind != FindingKind::kCollectiveNotReached) return false;
+  if (end.ranks == cause.ranks || (is_root && is_stop && end.ranks.empty())) return true;
+  if (cause.ranks.empty()) return is_root && cause.rank_count > 1;
+  return !end.ranks.empty() &&
+         std::includes(cause.ranks.begin(), cause.ranks.end(), end.ranks.begin(), end.ranks.end());
 }
 
 // A finding of such an end; what follows from it becomes its evidence: where the log of the rank ends,
@@ -136,13 +165,9 @@ void SetException(Finding& finding, const FatalException& raised) {
 void Add(FindingContext& context, Finding finding, bool is_root = false) {
   finding.kind = FindingKind::kCrashed;
   finding.severity = FindingSeverity::kError;
-  finding.rank_count = std::max<std::size_t>(1, finding.ranks.size());
+  finding.rank_count = std::max({std::size_t{1}, finding.rank_count, finding.ranks.size()});
   for (auto one = context.findings.begin(); one != context.findings.end();) {
-    const bool is_end =
-        one->kind == FindingKind::kStoppedFirst || one->kind == FindingKind::kCollectiveNotReached;
-    const bool is_of_all = one->kind == FindingKind::kStoppedFirst && one->ranks.empty();
-    const bool follows =
-        is_end && (one->ranks == finding.ranks || (is_root && is_of_all && !finding.ranks.empty()));
+    const bool follows = Follows(*one, finding, is_root);
     if (follows) finding.evidence.push_back(std::move(*one));
     one = follows ? context.findings.erase(one) : one + 1;
   }
@@ -197,6 +222,7 @@ bool SetApart(Finding& finding, const Exceptions& raised) {
   finding.place = FindingPlace{least.first->file, least.first->line, {}};
   finding.ranks.clear();
   if (least.ranks.size() < most.ranks.size()) finding.ranks = least.ranks;
+  finding.rank_count = finding.ranks.size();
   finding.suggestion =
       fmt::format("compare {} with {}: look for a branch that depends on the rank or on data",
                   least.place, most.place);
@@ -210,6 +236,39 @@ bool SetApart(Finding& finding, const Exceptions& raised) {
   return true;
 }
 
+// The end of ranks that had ended as if they were done when `first` found a process gone; nothing: none had.
+std::optional<Finding> EndOfDone(const FindingContext& context,
+                                 const std::vector<ProcessExit>& exits, const ProcessExit& first) {
+  constexpr std::int64_t kSeenAfterUs = 200'000;  // an end, after it came; an exception at once
+  std::set<std::int64_t> done, others;
+  const ProcessExit* earliest = nullptr;
+  for (const ProcessExit& one : exits) {
+    if (!one.rank || one.host != first.host) continue;
+    const bool is_done = one.exit_code == 0 && !one.raised && one.ended_us &&
+                         first.raised->raised_us &&
+                         *one.ended_us <= *first.raised->raised_us + kSeenAfterUs;
+    if (is_done && earliest == nullptr) earliest = &one;
+    if (is_done) done.insert(*one.rank);
+    if (one.raised && one.raised->ComesOfPeer()) others.insert(*one.rank);
+  }
+  if (earliest == nullptr) return std::nullopt;
+  Finding finding;
+  finding.ranks = {done.begin(), done.end()};
+  const std::string who = RanksText(finding.ranks);
+  finding.title = fmt::format("{} ended with exit code 0 before {}, which lost a connection", who,
+                              RanksText({others.begin(), others.end()}));
+  finding.title[0] = 'R';
+  finding.cause = "exit code 0";
+  finding.detail = WhatCame(context, *earliest);
+  finding.suggestion = fmt::format(
+      "look for what ends {} early: fewer batches, a return or sys.exit that the others do not "
+      "reach",
+      who);
+  finding.since_us = earliest->ended_us;
+  finding.query = QueryOf(*earliest);
+  return finding;
+}
+
 void AddExit(FindingContext& context, const std::vector<ProcessExit>& exits,
              const ProcessExit& exit) {
   Finding finding;
@@ -218,24 +277,36 @@ void AddExit(FindingContext& context, const std::vector<ProcessExit>& exits,
   if (exit.signal == SIGKILL) finding.suggestion = kLookForMemory;
   if (!exit.signal) finding.suggestion = "read what it printed last";
   finding.since_us = exit.raised && exit.raised->raised_us ? exit.raised->raised_us : exit.ended_us;
-  finding.query = fmt::format(
-      "SELECT profile_id, rank, pid, exit_code, signal, ended_us FROM run_process WHERE profile_id "
-      "= {} AND ordinal = {}",
-      exit.profile_id, exit.ordinal);
-  if (exit.raised) {
-    finding.suggestion.clear();
-    SetException(finding, *exit.raised);
-    finding.query = QueryOf(*exit.raised);
-  }
-  finding.detail = WhatCame(context, exit);
+  finding.query = QueryOf(exit);
   Exceptions raised;
+  std::set<std::int64_t> ranks;
   for (const ProcessExit& one : exits) {
+    if (one.rank) ranks.insert(*one.rank);
     if (one.raised && one.rank) raised.push_back(&*one.raised);
   }
+  if (exit.rank) finding.ranks = {*exit.rank};
+  finding.detail = WhatCame(context, exit);
+  if (exit.raised) {
+    finding.suggestion.clear();
+    const Raisers raisers = WhoRaised(*exit.raised, raised, KnownRanks(context, ranks));
+    SetException(finding, *exit.raised, raisers);
+    finding.query = QueryOf(*exit.raised);
+    if (raisers.ranks.size() > 1 && exit.rank) {
+      finding.detail[0] = 'a';  // "At"
+      finding.detail = fmt::format("Rank {} first, {}", *exit.rank, finding.detail);
+    }
+    finding.detail += exit.raised->Rest();
+  }
   const bool is_apart = exit.raised && SetApart(finding, raised);
-  if (!is_apart) finding.ranks = exit.rank ? std::vector{*exit.rank} : std::vector<std::int64_t>();
-  if (!is_apart && exit.raised && exit.raised->ComesOfPeer())
-    return AddOfPeer(context, std::move(finding), raised);
+  if (!is_apart && exit.raised && exit.raised->ComesOfPeer()) {
+    std::optional<Finding> done = EndOfDone(context, exits, exit);
+    if (!done) return AddOfPeer(context, std::move(finding), raised);
+    finding.kind = FindingKind::kCrashed;
+    finding.severity = FindingSeverity::kError;
+    finding.suggestion.clear();
+    done->evidence.push_back(std::move(finding));
+    return Add(context, *std::move(done), true);
+  }
   Add(context, std::move(finding), exit.raised && !exit.raised->ComesOfPeer());
 }
 
@@ -261,20 +332,24 @@ void AddPrinted(FindingContext& context, const PrintedFailures& printed) {
   Finding finding;
   if (raised != nullptr && !was_killed) {
     if (IsExplained(context, raised->rank, true)) return;
-    SetException(finding, *raised);
-    const std::size_t count = printed.raised.size();
-    finding.detail = count == 1 ? fmt::format("By its traceback in {}.", raised->path)
-                                : fmt::format("Of the {} tracebacks in {} {}.", count, raised->path,
-                                              raised == &printed.raised.front()
-                                                  ? "it is the first"
-                                                  : "the first that is no consequence");
-    if (printed.root && printed.root->rank == raised->rank)
-      finding.detail += " The report of torchrun names the rank as well.";
-    finding.query = QueryOf(*raised);
     Exceptions all;
     for (const FatalException& one : printed.raised) all.push_back(&one);
+    const Raisers raisers = WhoRaised(*raised, all, KnownRanks(context, {}));
+    SetException(finding, *raised, raisers);
+    const std::size_t count = printed.raised.size();
+    if (count <= std::max<std::size_t>(1, raisers.ranks.size()))
+      finding.detail = fmt::format("By {} in {}.",
+                                   count == 1 ? "its traceback" : "their tracebacks", raised->path);
+    else
+      finding.detail =
+          fmt::format("Of the {} tracebacks in {} {}.", count, raised->path,
+                      raised == &printed.raised.front() ? "it is the first"
+                                                        : "the first that is no consequence");
+    if (printed.root && printed.root->rank == raised->rank)
+      finding.detail += " The report of torchrun names the rank as well.";
+    finding.detail += raised->Rest();
+    finding.query = QueryOf(*raised);
     const bool is_apart = SetApart(finding, all);
-    if (!is_apart) finding.ranks = {raised->rank.value_or(0)};
     if (!is_apart && raised->ComesOfPeer()) return AddOfPeer(context, std::move(finding), all);
     Add(context, std::move(finding), raised->rank && !raised->ComesOfPeer());
     return;

@@ -149,6 +149,18 @@ void SetAdvice(const std::vector<Recompile>& recompiles, const std::string& file
   }
 }
 
+namespace {
+
+constexpr std::string_view kWas = " was recompiled";
+
+// " once (GLOBAL_STATE changed: grad_mode)" of the title of a function's recompiles.
+std::string_view WhatWas(std::string_view title) {
+  const std::size_t at = title.find(kWas);
+  return at == std::string_view::npos ? std::string_view() : title.substr(at + kWas.size());
+}
+
+}  // namespace
+
 // A mode that changes recompiles all functions below the one that is compiled: one note, of the
 // function whose own place is known.
 void FoldRecompiles(FindingContext& context) {
@@ -160,6 +172,7 @@ void FoldRecompiles(FindingContext& context) {
   for (std::size_t i = 0; i < findings.size(); ++i) {
     if (!is_note(findings[i])) continue;
     std::size_t count = 0;
+    bool are_alike = true;
     for (std::size_t j = i + 1; j < findings.size();) {
       const bool is_same = is_note(findings[j]) && findings[j].cause == findings[i].cause &&
                            findings[j].ranks == findings[i].ranks;
@@ -167,6 +180,7 @@ void FoldRecompiles(FindingContext& context) {
         ++j;
         continue;
       }
+      are_alike = are_alike && WhatWas(findings[i].title) == WhatWas(findings[j].title);
       if (findings[i].is_of_caller && !findings[j].is_of_caller)
         std::swap(findings[i], findings[j]);
       if (findings[j].since_us && findings[i].since_us)
@@ -178,12 +192,14 @@ void FoldRecompiles(FindingContext& context) {
       findings.erase(findings.begin() + static_cast<std::ptrdiff_t>(j));
       ++count;
     }
-    constexpr std::string_view kWas = " was recompiled";
-    const std::size_t was = findings[i].title.find(kWas);
-    if (count > 0 && was != std::string::npos)
-      findings[i].title = fmt::format("{} and {} other function{} were recompiled{}",
-                                      findings[i].title.substr(0, was), count, PluralS(count),
-                                      findings[i].title.substr(was + kWas.size()));
+    const std::string_view what = WhatWas(findings[i].title);
+    if (count == 0 || what.empty()) continue;
+    // How often is said of each where it differs.
+    const std::size_t cause = are_alike ? 0 : std::min(what.find(" ("), what.size());
+    findings[i].title = fmt::format(
+        "{} and {} other function{} were recompiled{}",
+        findings[i].title.substr(0, findings[i].title.size() - what.size() - kWas.size()), count,
+        PluralS(count), what.substr(cause));
   }
 }
 

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cstring>
 #include <map>
-#include <set>
 
 #include "facts/text/shorten.h"
 #include "queries/facts/job/exits.h"
@@ -14,9 +13,24 @@
 namespace tlparse {
 
 std::string FatalException::Text() const {
-  constexpr std::size_t kMostText = 160;
+  constexpr std::size_t kMost = 160;
   const std::string_view first = std::string_view(message).substr(0, message.find('\n'));
-  return Shorten(first.empty() ? type : fmt::format("{}: {}", type, first), kMostText);
+  const std::string whole = first.empty() ? type : fmt::format("{}: {}", type, first);
+  const std::size_t end = whole.rfind(". ", kMost);
+  const bool is_cut = whole.size() > kMost && end != std::string::npos && end > type.size();
+  return Shorten(is_cut ? std::string_view(whole).substr(0, end) : whole, kMost);
+}
+
+std::string FatalException::Rest() const {
+  constexpr std::size_t kMost = 600;
+  constexpr std::string_view kCut = "…";
+  std::string shown = Text();
+  if (shown.ends_with(kCut)) shown.resize(shown.size() - kCut.size());
+  const std::string whole = Shorten(fmt::format("{}: {}", type, message), std::string::npos);
+  if (whole.size() <= shown.size() + 2 || !whole.starts_with(shown)) return "";
+  const std::string_view rest = std::string_view(whole).substr(shown.size());
+  return fmt::format(" The message goes on: {}",
+                     Shorten(rest.starts_with(". ") ? rest.substr(2) : rest, kMost));
 }
 
 // As gloo, NCCL and the store of PyTorch word it.
@@ -40,7 +54,20 @@ std::string FatalException::Place() const {
   return file.empty() ? file : fmt::format("{}:{}", file.substr(file.rfind('/') + 1), line);
 }
 
-std::vector<RaisedTogether> WhereTheyWaited(const std::vector<const FatalException*>& raised) {
+Raisers WhoRaised(const FatalException& raised, const Exceptions& all,
+                  const std::set<std::int64_t>& known) {
+  std::set<std::int64_t> ranks;
+  if (raised.rank) ranks.insert(*raised.rank);
+  const std::string text = DigitsAsZero(raised.Text());
+  for (const FatalException* const one : all) {
+    const bool is_alike = one->type == raised.type && one->file == raised.file &&
+                          one->line == raised.line && DigitsAsZero(one->Text()) == text;
+    if (one->rank && raised.rank && is_alike && !raised.ComesOfPeer()) ranks.insert(*one->rank);
+  }
+  return {{ranks.begin(), ranks.end()}, ranks.size() > 1 && ranks == known};
+}
+
+std::vector<RaisedTogether> WhereTheyWaited(const Exceptions& raised) {
   std::map<std::string, RaisedTogether> places;
   for (const FatalException* const one : raised) {
     if (!one->rank || one->file.empty() || (!one->IsTimeout() && !one->ComesOfPeer())) return {};
@@ -62,8 +89,10 @@ std::vector<RaisedTogether> WhereTheyWaited(const std::vector<const FatalExcepti
 }
 
 bool ProcessExit::WasAsked() const {
-  return signal == SIGTERM || signal == SIGINT || signal == SIGHUP || signal == SIGQUIT ||
-         (raised && raised->type == "KeyboardInterrupt");
+  // One that raised an exception had failed before its launcher ended it. torchrun raises SignalException
+  // when it is asked to end (torch/distributed/elastic/multiprocessing/api.py).
+  if (raised) return raised->type == "KeyboardInterrupt" || raised->type == "SignalException";
+  return signal == SIGTERM || signal == SIGINT || signal == SIGHUP || signal == SIGQUIT;
 }
 
 Result<std::vector<ProcessExit>> LoadExits(Database& database, std::int64_t run_id) {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -21,8 +22,11 @@ struct FatalException {
   std::optional<std::int64_t> raised_us;
   std::string path;  // of the input that names it
 
-  // "FloatingPointError: gradient is not finite": the first line of the message, cut.
+  // "FloatingPointError: gradient is not finite": the first line of the message, cut at the end of a
+  // sentence where it is long.
   std::string Text() const;
+  // " The message goes on: …": what it says beyond Text(), cut; empty: nothing.
+  std::string Rest() const;
   // Its message says that another process was gone: that one failed first.
   bool ComesOfPeer() const;
   // It waited too long for other processes.
@@ -30,6 +34,18 @@ struct FatalException {
   // "f4.py:27"; empty: no line is known.
   std::string Place() const;
 };
+
+using Exceptions = std::vector<const FatalException*>;
+
+// The ranks that raised one exception: the same text at the same line, numbers aside.
+struct Raisers {
+  std::vector<std::int64_t> ranks;  // ascending; empty: the command
+  bool are_everyone = false;        // there are several, and `known` has no other
+};
+// `known`: the ranks of the job. An exception which says that another process was gone is of its rank
+// alone: which one was gone first is the question.
+Raisers WhoRaised(const FatalException& raised, const Exceptions& all,
+                  const std::set<std::int64_t>& known);
 
 // Ranks whose exceptions came at one line.
 struct RaisedTogether {
@@ -39,7 +55,7 @@ struct RaisedTogether {
 };
 // Of exceptions that say that others did not come or were gone, the lines from which they came: those of
 // most ranks first. Nothing of them if one is another, or has no line.
-std::vector<RaisedTogether> WhereTheyWaited(const std::vector<const FatalException*>& raised);
+std::vector<RaisedTogether> WhereTheyWaited(const Exceptions& raised);
 
 struct ProcessExit {
   std::int64_t profile_id = 0, ordinal = 0;  // its row of run_process

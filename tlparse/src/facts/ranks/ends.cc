@@ -284,7 +284,7 @@ void EndFinder::AddExits() {
       end.ended_by_process_id.reset();
       if (is_bystander) end.ended_by_process_id = first->process_id;
       end.evidence = fmt::format("{} ended it{} (run.json); {}", SignalName(*exit.signal),
-                                 exit.raised ? " after it had raised " + exit.raised->Text() : "",
+                                 exit.raised ? " after an exception, " + exit.raised->Text() : "",
                                  end.evidence);
     } else if (exit.exit_code) {
       if (*exit.exit_code == 0 || end.kind != EndKind::kFailure) end.kind = EndKind::kExit;
