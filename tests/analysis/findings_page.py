@@ -66,6 +66,7 @@ JOBS = {
     "fixtures/runs/fr_two_delays": "the loader of rank 1 takes 0.6 s a step; recorder dumps alone, of three steps",
     "fixtures/runs/other_sizes_later": "the batches of rank 1 have other sizes after the first step",
     "fixtures/runs/threads": "nothing; three threads run two models of one class, of several widths and sizes",
+    "fixtures/runs/uneven_splits": "nothing; an all_to_all with uneven splits, layers of other widths, torch.cond, torch.compiler.disable",
     "fixtures/runs/two_encoders": "nothing; two encoders of one class, of other widths",
     "fixtures/runs/mesh_peer_of_failed": "the disk of rank 3 is full; rank 2 waits for it, ranks 0 and 1 go on",
     "fixtures/runs/nothing_compiled": "nothing; `torch.compile(DDP(model))`, with a model of modules of torch.nn alone",

@@ -76,6 +76,7 @@ PLANTED = {
     "fixtures/runs/other_sizes_later": ("extra_compile", [1], r"^Rank 1 recompiled forward 3 times .*, rank 2 once$"),
     "fixtures/runs/threads": None,
     "fixtures/runs/two_encoders": None,
+    "fixtures/runs/uneven_splits": None,
     "fixtures/runs/mesh_peer_of_failed": ("compile_failed", [3], r"No space left on device"),
     "fixtures/runs/nothing_compiled": ("nothing_compiled", [], r"^Nothing was compiled: 0/0 inner, 1/0 helper and 2 more made no graph$"),
     "fixtures/runs/modality_branches": ("graph_divergence", [], r"^Rank 0 and rank 1 compiled different graphs: 0/0 forward: \(no node\) → sigmoid = "),

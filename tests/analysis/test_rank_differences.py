@@ -8,7 +8,7 @@ import sys
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from answers import LOGS, ROOT, AnswerTest, ask, record, run  # noqa: E402
+from answers import LOGS, ROOT, AnswerTest, ask, edit_log, record, run  # noqa: E402
 from test_first_sentences import RankTest  # noqa: E402
 
 
@@ -21,6 +21,29 @@ class Ranks(AnswerTest):
                       self.compiled(0, "f", "add", rank, inputs))
         answer = ask("ranks", self.ingest(folder, name="devices"))
         self.assertEqual(len(answer["classes"]), 1, answer["classes"])
+
+    def test_splits_of_all_to_all_differ_by_rank_and_have_to_fit(self):
+        logs = sorted(glob.glob(os.path.join(ROOT, "fixtures", "runs", "uneven_splits", "*.zst")))
+        os.mkdir(os.path.join(self.scratch, "unfit"))
+
+        def other(item):  # rank 0 sends to rank 1 what rank 2 should get
+            return item.payload and item.payload.replace(b"[3, 3, 3], [3, 2, 2]", b"[3, 3, 3], [4, 1, 2]")
+        for rank, log in enumerate(logs):
+            target = os.path.join(self.scratch, "unfit", os.path.basename(log)[:-4])
+            self.assertEqual(rank == 0, edit_log(log, target, other if rank == 0 else lambda item: item.payload) > 0)
+        for folder, has_divergence in ((os.path.dirname(logs[0]), False), (os.path.join(self.scratch, "unfit"), True)):
+            answer = ask("collectives", self.ingest(folder, name=f"splits_{has_divergence}"))
+            self.assertEqual(has_divergence, answer["has_divergence"])
+            if not has_divergence:
+                self.assertEqual([["rank 0: other splits of all_to_all_single in 0/0 resample [inference], which fit those of the other ranks"]],
+                                 [one["notes"] for one in answer["classes"]])
+        found = ask("findings", self.ingest(os.path.join(self.scratch, "unfit"), name="splits_found"))["findings"]
+        self.assertEqual(("error", "collective_divergence", [0]), (found[0]["severity"], found[0]["kind"], found[0]["ranks"]))
+        self.assertIn("all_to_all_single([3, 3, 3], [4, 1, 2])", found[0]["title"])
+        # Of a part of the ranks they are not known to fit.
+        part = ask("collectives", self.ingest(*logs[:2], name="splits_part"))
+        self.assertFalse(part["has_divergence"])
+        self.assertIn("whether they fit those of the other ranks is not known", json.dumps(part["classes"]))
 
     def test_equal_collectives_in_graphs_that_are_cut_differently_are_no_divergence(self):
         """Rank 1 has the two collectives of rank 0's graph in two graphs."""

@@ -51,6 +51,12 @@ constexpr ReasonFinding kReasonFindings[] = {
      "without a valid signature was written with another key"},
 };
 
+// PyTorch caches no graph with such an op.
+bool IsOfGraph(std::string_view cause) {
+  return cause.starts_with("Unsupported call_function target") ||
+         cause.starts_with("Can't cache HigherOrderOperator");
+}
+
 // What a bypass costs: what the lookups of the layers below show, and the time of these compiles.
 std::string CostOfBypass(const FindingContext& context, const std::string& layer,
                          const std::vector<RankIndex>& who,
@@ -120,7 +126,11 @@ Result<void> AddByReason(FindingContext& context, const ReasonFinding& what) {
                                                      : " in ",
                                 is_of_all ? "" : context.WhoInside(who), finding.cause);
     finding.suggestion = what.suggestion;
-    if (what.state == CacheState::kBypass) finding.suggestion = AdviceForBypass(finding.cause);
+    if (what.state == CacheState::kBypass) {
+      finding.suggestion = AdviceForBypass(finding.cause);
+      // What the graph holds is what the program is: nothing is to be set.
+      if (IsOfGraph(finding.cause)) finding.severity = FindingSeverity::kNote;
+    }
     finding.since_us = group.since_us;
     finding.query = fmt::format("SELECT * FROM cache_event WHERE id IN {}", IdList(group.ids));
   }

@@ -84,6 +84,11 @@ bool IsMeantByTorch(std::string_view reason, const FindingPlace& site) {
          CauseOfBreak(reason).find("torch._dynamo.graph_break()") != std::string::npos;
 }
 
+// The user said so: torch.compiler.disable.
+bool IsDisabled(std::string_view cause) {
+  return cause.starts_with("Skip calling `torch.compiler.disable()`d function");
+}
+
 // Dynamo does not trace into some functions of PyTorch, such as the step of an optimizer, which are
 // compiled by themselves: "… marked that the function `Adam.step` in file … should not be traced".
 // What the log shows of that; empty: nothing.
@@ -178,9 +183,10 @@ Result<std::optional<FindingPlace>> CallerOf(FindingContext& context, const Brea
 
 Result<void> Report(FindingContext& context, const BreakKey& key, const Break& one) {
   const std::vector<RankIndex> who(one.ranks.begin(), one.ranks.end());
-  Finding& finding =
-      context.Add(FindingKind::kGraphBreak,
-                  one.is_of_torch ? FindingSeverity::kNote : FindingSeverity::kWarning);
+  Finding& finding = context.Add(FindingKind::kGraphBreak,
+                                 one.is_of_torch || (IsDisabled(key.cause) && !key.is_skipped)
+                                     ? FindingSeverity::kNote
+                                     : FindingSeverity::kWarning);
   context.SetRanks(finding, who);
   context.SetCompiles(finding, std::vector<std::int32_t>(one.slots.begin(), one.slots.end()));
   if (one.functions.front() != "A frame") finding.function = one.functions.front();

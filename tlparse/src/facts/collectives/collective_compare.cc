@@ -237,6 +237,16 @@ std::string CollectiveMismatch::Text() const {
                      instead.empty() ? "nothing" : instead, op, ordinal + 1);
 }
 
+bool CollectiveMismatch::IsOfSplits() const {
+  constexpr std::string_view kOp = "all_to_all_single(";
+  return item.starts_with(kOp) && against_item.starts_with(kOp) && ordinal == against_ordinal;
+}
+
+bool CollectiveMismatch::IsWaitForOtherSize() const {
+  constexpr std::string_view kWait = "wait_tensor ";
+  return kind == MismatchKind::kSize && item.starts_with(kWait) && against_item.starts_with(kWait);
+}
+
 std::string_view Name(MismatchKind kind) {
   static constexpr std::array<std::string_view, 8> kNames = {"type",  "size",  "dtype",   "syntax",
                                                              "group", "order", "missing", "state"};

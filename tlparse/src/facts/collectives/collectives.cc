@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "facts/collectives/compile_state.h"
+#include "facts/collectives/splits.h"
 #include "facts/job/majority.h"
 #include "facts/job/read_transaction.h"
 #include "facts/text/sequence_diff.h"
@@ -53,6 +54,8 @@ class Finder {
   Result<CollectiveClass> Describe(const RankClass& reference, const RankClass& other);
   // At most kMostCompared; `is_whole` becomes false if there are more.
   Result<CollectiveList> Flatten(const RankClass& one, bool& is_whole);
+  // A note on another all_to_all_single; empty: it is a mismatch.
+  Result<std::string> NoteOfSplits(const CollectiveMismatch& mismatch);
   Result<void> CompareGraphs(const RankClass& reference, const RankClass& other,
                              CollectiveClass& result);
   Result<void> FindParity();
@@ -209,6 +212,24 @@ Result<CollectiveClass> Finder::Describe(const RankClass& reference, const RankC
   return result;
 }
 
+Result<std::string> Finder::NoteOfSplits(const CollectiveMismatch& mismatch) {
+  if (!mismatch.IsOfSplits()) return std::string();
+  SplitsByRank splits;
+  for (std::size_t i = 0; i < uses_.size(); ++i) {
+    const auto use = std::find_if(uses_[i].begin(), uses_[i].end(), [&](const Use& one) {
+      return one.graph_slot == mismatch.graph_slot;
+    });
+    if (use == uses_[i].end()) continue;
+    ASSIGN_OR_RETURN(const ListPointer items, Items(use->Primary()));
+    const auto ordinal = static_cast<std::size_t>(mismatch.ordinal);
+    const bool has_it = ordinal < items->size();
+    splits.emplace_back(answer_.job.participants()[i].rank,
+                        has_it ? SplitsOf(table_.Item((*items)[ordinal]).arguments) : std::nullopt);
+  }
+  return tlparse::NoteOfSplits(std::move(splits),
+                               answer_.graphs.Title(answer_.job, mismatch.graph_slot));
+}
+
 // Graph by graph, in the order of the job.
 Result<void> Finder::CompareGraphs(const RankClass& reference, const RankClass& other,
                                    CollectiveClass& result) {
@@ -219,32 +240,32 @@ Result<void> Finder::CompareGraphs(const RankClass& reference, const RankClass& 
     const auto found = by_graph.find(graph_slot);
     if (found == by_graph.end() || found->second.first == found->second.second) continue;
     LimitItems();
-    const ListPointer none = std::make_shared<const CollectiveList>();
-    ListPointer a = none, b = none;
-    if (found->second.first != 0) {
-      ASSIGN_OR_RETURN(a, Items(found->second.first));
-    }
-    if (found->second.second != 0) {
-      ASSIGN_OR_RETURN(b, Items(found->second.second));
-    }
+    const auto [a_id, b_id] = found->second;  // 0 has no items
+    ASSIGN_OR_RETURN(const ListPointer a, Items(a_id));
+    ASSIGN_OR_RETURN(const ListPointer b, Items(b_id));
     CollectiveComparison compared = CompareCollectives(table_, *a, *b);
     const GraphSlot& graph = answer_.graphs.graph_slots()[static_cast<std::size_t>(graph_slot)];
     const std::string state =
-        b == none   ? StateOf(answer_.job, answer_.damage, other.ranks.front(), graph, "here")
-        : a == none ? StateOf(answer_.job, answer_.damage, reference.ranks.front(), graph, "there")
+        b_id == 0   ? StateOf(answer_.job, answer_.damage, other.ranks.front(), graph, "here")
+        : a_id == 0 ? StateOf(answer_.job, answer_.damage, reference.ranks.front(), graph, "there")
                     : "";
     result.left_out += compared.left_out;
+    bool has_splits = false;
     for (CollectiveMismatch& mismatch : compared.mismatches) {
       mismatch.graph_slot = graph_slot;
       if (!state.empty()) {
         mismatch.kind = MismatchKind::kState;
         mismatch.reason = state;
-      }
-      if (result.mismatches.size() < kMostOfAllGraphs) {
-        result.mismatches.push_back(std::move(mismatch));
       } else {
-        ++result.left_out;
+        ASSIGN_OR_RETURN(std::string note, NoteOfSplits(mismatch));
+        const bool are_splits = !note.empty();
+        if (are_splits && !std::exchange(has_splits, true)) result.notes.push_back(std::move(note));
+        if (are_splits || (has_splits && mismatch.IsWaitForOtherSize())) continue;
       }
+      if (result.mismatches.size() >= kMostOfAllGraphs)
+        ++result.left_out;
+      else
+        result.mismatches.push_back(std::move(mismatch));
     }
   }
   return {};

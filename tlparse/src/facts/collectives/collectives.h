@@ -51,6 +51,9 @@ struct CollectiveMismatch {
   // One line, from the others to this side: "all_reduce_ [8] → all_reduce_ [9]", "all_reduce_ [8]
   // here only"; for kOrder the collectives that are in each other's place.
   std::string Text() const;
+  // Both are an all_to_all_single at the same place, whose splits may differ by rank.
+  bool IsOfSplits() const;
+  bool IsWaitForOtherSize() const;
 };
 
 // Ranks that schedule the same collectives.

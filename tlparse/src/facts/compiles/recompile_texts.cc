@@ -14,6 +14,9 @@
 namespace tlparse {
 namespace {
 
+// Each module has to be compiled; more than half of the recompile limit, which is 8, come near it.
+constexpr std::size_t kMostModules = 5;
+
 // What the guards compared, with its values, and how many recompiles it had a part in.
 struct Subject {
   std::string name;
@@ -93,7 +96,7 @@ std::size_t MostOfOneSubject(const std::vector<Recompile>& recompiles) {
     if (one.is_of_module) {
       std::set<std::string>& known = sizes[reason.subject];
       known.insert({reason.value, reason.actual});
-      most = std::max(most, known.size() - 1);
+      if (known.size() > kMostModules) most = std::max(most, known.size() - 1);
     }
     if (IsWantedAt(recompiles, i)) continue;
     most = std::max(most, ++counts[reason.subject + '\n' + reason.at]);
