@@ -169,6 +169,31 @@ class Sides(RecorderTest):
         finding, = [one for one in self.answer("findings", database)["findings"] if one["kind"] == "missing_rank"]
         self.assertEqual(("No recorder dump from rank 3; ranks 0-2 have one", [3], "warning"), (finding["title"], finding["ranks"], finding["severity"]))
 
+    def test_without_logs_the_dumps_name_the_ranks_of_the_job(self):
+        """Gloo of 2.14 lists the ranks of the last group without its name."""
+        def silent(rank, dump):
+            dump["pg_config"] = {"": {"name": "", "desc": "", "ranks": "[0, 1, 2, 3]"}}
+            dump["entries"] = of_group(dump, "0")[:1] if rank != 2 else []
+            for entry in dump["entries"]:
+                leave_open(entry)
+
+        def off(rank, dump):
+            silent(rank, dump)
+            if rank == 2:
+                dump["pg_config"] = {}
+        def named(rank, dump):
+            dump["pg_config"] = {"": {"name": "", "desc": "", "ranks": "[0, 1, 2, 3]"}}
+
+        self.planted(named, ranks=3, logs=False)
+        missing, = self.answer("findings", self.path("planted0.db"))["findings"]
+        self.assertEqual(("missing_rank", "No recorder dump from rank 3; ranks 0-2 have one", [3], "warning"),
+                         (missing["kind"], missing["title"], missing["ranks"], missing["severity"]))
+        finding, = self.planted(silent, logs=False)["findings"]
+        self.assertIn("Rank 2 had issued nothing on group default_pg (0) when the recorder was dumped; ranks 0,1,3 wait", finding["title"])
+        # A recorder that is off has no groups: nothing shows what rank 2 issued.
+        finding, = self.planted(off, logs=False)["findings"]
+        self.assertIn("how far rank 2 came is not known: its dump has no entries", finding["title"])
+
     def test_a_dump_that_ends_before_a_call_is_named_beside_one_that_is_missing(self):
         """Rank 3 uses another group and aborts; rank 1, which waited for it, does not reach the next call of its other group."""
         def change(rank, dump):

@@ -162,8 +162,7 @@ Result<void> AddMissing(FindingContext& context) {
 }
 
 // What the other dumps show of a rank that waited for ranks without one, or failed with them.
-void SayEarlyDump(const FindingContext& context, const std::vector<RankIndex>& without,
-                  Finding& finding) {
+void SayEarlyDump(const FindingContext& context, Finding& finding) {
   const std::optional<EarlyDump> early = FindEarlyDump(context.issued);
   if (!early) return;
   const bool is_said = std::any_of(
@@ -176,43 +175,51 @@ void SayEarlyDump(const FindingContext& context, const std::vector<RankIndex>& w
                     early->rank_count == 1 ? "ends" : "end", early->call, early->holders);
   if (!early->elsewhere.empty())
     finding.detail +=
-        fmt::format(" {}: {} may be {} of that group.", early->elsewhere,
-                    context.WhoInside(without), without.size() == 1 ? "a member" : "members");
+        fmt::format(" {}: {} may be {} of that group.", early->elsewhere, RanksText(finding.ranks),
+                    finding.ranks.size() == 1 ? "a member" : "members");
 }
 
-// Ranks with a log but without a recorder dump: a note if fewer than half have one, or where other
-// ranks are known to have failed.
+// The ranks that should have left a dump: those with a log; without logs, all that the dumps name.
+std::set<std::int64_t> RanksOfJob(const FindingContext& context) {
+  std::set<std::int64_t> ranks;
+  for (const JobParticipant& one : context.job.participants()) {
+    if (one.rank && !one.is_extra_log) ranks.insert(*one.rank);
+  }
+  if (!context.job.participants().empty()) return ranks;
+  for (const IssuingRank& one : context.issued.ranks) {
+    if (one.rank) ranks.insert(*one.rank);
+  }
+  return ranks;
+}
+
+// A note if fewer than half have a dump, or where other ranks are known to have failed.
 Result<void> AddMissingDumps(FindingContext& context) {
-  if (!context.HasRanks() || context.live != nullptr || context.launches.size() > 1) return {};
+  if (context.live != nullptr || context.launches.size() > 1) return {};
   std::set<std::int64_t> dumped;
   FOR_EACH_ROW(const RankWithDump& row,
                Query<RankWithDump>(context.database, {.run_id = context.job.run_id()})) {
     if (!row.rank) return {};  // it may be any rank's
     dumped.insert(*row.rank);
   }
-  std::vector<RankIndex> with, without;
-  for (const RankIndex rank : context.All()) {
-    const JobParticipant& one = context.job.participants()[static_cast<std::size_t>(rank)];
-    if (one.rank && !one.is_extra_log)
-      (dumped.contains(*one.rank) ? with : without).push_back(rank);
-  }
+  std::vector<std::int64_t> with, without;
+  for (const std::int64_t rank : RanksOfJob(context))
+    (dumped.contains(rank) ? with : without).push_back(rank);
   if (without.empty() || with.empty()) return {};
   const bool has_failed =
       std::any_of(context.findings.begin(), context.findings.end(), [&](const Finding& one) {
         return one.severity == FindingSeverity::kError && !one.ranks.empty() &&
-               std::none_of(without.begin(), without.end(), [&](RankIndex rank) {
-                 return std::binary_search(
-                     one.ranks.begin(), one.ranks.end(),
-                     *context.job.participants()[static_cast<std::size_t>(rank)].rank);
+               std::none_of(without.begin(), without.end(), [&](std::int64_t rank) {
+                 return std::binary_search(one.ranks.begin(), one.ranks.end(), rank);
                });
       });
   Finding& finding =
       context.Add(FindingKind::kMissingRank, with.size() >= without.size() && !has_failed
                                                  ? FindingSeverity::kWarning
                                                  : FindingSeverity::kNote);
-  context.SetRanks(finding, without);
-  finding.title = fmt::format("No recorder dump from {}; {} {} one", context.WhoInside(without),
-                              context.WhoInside(with), with.size() == 1 ? "has" : "have");
+  finding.ranks = without;
+  finding.rank_count = without.size();
+  finding.title = fmt::format("No recorder dump from {}; {} {} one", RanksText(without),
+                              RanksText(with), with.size() == 1 ? "has" : "have");
   finding.cause = kNoRecorderDump;
   finding.detail = fmt::format(
       "Which collectives {} issued is not known. A process that ends before it writes a dump "
@@ -223,7 +230,7 @@ Result<void> AddMissingDumps(FindingContext& context) {
         fmt::format(" The last call in the dumps is that of {}: {}.", last->rank, last->call);
     if (!last->file.empty()) finding.place = FindingPlace{last->file, last->line, {}};
   }
-  SayEarlyDump(context, without, finding);
+  SayEarlyDump(context, finding);
   finding.suggestion =
       fmt::format("look at what {} printed, and whether all dumps are among the input",
                   without.size() == 1 ? "that process" : "those processes");

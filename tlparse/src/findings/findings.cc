@@ -38,7 +38,7 @@ constexpr FamilyOfJob kFamilies[] = {
     {&FindSkippedCudaGraphs},
     {.find = &FindInTorchLogs, .needs_log = false, .needs_others = true},
     {&FindSlowRanks, true},
-    {&FindAbsentRanks},
+    {.find = &FindAbsentRanks, .needs_log = false},
     {&FindLateRanks, true},
     {.find = &FindLateAtCollectives, .needs_log = false},
     {&FindGuardWaits},

@@ -128,9 +128,14 @@ Result<void> FindStragglers(FindingContext& context) {
   const std::string rank = RanksText(job, {found->rank});
   CollectiveFinding problem;
   problem.kind = FindingKind::kStraggler;
-  problem.severity = found->is_of_barriers ? FindingSeverity::kNote : FindingSeverity::kWarning;
+  // A rank whose calls are not known may have come later still.
+  const std::vector<std::size_t>& unknown = found->group->unknown;
+  problem.severity = found->is_of_barriers || !unknown.empty() ? FindingSeverity::kNote
+                                                               : FindingSeverity::kWarning;
   problem.title = TitleOfStraggler(job, *found, rank);
   problem.detail = DetailOfStraggler(*found, rank);
+  if (!unknown.empty())
+    problem.detail += fmt::format(" When {} came is not known.", RanksText(job, unknown));
   problem.ranks = {found->rank};
   SetPlace(problem, *found->group, *found->call);
   problem.cause = "last at collectives";

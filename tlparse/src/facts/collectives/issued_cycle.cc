@@ -76,8 +76,11 @@ std::vector<std::size_t> AbsentMembers(const IssuedJob& job, const IssuedGroup& 
   std::vector<std::size_t> absent;
   for (std::size_t i = 0; i < job.ranks.size(); ++i) {
     const IssuingRank& rank = job.ranks[i];
-    const bool is_member = rank.rank && std::find(group.members.begin(), group.members.end(),
-                                                  *rank.rank) != group.members.end();
+    // c10d's group of all ranks
+    const bool is_of_all = group.members.empty() && group.description == "default_pg";
+    const bool is_member =
+        rank.rank && (is_of_all || std::find(group.members.begin(), group.members.end(),
+                                             *rank.rank) != group.members.end());
     if (is_member && rank.has_file && !rank.is_cut && rank.is_whole &&
         std::find(group.ranks.begin(), group.ranks.end(), i) == group.ranks.end() &&
         std::find(group.unknown.begin(), group.unknown.end(), i) == group.unknown.end())

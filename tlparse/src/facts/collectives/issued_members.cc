@@ -34,14 +34,20 @@ std::vector<std::int64_t> RanksOf(std::string_view text) {
   return ranks;
 }
 
-// Members as the pg_config of dumps and profiles says; an entry without a name (Gloo of 2.14) says
-// nothing.
-Result<void> LoadConfigured(Database& database, IssuedJob& job) {
+// Members as the pg_config of dumps and profiles says. An entry without a name (Gloo of 2.14) is of
+// the group that was made last: its ranks are ranks of the job.
+Result<std::set<std::int64_t>> LoadConfigured(Database& database, IssuedJob& job) {
   std::map<std::string, std::set<std::vector<std::int64_t>>> members;
+  std::set<std::int64_t> of_job;
   FOR_EACH_ROW(const ConfiguredRanks& row,
                Query<ConfiguredRanks>(database, {.run_id = job.run_id})) {
-    if (!row.group_name.empty() && !row.ranks.empty())
-      members[std::string(row.group_name)].insert(RanksOf(row.ranks));
+    if (row.ranks.empty()) continue;
+    std::vector<std::int64_t> ranks = RanksOf(row.ranks);
+    if (row.group_name.empty()) {
+      of_job.insert(ranks.begin(), ranks.end());
+    } else {
+      members[std::string(row.group_name)].insert(std::move(ranks));
+    }
   }
   for (IssuedGroup& group : job.groups) {
     const auto found = members.find(group.name);
@@ -52,7 +58,7 @@ Result<void> LoadConfigured(Database& database, IssuedJob& job) {
     const auto found = members.find(group.name);
     if (found != members.end() && found->second.size() == 1) group.members = *found->second.begin();
   }
-  return {};
+  return of_job;
 }
 
 using RanksByGroup = std::map<std::string, std::set<std::int64_t>, std::less<>>;
@@ -88,6 +94,14 @@ Result<std::set<std::int64_t>> LoadRanksOf(Database& database, std::int64_t run_
     dumped.insert(row.rank);
   }
   return dumped;
+}
+
+Result<std::set<std::int64_t>> LoadRanksOfRecorders(Database& database, std::int64_t run_id) {
+  std::set<std::int64_t> ranks;
+  FOR_EACH_ROW(const RankOfRecorder& row, Query<RankOfRecorder>(database, {.run_id = run_id})) {
+    ranks.insert(row.rank);
+  }
+  return ranks;
 }
 
 IssuingRank SilentRank(const IssuedJob& job, std::int64_t number, bool has_file) {
@@ -160,14 +174,17 @@ Result<void> LoadCutDumps(Database& database, IssuedJob& job) {
 
 Result<void> LoadMembers(Database& database, const std::optional<std::int64_t>& launch,
                          IssuedJob& job) {
-  RETURN_IF_ERROR(LoadConfigured(database, job));
+  ASSIGN_OR_RETURN(const std::set<std::int64_t> of_job, LoadConfigured(database, job));
   ASSIGN_OR_RETURN(const RanksByGroup scheduled, LoadScheduled(database, job.run_id, launch));
   const bool has_dumps = job.dump_ranks > 0;
   ASSIGN_OR_RETURN(const std::set<std::int64_t> dumped,
                    LoadRanksOf(database, job.run_id, has_dumps ? "flight_recorder" : "kineto"));
   ASSIGN_OR_RETURN(std::set<std::int64_t> everyone, LoadRanksOfLogs(database, job.run_id, launch));
   everyone.insert(dumped.begin(), dumped.end());
+  everyone.insert(of_job.begin(), of_job.end());
   for (const auto& [name, ranks] : scheduled) everyone.insert(ranks.begin(), ranks.end());
+  ASSIGN_OR_RETURN(const std::set<std::int64_t> recorded,
+                   LoadRanksOfRecorders(database, job.run_id));
   std::map<std::int64_t, std::size_t> index_of;
   for (std::size_t i = 0; i < job.ranks.size(); ++i) {
     if (job.ranks[i].rank) index_of.emplace(*job.ranks[i].rank, i);
@@ -189,7 +206,7 @@ Result<void> LoadMembers(Database& database, const std::optional<std::int64_t>& 
       if (is_new) job.ranks.push_back(SilentRank(job, member, dumped.count(member) > 0));
       const IssuingRank& rank = job.ranks[found->second];
       if (!has_dumps || !rank.has_file || rank.is_cut || !rank.is_whole || rank.counted_calls > 0 ||
-          HasEnded(group))
+          HasEnded(group) || (rank.is_empty && !recorded.contains(member)))
         group.unknown.push_back(found->second);
     }
   }

@@ -37,6 +37,12 @@ WHERE f.run_id = :run_id AND p.rank IS NOT NULL
 SELECT DISTINCT rank /*INTEGER*/
 FROM profile WHERE run_id = :run_id AND kind = :kind AND rank IS NOT NULL;
 
+-- The ranks whose recorder was on: one that is off has no groups.
+-- query RankOfRecorder(run_id INTEGER)
+SELECT DISTINCT p.rank /*INTEGER*/
+FROM profile p, json_each(p.metadata, '$.pg_config') j
+WHERE p.run_id = :run_id AND p.kind = 'flight_recorder' AND p.rank IS NOT NULL;
+
 -- Dumps of which a part could not be read, and that have no whole twin.
 -- query DamagedDump(run_id INTEGER)
 WITH damage AS (SELECT i.profile_id, min(i.id) AS id FROM import_log i WHERE i.run_id = :run_id
