@@ -57,6 +57,7 @@ WAYS = {  # how a process ends
     "nan": 'assert torch.isfinite(x.float().mean() / 0), "$nan"  #! cause',
     "segv": "import ctypes\nctypes.string_at(0)  #! cause",
     "oom": "torch.empty(10 ** 13)  #! cause",
+    "interrupt": "raise KeyboardInterrupt  #! cause",
 }
 MESSAGE = {
     "message": [

@@ -98,6 +98,23 @@ fault(
     launch={"fires": False, "tiny_disk": True},
 )
 
+fault(
+    "wrong_dtype",
+    "the victim's batches have a type that its weights do not have",
+    plant={"tweak": "if RANK == $victim:\n    fired()\n    x = x.double()  #! cause"},
+    sees=seen("compile_failed"),
+    ends="fails",
+    place="",
+)
+fault(
+    "wrong_dtype_later",
+    "a later batch of the victim has a type that its weights do not have",
+    plant={"tweak": when("x = x.double()  #! cause")},
+    sees=seen("compile_failed"),
+    ends="fails",
+    place="",
+)
+
 # A rank that ends between compiles.
 for way, point in (
     ("raise", "after_forward"),
@@ -118,6 +135,8 @@ for way, point in (
     ("raise", "after_teacher"),
     ("term", "after_forward"),
     ("nan", "after_forward"),
+    ("interrupt", "after_forward"),
+    ("kill", "scoring"),
 ):
     fault(
         f"{way}_{point}",
@@ -128,14 +147,14 @@ for way, point in (
         plant={
             point: when(
                 WAYS[way],
-                "RANK == $victim" if point in ("saving", "serving", "packing") else "RANK == $victim and step == $when",
+                "RANK == $victim" if point in ("saving", "scoring", "serving", "packing") else "RANK == $victim and step == $when",
             )
         },
         numbers={**MESSAGE, "nan": ["loss is not finite", "nan in the input"]},
         place="",
         not_visible="how and where the process ended",
     )
-for way in ("raise", "kill"):
+for way in ("raise", "kill", "leave"):
     fault(
         f"{way}_late",
         f"the victim ends in its own code ({way}) after all compiles",

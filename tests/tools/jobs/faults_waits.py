@@ -95,6 +95,15 @@ for point in ("before_sync", "after_forward"):
         not_visible="in which line it waits",
     )
 fault(
+    "hang_before_outer",
+    "the victim waits for a lock before the collective of all islands",
+    ends="hangs",
+    sees=seen(None, "ended"),
+    place="",
+    plant={"before_outer": when("lock = threading.Lock()\nlock.acquire()\nlock.acquire()  #! cause", "RANK == $victim")},
+    not_visible="logs: all ranks have compiled everything",
+)
+fault(
     "hang_late",
     "the victim sleeps for ever in its own code, after all compiles",
     ends="hangs",
@@ -120,6 +129,15 @@ fault(
     sees=seen(None, "collective"),
     place="",
     plant={"before_sync": when("net.zero_grad()\ncontinue  #! cause")},
+    not_visible="logs: all ranks have compiled everything",
+)
+fault(
+    "twice_late",
+    "the victim calls one more collective in a later step",
+    ends="hangs",
+    sees=seen(None, "collective"),
+    place="",
+    plant={"before_sync": when("dist.all_reduce(torch.ones(1))  #! cause")},
     not_visible="logs: all ranks have compiled everything",
 )
 fault(

@@ -64,7 +64,12 @@ def log_of(job, rank, pids=None):
 
 def ends_with(mine, others):
     """Whether a launcher may have ended all of them at once: which was the first is then in no log."""
-    return all(log.open_events and abs(mine.last_s - log.last_s) <= 1 for log in others)
+    mine_began = began(mine)
+    are_behind_or_inside = all(
+        log.open_events or any(step not in began(log) for one in others for step in began(one) if step not in mine_began)
+        for log in others
+    )
+    return are_behind_or_inside and all(abs(mine.last_s - log.last_s) <= 1 for log in others)
 
 
 def what_end_shows(job, victim, peers, pids=None, has_role_peers=True):
@@ -211,7 +216,7 @@ def cause_of(plan, job):
     if cause["class"] == "collective" and cause["place"]:
         # Its peers' call is where the mismatch is as well.
         cause["place"] = cause["place"] + plan.marks.get("all_reduce", []) + plan.marks.get("sync", [])
-    has_ranks = any(log.rank is not None for log in job.logs)
+    has_ranks = any(log.rank is not None for log in job.logs) or bool(job.dumps)
     if plan.world == 1 or not has_ranks:
         cause["ranks"] = []
     if not has_ranks and cause["class"] in SYMMETRIC:
