@@ -83,7 +83,7 @@ std::string DivergenceFinder::WhereOf(const RankClass& one, const RankAspect& as
 }
 
 // Few recompiles follow from what a rank was given: another size, train and eval. That one of several
-// ranks alone recompiled a function sets it apart, unless the reason is PyTorch's own state.
+// ranks alone recompiled a function sets it apart, unless it is for one new size or PyTorch's own state.
 bool DivergenceFinder::AreFewRecompiles(const RankClass& one, const RankAspect& aspect) const {
   constexpr std::size_t kFew = 2;
   const auto is_recompile = [](const JobSlot& slot) { return IsOfRecompile(slot.label); };
@@ -94,6 +94,8 @@ bool DivergenceFinder::AreFewRecompiles(const RankClass& one, const RankAspect& 
       });
   if (!are_few || !aspect.has_majority) return are_few;
   if (aspect.text.find("(user_override)") != std::string::npos) return true;
+  if (aspect.slots.size() == 1 && aspect.reason.find("size mismatch") != std::string::npos)
+    return true;
   const JobSlot& of = job_.slots()[static_cast<std::size_t>(aspect.slots.front())];
   const std::vector<RankIndex>& lacking = Lacking(one, aspect);
   return std::any_of(job_.compiles().begin(), job_.compiles().end(), [&](const JobCompile& other) {
