@@ -57,11 +57,11 @@ class Recompiles(AnswerTest):
         findings = ask("findings", self.job("fsdp2"))["findings"]
         self.assertIn("forward at d_fsdp2.py:15 was recompiled once on each of the 4 ranks", [one["title"].split(" (")[0] for one in findings])
 
-    def recompiled(self, functions, reasons, rank=None):
-        """A log in which each function is compiled twice, the second time for its reason."""
+    def recompiled(self, functions, reasons, rank=None, times=()):
+        """A log in which each function is compiled again for its reason, once, or so many times."""
         records = []
         for frame, (function, reason) in enumerate(zip(functions, reasons)):
-            for number in range(2):
+            for number in range(1 + (times[frame] if times else 1)):
                 ids = {"frame_id": frame, "frame_compile_id": number, "attempt": 0, **({} if rank is None else {"rank": rank})}
                 records.append(record({"dynamo_start": {"stack": []}, **ids}))
                 if number:
@@ -78,6 +78,12 @@ class Recompiles(AnswerTest):
         (one,) = self.recompiles()
         self.assertEqual((one["title"], one["severity"], len(one["evidence"])),
                          ("a and 2 other functions were recompiled once (GLOBAL_STATE changed: grad_mode)", "note", 2))
+
+    def test_how_often_is_not_told_of_functions_that_differ_in_it(self):
+        self.recompiled("ab", [f"{frame}/0: GLOBAL_STATE changed: grad_mode" for frame in range(2)], rank=0, times=(1, 2))
+        (one,) = self.recompiles()
+        self.assertEqual(one["title"], "a and 1 other function were recompiled (GLOBAL_STATE changed: grad_mode)")
+        self.assertEqual([other["title"] for other in one["evidence"]], ["b was recompiled twice (GLOBAL_STATE changed: grad_mode)"])
 
     def test_values_of_one_rank_are_not_told_of_the_others(self):
         for rank in range(2):
