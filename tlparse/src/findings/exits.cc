@@ -243,8 +243,13 @@ std::optional<Finding> EndOfDone(const FindingContext& context,
   std::set<std::int64_t> done, others;
   const ProcessExit* earliest = nullptr;
   for (const ProcessExit& one : exits) {
-    if (!one.rank || one.host != first.host) continue;
-    const bool is_done = one.exit_code == 0 && !one.raised && one.ended_us &&
+    if (!one.rank || one.host != first.host || !one.RanBeside(first)) continue;
+    // The end of one before a restart is seen after the next has begun.
+    const bool was_followed = std::any_of(exits.begin(), exits.end(), [&](const ProcessExit& next) {
+      return next.rank == one.rank && next.host == one.host && next.started_us > one.started_us &&
+             next.RanBeside(first);
+    });
+    const bool is_done = !was_followed && one.exit_code == 0 && !one.raised && one.ended_us &&
                          first.raised->raised_us &&
                          *one.ended_us <= *first.raised->raised_us + kSeenAfterUs;
     if (is_done && earliest == nullptr) earliest = &one;
@@ -282,7 +287,7 @@ void AddExit(FindingContext& context, const std::vector<ProcessExit>& exits,
   std::set<std::int64_t> ranks;
   for (const ProcessExit& one : exits) {
     if (one.rank) ranks.insert(*one.rank);
-    if (one.raised && one.rank) raised.push_back(&*one.raised);
+    if (one.raised && one.rank && one.RanBeside(exit)) raised.push_back(&*one.raised);
   }
   if (exit.rank) finding.ranks = {*exit.rank};
   finding.detail = WhatCame(context, exit);

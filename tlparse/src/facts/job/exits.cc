@@ -88,6 +88,11 @@ std::vector<RaisedTogether> WhereTheyWaited(const Exceptions& raised) {
   return sorted;
 }
 
+bool ProcessExit::RanBeside(const ProcessExit& other) const {
+  return started_us.value_or(0) <= other.ended_us.value_or(INT64_MAX) &&
+         other.started_us.value_or(0) <= ended_us.value_or(INT64_MAX);
+}
+
 bool ProcessExit::WasAsked() const {
   // One that raised an exception had failed before its launcher ended it. torchrun raises SignalException
   // when it is asked to end (torch/distributed/elastic/multiprocessing/api.py).

@@ -25,7 +25,7 @@ struct FatalException {
   // "FloatingPointError: gradient is not finite": the first line of the message, cut at the end of a
   // sentence where it is long.
   std::string Text() const;
-  // " The message goes on: …": what it says beyond Text(), cut; empty: nothing.
+  // What the message says beyond Text(), as a sentence after others, cut; empty: nothing.
   std::string Rest() const;
   // Its message says that another process was gone: that one failed first.
   bool ComesOfPeer() const;
@@ -69,6 +69,8 @@ struct ProcessExit {
   std::optional<FatalException> raised;
 
   bool HasFailed() const { return signal || exit_code.value_or(0) != 0 || raised; }
+  // Both lived at one time, as far as is known: processes before a restart did not.
+  bool RanBeside(const ProcessExit& other) const;
   // Somebody asked it to end: the user, a launcher whose other rank has failed, a scheduler.
   bool WasAsked() const;
 };
