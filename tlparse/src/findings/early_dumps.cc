@@ -67,6 +67,15 @@ bool IsEarlierThanUnknown(const IssuedJob& job, const IssuedGroup& group, std::s
   return !last.file.empty() && last.Place() != call.Place() && NeedsAllRanks(last.plain_op);
 }
 
+// Whether its device had not ended an earlier call of the group: the dump shows what it was in.
+bool IsInside(const IssuedGroup& group, std::size_t rank) {
+  const auto at = std::find(group.ranks.begin(), group.ranks.end(), rank);
+  if (at == group.ranks.end()) return false;
+  const IssuedCollective* const current =
+      CurrentOf(group.issued[static_cast<std::size_t>(at - group.ranks.begin())]);
+  return current != nullptr && current->IsOnDevice();
+}
+
 }  // namespace
 
 void FindEarlyDumps(FindingContext& context) {
@@ -84,6 +93,7 @@ void FindEarlyDumps(FindingContext& context) {
       const IssuedCollective* const call = LastOfOthers(job, group, line, holders);
       if (!rank.rank || call == nullptr || !call->IsRecorded() ||
           LastStart(job, line.missing.front()) >= call->start_ns ||
+          IsInside(group, line.missing.front()) ||
           !LastElsewhere(job, group, line.missing.front()).empty() ||
           !IsEarlierThanUnknown(job, group, line.missing.front(), *call))
         continue;

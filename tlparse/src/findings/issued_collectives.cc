@@ -234,7 +234,7 @@ Finding FindingOfIssued(const FindingContext& context, const IssuedJob& job,
   finding.cause = problem.cause;
   finding.suggestion = problem.advice;
   finding.function = problem.function;
-  finding.query = QueryOf(problem);
+  finding.query = problem.query.empty() ? QueryOf(problem) : problem.query;
   return finding;
 }
 

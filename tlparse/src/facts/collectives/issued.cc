@@ -327,6 +327,7 @@ Result<IssuedJob> LoadIssued(Database& database, std::int64_t run_id,
   RETURN_IF_ERROR(LoadRankFacts(database, job));
   CountSources(job);
   if (has_dump) RETURN_IF_ERROR(LoadCutDumps(database, job));
+  if (job.empty()) RETURN_IF_ERROR(AddDumpedRanks(database, job));
   if (has_dump || job.profile_ranks > 0) RETURN_IF_ERROR(LoadMembers(database, launch, job));
   RETURN_IF_ERROR(LoadNotCompared(database, launch, has_dump, job));
   return job;

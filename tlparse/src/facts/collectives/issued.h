@@ -64,6 +64,8 @@ struct IssuedCollective {
   bool IsDone() const { return IsCompleted() || progress == IssuedProgress::kRetired; }
   // Its dump shows that it had not ended.
   bool IsOpen() const { return IsRecorded() && !IsDone(); }
+  // Not ended, and in the stream of a device, in which calls end in their order.
+  bool IsOnDevice() const { return IsOpen() && progress != IssuedProgress::kOpen; }
   // On the device, or as far as a backend without one tells: not only enqueued.
   bool IsInIt() const {
     return progress == IssuedProgress::kOpen || progress == IssuedProgress::kStarted;
@@ -214,9 +216,11 @@ struct CollectiveFinding {
   // The odd ranks may wait themselves: their last call is of another group, whose other members'
   // dumps do not hold it.
   bool may_wait_elsewhere = false;
-  std::string cause;  // empty: unknown
+  bool is_over = false;  // a wait that ended: all that waited ended with exit code 0
+  std::string cause;     // empty: unknown
   std::string advice;
   std::optional<std::int64_t> since_us;
+  std::string query;  // the rows behind it; empty: those of the group's calls of that number
 };
 
 // The most urgent first; what follows from an earlier difference in a group is not reported again.

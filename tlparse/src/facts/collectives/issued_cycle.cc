@@ -40,14 +40,15 @@ std::string SetText(const IssuedJob& job, const RankSet& set) {
 
 // "ranks 0-2 wait in all_reduce #4 of group dp (1) for rank 3"
 std::string WaitText(const IssuedJob& job, const OpenWait& wait) {
-  const bool is_in_it = wait.line.not_started.empty() && wait.line.enqueued.empty();
   const bool is_one = wait.waiting.size() == 1;
   const std::string call = fmt::format("{} #{} of {}", wait.line.usual->PrintedOp(),
                                        wait.line.sequence, wait.group->Title());
-  return is_in_it ? fmt::format("{} {} in {} for {}", SetText(job, wait.waiting),
-                                is_one ? "waits" : "wait", call, SetText(job, wait.missing))
-                  : fmt::format("{} {} enqueued {}, which {} had not", SetText(job, wait.waiting),
-                                is_one ? "has" : "have", call, SetText(job, wait.missing));
+  if (wait.line.waiting.size() < wait.waiting.size())
+    return fmt::format("{} {} enqueued {}, which {} had not", SetText(job, wait.waiting),
+                       is_one ? "has" : "have", call, SetText(job, wait.missing));
+  return fmt::format("{} {} in {} for {}{}", SetText(job, wait.waiting), is_one ? "waits" : "wait",
+                     call, SetText(job, wait.missing),
+                     wait.IsOfDevices() ? ", whose device has not started it" : "");
 }
 
 }  // namespace
@@ -93,11 +94,23 @@ std::vector<OpenWait> OpenWaits(const IssuedJob& job) {
   std::vector<OpenWait> waits;
   for (const IssuedGroup& group : job.groups) {
     const std::vector<std::size_t> absent = AbsentMembers(job, group);
+    RankSet
+        inside;  // of an earlier call, behind which this one waits in the stream of their device
     for (IssuedLine& line : IssuedLines(job, group)) {
       OpenWait wait{&group, {}, {}, {line.missing.begin(), line.missing.end()}};
       wait.missing.insert(absent.begin(), absent.end());
       for (const auto* ranks : {&line.waiting, &line.not_started, &line.enqueued})
         wait.waiting.insert(ranks->begin(), ranks->end());
+      if (wait.missing.empty() && !line.waiting.empty()) {
+        // All have enqueued it: those whose devices are in it wait for the others' devices.
+        wait.waiting = {line.waiting.begin(), line.waiting.end()};
+        wait.missing = {line.not_started.begin(), line.not_started.end()};
+      }
+      std::erase_if(wait.waiting, [&](std::size_t rank) { return inside.contains(rank); });
+      if (line.usual->IsOnDevice()) {
+        for (const auto* ranks : {&line.waiting, &line.not_started, &line.enqueued})
+          inside.insert(ranks->begin(), ranks->end());
+      }
       if (wait.waiting.empty() || wait.missing.empty()) continue;
       wait.line = std::move(line);
       waits.push_back(std::move(wait));
@@ -106,11 +119,11 @@ std::vector<OpenWait> OpenWaits(const IssuedJob& job) {
   return waits;
 }
 
-void FindCycle(const IssuedJob& job, std::vector<OpenWait> waits,
+bool FindCycle(const IssuedJob& job, std::vector<OpenWait> waits,
                std::vector<CollectiveFinding>& findings) {
   constexpr std::size_t kMost = 4;
   KeepCycles(waits);
-  if (waits.empty()) return;
+  if (waits.empty()) return false;
   std::stable_sort(waits.begin(), waits.end(), [](const OpenWait& a, const OpenWait& b) {
     return a.line.first_ns < b.line.first_ns;
   });
@@ -152,6 +165,7 @@ void FindCycle(const IssuedJob& job, std::vector<OpenWait> waits,
            });
   });
   findings.push_back(std::move(finding));
+  return true;
 }
 
 }  // namespace tlparse

@@ -77,21 +77,39 @@ bool HaveSucceeded(const std::vector<ProcessExit>& exits, const IssuedJob& job,
   });
 }
 
+// That ranks were together inside a call when the recorder was dumped is said once, and of a job
+// without a problem alone.
+void KeepFirstMoment(std::vector<CollectiveFinding>& findings) {
+  const auto is_moment = [](const CollectiveFinding& one) {
+    return one.kind == FindingKind::kStuck && one.severity == FindingSeverity::kNote &&
+           !one.is_over;
+  };
+  const CollectiveFinding* first = nullptr;
+  bool has_problem = false;
+  for (const CollectiveFinding& one : findings) {
+    has_problem |= one.severity != FindingSeverity::kNote;
+    if (is_moment(one) && (first == nullptr || one.since_us < first->since_us)) first = &one;
+  }
+  const std::string group = first == nullptr || has_problem ? std::string() : first->group;
+  std::erase_if(findings,
+                [&](const CollectiveFinding& one) { return is_moment(one) && one.group != group; });
+}
+
 }  // namespace
 
 Result<std::vector<CollectiveFinding>> FindIssuedProblems(Database& database,
                                                           const IssuedJob& job) {
   std::vector<CollectiveFinding> findings;
   const std::vector<OpenWait> waits = OpenWaits(job);
-  std::set<std::size_t> waiting;
+  RankSet waiting = InsideTogether(job);
   for (const OpenWait& wait : waits) waiting.insert(wait.waiting.begin(), wait.waiting.end());
   const std::vector<MessageWait> message_waits = MessageWaits(job);
   for (const MessageWait& wait : message_waits) waiting.insert(wait.rank);
   for (const IssuedGroup& group : job.groups)
     RETURN_IF_ERROR(GroupFinder(database, job, group, waiting, findings).Run());
   FindMessageWaits(job, message_waits, waits, findings);
-  FindCycle(job, waits, findings);
-  FindOrder(job, waiting, findings);
+  if (job.empty()) RETURN_IF_ERROR(FindCounted(database, job, findings));
+  if (!FindCycle(job, waits, findings)) FindOrder(job, waiting, findings);
   ASSIGN_OR_RETURN(const std::vector<ProcessExit> exits, LoadExits(database, job.run_id));
   for (CollectiveFinding& finding : findings) {
     finding.title = Capital(std::move(finding.title));
@@ -99,9 +117,11 @@ Result<std::vector<CollectiveFinding>> FindIssuedProblems(Database& database,
         finding.kind == FindingKind::kCollectiveNotReached || finding.kind == FindingKind::kStuck;
     if (!is_wait || !HaveSucceeded(exits, job, finding.waiting)) continue;
     finding.severity = FindingSeverity::kNote;
+    finding.is_over = true;
     finding.detail += finding.detail.empty() ? "" : finding.detail.ends_with('.') ? " " : ". ";
     finding.detail += "All ranks that waited ended with exit code 0 afterwards: the wait was over.";
   }
+  KeepFirstMoment(findings);
   std::stable_sort(findings.begin(), findings.end(),
                    [](const CollectiveFinding& a, const CollectiveFinding& b) {
                      return std::pair(a.severity, a.since_us.value_or(0)) <

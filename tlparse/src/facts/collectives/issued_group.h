@@ -1,6 +1,7 @@
 // Finds the first problem of one process group; a part of FindIssuedProblems (issued.h).
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <set>
@@ -62,6 +63,9 @@ class GroupFinder {
   bool FindUnknownPlace();
   bool IsIn(std::int64_t rank) const;  // it issued something on the group
   bool FindStuck();
+  // Whether it has not ended there, nor waits in a stream behind an earlier one.
+  bool IsCurrent(std::size_t position, std::int64_t sequence) const;
+  std::int64_t WaitedTogether(std::int64_t sequence) const;
   std::string WhyUnknown(std::size_t index) const;
   std::map<std::string, std::vector<std::int64_t>> UnknownRanks(std::int64_t sequence) const;
   Result<CompileNote> NoteOfCompile(std::size_t position, const IssuedCollective& waited,
@@ -103,11 +107,24 @@ std::string Capital(std::string text);
 
 using RankSet = std::set<std::size_t>;  // indices into IssuedJob::ranks
 
+// Of one rank's calls on a group: the one that it is inside of; nullptr: none, or that is not known. Of
+// calls that wait in the stream of a device, the first.
+const IssuedCollective* CurrentOf(const std::vector<IssuedCollective>& own);
+
+// Ranks whose last call in any group waits, on the devices of all ranks of its group, behind one that
+// all have enqueued: they are late in other groups for that.
+RankSet InsideTogether(const IssuedJob& job);
+
 // A collective that some ranks are inside of and others had not issued.
 struct OpenWait {
   const IssuedGroup* group;
   IssuedLine line;
   RankSet waiting, missing;
+  // Those that are missing have enqueued it, and their devices have not started it.
+  bool IsOfDevices() const {
+    return !missing.empty() && std::includes(line.not_started.begin(), line.not_started.end(),
+                                             missing.begin(), missing.end());
+  }
 };
 std::vector<OpenWait> OpenWaits(const IssuedJob& job);
 
@@ -127,10 +144,18 @@ void FindMessageWaits(const IssuedJob& job, const std::vector<MessageWait>& wait
                       const std::vector<OpenWait>& collectives,
                       std::vector<CollectiveFinding>& findings);
 
+// What tells whether ranks that were inside a call hung there.
+inline constexpr std::string_view kLookForWatchdog =
+    "see in the standard error of the ranks whether NCCL's watchdog timed out (tlparse reads it)";
+
+// Adds what the counts of dumps without entries show.
+Result<void> FindCounted(Database& database, const IssuedJob& job,
+                         std::vector<CollectiveFinding>& findings);
+
 // Adds at most one finding: ranks that wait in collectives for ranks that wait in others for them.
 // These are all among the waiting ones, so that no GroupFinder names them; what it found to be stuck
-// in these collectives is removed.
-void FindCycle(const IssuedJob& job, std::vector<OpenWait> waits,
+// in these collectives is removed. Whether there are any.
+bool FindCycle(const IssuedJob& job, std::vector<OpenWait> waits,
                std::vector<CollectiveFinding>& findings);
 
 // Collectives of two groups that two ranks issued in opposite orders, from one thread each.

@@ -172,6 +172,13 @@ Result<void> LoadCutDumps(Database& database, IssuedJob& job) {
   return {};
 }
 
+Result<void> AddDumpedRanks(Database& database, IssuedJob& job) {
+  ASSIGN_OR_RETURN(const std::set<std::int64_t> dumped,
+                   LoadRanksOf(database, job.run_id, "flight_recorder"));
+  for (const std::int64_t rank : dumped) job.ranks.push_back(SilentRank(job, rank, true));
+  return {};
+}
+
 Result<void> LoadMembers(Database& database, const std::optional<std::int64_t>& launch,
                          IssuedJob& job) {
   ASSIGN_OR_RETURN(const std::set<std::int64_t> of_job, LoadConfigured(database, job));

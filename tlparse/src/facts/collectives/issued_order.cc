@@ -55,7 +55,11 @@ void FindOrder(const IssuedJob& job, const std::set<std::size_t>& waiting,
             BackendOf(now.one->op) == "gloo" && BackendOf(before->one->op) == "gloo";
         CollectiveFinding finding;
         finding.kind = FindingKind::kCollectiveDivergence;
-        const bool is_stuck = waiting.count(a) > 0 && waiting.count(b) > 0;
+        const IssuedCollective* const calls[] = {order[a][found->second].one,
+                                                 order[a][before_place].one, now.one, before->one};
+        const bool are_open = std::all_of(std::begin(calls), std::end(calls),
+                                          [](const auto* one) { return one->IsOnDevice(); });
+        const bool is_stuck = are_open || (waiting.count(a) > 0 && waiting.count(b) > 0);
         finding.severity = is_stuck  ? FindingSeverity::kError
                            : is_nccl ? FindingSeverity::kWarning
                                      : FindingSeverity::kNote;
@@ -63,16 +67,16 @@ void FindOrder(const IssuedJob& job, const std::set<std::size_t>& waiting,
             fmt::format("#{} of {}", now.sequence, job.groups[now.group].Title());
         const std::string second =
             fmt::format("#{} of {}", before->sequence, job.groups[before->group].Title());
-        finding.title = fmt::format("rank {} issued {} before {}, rank {} the other way round",
-                                    job.ranks[a].name, first, second, job.ranks[b].name);
-        finding.detail =
-            fmt::format("rank {}: {}, then {}; rank {}: {}, then {}. {}", job.ranks[a].name,
-                        order[a][found->second].one->Title(), order[a][before_place].one->Title(),
-                        job.ranks[b].name, before->one->Title(), now.one->Title(),
-                        is_nccl   ? "With NCCL this can be a deadlock"
-                        : is_gloo ? "Legal with this backend; with NCCL it can be a deadlock"
-                                  : "The backend is not recorded: with NCCL this can be a "
-                                    "deadlock");
+        finding.title = fmt::format("rank {} issued {} before {}, rank {} the other way round{}",
+                                    job.ranks[a].name, first, second, job.ranks[b].name,
+                                    are_open ? "; neither has ended on either rank" : "");
+        finding.detail = fmt::format(
+            "rank {}: {}, then {}; rank {}: {}, then {}. {}", job.ranks[a].name, calls[0]->Title(),
+            calls[1]->Title(), job.ranks[b].name, calls[3]->Title(), calls[2]->Title(),
+            is_nccl   ? "With NCCL this can be a deadlock"
+            : is_gloo ? "Legal with this backend; with NCCL it can be a deadlock"
+                      : "The backend is not recorded: with NCCL this can be a "
+                        "deadlock");
         finding.ranks = {a, b};
         finding.group = job.groups[now.group].name;
         finding.sequence = now.sequence;

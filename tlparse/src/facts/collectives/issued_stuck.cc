@@ -128,39 +128,102 @@ bool GroupFinder::FindUnknownPlace() {
   return false;
 }
 
-// All ranks of the dumps are inside the same collective, and have been for long.
-bool GroupFinder::FindStuck() {
-  const std::int64_t sequence = Last(0);
-  std::int64_t waited_ns = INT64_MAX;
-  Positions all;
-  for (std::size_t i = 0; i < group_.ranks.size(); ++i) {
-    if (Last(i) != sequence) return false;
-    const IssuedCollective& one = *group_.At(i, sequence).front();
-    if (!one.IsOpen()) return false;
-    waited_ns = std::min(waited_ns, job_.ranks[group_.ranks[i]].last_known_ns - one.start_ns);
-    all.push_back(i);
+const IssuedCollective* CurrentOf(const std::vector<IssuedCollective>& own) {
+  if (own.back().IsOpen() && !own.back().IsOnDevice()) return &own.back();
+  const auto ended = std::find_if(own.rbegin(), own.rend(),
+                                  [](const IssuedCollective& one) { return !one.IsOnDevice(); });
+  return ended.base() == own.end() ? nullptr : &*ended.base();
+}
+
+RankSet InsideTogether(const IssuedJob& job) {
+  std::vector<std::int64_t> last_ns(job.ranks.size(), INT64_MIN);
+  for (const IssuedGroup& group : job.groups) {
+    for (std::size_t i = 0; i < group.ranks.size(); ++i)
+      last_ns[group.ranks[i]] = std::max(last_ns[group.ranks[i]], group.issued[i].back().start_ns);
   }
-  if (waited_ns < kLong_ns) return false;
-  const IssuedCollective& one = *group_.At(0, sequence).front();
+  RankSet inside;
+  for (const IssuedGroup& group : job.groups) {
+    const IssuedCollective* const first = CurrentOf(group.issued.front());
+    if (first == nullptr || !first->IsOnDevice()) continue;
+    const bool are_all =
+        std::all_of(group.issued.begin(), group.issued.end(), [&](const auto& own) {
+          const IssuedCollective* const current = CurrentOf(own);
+          return current != nullptr && current->sequence == first->sequence;
+        });
+    for (std::size_t i = 0; are_all && i < group.ranks.size(); ++i) {
+      if (group.issued[i].back().start_ns == last_ns[group.ranks[i]]) inside.insert(group.ranks[i]);
+    }
+  }
+  return inside;
+}
+
+bool GroupFinder::IsCurrent(std::size_t position, std::int64_t sequence) const {
+  const IssuedCollective* const current = CurrentOf(group_.issued[position]);
+  return current != nullptr && current->sequence == sequence;
+}
+
+// From when the last one came, by the latest time in any dump; or that which each of them waited.
+std::int64_t GroupFinder::WaitedTogether(std::int64_t sequence) const {
+  std::int64_t each_ns = INT64_MAX, came_ns = INT64_MIN, known_ns = INT64_MIN;
+  for (std::size_t i = 0; i < group_.ranks.size(); ++i) {
+    const std::int64_t start_ns = group_.At(i, sequence).front()->start_ns;
+    const std::int64_t last_ns = job_.ranks[group_.ranks[i]].last_known_ns;
+    each_ns = std::min(each_ns, last_ns - start_ns);
+    came_ns = std::max(came_ns, start_ns);
+    known_ns = std::max(known_ns, last_ns);
+  }
+  return std::max(each_ns, known_ns - came_ns);
+}
+
+// All ranks of the dumps are inside the same collective. A job that runs has such moments: only a long
+// wait is a problem.
+bool GroupFinder::FindStuck() {
+  Positions all, not_started;
+  std::int64_t sequence = 0;
+  for (std::size_t i = 0; i < group_.ranks.size(); ++i) {
+    const IssuedCollective* const current = CurrentOf(group_.issued[i]);
+    if (current == nullptr || (i > 0 && current->sequence != sequence)) return false;
+    sequence = current->sequence;
+    all.push_back(i);
+    if (current->progress == IssuedProgress::kNotStarted) not_started.push_back(i);
+  }
+  const IssuedCollective& one = *CurrentOf(group_.issued.front());
+  const std::int64_t waited_ns = WaitedTogether(sequence);
+  const bool is_long = waited_ns >= kLong_ns;
+  // Others than devices record the end of a call some time after it.
+  if (!is_long && (all.size() < 2 || one.progress == IssuedProgress::kOpen)) return false;
   CollectiveFinding finding;
   finding.kind = FindingKind::kStuck;
-  finding.severity = FindingSeverity::kError;
-  finding.title = fmt::format(
-      "{}: for {:.1f} s at least",
-      Open(all, sequence, fmt::format("{} #{} of {}", one.PrintedOp(), sequence, group_.Title())),
-      static_cast<double>(waited_ns) / 1e9);
+  finding.severity = is_long ? FindingSeverity::kError : FindingSeverity::kNote;
+  finding.title =
+      Open(all, sequence, fmt::format("{} #{} of {}", one.PrintedOp(), sequence, group_.Title()));
+  finding.title +=
+      is_long ? fmt::format(": for {:.1f} s at least", static_cast<double>(waited_ns) / 1e9)
+              : "; for how long is not in the dumps";
   finding.detail = one.Title();
+  if (!is_long)
+    finding.detail +=
+        ". A dump of a job that runs can look the same. If the job hung then, this call did not "
+        "end "
+        "although all ranks of the dumps had come to it";
+  if (one.timeout_ms > 0)
+    finding.detail +=
+        fmt::format(". Its timeout: {:g} s", static_cast<double>(one.timeout_ms) / 1e3);
   SetPlace(finding, group_, one);
-  const bool is_started = std::any_of(all.begin(), all.end(), [&](std::size_t position) {
-    return group_.At(position, sequence).front()->progress != IssuedProgress::kNotStarted;
-  });
-  const std::string_view look =
-      is_started ? "look at the network, the devices and the processes themselves"
-                 : "look at what the devices have to do before it, on the same stream";
+  for (const std::size_t position : all) finding.waiting.push_back(group_.ranks[position]);
+  const std::string look =
+      not_started.empty()
+          ? std::string("look at the network, the devices and the processes themselves")
+      : not_started.size() == all.size()
+          ? std::string("look at what the devices have to do before it, on the same stream")
+          : fmt::format("look at what the {} of {} to do before it, on the same stream",
+                        not_started.size() == 1 ? "device" : "devices",
+                        Ranks(not_started) + (not_started.size() == 1 ? " has" : " have"));
   finding.advice =
       group_.members.empty()
           ? fmt::format("if the group has other members, get their dumps; else {}", look)
           : fmt::format("all members issued it: {}", look);
+  if (!is_long) finding.advice = fmt::format("{}; if so: {}", kLookForWatchdog, look);
   findings_.push_back(std::move(finding));
   return true;
 }

@@ -176,9 +176,9 @@ Result<bool> GroupFinder::FindNotReached() {
         blocked_.count(group_.ranks[i]) > 0)
       continue;
     const Positions holders = Holders(next);
-    const bool somebody_waits = std::any_of(
-        holders.begin(), holders.end(),
-        [&](std::size_t position) { return group_.At(position, next).front()->IsOpen(); });
+    const bool somebody_waits =
+        std::any_of(holders.begin(), holders.end(),
+                    [&](std::size_t position) { return IsCurrent(position, next); });
     if (!somebody_waits || (!behind.empty() && next > sequence)) continue;
     if (next < sequence) behind.clear();
     sequence = next;
@@ -188,7 +188,7 @@ Result<bool> GroupFinder::FindNotReached() {
   Positions elsewhere = TakeWaitingElsewhere(behind);
   Positions waiting;
   for (const std::size_t position : Holders(sequence)) {
-    if (group_.At(position, sequence).front()->IsOpen()) waiting.push_back(position);
+    if (IsCurrent(position, sequence)) waiting.push_back(position);
   }
   const IssuedCollective& waited = *group_.At(waiting.front(), sequence).front();
   const IssuedCollective& last = group_.issued[behind.front()].back();

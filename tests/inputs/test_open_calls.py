@@ -1,0 +1,138 @@
+#!/usr/bin/env python3
+"""Dumps alone of ranks that are inside calls: together, each in another group, behind an earlier call of their stream; of jobs that
+hang and of jobs that run. In the form of PyTorch's recorder: an entry that is not retired has the time at which the dump was written."""
+
+import os
+import pickle
+import sys
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from recorder import RecorderTest  # noqa: E402
+
+BASE = 1_764_000_000_000_000_000
+SECOND = 1_000_000_000
+WORLD, TP, DP = ("0", "default_pg"), ("1", "tp"), ("2", "dp")
+
+
+def entry(number, sequence, group=WORLD, state="completed", at=None, dumped=None, timing=True, line=40):
+    at = BASE + number * SECOND // 10 if at is None else at
+    ended = state == "completed"
+    found = at + SECOND // 20 if ended else dumped
+    return {"frames": [{"name": "step", "filename": "/app/train.py", "line": line}], "record_id": number, "pg_id": int(group[0]), "process_group": group,
+            "collective_seq_id": sequence, "p2p_seq_id": 0, "op_id": number, "profiling_name": "nccl:all_reduce", "time_created_ns": at, "duration_ms": None,
+            "input_sizes": [[8]], "input_dtypes": ["Float"], "output_sizes": [[8]], "output_dtypes": ["Float"], "state": state,
+            "time_discovered_started_ns": found if timing and state != "scheduled" else None, "time_discovered_completed_ns": found if ended else None,
+            "retired": ended, "timeout_ms": 600_000, "is_p2p": False, "thread_id": "1", "thread_name": "python3"}
+
+
+class OpenCalls(RecorderTest):
+    def found(self, dumps, groups=((WORLD, None),), status=None):
+        folder = self.path(f"dumps{len(os.listdir(self.folder))}")
+        os.mkdir(folder)
+        world = list(range(len(dumps)))
+        for rank, entries in enumerate(dumps):
+            config = {group[0]: {"name": group[0], "desc": group[1], "ranks": str(members or world)} for group, members in groups}
+            with open(os.path.join(folder, f"nccl_trace_rank_{rank}"), "wb") as file:
+                pickle.dump({"version": "2.10", "pg_config": config, "pg_status": status[rank] if status else {}, "entries": entries}, file, protocol=2)
+        return self.answer("findings", self.ingest(folder, name=os.path.basename(folder) + ".db"))["findings"]
+
+    def together(self, state, waited_s, ahead=lambda rank: 0):
+        """Four ranks in #10, behind which each has more in its queue."""
+        dumps = []
+        for rank in range(4):
+            at = BASE + SECOND + rank * 20_000
+            dumps.append([entry(i, i + 1, timing=state == "started") for i in range(9)] + [
+                entry(9 + k, 10 + k, state="scheduled" if k else state, at=at + k * 1_000_000, dumped=at + int(waited_s * SECOND)) for k in range(1 + ahead(rank))])
+        return self.found(dumps)
+
+    def test_all_ranks_are_in_one_call(self):
+        for ahead in (lambda rank: 0, lambda rank: 3 - rank % 2):
+            one, = self.together("started", 600, ahead)
+            self.assertEqual(("stuck", "error", []), (one["kind"], one["severity"], one["ranks"]))
+            self.assertEqual("Ranks 0-3 wait in all_reduce #10 of group default_pg (0): for 600.0 s at least", one["title"])
+            self.assertEqual("all_reduce [8] Float from train.py:40. Its timeout: 600 s", one["detail"])
+
+    def test_a_moment_of_a_job_that_runs_is_a_note(self):
+        for state, title in (("started", "Ranks 0-3 wait in"), ("scheduled", "Ranks 0-3 have enqueued")):
+            for ahead in (lambda rank: 0, lambda rank: 3 - rank % 2):
+                one, = self.together(state, 0.002, ahead)
+                self.assertEqual(("stuck", "note", []), (one["kind"], one["severity"], one["ranks"]))
+                self.assertEqual(f"{title} all_reduce #10 of group default_pg (0); for how long is not in the dumps", one["title"])
+                self.assertIn("A dump of a job that runs can look the same", one["detail"])
+                self.assertIn("NCCL's watchdog", one["try"])
+        # At its end.
+        self.assertEqual([], self.found([[entry(i, i + 1) for i in range(10)] for _ in range(4)]))
+        # One rank has ended it.
+        self.assertEqual([], self.found([[entry(i, i + 1, state="started" if i == 9 and rank != 1 else "completed", dumped=BASE + SECOND) for i in range(10)]
+                                         for rank in range(4)]))
+
+    def test_who_waits_for_ranks_inside_a_call_of_their_own_group(self):
+        groups, dumps = ((WORLD, [0, 1, 2, 3]), (TP, [0, 1]), (DP, [2, 3])), []
+        for rank in range(4):
+            own, at = TP if rank < 2 else DP, BASE + SECOND + rank
+            dump = [entry(2 * i + k, i + 1, group=group) for i in range(4) for k, group in enumerate((own, WORLD))]
+            dumps.append(dump + ([entry(8, 5, own, "started", at, at + 600 * SECOND, line=30)] if rank < 2 else
+                                 [entry(8, 5, own, line=30), entry(9, 5, WORLD, "started", at, at + 600 * SECOND)]))
+        one, = self.found(dumps, groups)
+        self.assertEqual("Ranks 0,1 wait in all_reduce #5 of group tp (1): for 600.0 s at least", one["title"])
+
+    def crossed(self, states, timing=True):
+        dumps = []
+        for rank, order in enumerate(((TP, DP), (DP, TP))):
+            at = BASE + SECOND + rank
+            dumps.append([entry(2 * i + k, i + 1, group, timing=timing) for i in range(3) for k, group in enumerate((TP, DP))] + [
+                entry(6 + k, 4, group, state, at + k * 1_000_000, at + 600 * SECOND, line=30 + int(group[0])) for k, (group, state) in enumerate(zip(order, states))])
+        return self.found(dumps, ((WORLD, None), (TP, None), (DP, None)))
+
+    def test_two_groups_wait_for_each_other(self):
+        one, = self.crossed(["started"])
+        self.assertEqual(("collective_divergence", "error", [0, 1]), (one["kind"], one["severity"], one["ranks"]))
+        self.assertEqual("Rank 0 waits in all_reduce #4 of group tp (1) for rank 1, rank 1 waits in all_reduce #4 of group dp (2) for rank 0", one["title"])
+        # Both calls are in the queues of both.
+        one, = self.crossed(["started", "scheduled"])
+        self.assertEqual(("collective_divergence", "error"), (one["kind"], one["severity"]))
+        self.assertEqual("Rank 0 waits in all_reduce #4 of group tp (1) for rank 1, whose device has not started it, "
+                         "rank 1 waits in all_reduce #4 of group dp (2) for rank 0, whose device has not started it", one["title"])
+        # When calls start is not recorded.
+        one, = self.crossed(["scheduled", "scheduled"], timing=False)
+        self.assertEqual(("collective_divergence", "error"), (one["kind"], one["severity"]))
+        self.assertEqual("Rank 0 issued #4 of group tp (1) before #4 of group dp (2), rank 1 the other way round; neither has ended on either rank", one["title"])
+        one, = self.crossed(["completed", "completed"])
+        self.assertEqual("warning", one["severity"])
+
+    def test_dumps_without_entries(self):
+        def status(enqueued, completed):
+            return {"0": {"last_enqueued_collective": enqueued, "last_started_collective": -1, "last_completed_collective": completed}}
+        nothing = [[]] * 4
+        one, = self.found(nothing, status=[status(41 if rank == 2 else 42, 41) for rank in range(4)])
+        self.assertEqual(("collective_not_reached", "warning", [2], 4), (one["kind"], one["severity"], one["ranks"], one["row_count"]))
+        self.assertEqual("Rank 2 had enqueued nothing on group default_pg (0) after #41 when the recorder was dumped; "
+                         "ranks 0,1,3 had enqueued more and completed no more", one["title"])
+        self.assertIn("Last enqueued and last completed: rank 2: #41, #41; ranks 0,1,3: #42, #41, by pg_status", one["detail"])
+        one, = self.found(nothing, status=[status(42, 41)] * 4)
+        self.assertEqual(("stuck", "note"), (one["kind"], one["severity"]))
+        self.assertEqual("Ranks 0-3 have enqueued #42 of group default_pg (0) and not completed it", one["title"])
+        # Done, and ranks that are inside calls at different places.
+        for counts in ([(42, 42)] * 4, [(44, 43), (43, 42), (45, 43), (44, 43)], [(42, 41), (43, 42), (42, 41), (42, 41)]):
+            self.assertEqual([], self.found(nothing, status=[status(*one) for one in counts]))
+
+    def test_numbers_of_groups_that_ranks_do_not_share(self):
+        """pg_status numbers the groups of a rank: its second is tp 1 on ranks 0,1 and tp 2 on ranks 2,3."""
+        def counts(enqueued, completed):
+            return {"last_enqueued_collective": enqueued, "last_started_collective": -1, "last_completed_collective": completed}
+        folder = self.path("local")
+        os.mkdir(folder)
+        for rank in range(4):
+            name = "1" if rank < 2 else "2"
+            config = {"0": {"name": "0", "desc": "default_pg", "ranks": "[0, 1, 2, 3]"}, name: {"name": name, "desc": "tp", "ranks": "[0, 1]" if rank < 2 else "[2, 3]"}}
+            status = {"0": counts(7, 7), "1": counts(5, 5) if rank == 3 else counts(6, 5) if rank == 2 else counts(9, 9)}
+            with open(os.path.join(folder, f"nccl_trace_rank_{rank}"), "wb") as file:
+                pickle.dump({"version": "2.10", "pg_config": config, "pg_status": status, "entries": []}, file, protocol=2)
+        one, = self.answer("findings", self.ingest(folder, name="local.db"))["findings"]
+        self.assertEqual(("collective_not_reached", [3]), (one["kind"], one["ranks"]))
+        self.assertIn("on group tp (2) after #5", one["title"])
+
+
+if __name__ == "__main__":
+    unittest.main()
