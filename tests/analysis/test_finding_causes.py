@@ -137,6 +137,28 @@ class GraphBreaks(AnswerTest):
         self.assertRegex(in_try["title"], "^15/0 in_try is not compiled: Unsupported: ")
         self.assertIn("does not show which", in_try["detail"])
 
+    def test_functions_that_torch_func_calls_after_a_break_are_part_of_it(self):
+        """Nothing failed but the graph: they run eagerly as well."""
+        text = ("Observed exception\n  Explanation: Dynamo found no exception handler.\n\n  Developer debug context: raised exception RuntimeError(\"Dynamo "
+                "failed to run FX node with fake tensors: call_function <built-in function sub>(*(BatchedTensor(lvl=1, bdim=0, value=\\n    FakeTensor(..., "
+                "size=(8, 12, 1))\\n)), **{}): got RuntimeError('size 12 and size 10')\")\n\n For more details\n")
+        failed = {"fail_type": "Unsupported", "fail_reason": "Unsupported functorch tracing attempt\n  Explanation: If you are reaching here, it means dynamo "
+                  "failed for one of the following reasons:\n    - Calling torch.func.vmap(compiled_fn) function from eager mode is not supported.\n"}
+        for is_broken in (True, False):
+            records = []
+            for frame, name in enumerate(("outer", "task", "net")):
+                ids = {"frame_id": frame, "frame_compile_id": 0, "attempt": 0}
+                records.append(record({"dynamo_start": {"stack": []}, **ids}))
+                if frame == 0 and is_broken:
+                    records.append(record({"artifact": {"name": "dynamo_graph_break_reason", "encoding": "string"}, **ids}, text))
+                metrics = {"co_name": name, "co_filename": "/u/maml.py", "co_firstlineno": 9, **(failed if frame else {})}
+                records.append(record({"compilation_metrics": metrics, **ids}))
+            findings = ask("findings", self.ingest(self.save(f"func_{is_broken}.log", *records), name=str(is_broken)))["findings"]
+            self.assertEqual([one["severity"] for one in findings], ["warning"] if is_broken else ["error", "warning"])
+            if is_broken:
+                self.assertEqual(findings[0]["title"], "outer breaks the graph: Observed exception: RuntimeError('size 12 and size 10')")
+                self.assertIn("task and net, which torch.func calls then, are not compiled either.", findings[0]["detail"])
+
     def test_the_place_is_the_users_line_and_a_break_of_a_library_is_not_said_to_be_there(self):
         stack = ('  File "/u/train.py", line 11, in opt_step\n    opt.step()\n'
                  '  File "/usr/lib/python3/dist-packages/torch/optim/optimizer.py", line 78, in _use_grad\n    torch._dynamo.graph_break()\n')

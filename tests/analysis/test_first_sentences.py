@@ -181,7 +181,7 @@ class Clocks(RankTest):
 class Exceptions(RankTest):
     def test_what_an_op_raised_on_fake_tensors_is_said(self):
         reason = ("RuntimeError when making fake tensor call\n  Explanation: Dynamo failed to run FX node with fake tensors: call_function shop.scan("
-                  "*(FakeTensor(..., size=(5,)),), **{}): got RuntimeError('There was no fake impl registered for shop.scan')\n"
+                  "*(FakeTensor(..., size=(5,),\n               grad_fn=<ReluBackward0>),), **{}): got RuntimeError('There was no fake impl registered for shop.scan')\n"
                   "  Hint: Your code may result in an error when running in eager. Please double check.\n"
                   "  Hint: If the op is a custom op, did you implement a fake tensor implementation?\n"
                   "  Hint: If the op is a PyTorch op, please file an issue to PyTorch.\n")

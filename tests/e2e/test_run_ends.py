@@ -2,6 +2,7 @@
 """tlparse run: exceptions that end processes, commands that hang; what it recorded is an input like any other."""
 
 import json
+import os
 import shutil
 import sys
 import unittest
@@ -95,6 +96,75 @@ class Ends(Running):
         self.assertEqual((first["kind"], first["severity"], first["ranks"]), ("crashed", "error", []))
         self.assertEqual(first["title"], "Each of the 3 ranks raised ValueError: expected 10 columns." + " Look at the loader of the labels." * 2 + " Look at the loader of the labels")
         self.assertRegex(first["detail"], "^Rank 0 first, at .* was ended by SIGTERM .* The message goes on: Look at the loader of the labels. .* Got 0")
+
+    STOPS = """\
+        import os, subprocess, sys, time
+        program = '''
+        import os, time
+        def reduce():
+            time.sleep(0.5)
+            os.abort()
+        def wait():
+            time.sleep(60)
+        def fork():
+            if os.fork() == 0:
+                os._exit(0)
+            time.sleep(60)
+        (reduce, wait, fork)[int(os.environ["RANK"])]()
+        '''
+        open("rank.py", "w").write(program)
+        ranks = [subprocess.Popen([sys.executable, "rank.py"], env={**os.environ, "RANK": str(rank)}) for rank in range(3)]
+        while open(f"/proc/{ranks[0].pid}/stat").read().split(") ")[1][0] != "Z":
+            time.sleep(0.1)
+        time.sleep(1.5)
+        for rank in ranks[1:]:
+            rank.terminate()
+        time.sleep(1.5)
+        sys.exit(max(abs(rank.wait()) for rank in ranks))
+        """
+
+    def test_where_ranks_were_when_a_signal_ended_them(self):
+        self.run_command("--", PYTHON, self.script("launch.py", self.STOPS), expect=15)
+        first = self.findings()[0]
+        self.assertEqual((first["kind"], first["severity"], first["ranks"], first["place"]["line"]), ("crashed", "error", [0], 5))
+        self.assertEqual(first["title"], "Rank 0 was ended by SIGABRT at rank.py:5, rank 2 was at rank.py:11, rank 1 was at rank.py:7")
+        self.assertIn("rank.py:5 in reduce. Rank 2 was at ", first["detail"])
+        self.assertEqual(first["try"], "compare rank.py:11 with rank.py:5: look for a branch that depends on the rank or on data")
+        with open(self.path("tl_run", "stacks.txt"), encoding="utf-8") as file:
+            stacks = file.read()
+        self.assertEqual([stacks.count(text) for text in ("which signal 6 ended:", "which signal 15 ended:", "line 7 in wait")], [1, 2, 1])
+        self.assertFalse(os.path.exists(self.path("tl_run", "ends")))
+
+    def test_a_program_handles_the_signal_itself(self):
+        program = self.script("own.py", """\
+            import os, signal, sys, time
+            print(signal.getsignal(signal.SIGTERM) == signal.SIG_DFL)
+            signal.signal(signal.SIGTERM, lambda *_: sys.exit(5))
+            os.kill(os.getpid(), signal.SIGTERM)
+            time.sleep(60)
+            """)
+        out, _ = self.run_command("--", PYTHON, program, expect=5)
+        self.assertEqual(out, b"True\n")
+
+    LATE = """\
+        import os, subprocess, sys
+        program = '''
+        import os, time
+        rank = int(os.environ["RANK"])
+        time.sleep(0.5 if rank else 2.5)
+        raise RuntimeError("Timed out waiting 3000ms for recv operation to complete" if rank else "Connection closed by peer")
+        '''
+        open("rank.py", "w").write(program)
+        ranks = [subprocess.Popen([sys.executable, "rank.py"], env={**os.environ, "RANK": str(rank)}) for rank in range(3)]
+        sys.exit(max(rank.wait() for rank in ranks))
+        """
+
+    def test_a_rank_that_came_when_the_others_had_given_up(self):
+        self.run_command("--", PYTHON, self.script("launch.py", self.LATE), expect=1)
+        first = self.findings()[0]
+        self.assertEqual((first["kind"], first["severity"], first["ranks"]), ("crashed", "error", [0]))
+        self.assertRegex(first["title"], r"^Rank 0 came to rank.py:5 at least [12]\.\d+ s after ranks 1,2, which had given up waiting$")
+        self.assertRegex(first["detail"], r"^Ranks 1,2 waited for 3\.00 s there, until .*; rank 0 found them gone [12]\.\d+ s later, and had not waited as long")
 
     def test_an_exception_of_a_program_and_its_own_hook(self):
         """The program's own hook prints what it wants, and calls the one before it."""

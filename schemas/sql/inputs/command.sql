@@ -23,6 +23,7 @@ CREATE TABLE run_process (
   command TEXT,
   exit_code INTEGER,              -- NULL: not known, or a signal ended it
   signal INTEGER,                 -- that ended it
+  stopped_at TEXT,                -- where its main thread was then: "file:line in f, which called g"; NULL: not known
   started_us INTEGER,
   ended_us INTEGER,               -- NULL: it lived on when the command had ended
   PRIMARY KEY (profile_id, ordinal)

@@ -28,6 +28,7 @@
 #include "runner/hang_dump.h"
 #include "runner/process_watch.h"
 #include "runner/profile_demand.h"
+#include "runner/python_stacks.h"
 #include "runner/recording.h"
 #include "runner/run_file.h"
 
@@ -93,6 +94,7 @@ class RunningCommand : public StartedJob {
     if (terminated_) kill(-child_.pid(), SIGKILL);  // what has not ended with the command
     facts_.ended_us = EpochUsNow();
     facts_.processes = processes_->Processes();
+    TakeLastStacks(places_, facts_.processes);
     return WriteRunFile(places_.recorded + "/run.json", RunFileText(facts_));
   }
 

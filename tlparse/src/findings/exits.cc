@@ -9,6 +9,7 @@
 #include <set>
 
 #include "findings/context.h"
+#include "findings/waiting_ranks.h"
 
 namespace tlparse {
 namespace {
@@ -200,42 +201,6 @@ void AddOfPeer(FindingContext& context, Finding finding, const Exceptions& raise
   end->evidence.insert(end->evidence.begin(), std::move(finding));
 }
 
-// Ranks that gave up waiting, or found others gone, at several lines: they did not make the same calls.
-// The few are named first.
-bool SetApart(Finding& finding, const Exceptions& raised) {
-  const std::vector<RaisedTogether> places = WhereTheyWaited(raised);
-  // What a rank was in when it found another gone says nothing of what it should have called.
-  const auto has_timeout = [&](const RaisedTogether& place) {
-    return std::any_of(raised.begin(), raised.end(), [&](const FatalException* one) {
-      return one->IsTimeout() && one->Place() == place.place;
-    });
-  };
-  if (std::count_if(places.begin(), places.end(), has_timeout) < 2) return false;
-  const RaisedTogether &most = places.front(), &least = places.back();
-  std::string title = fmt::format("{} gave up waiting at {}", RanksText(least.ranks), least.place);
-  title[0] = 'R';
-  for (const RaisedTogether& one : places) {
-    if (&one != &least) title += fmt::format(", {} at {}", RanksText(one.ranks), one.place);
-  }
-  finding.title = title;
-  finding.cause = "waited at several lines";
-  finding.place = FindingPlace{least.first->file, least.first->line, {}};
-  finding.ranks.clear();
-  if (least.ranks.size() < most.ranks.size()) finding.ranks = least.ranks;
-  finding.rank_count = finding.ranks.size();
-  finding.suggestion =
-      fmt::format("compare {} with {}: look for a branch that depends on the rank or on data",
-                  least.place, most.place);
-  const std::string& path = least.first->path;
-  finding.detail = fmt::format("The exception of {}: {} ({}).", RanksText({*least.first->rank}),
-                               least.first->Text(), path.substr(path.rfind('/') + 1));
-  finding.query = fmt::format(
-      "SELECT id, rank FROM uncaught_exception WHERE rank IS NOT NULL "
-      "AND profile_id = (SELECT profile_id FROM uncaught_exception WHERE id = {})",
-      least.first->id);
-  return true;
-}
-
 // The end of ranks that had ended as if they were done when `first` found a process gone; nothing: none had.
 std::optional<Finding> EndOfDone(const FindingContext& context,
                                  const std::vector<ProcessExit>& exits, const ProcessExit& first) {
@@ -302,7 +267,8 @@ void AddExit(FindingContext& context, const std::vector<ProcessExit>& exits,
     }
     finding.detail += exit.raised->Rest();
   }
-  const bool is_apart = exit.raised && SetApart(finding, raised);
+  const bool is_apart = exit.raised && (SetApart(finding, raised) || SetLate(finding, raised));
+  if (!is_apart) SayWhereTheyWere(finding, exit, exits);
   if (!is_apart && exit.raised && exit.raised->ComesOfPeer()) {
     std::optional<Finding> done = EndOfDone(context, exits, exit);
     if (!done) return AddOfPeer(context, std::move(finding), raised);

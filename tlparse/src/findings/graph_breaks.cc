@@ -181,7 +181,27 @@ Result<std::optional<FindingPlace>> CallerOf(FindingContext& context, const Brea
   return caller;
 }
 
-Result<void> Report(FindingContext& context, const BreakKey& key, const Break& one) {
+// "task, wrapper and 2 more, which torch.func calls then, are not compiled either."
+std::string TransformedText(const FindingContext& context, const BrokenCompiles& broken,
+                            const Break& one) {
+  std::vector<std::string> names;
+  for (const std::int64_t id : one.compile_ids) {
+    const auto found = broken.transformed.find(id);
+    if (found == broken.transformed.end()) continue;
+    for (const std::int64_t other : found->second) {
+      const JobCompile* const compile = context.job.FindCompile(other);
+      const std::string name = compile == nullptr ? std::string() : context.FunctionOf(*compile);
+      if (!name.empty() && std::find(names.begin(), names.end(), name) == names.end())
+        names.push_back(name);
+    }
+  }
+  if (names.empty()) return {};
+  return fmt::format("{}, which torch.func calls then, {} not compiled either.",
+                     FunctionNames(names), names.size() == 1 ? "is" : "are");
+}
+
+Result<void> Report(FindingContext& context, const BrokenCompiles& broken, const BreakKey& key,
+                    const Break& one) {
   const std::vector<RankIndex> who(one.ranks.begin(), one.ranks.end());
   Finding& finding = context.Add(FindingKind::kGraphBreak,
                                  one.is_of_torch || (IsDisabled(key.cause) && !key.is_skipped)
@@ -209,6 +229,8 @@ Result<void> Report(FindingContext& context, const BreakKey& key, const Break& o
   } else {
     AddBreakAdvice(finding, one.reason, one.site);
   }
+  if (const std::string more = TransformedText(context, broken, one); !more.empty())
+    finding.detail += (finding.detail.empty() ? "" : " ") + more;
   // Whether it is this line that ends the graph can be shown.
   if (finding.changes.empty() && finding.place && !finding.function.empty() && !one.is_of_torch &&
       !one.file.empty()) {
@@ -284,7 +306,7 @@ Result<void> FindGraphBreaks(FindingContext& context) {
           return other.kind == FindingKind::kGraphBreakDivergence && other.place &&
                  other.place->file == key.file && other.place->line == key.line;
         });
-    if (!is_reported) RETURN_IF_ERROR(Report(context, key, one));
+    if (!is_reported) RETURN_IF_ERROR(Report(context, broken, key, one));
   }
   return {};
 }

@@ -4,24 +4,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 
 #include "findings/context.h"
+#include "findings/waiting_ranks.h"
 
 namespace tlparse {
 namespace {
-
-// "/app/train.py:21 in validate, which called barrier"
-std::optional<FindingPlace> PlaceOf(std::string_view where) {
-  const std::string_view text = where.substr(0, where.find(" in "));
-  const std::size_t colon = text.rfind(':');
-  if (colon == text.npos) return std::nullopt;
-  FindingPlace place{std::string(text.substr(0, colon)), 0, {}};
-  const std::string_view digits = text.substr(colon + 1);
-  const auto [end, error] =
-      std::from_chars(digits.data(), digits.data() + digits.size(), place.line);
-  return error == std::errc() ? std::optional(place) : std::nullopt;
-}
 
 // Whether it hung until it was ended: no log has a later record.
 bool WasLast(const FindingContext& context, const Hang& hang) {
@@ -52,7 +40,7 @@ Result<void> FindHangs(FindingContext& context) {
   const auto fewest = std::min_element(
       hang.places.begin(), hang.places.end(),
       [](const HangPlace& a, const HangPlace& b) { return a.ranks.size() < b.ranks.size(); });
-  if (fewest != hang.places.end()) finding.place = PlaceOf(fewest->where);
+  if (fewest != hang.places.end()) finding.place = PlaceOfStack(fewest->where);
   if (fewest != hang.places.end())
     finding.suggestion =
         hang.places.size() > 1
@@ -63,8 +51,17 @@ Result<void> FindHangs(FindingContext& context) {
   const auto known =
       std::find_if(context.findings.begin(), context.findings.end(),
                    [](const Finding& one) { return one.severity == FindingSeverity::kError; });
-  (known != context.findings.end() ? known->evidence : context.findings)
-      .push_back(std::move(finding));
+  if (known == context.findings.end()) {
+    context.findings.push_back(std::move(finding));
+    return {};
+  }
+  // Those that did not come wait themselves, perhaps for the one that waits.
+  if (known->kind == FindingKind::kCollectiveNotReached && hang.places.size() > 1) {
+    known->detail += fmt::format("{}When it hung, {}.", known->detail.ends_with('.') ? " " : ". ",
+                                 hang.PlacesText());
+    known->suggestion = finding.suggestion;
+  }
+  known->evidence.push_back(std::move(finding));
   return {};
 }
 

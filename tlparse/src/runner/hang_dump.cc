@@ -20,6 +20,7 @@
 #include "base/plural.h"
 #include "runner/proc_file.h"
 #include "runner/program_output.h"
+#include "runner/python_stacks.h"
 
 namespace tlparse {
 
@@ -82,70 +83,6 @@ std::int64_t SizeOfFile(const std::string& path) {
   return stat(path.c_str(), &status) == 0 ? std::int64_t{status.st_size} : 0;
 }
 
-std::string TextFrom(const std::string& path, std::int64_t from) {
-  std::ifstream file(path, std::ios::binary);
-  file.seekg(from);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
-struct Frame {
-  std::string file, line, function;
-  bool IsLibrary() const {
-    for (const char* const folder : {"/site-packages/", "/dist-packages/", "/lib/python3"}) {
-      if (file.find(folder) != std::string::npos) return true;
-    }
-    return false;
-  }
-};
-
-// Of faulthandler `  File "train.py", line 14 in wait`, of py-spy `    wait (train.py:14)`.
-std::optional<Frame> FrameOf(std::string_view line) {
-  constexpr std::string_view kFile = "  File \"", kLine = "\", line ", kIn = " in ";
-  constexpr std::string_view kIndent = "    ", kOpens = " (", kColon = ":";
-  const auto text = [&](std::size_t from, std::size_t to) {
-    return std::string(line.substr(from, to - from));
-  };
-  if (line.starts_with(kFile)) {
-    const std::size_t number = line.find(kLine), in = line.find(kIn, number);
-    if (in == std::string_view::npos) return std::nullopt;
-    return Frame{text(kFile.size(), number), text(number + kLine.size(), in),
-                 text(in + kIn.size(), line.size())};
-  }
-  if (!line.starts_with(kIndent) || !line.ends_with(')')) return std::nullopt;
-  const std::size_t opens = line.find(kOpens), colon = line.rfind(kColon);
-  if (opens == std::string_view::npos || colon == std::string_view::npos || colon < opens)
-    return std::nullopt;
-  return Frame{text(opens + kOpens.size(), colon), text(colon + 1, line.size() - 1),
-               text(kIndent.size(), opens)};
-}
-
-// The stack of the main thread: the last one that faulthandler writes, one with a name of py-spy.
-std::string_view MainThread(std::string_view stacks) {
-  if (const std::size_t at = stacks.find(": \"MainThread\"\n"); at != std::string_view::npos) {
-    stacks.remove_prefix(at);
-    return stacks.substr(0, stacks.find("\nThread "));
-  }
-  return stacks.substr(std::min(stacks.rfind("hread 0x"), stacks.size()));
-}
-
-// Where the main thread is: in the code of the user, and which function of a library that has
-// called. The innermost frame comes first.
-std::string MainFrame(std::string_view stacks) {
-  stacks = MainThread(stacks);
-  std::string called;
-  while (!stacks.empty()) {
-    const std::string_view line = stacks.substr(0, stacks.find('\n'));
-    stacks.remove_prefix(std::min(line.size() + 1, stacks.size()));
-    const std::optional<Frame> frame = FrameOf(line);
-    if (!frame) continue;
-    const std::string place = fmt::format("{}:{} in {}", frame->file, frame->line, frame->function);
-    if (!frame->IsLibrary())
-      return called.empty() ? place : fmt::format("{}, which called {}", place, called);
-    if (called.empty() || frame->function != "wrapper") called = frame->function;
-  }
-  return {};
-}
-
 // The stacks that the process writes; empty: none.
 std::string TakeStacks(const WatchedProcess& process, const std::string& path) {
   const std::int64_t before = SizeOfFile(path);
@@ -159,11 +96,6 @@ std::string TakeStacks(const WatchedProcess& process, const std::string& path) {
     size = now;
   }
   return TextFrom(path, before);
-}
-
-std::string Whose(const WatchedProcess& process) {
-  return process.rank ? fmt::format("rank {} (pid {})", *process.rank, process.pid)
-                      : fmt::format("pid {}", process.pid);
 }
 
 // py-spy, which needs no help of the process but the right to trace it.
@@ -199,10 +131,6 @@ class Spy {
   std::string complaint_;
 };
 
-void Append(const std::string& path, const std::string& text) {
-  std::ofstream(path, std::ios::binary | std::ios::app) << text;
-}
-
 void AddStacks(const RecordPlaces& places, ProcessWatch& watch, HangReport& report) {
   std::size_t taken = 0, without = 0;
   Spy spy(watch);
@@ -214,7 +142,7 @@ void AddStacks(const RecordPlaces& places, ProcessWatch& watch, HangReport& repo
     std::string stacks = listens ? TakeStacks(process, places.stacks) : std::string();
     if (stacks.empty()) {
       stacks = spy.StacksOf(process.pid);
-      Append(places.stacks, stacks);
+      AppendText(places.stacks, stacks);
     }
     if (stacks.empty() && listens)
       report.missing.push_back(Whose(process) + ": it wrote no Python stack");

@@ -69,6 +69,7 @@ JobEnvironment MakeJobEnvironment(std::span<const char* const> variables,
                                   const RecordPlaces& places, const HookRequests& requests) {
   JobEnvironment made;
   std::string python_path;
+  bool has_own_faults = false;
   for (const char* const variable : variables) {
     if (NameOf(variable) == "PYTHONPATH" && !places.hook_folder.empty()) {
       python_path = ValueOf(variable);
@@ -97,6 +98,7 @@ JobEnvironment MakeJobEnvironment(std::span<const char* const> variables,
       made.trace = value;
       made.has_own_trace = is_taken;
     }
+    if (row.purpose == RecordPurpose::kPythonFaults) has_own_faults = is_taken;
     made.settings.push_back({std::string(row.name), value, is_taken});
   }
   for (const Change& change : requests.changes) {
@@ -113,6 +115,8 @@ JobEnvironment MakeJobEnvironment(std::span<const char* const> variables,
     made.variables.push_back("TLPARSE_RUN_RECORDED=" + places.recorded);
     made.variables.push_back("TLPARSE_RUN_PIPES=" + places.pipes);
     made.variables.push_back("TLPARSE_RUN_PROCESSES=" + places.processes);
+    made.variables.push_back("TLPARSE_RUN_ENDS=" + places.ends);
+    made.variables.push_back(std::string("TLPARSE_RUN_FAULTS=") + (has_own_faults ? "" : "1"));
     made.variables.push_back("TLPARSE_RUN_PROFILE=" + requests.profile);
     made.variables.push_back(std::string("TLPARSE_RUN_MEMORY=") + (requests.memory ? "1" : ""));
     made.variables.push_back("TLPARSE_RUN_NUMBERS=" + requests.numbers);

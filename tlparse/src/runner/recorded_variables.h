@@ -35,6 +35,7 @@ struct RecordPlaces {
   std::string pipes;        // empty: pipes cannot be made there
   std::string hook_folder;  // holds sitecustomize.py; empty: no hook
   std::string stacks;       // the file that Python stacks are written to, by the hook or by py-spy
+  std::string ends;         // the folder in which they write where they were when a signal came
   std::string processes;    // the file in which processes with the hook say who they are
   std::string changed;      // the file that the hook's changes are named in
 };

@@ -52,7 +52,9 @@ Result<RecordPlaces> MakeRecordPlaces(const std::string& output, bool has_hook) 
   places.changed = root + "/changed.txt";
   if (!has_hook) return places;
   places.processes = root + "/processes.txt";
+  places.ends = root + "/ends";
   places.hook_folder = root + "/hook";
+  RETURN_IF_ERROR(MakeFolder(places.ends));
   RETURN_IF_ERROR(MakeFolder(places.hook_folder));
   RETURN_IF_ERROR(WriteText(places.hook_folder + "/sitecustomize.py", HookText()));
   RETURN_IF_ERROR(WriteText(places.hook_folder + "/tlparse_numbers.py", NumbersText()));

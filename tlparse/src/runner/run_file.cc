@@ -39,6 +39,7 @@ void WriteProcesses(JsonWriter& json, const RunFacts& facts) {
     json.Key("signal").OptionalInt(process.signal);
     json.Key("started_us").Int(process.started_us);
     json.Key("ended_us").OptionalInt(process.ended_us);
+    if (!process.at.empty()) json.Key("at").String(process.at);
     if (process.raised) {
       json.Key("raised_us").Int(process.raised->raised_us);
       json.Key("traceback").String(process.raised->traceback);

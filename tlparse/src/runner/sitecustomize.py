@@ -9,6 +9,8 @@ RECORDED = os.environ.get("TLPARSE_RUN_RECORDED", "")
 PIPES = os.environ.get("TLPARSE_RUN_PIPES", "")
 STACKS = os.environ.get("TLPARSE_RUN_STACKS", "")
 PROCESSES = os.environ.get("TLPARSE_RUN_PROCESSES", "")
+ENDS = os.environ.get("TLPARSE_RUN_ENDS", "")  # a folder
+FAULTS = os.environ.get("TLPARSE_RUN_FAULTS", "")  # set: the handler of fatal signals is ours
 PROFILE = os.environ.get("TLPARSE_RUN_PROFILE", "")  # "steps 3 5", "seconds 10", "demand 10"
 MEMORY = os.environ.get("TLPARSE_RUN_MEMORY", "")
 NUMBERS = os.environ.get("TLPARSE_RUN_NUMBERS", "")  # of the calls of a compiled graph each so many
@@ -66,18 +68,36 @@ def listen_for_raises():
 
 
 def listen_for_stacks():
-    """A signal makes faulthandler write the stacks of all threads, even if the program is blocked in C."""
+    """A signal makes faulthandler write the stacks of all threads, even if the program is blocked in C. tlparse looks whether the
+    descriptor is still this file."""
     import faulthandler
+
+    faulthandler.register(int(os.environ["TLPARSE_RUN_SIGNAL"]), file=open_high(STACKS), all_threads=True, chain=False)
+
+
+def listen_for_ends():
+    """Where the program was when a signal ended it: a fatal one, or that of its launcher, which ends it as before. A program that
+    handles the signal itself replaces this."""
+    import faulthandler
+    import signal
+
+    file = open_high(os.path.join(ENDS, str(os.getpid())))
+    if FAULTS:
+        faulthandler.enable(file=file)
+    if signal.getsignal(signal.SIGTERM) == signal.SIG_DFL:
+        faulthandler.register(signal.SIGTERM, file=file, all_threads=True, chain=True)
+
+
+def open_high(path):
+    """Beyond the descriptors that programs use by number."""
     import fcntl
     import resource
 
-    file = os.open(STACKS, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
     try:
-        # Beyond the descriptors that programs use by number. tlparse looks whether it is still this file.
-        high = fcntl.fcntl(file, fcntl.F_DUPFD_CLOEXEC, max(10, min(resource.getrlimit(resource.RLIMIT_NOFILE)[0], 1000) - 50))
+        return fcntl.fcntl(file, fcntl.F_DUPFD_CLOEXEC, max(10, min(resource.getrlimit(resource.RLIMIT_NOFILE)[0], 1000) - 50))
     finally:
         os.close(file)
-    faulthandler.register(int(os.environ["TLPARSE_RUN_SIGNAL"]), file=high, all_threads=True, chain=False)
 
 
 def write_dump():
@@ -357,5 +377,8 @@ if STACKS:
     attempt(write_identity, "start", os.environ.get("RANK", ""))
     attempt(listen_for_stacks)
     attempt(listen_for_raises)
+    if ENDS:
+        attempt(listen_for_ends)
+        os.register_at_fork(after_in_child=lambda: attempt(listen_for_ends))
     attempt(watch_imports)
 load_next()

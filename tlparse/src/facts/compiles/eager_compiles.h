@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <set>
 #include <vector>
 
@@ -18,6 +19,9 @@ struct BrokenCompiles {
   // The traced code raised an exception that nothing in it handles, and the log of the participant has
   // no compile after it: the eager run of the frame raises it again, where it does the same.
   std::set<std::int64_t> raised;
+  // Functions that torch.func called when the frame before them ran eagerly: each cannot be compiled
+  // there. By the compile that broke; they are in `eager` as well.
+  std::map<std::int64_t, std::vector<std::int64_t>> transformed;
 };
 Result<BrokenCompiles> FindBrokenCompiles(Database& database, const Job& job);
 

@@ -66,14 +66,21 @@ std::string RaisedException(std::string_view reason) {
   for (const std::string_view begin : {"ExceptionVariable(<class '", "<class '"}) {
     if (raised.starts_with(begin)) raised = Between(raised, begin, "'");
   }
-  if (!raised.empty()) return Shorten(Trimmed(raised), 160);
-  // An op that fails on fake tensors: PyTorch says in its explanation what it raised.
-  constexpr std::string_view kFake = "Explanation: Dynamo failed to run FX node with fake tensors:";
-  constexpr std::string_view kGot = ": got ";
-  const std::string_view fake = Between(reason, kFake, "\n");
+  // An op that fails on fake tensors: what it raised stands behind its arguments, which may fill lines.
+  constexpr std::string_view kFake = "Dynamo failed to run FX node with fake tensors:",
+                             kGot = ": got ";
+  const bool is_fake = raised.find(kFake) != std::string_view::npos;
+  std::string_view fake = is_fake ? raised : std::string_view();
+  if (raised.empty()) {
+    fake = Between(reason,
+                   "Explanation: Dynamo failed to run FX node with fake tensors:", "\n  Hint: ");
+    fake = fake.substr(0, fake.find("\n\n"));
+  }
   const std::size_t got = fake.rfind(kGot);
-  if (got == std::string_view::npos) return {};
-  return Shorten(Trimmed(fake.substr(got + kGot.size())), 200);
+  if (got == std::string_view::npos) return Shorten(Trimmed(raised), 160);
+  fake.remove_prefix(got + kGot.size());
+  if (is_fake && (fake.ends_with("\")") || fake.ends_with("')"))) fake.remove_suffix(2);
+  return Shorten(Trimmed(fake), 200);
 }
 
 std::string CauseOfException(std::string_view type, std::string_view reason) {

@@ -105,7 +105,7 @@ Result<std::vector<ProcessExit>> LoadExits(Database& database, std::int64_t run_
   FOR_EACH_ROW(const ExitOfProcess& row, KeptQuery<ExitOfProcess>(database, {.run_id = run_id})) {
     exits.push_back({row.profile_id, row.ordinal, row.pid, row.rank, row.process_id,
                      std::string(row.host), row.started_us, row.ended_us, row.exit_code, row.signal,
-                     std::nullopt});
+                     std::string(row.stopped_at), std::nullopt});
     if (row.exception_id)
       exits.back().raised = FatalException{*row.exception_id,
                                            row.rank,

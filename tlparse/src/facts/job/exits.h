@@ -66,6 +66,8 @@ struct ProcessExit {
   std::optional<std::int64_t> started_us, ended_us;  // no end: it lived on
   std::optional<std::int64_t> exit_code, signal;     // at most one; neither: not known
 
+  std::string
+      stopped_at;  // when a signal ended it: "a.py:21 in f, which called g"; empty: not known
   std::optional<FatalException> raised;
 
   bool HasFailed() const { return signal || exit_code.value_or(0) != 0 || raised; }

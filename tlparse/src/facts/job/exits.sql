@@ -1,7 +1,7 @@
 -- The ranks of a command that `tlparse run` started and, where it has no ranks, the command itself.
 -- The process of a log has the pid, and began to write while the other lived.
 -- query ExitOfProcess(run_id INTEGER)
-SELECT c.profile_id, c.ordinal, c.pid, c.rank, c.exit_code, c.signal, c.started_us, c.ended_us,
+SELECT c.profile_id, c.ordinal, c.pid, c.rank, c.exit_code, c.signal, c.stopped_at, c.started_us, c.ended_us,
   e.id AS exception_id /*INTEGER?*/, e.type, e.message, e.user_file, coalesce(e.user_line, 0) AS user_line /*INTEGER*/,
   e.raised_us, f.path, r.host, (SELECT min(p.id) FROM process p JOIN log_file l ON l.id = p.log_file_id
     WHERE l.run_id = :run_id AND p.pid = c.pid

@@ -82,12 +82,14 @@ class RunFileReader final : public RuntimeReader {
     if (!pid) return;
     ++context.facts().kept_count;
     const std::optional<std::string> command = TextOf(process["command"]);
+    const std::optional<std::string> stopped_at = TextOf(process["at"]);
     RunProcessRow row{.profile_id = context.profile_id(), .ordinal = ordinal, .pid = *pid};
     row.parent_pid = process["parent_pid"].Int();
     row.rank = process["rank"].Int();
     row.command = command;
     row.exit_code = process["exit_code"].Int();
     row.signal = process["signal"].Int();
+    row.stopped_at = stopped_at;
     row.started_us = process["started_us"].Int();
     row.ended_us = process["ended_us"].Int();
     context.rows().Add(row);

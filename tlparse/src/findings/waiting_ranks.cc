@@ -1,0 +1,151 @@
+#include "findings/waiting_ranks.h"
+
+#include <fmt/format.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <set>
+#include <string>
+
+#include "facts/text/message_lines.h"
+#include "findings/context.h"
+
+namespace tlparse {
+namespace {
+
+// Of gloo: "Timed out waiting 8000ms for recv operation to complete".
+std::optional<std::int64_t> TimeoutUs(const FatalException& raised) {
+  const std::string_view digits = Between(raised.message, "Timed out waiting ", "ms");
+  std::int64_t ms = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), ms);
+  const bool is_number = error == std::errc() && end == digits.data() + digits.size() && ms > 0;
+  return is_number ? std::optional(ms * 1000) : std::nullopt;
+}
+
+std::string RanksFirst(const std::vector<std::int64_t>& ranks) {
+  std::string text = RanksText(ranks);
+  text[0] = 'R';
+  return text;
+}
+
+}  // namespace
+
+std::optional<FindingPlace> PlaceOfStack(std::string_view where) {
+  const std::string_view text = where.substr(0, where.find(" in "));
+  const std::size_t colon = text.rfind(':');
+  if (colon == text.npos) return std::nullopt;
+  FindingPlace place{std::string(text.substr(0, colon)), 0, {}};
+  const std::string_view digits = text.substr(colon + 1);
+  const auto [end, error] =
+      std::from_chars(digits.data(), digits.data() + digits.size(), place.line);
+  return error == std::errc() ? std::optional(place) : std::nullopt;
+}
+
+bool SetApart(Finding& finding, const Exceptions& raised) {
+  const std::vector<RaisedTogether> places = WhereTheyWaited(raised);
+  // What a rank was in when it found another gone says nothing of what it should have called.
+  const auto has_timeout = [&](const RaisedTogether& place) {
+    return std::any_of(raised.begin(), raised.end(), [&](const FatalException* one) {
+      return one->IsTimeout() && one->Place() == place.place;
+    });
+  };
+  if (std::count_if(places.begin(), places.end(), has_timeout) < 2) return false;
+  const RaisedTogether &most = places.front(), &least = places.back();
+  std::string title = fmt::format("{} gave up waiting at {}", RanksText(least.ranks), least.place);
+  title[0] = 'R';
+  for (const RaisedTogether& one : places) {
+    if (&one != &least) title += fmt::format(", {} at {}", RanksText(one.ranks), one.place);
+  }
+  finding.title = title;
+  finding.cause = "waited at several lines";
+  finding.place = FindingPlace{least.first->file, least.first->line, {}};
+  finding.ranks.clear();
+  if (least.ranks.size() < most.ranks.size()) finding.ranks = least.ranks;
+  finding.rank_count = finding.ranks.size();
+  finding.suggestion =
+      fmt::format("compare {} with {}: look for a branch that depends on the rank or on data",
+                  least.place, most.place);
+  const std::string& path = least.first->path;
+  finding.detail = fmt::format("The exception of {}: {} ({}).", RanksText({*least.first->rank}),
+                               least.first->Text(), path.substr(path.rfind('/') + 1));
+  finding.query = fmt::format(
+      "SELECT id, rank FROM uncaught_exception WHERE rank IS NOT NULL "
+      "AND profile_id = (SELECT profile_id FROM uncaught_exception WHERE id = {})",
+      least.first->id);
+  return true;
+}
+
+bool SetLate(Finding& finding, const Exceptions& raised) {
+  std::set<std::int64_t> early, late;
+  const FatalException *last_early = nullptr, *first_late = nullptr;
+  for (const FatalException* const one : raised) {
+    if (!one->rank || !one->raised_us || one->Place().empty()) return false;
+    if (one->Place() != raised.front()->Place()) return false;
+    const FatalException*& edge = one->IsTimeout() ? last_early : first_late;
+    if (!one->IsTimeout() && !one->ComesOfPeer()) return false;
+    (one->IsTimeout() ? early : late).insert(*one->rank);
+    const bool is_edge = edge == nullptr || (one->IsTimeout() ? *one->raised_us > *edge->raised_us
+                                                              : *one->raised_us < *edge->raised_us);
+    if (is_edge) edge = one;
+  }
+  if (last_early == nullptr || first_late == nullptr) return false;
+  const std::optional<std::int64_t> timeout_us = TimeoutUs(*last_early);
+  const std::int64_t later_us = *first_late->raised_us - *last_early->raised_us;
+  if (!timeout_us || later_us < *timeout_us / 10) return false;
+  const std::string who = RanksText({early.begin(), early.end()});
+  finding.ranks = {late.begin(), late.end()};
+  finding.rank_count = late.size();
+  finding.title =
+      fmt::format("{} came to {} at least {} after {}, which had given up waiting",
+                  RanksFirst(finding.ranks), last_early->Place(), SecondsText(later_us), who);
+  finding.cause = "came late";
+  finding.place = FindingPlace{last_early->file, last_early->line, {}};
+  finding.detail = fmt::format(
+      "{} waited for {} there, until {}; {} found them gone {} later, and had not waited as long "
+      "(run.json).",
+      RanksFirst({early.begin(), early.end()}), SecondsText(*timeout_us),
+      ClockText(*last_early->raised_us), RanksText(finding.ranks), SecondsText(later_us));
+  finding.suggestion = fmt::format(
+      "look at what {} did before {}: what it does alone has to take less than the timeout of the "
+      "process group",
+      RanksText(finding.ranks), last_early->Place());
+  return true;
+}
+
+void SayWhereTheyWere(Finding& finding, const ProcessExit& exit,
+                      const std::vector<ProcessExit>& exits) {
+  const bool is_stopped = !exit.raised && !exit.stopped_at.empty();
+  std::string place = exit.raised ? exit.raised->Place() : std::string();
+  if (const auto stop = is_stopped ? PlaceOfStack(exit.stopped_at) : std::nullopt) {
+    finding.place = stop;
+    place = PlaceText(*stop);
+    finding.title += " at " + place;
+    finding.detail += fmt::format(" Its main thread was at {}.", exit.stopped_at);
+  }
+  // PyTorch's backends abort a process where calls of ranks do not match, or after a timeout.
+  const bool has_waited = exit.raised ? exit.raised->IsTimeout() : exit.signal == SIGABRT;
+  if (!exit.rank || place.empty() || !has_waited) return;
+  std::map<std::string, std::vector<std::int64_t>> elsewhere;
+  for (const ProcessExit& one : exits) {
+    const bool was_asked = one.rank && one.rank != exit.rank && one.host == exit.host &&
+                           one.RanBeside(exit) && !one.raised && one.WasAsked();
+    const auto stop = was_asked ? PlaceOfStack(one.stopped_at) : std::nullopt;
+    if (stop && PlaceText(*stop) != place) elsewhere[one.stopped_at].push_back(*one.rank);
+  }
+  for (const auto& [where, ranks] : elsewhere) {
+    finding.title +=
+        fmt::format(", {} {} at {}", RanksText(ranks), ranks.size() > 1 ? "were" : "was",
+                    PlaceText(*PlaceOfStack(where)));
+    finding.detail +=
+        fmt::format(" {} {} at {} when the launcher ended {}.", RanksFirst(ranks),
+                    ranks.size() > 1 ? "were" : "was", where, ranks.size() > 1 ? "them" : "it");
+  }
+  if (elsewhere.empty()) return;
+  finding.suggestion =
+      fmt::format("compare {} with {}: look for a branch that depends on the rank or on data",
+                  PlaceText(*PlaceOfStack(elsewhere.begin()->first)), place);
+}
+
+}  // namespace tlparse

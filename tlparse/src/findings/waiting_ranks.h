@@ -1,0 +1,29 @@
+// Failures of ranks that waited for others: which of them were elsewhere, or late.
+#pragma once
+
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "facts/job/exits.h"
+#include "findings/findings.h"
+
+namespace tlparse {
+
+// "/app/train.py:21 in validate, which called barrier"
+std::optional<FindingPlace> PlaceOfStack(std::string_view where);
+
+// Ranks that gave up waiting, or found others gone, at several lines: they did not make the same calls.
+// The few are named first. False: they did not.
+bool SetApart(Finding& finding, const Exceptions& raised);
+
+// Ranks that found others gone at the line where these had given up waiting, some time later: with one
+// timeout for all they came later by as long. False: none did, or times are not known.
+bool SetLate(Finding& finding, const Exceptions& raised);
+
+// Of an end by a signal where the program was then; and of one whose calls did not match those of the
+// others, or that waited in vain, where the ranks were that were asked to end after it.
+void SayWhereTheyWere(Finding& finding, const ProcessExit& exit,
+                      const std::vector<ProcessExit>& exits);
+
+}  // namespace tlparse

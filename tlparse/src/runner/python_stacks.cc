@@ -1,0 +1,103 @@
+#include "runner/python_stacks.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <optional>
+
+namespace tlparse {
+
+namespace {
+
+struct Frame {
+  std::string file, line, function;
+  bool IsLibrary() const {
+    for (const char* const folder : {"/site-packages/", "/dist-packages/", "/lib/python3"}) {
+      if (file.find(folder) != std::string::npos) return true;
+    }
+    return false;
+  }
+};
+
+// Of faulthandler `  File "train.py", line 14 in wait`, of py-spy `    wait (train.py:14)`.
+std::optional<Frame> FrameOf(std::string_view line) {
+  constexpr std::string_view kFile = "  File \"", kLine = "\", line ", kIn = " in ";
+  constexpr std::string_view kIndent = "    ", kOpens = " (", kColon = ":";
+  const auto text = [&](std::size_t from, std::size_t to) {
+    return std::string(line.substr(from, to - from));
+  };
+  if (line.starts_with(kFile)) {
+    const std::size_t number = line.find(kLine), in = line.find(kIn, number);
+    if (in == std::string_view::npos) return std::nullopt;
+    return Frame{text(kFile.size(), number), text(number + kLine.size(), in),
+                 text(in + kIn.size(), line.size())};
+  }
+  if (!line.starts_with(kIndent) || !line.ends_with(')')) return std::nullopt;
+  const std::size_t opens = line.find(kOpens), colon = line.rfind(kColon);
+  if (opens == std::string_view::npos || colon == std::string_view::npos || colon < opens)
+    return std::nullopt;
+  return Frame{text(opens + kOpens.size(), colon), text(colon + 1, line.size() - 1),
+               text(kIndent.size(), opens)};
+}
+
+// The stack of the main thread: the last one that faulthandler writes, one with a name of py-spy.
+std::string_view MainThread(std::string_view stacks) {
+  if (const std::size_t at = stacks.find(": \"MainThread\"\n"); at != std::string_view::npos) {
+    stacks.remove_prefix(at);
+    return stacks.substr(0, stacks.find("\nThread "));
+  }
+  return stacks.substr(std::min(stacks.rfind("hread 0x"), stacks.size()));
+}
+
+}  // namespace
+
+// The innermost frame comes first.
+std::string MainFrame(std::string_view stacks) {
+  stacks = MainThread(stacks);
+  std::string called;
+  while (!stacks.empty()) {
+    const std::string_view line = stacks.substr(0, stacks.find('\n'));
+    stacks.remove_prefix(std::min(line.size() + 1, stacks.size()));
+    const std::optional<Frame> frame = FrameOf(line);
+    if (!frame) continue;
+    const std::string place = fmt::format("{}:{} in {}", frame->file, frame->line, frame->function);
+    if (!frame->IsLibrary())
+      return called.empty() ? place : fmt::format("{}, which called {}", place, called);
+    if (called.empty() || frame->function != "wrapper") called = frame->function;
+  }
+  return {};
+}
+
+std::string TextFrom(const std::string& path, std::int64_t from) {
+  std::ifstream file(path, std::ios::binary);
+  file.seekg(from);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+std::string Whose(const WatchedProcess& process) {
+  return process.rank ? fmt::format("rank {} (pid {})", *process.rank, process.pid)
+                      : fmt::format("pid {}", process.pid);
+}
+
+void AppendText(const std::string& path, std::string_view text) {
+  std::ofstream(path, std::ios::binary | std::ios::app) << text;
+}
+
+void TakeLastStacks(const RecordPlaces& places, std::vector<WatchedProcess>& processes) {
+  if (places.ends.empty()) return;
+  for (WatchedProcess& process : processes) {
+    if (!process.signal) continue;
+    const std::string stacks = TextFrom(fmt::format("{}/{}", places.ends, process.pid), 0);
+    process.at = MainFrame(stacks);
+    if (!stacks.empty())
+      AppendText(places.stacks, fmt::format("{}, which signal {} ended:\n{}\n", Whose(process),
+                                            *process.signal, stacks));
+  }
+  std::error_code error;
+  std::filesystem::remove_all(places.ends, error);
+}
+
+}  // namespace tlparse

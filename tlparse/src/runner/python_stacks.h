@@ -1,0 +1,29 @@
+// Python stacks as faulthandler and py-spy write them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runner/process_watch.h"
+#include "runner/recorded_variables.h"
+
+namespace tlparse {
+
+// Where the main thread is: in the code of the user, and which function of a library that has called:
+// "/app/train.py:21 in validate, which called barrier". Empty: no frame is known.
+std::string MainFrame(std::string_view stacks);
+
+// "rank 2 (pid 5088)"; "pid 5088".
+std::string Whose(const WatchedProcess& process);
+
+// The file from a byte on; empty: nothing is there.
+std::string TextFrom(const std::string& path, std::int64_t from);
+void AppendText(const std::string& path, std::string_view text);
+
+// After the command: where its processes were when a signal came that ended them, by what they wrote
+// into the folder of ends. The stacks are added to the file of stacks; the folder is removed.
+void TakeLastStacks(const RecordPlaces& places, std::vector<WatchedProcess>& processes);
+
+}  // namespace tlparse
