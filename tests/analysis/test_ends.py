@@ -116,6 +116,14 @@ class Ends(AnswerTest):
         for place in one["evidence"]:
             self.assertNotIn("first", place["title"])
 
+    def test_a_log_that_is_cut_off_beside_whole_ones_is_named(self):
+        self.cut("crash_segv_in_inductor", after_time("19:56:55.300000"))
+        path, = glob.glob(os.path.join(self.scratch, "cut_*", "*_rank_1_*"))
+        os.truncate(path, os.path.getsize(path) - 20)
+        one = self.first(self.ingest(os.path.dirname(path), name="cut_off"))
+        self.assertEqual("The logs of all 4 ranks end inside 2/0 update; rank 1's log is cut off", one["title"])
+        self.assertIn(" The last record of rank 1's log is incomplete: it is cut off, or damaged. Which rank was the first", one["detail"])
+
     def test_an_exception_that_names_its_rank_comes_before_where_all_logs_end(self):
         text = self.save("stdout.txt", "[rank2]: Traceback (most recent call last):\n[rank2]:   File \"/job/job.py\", line 70, in main\n"
                          "[rank2]:     check(batch)\n[rank2]: RuntimeError: {}\n")

@@ -53,7 +53,7 @@ class FailedAllocations(MemoryFindings):
         allocator.alloc(1000, [])
         finding, = self.findings(allocator, "memory_rank_3.pickle")
         self.assertEqual(("warning", [3]), (finding["severity"], finding["ranks"]))
-        self.assertIn("1 events follow: the program continued", finding["detail"])
+        self.assertIn("1 event follows: the program continued", finding["detail"])
         self.assertIn("of rank 3", finding["title"])
         self.assertNotIn("The allocator held", finding["detail"])
 

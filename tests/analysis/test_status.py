@@ -1,6 +1,7 @@
 """Launches and `tlparse status`: where each rank's log ends."""
 
 import os
+import pickle
 import sqlite3
 import sys
 import unittest
@@ -85,8 +86,18 @@ class Status(AnswerTest):
     def test_a_run_without_logs_says_that_they_are_missing(self):
         path = self.save("trace.json", '{"traceEvents": [{"ph": "X", "cat": "cpu_op", "name": "aten::add", "pid": 1, "tid": 1, "ts": 1, "dur": 2}]}')
         heading, *rest = run("status", self.ingest(path, name="profile_alone")).splitlines()
-        self.assertTrue(heading.endswith(": 0 processes"), heading)
+        self.assertTrue(heading.endswith(": no log, 1 profile"), heading)
         self.assertEqual(rest, ["not looked for: no structured trace is among the input (TORCH_TRACE=<directory> writes one)"])
+
+    def test_ranks_of_files_beside_logs_are_named(self):
+        for rank in (0, 1, 3):
+            with open(self.save(f"alone/nccl_trace_rank_{rank}", ""), "wb") as file:
+                pickle.dump({"version": "2.10", "entries": []}, file, protocol=2)
+        self.save("alone/worker.pt.trace.json", '{"distributedInfo": {"rank": 2, "world_size": 4}, "traceEvents": [{"ph": "X", "cat": "cpu_op", "name": "a", "pid": 1, "tid": 1, "ts": 1, "dur": 2}]}')
+        database = self.ingest(os.path.join(self.scratch, "alone"))
+        self.assertIn(": no log, 3 recorder dumps of ranks 0,1,3, 1 profile of rank 2 not looked for", " ".join(run("status", database).split()))
+        answer = ask("status", database)
+        self.assertEqual(([], [{"kind": "flight_recorder", "count": 3, "ranks": [0, 1, 3]}, {"kind": "kineto", "count": 1, "ranks": [2]}]), (answer["rows"], answer["other_files"]))
 
     def test_random_endings_of_file_names_are_never_shown(self):
         database = self.job("restart_elastic")

@@ -161,7 +161,7 @@ class Cost(costs.CostTest):
         self.tlparse(self.path("p.json"), "--db", "x.db", "--db-only")
         profile = self.ask("--by", "op")["profiles"][0]
         self.assertIsNone(profile["kernel_us"])
-        self.assertEqual(profile["problems"], ["the file ends after 1 events"])
+        self.assertEqual(profile["problems"], ["the file ends after 1 event"])
         text = self.tlparse("cost", "x.db").stdout
         self.assertIn("none in what could be read", text)
         self.assertIn("not all of", text)

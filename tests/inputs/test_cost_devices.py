@@ -209,7 +209,7 @@ class CostDevices(costs.CostTest):
             trace["traceEvents"].append({"ph": "X", "cat": category, "name": "q", "pid": 0, "tid": 3, "ts": 320, "dur": 10, "args": device})
         self.write("p.json", json.dumps(trace).encode())
         self.tlparse(self.path("p.json"), "--db", "x.db", "--db-only")
-        self.assertEqual([["1 events of category 'quantum_kernel', 10.000 us in all: counted as work of a device"], ["1 events of category 'quantum_op', 10.000 us in all"]],
+        self.assertEqual([["1 event of category 'quantum_kernel', 10.000 us in all: counted as work of a device"], ["1 event of category 'quantum_op', 10.000 us in all"]],
                          harness.rows(self.path("x.db"), "SELECT message FROM import_log WHERE code = 'unknown_profile_event' ORDER BY message"))
         self.assertEqual(3, self.ask()["profiles"][0]["devices"][0]["kernels"])
 

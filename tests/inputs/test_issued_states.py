@@ -134,6 +134,14 @@ class IssuedStates(RecorderTest):
         group, = self.issued(database)["groups"]
         self.assertEqual({(0.0, None)}, {(one["wait_us"], one["last_rank"]) for one in group["collectives"]})
 
+    def test_where_clocks_differ_nobody_came_last(self):
+        """Rank 1's host is 3 s ahead: by the clocks rank 0 had ended each call before rank 1 came."""
+        traces = [nccl_profile(rank, range(1, 5)) for rank in (0, 1)]
+        traces[1]["baseTimeNanoseconds"] += 3_000_000_000
+        database = self.profiled(*traces)
+        self.assertEqual([[None, None]], self.rows(database, "SELECT DISTINCT wait_us, last_rank FROM collective_wait"))
+        self.assertIn("clocks differ", self.text("collectives", database, "--all"))
+
     def test_waits_that_overlap_count_once(self):
         """Three asynchronous calls after each other: the others wait once for rank 1, not three times."""
         traces = [nccl_profile(rank, range(1, 10), world=2, without_kernel=range(10)) for rank in (0, 1)]

@@ -162,8 +162,8 @@ class Snapshots(profiles.InputTest):
         events[81]["new_member"] = {"a": [1, "x\0y\u2028"]}
         database = self.ingest(self.make(snapshot))
         messages = " ".join(message for _, message in self.rows(database, "SELECT code, message FROM import_log"))
-        self.assertIn("3 events, blocks or segments have no possible size", messages)
-        self.assertIn("1 events have an action of an unknown name", messages)
+        self.assertIn("3 rows were left out: an event, block or segment without a possible size", messages)
+        self.assertIn("1 event has an action of an unknown name", messages)
         self.assertEqual([['{"action":"teleport"}'], ['{"new_member":{"a":[1,"x\ufffdy\u2028"]}}']],
                          self.rows(database, "SELECT extra FROM memory_event WHERE extra IS NOT NULL ORDER BY ordinal"))
 

@@ -5,7 +5,7 @@
 -- came after the timeout of this one, for which the collective had failed before. Later collectives of such a group are left out: ranks
 -- whose call failed do not wait in them. Ranks whose files do not have the collective are not counted: rank_count is the number of
 -- those that have it, member_count that of the group: as the dumps configure it or the collectives say (group_size), else the most that have one collective of it. Where
--- all came at once, last_rank is NULL, and where some are missing: one of them may have come last, and wait_us is the time to the last of those that are not. is_open is 1
+-- all came at once, last_rank is NULL; where a rank had ended what needs all ranks before the last one came (clocks of hosts that differ), wait_us is NULL as well. Where some are missing, one of them may have come last: last_rank is NULL, and wait_us is the time to the last of those that are not. is_open is 1
 -- if by its dump no rank had ended the collective: its ranks wait on, and wait_us is NULL.
 CREATE VIEW collective_wait AS
   WITH issued AS (
@@ -34,6 +34,8 @@ CREATE VIEW collective_wait AS
     WINDOW same AS (PARTITION BY run_id, launch, group_name, reset_count, sequence_number)),
   gap AS (
     SELECT *, max(came_ns) OVER same - came_ns AS gap_ns,
+      coalesce(min(end_ns) OVER same < max(came_ns) OVER same AND (replace(lower(op), '_', '') LIKE '%allreduce%' OR replace(lower(op), '_', '') LIKE '%allgather%'
+        OR replace(lower(op), '_', '') LIKE '%reducescatter%' OR replace(lower(op), '_', '') LIKE '%alltoall%' OR op LIKE '%barrier%'), 0) AS has_other_clocks,
       CASE WHEN max(came_ns) OVER same > min(came_ns) OVER same THEN first_value(rank) OVER (same ORDER BY came_ns DESC, rank) END AS last_rank
     FROM came
     WINDOW same AS (PARTITION BY run_id, launch, group_name, reset_count, sequence_number)),
@@ -51,11 +53,11 @@ CREATE VIEW collective_wait AS
     SELECT run_id, launch, group_name, reset_count, min(sequence_number) AS sequence_number FROM gap
     WHERE gap_ns > timeout_ms * 1000000 GROUP BY run_id, launch, group_name, reset_count),
   waited AS (
-    SELECT *, CASE WHEN NOT is_open_on_all THEN min(gap_ns, coalesce(timeout_ms * 1000000, gap_ns), coalesce(max(end_ns - came_ns, 0), gap_ns)) / 1e3
+    SELECT *, CASE WHEN NOT is_open_on_all AND NOT has_other_clocks THEN min(gap_ns, coalesce(timeout_ms * 1000000, gap_ns), coalesce(max(end_ns - came_ns, 0), gap_ns)) / 1e3
       END AS wait_us FROM sized)
   SELECT run_id, launch, rank, process_id, group_name, reset_count, sequence_number, op, graph_id, file, line, start_ns / 1e3 AS start_us,
     wait_us, wait_us AS inclusive_us, wait_us AS share_us, 1 AS calls, kind,
-    CASE WHEN rank_count >= member_count THEN last_rank END AS last_rank, rank_count,
+    CASE WHEN rank_count >= member_count AND NOT has_other_clocks THEN last_rank END AS last_rank, rank_count,
     coalesce(gap_ns > timeout_ms * 1000000, 0) AS is_timed_out, timeout_ms * 1e3 AS timeout_us, member_count,
     is_open_on_all AS is_open
   FROM waited

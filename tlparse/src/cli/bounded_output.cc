@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/plural.h"
+
 namespace tlparse {
 namespace {
 
@@ -59,7 +61,7 @@ std::string FirstLines(std::string_view text, std::size_t most, std::string_view
     --count;
   std::string first;
   for (std::size_t i = 0; i < count; ++i) first += lines[i];
-  return first + fmt::format("and {} more lines: {}\n", lines.size() - count, how);
+  return first + fmt::format("and {}: {}\n", Count(lines.size() - count, "more line"), how);
 }
 
 void PrintBounded(bool all, std::string_view how, const std::function<void()>& print) {

@@ -80,10 +80,8 @@ void PrintCollectives(const CollectiveAnswer& answer, bool all) {
   const Job& job = answer.job;
   if (job.participants().empty()) {
     PrintHeading(fmt::format("run {}: no log", job.run_name()));
-    if (answer.issued.empty() && answer.issued.not_compared.empty())
+    if (answer.issued.empty() && answer.issued.not_compared.empty() && answer.problems.empty())
       PrintWrapped("no collective is in its profiles and dumps", 0, 2);
-    else if (answer.issued.empty())
-      PrintWrapped("no collective with its group and number is in its profiles and dumps", 0, 2);
     return PrintIssued(answer, all);
   }
   PrintHeading(fmt::format("{}: {}", job.Title(), Count(job.participants().size(), "participant")));

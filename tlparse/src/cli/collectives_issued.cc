@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "base/plural.h"
 #include "cli/collectives_messages.h"
 #include "cli/rank_output.h"
 #include "cli/terminal.h"
@@ -202,7 +203,7 @@ void PrintWaits(const IssuedJob& job, bool all) {
                fmt::format("{}", waits[i].last_in)});
   table.Print();
   if (!all && waits.size() > kMost)
-    PrintWrapped(fmt::format("and {} more ranks (--all)", waits.size() - kMost), 4, 6);
+    PrintWrapped(fmt::format("and {} (--all)", Count(waits.size() - kMost, "more rank")), 4, 6);
 }
 
 void PrintCompared(const CollectiveAnswer& answer, bool all) {
@@ -219,9 +220,9 @@ void PrintCompared(const CollectiveAnswer& answer, bool all) {
   for (const GraphProgress& progress : answer.progress) {
     if (progress.reached == progress.scheduled) continue;
     PrintWrapped(
-        fmt::format("rank {}: the last call of graph {} ({}) issued {} of {} collectives; next: {}",
+        fmt::format("rank {}: the last call of graph {} ({}) issued {} of {}; next: {}",
                     job.ranks[progress.rank].name, progress.label, progress.function,
-                    progress.reached, progress.scheduled, progress.next),
+                    progress.reached, Count(progress.scheduled, "collective"), progress.next),
         2, 4);
   }
 }
@@ -230,10 +231,8 @@ void PrintCompared(const CollectiveAnswer& answer, bool all) {
 
 void PrintIssued(const CollectiveAnswer& answer, bool all) {
   const IssuedJob& job = answer.issued;
-  if (!job.empty()) {
-    PrintHeading(fmt::format("issued, by {}", job.Sources()));
-    PrintCompared(answer, all);
-  }
+  if (!job.empty()) PrintHeading(fmt::format("issued, by {}", job.Sources()));
+  PrintCompared(answer, all);
   for (const NotCompared& one : job.not_compared) {
     PrintWrapped(
         fmt::format("not compared: {} of the {}: {}",

@@ -11,6 +11,7 @@
 
 #include "artifacts/common/compile_status.h"
 #include "artifacts/common/text/recompile_limit.h"
+#include "base/plural.h"
 #include "cli/answer.h"
 #include "cli/bounded_output.h"
 #include "cli/command.h"
@@ -231,7 +232,7 @@ void PrintMostTelling(const std::vector<HistoryRow>& rows, const RunFilter& runs
     count = std::max<std::size_t>(1, std::min(count - 1, count * kRoom / size));
   }
   std::fputs(text.c_str(), stdout);
-  if (count < rows.size()) fmt::print("and {} more rows: --all\n", rows.size() - count);
+  if (count < rows.size()) fmt::print("and {}: --all\n", Count(rows.size() - count, "more row"));
   if (shape.has_several)
     std::puts("total: of the slowest of these ranks; each compile of each rank: --all");
 }

@@ -13,6 +13,7 @@
 
 #include "base/durable_rename.h"
 #include "base/free_memory.h"
+#include "base/plural.h"
 #include "base/remove_on_signal.h"
 #include "base/step_times.h"
 #include "cli/arguments.h"
@@ -123,14 +124,15 @@ return ImportLogs(found.logs, found.skipped, import);
 
 void Say(const IngestOptions& options, const ImportSummary& summary, double seconds) {
   if (!options.verbose) return;
-  std::fprintf(stderr, "%s\n",
-               fmt::format("{} records of {} logs ({}) in {}, {:.0f} MB/s; import log: {} errors, "
-                           "{} warnings, {} infos",
-                           summary.record_count, summary.log_count, HumanBytes(summary.size_bytes),
-                           HumanDuration(seconds),
-                           static_cast<double>(summary.size_bytes) / 1e6 / std::max(seconds, 1e-9),
-                           summary.error_count, summary.warning_count, summary.info_count)
-                   .c_str());
+  std::fprintf(
+      stderr, "%s\n",
+      fmt::format("{} of {} ({}) in {}, {:.0f} MB/s; import log: {}, {}, {}",
+                  Count(summary.record_count, "record"), Count(summary.log_count, "log"),
+                  HumanBytes(summary.size_bytes), HumanDuration(seconds),
+                  static_cast<double>(summary.size_bytes) / 1e6 / std::max(seconds, 1e-9),
+                  Count(summary.error_count, "error"), Count(summary.warning_count, "warning"),
+                  Count(summary.info_count, "info"))
+          .c_str());
 }
 
 void AnnounceSize(const IngestOptions& options, const FoundInputs& found) {
@@ -238,7 +240,7 @@ Result<void> TellDamage(Database& database, const ImportSummary& summary) {
   }
   if (shown == 0) return {};
   std::fprintf(stderr, "tlparse: %ssee 'tlparse import-log %s'\n",
-               all > shown ? fmt::format("and {} more files; ", all - shown).c_str() : "",
+               all > shown ? fmt::format("and {}; ", Count(all - shown, "more file")).c_str() : "",
                Printable(database.path()).c_str());
   return {};
 }

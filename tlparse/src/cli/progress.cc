@@ -4,6 +4,7 @@
 
 #include <cstdio>
 
+#include "base/plural.h"
 #include "cli/terminal.h"
 
 namespace tlparse {
@@ -29,7 +30,7 @@ void ProgressLine::Show(const ImportProgress& progress) {
   const double elapsed = Seconds(now - start_).count();
   const double rate = static_cast<double>(progress.bytes_done) / elapsed;
   std::string line =
-      fmt::format("{} records, {}", progress.records, HumanBytes(progress.bytes_done));
+      fmt::format("{}, {}", Count(progress.records, "record"), HumanBytes(progress.bytes_done));
   if (progress.bytes_total > 0) {
     line += fmt::format(" of {} ({:.0f} %)", HumanBytes(progress.bytes_total),
                         100.0 * static_cast<double>(progress.bytes_done) /

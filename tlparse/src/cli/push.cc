@@ -5,6 +5,7 @@
 
 #include <cstdlib>
 
+#include "base/plural.h"
 #include "cli/answer_input.h"
 #include "cli/command.h"
 #include "cli/commands.h"
@@ -119,7 +120,7 @@ std::string Sentence(const PushSummary& summary, bool is_dry) {
     return run + ": another push of the same logs was first; this one was withdrawn";
   const PushCounters& counters = summary.counters;
   std::string text =
-      fmt::format("{}: {} rows, {} ({} compressed) {}", run, counters.rows,
+      fmt::format("{}: {}, {} ({} compressed) {}", run, Count(counters.rows, "row"),
                   HumanBytes(static_cast<std::int64_t>(counters.plain_bytes)),
                   HumanBytes(static_cast<std::int64_t>(counters.sent_bytes)),
                   is_dry ? "would be sent at most (contents that are there are not sent again)"

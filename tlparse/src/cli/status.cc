@@ -158,7 +158,7 @@ void Print(const Shown& shown) {
       "run {}{}: {}", answer.run,
       answer.launch_count > 1 ? fmt::format(", launch {} of {}", answer.launch, answer.launch_count)
                               : "",
-      Count(answer.rows.size(), "process")));
+      answer.Contents()));
   if (!shown.why_none.empty()) std::puts(shown.why_none.c_str());
   PrintRoles(shown.tree.roles);
   Table table({{"rank"},
@@ -298,6 +298,16 @@ struct FieldsOf<StatusAnswer::EmptyLog> {
 };
 
 template <>
+struct FieldsOf<StatusAnswer::OtherFiles> {
+  using Of = StatusAnswer::OtherFiles;
+  static constexpr FieldList list{
+      Field{"kind", &Of::kind, "a name of the table profile_kind"},
+      Field{"count", &Of::count},
+      Field{"ranks", &Of::ranks, "that these files name"},
+  };
+};
+
+template <>
 struct FieldsOf<UnreadInput> {
   using Of = UnreadInput;
   static constexpr FieldList list{
@@ -345,6 +355,10 @@ struct FieldsOf<StatusAnswer> {
       Field{"rows", &Of::rows},
       Field{"logs_without_records", &Of::empty_logs,
             "logs of the launch that hold no record, so that nothing is known of their process"},
+      Field{
+          "other_files", &Of::other_files,
+          "profiles, dumps and other files of the run beside logs: where their ranks stand is not "
+          "in a row"},
       Field{"inputs_not_read",
             [](const Of&, const Shown& in) -> const std::vector<UnreadInput>& { return in.unread; },
             "files and directories of the run that could not be opened: what they hold is unknown"},

@@ -89,7 +89,7 @@ Result<void> AddUnopened(FindingContext& context) {
     Finding& finding = context.Add(FindingKind::kImportErrors, FindingSeverity::kWarning);
     finding.title = fmt::format("{} cannot be opened: {}", SubjectOf(input), input.reason);
     if (i + 1 == kMost && inputs.size() > kMost)
-      finding.title += fmt::format(", and {} more files", inputs.size() - kMost);
+      finding.title += ", and " + Count(inputs.size() - kMost, "more file");
     if (input.rank) {
       finding.ranks = {*input.rank};
       finding.rank_count = 1;
@@ -247,6 +247,25 @@ Result<void> FindImportErrors(FindingContext& context) {
   finding.query = fmt::format("SELECT * FROM import_log WHERE run_id = {} AND {}",
                               context.job.run_id(), kDamage);
   return {};
+}
+
+void SayCut(const FindingContext& context, Finding& finding, std::vector<RankIndex> who) {
+  std::sort(who.begin(), who.end());
+  const std::size_t all = who.size();
+  std::erase_if(who, [&](RankIndex one) { return !context.IsCut(one); });
+  if (who.empty()) return;
+  const std::string name = context.WhoInside(who);
+  const bool is_one = who.size() == 1;
+  if (who.size() < all)
+    finding.title += is_one ? fmt::format("; {}'s log is cut off", name)
+                            : fmt::format("; the logs of {} are cut off", name);
+  finding.detail +=
+      all == 1 ? std::string(" The log's last record is incomplete: it is cut off, or damaged.")
+      : is_one
+          ? fmt::format(" The last record of {}'s log is incomplete: it is cut off, or damaged.",
+                        name)
+          : fmt::format(" The last records of the logs of {} are incomplete: cut off, or damaged.",
+                        name);
 }
 
 }  // namespace tlparse

@@ -1,4 +1,4 @@
-// What findings about logs without a record have in common.
+// What findings about logs have in common that are cut, or without a record.
 #pragma once
 
 #include <cstdint>
@@ -18,5 +18,9 @@ Result<std::string> WhyWithoutRecords(const FindingContext& context,
 // All but the kind, the title and the ranks. `others`: those with which its process is not compared.
 void SayWithoutRecords(const FindingContext& context, Finding& finding, bool is_one,
                        std::string_view others);
+
+// Says which of these logs, which end where the finding says, are cut off: what their processes did
+// after that is not known.
+void SayCut(const FindingContext& context, Finding& finding, std::vector<RankIndex> who);
 
 }  // namespace tlparse

@@ -11,6 +11,7 @@
 #include "facts/job/exits.h"
 #include "facts/text/compile_label.h"
 #include "findings/context.h"
+#include "findings/damage.h"
 
 namespace tlparse {
 namespace {
@@ -36,24 +37,27 @@ class StopFinder {
       Report();
       return {};
     }
-    for (const Stop& stop : stops_) {
-      Finding& finding = context_.Add(FindingKind::kStoppedFirst, FindingSeverity::kError);
-      Describe(finding, {stop}, false);
-    }
+    for (const Stop& stop : stops_)
+      Describe(context_.Add(FindingKind::kStoppedFirst, FindingSeverity::kError), {stop}, false);
     return {};
   }
 
  private:
   void Report();
   void Describe(Finding& finding, const std::vector<Stop>& group, bool is_first);
+  void DescribePlace(Finding& finding, const std::vector<Stop>& group, bool is_first);
   void DescribeInside(Finding& finding, const std::vector<Stop>& group, bool is_first);
   void DescribeWaiting(Finding& finding, const std::vector<Stop>& group);
   void DescribeBehind(Finding& finding, const std::vector<Stop>& group);
   void DescribeAll(Finding& finding);
-  void AddOutside(Finding& finding, const std::vector<Stop>& stops, bool is_one_place);
+  void AddOutside(Finding& finding, const std::vector<Stop>& stops,
+                  const std::vector<RankIndex>& who, bool is_one_place);
   void SetPlace(Finding& finding, const std::vector<Stop>& group) const;
   void AddPlaces(Finding& finding, const std::vector<Stop>& stops);
   Finding* FailureBefore();
+  bool HasRank(RankIndex one) const {
+    return job_.participants()[static_cast<std::size_t>(one)].rank.has_value();
+  }
   std::string Subject(const std::vector<RankIndex>& who) const;
   bool AreCut(const std::vector<Stop>& group) const {
     return std::all_of(group.begin(), group.end(),
@@ -147,12 +151,9 @@ std::vector<RankIndex> StopFinder::Finished(const Stop& stop,
 
 // "Rank 2's log", "The logs of ranks 0,1", "Log a".
 std::string StopFinder::Subject(const std::vector<RankIndex>& who) const {
-  const bool has_rank = std::any_of(who.begin(), who.end(), [&](RankIndex one) {
-    return job_.participants()[static_cast<std::size_t>(one)].rank.has_value();
-  });
-  return !has_rank         ? context_.Who(who)
-         : who.size() == 1 ? context_.Who(who) + "'s log"
-                           : "The logs of " + context_.WhoInside(who);
+  if (std::none_of(who.begin(), who.end(), [&](RankIndex one) { return HasRank(one); }))
+    return context_.Who(who);
+  return who.size() == 1 ? context_.Who(who) + "'s log" : "The logs of " + context_.WhoInside(who);
 }
 
 // The ranks, the time, and the compile that the first of them ends in.
@@ -172,6 +173,11 @@ void StopFinder::SetPlace(Finding& finding, const std::vector<Stop>& group) cons
 }
 
 void StopFinder::Describe(Finding& finding, const std::vector<Stop>& group, bool is_first) {
+  DescribePlace(finding, group, is_first);
+  SayCut(context_, finding, Ranks(group));
+}
+
+void StopFinder::DescribePlace(Finding& finding, const std::vector<Stop>& group, bool is_first) {
   SetPlace(finding, group);
   if (!group.front().awaited.empty()) {
     DescribeWaiting(finding, group);
@@ -181,12 +187,6 @@ void StopFinder::Describe(Finding& finding, const std::vector<Stop>& group, bool
     DescribeBehind(finding, group);
   }
   finding.detail += LastRecords(group);
-  if (std::any_of(group.begin(), group.end(),
-                  [&](const Stop& stop) { return context_.IsCut(stop.rank); }))
-    finding.detail +=
-        group.size() == 1
-            ? " The log's last record is incomplete: it is cut off, or damaged."
-            : " The last record of some of the logs is incomplete: cut off, or damaged.";
 }
 
 void StopFinder::DescribeInside(Finding& finding, const std::vector<Stop>& group, bool is_first) {
@@ -292,28 +292,28 @@ void StopFinder::DescribeAll(Finding& finding) {
     return IsSamePlace(states_, stop, inside.front());
   });
   if (is_one_place) {
-    Describe(finding, inside, false);
+    DescribePlace(finding, inside, false);
   } else {
     finding.cause = "the logs end inside compiles";
     finding.title = fmt::format("{} end inside compiles", Subject(Ranks(inside)));
     finding.compiles.clear();
-    for (const Stop& stop : inside) {
-      const std::string& label = job_.string(context_.LastCompile(stop.rank)->label_id);
-      if (finding.compiles.empty() || finding.compiles.back() != label)
-        finding.compiles.push_back(label);
-    }
+    for (const Stop& stop : inside)
+      finding.compiles.push_back(job_.string(context_.LastCompile(stop.rank)->label_id));
+    finding.compiles.erase(std::unique(finding.compiles.begin(), finding.compiles.end()),
+                           finding.compiles.end());
     finding.detail = HowEnded(inside) + LastRecords(inside);
   }
-  if (!chain_.outside.empty()) AddOutside(finding, inside, is_one_place);
+  std::vector<RankIndex> who = Ranks(inside);
+  who.insert(who.end(), chain_.outside.begin(), chain_.outside.end());
+  std::sort(who.begin(), who.end());
+  if (!chain_.outside.empty()) AddOutside(finding, inside, who, is_one_place);
+  SayCut(context_, finding, who);
   finding.detail += " Which rank was the first to stop is not in the logs.";
 }
 
 // Those that end at the same time outside compiles are of the title as well.
-void StopFinder::AddOutside(Finding& finding, const std::vector<Stop>& stops, bool is_one_place) {
-  const std::vector<RankIndex> inside = Ranks(stops);
-  std::vector<RankIndex> who = inside;
-  who.insert(who.end(), chain_.outside.begin(), chain_.outside.end());
-  std::sort(who.begin(), who.end());
+void StopFinder::AddOutside(Finding& finding, const std::vector<Stop>& stops,
+                            const std::vector<RankIndex>& who, bool is_one_place) {
   std::int64_t first_us = INT64_MAX;
   for (const RankIndex one : who)
     first_us = std::min(first_us, context_.StatusOf(one).last_record_us.value_or(INT64_MAX));
@@ -321,7 +321,7 @@ void StopFinder::AddOutside(Finding& finding, const std::vector<Stop>& stops, bo
   const std::string title = context_.Title(*context_.LastCompile(first.rank));
   finding.title =
       fmt::format("{} end within {}: {} inside {}, {} outside compiles", Subject(who),
-                  SecondsText(LatestRecord(states_) - first_us), context_.WhoInside(inside),
+                  SecondsText(LatestRecord(states_) - first_us), context_.WhoInside(Ranks(stops)),
                   !is_one_place       ? std::string("compiles")
                   : first.is_backward ? "the backward of " + title
                                       : title,

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/human_bytes.h"
+#include "base/plural.h"
 #include "facts/memory/memory.h"
 #include "findings/context.h"
 
@@ -53,8 +54,9 @@ void AddFailedAllocation(FindingContext& context, const MemoryDevice& device) {
     finding.detail +=
         fmt::format(" The device had {} free.", HumanBytes(*failed.device_free_bytes));
   if (!is_last)
-    finding.detail += fmt::format(" {} events follow: the program continued.",
-                                  device.event_count - device.ordinal - 1);
+    finding.detail += fmt::format(" {} follow{}: the program continued.",
+                                  Count(device.event_count - device.ordinal - 1, "event"),
+                                  VerbS(device.event_count - device.ordinal - 1));
   finding.suggestion =
       "free or shrink what 'tlparse memory --at oom --by stack' names first, or make the batch "
       "smaller";

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/human_bytes.h"
+#include "base/plural.h"
 #include "facts/memory/memory.h"
 #include "findings/context.h"
 
@@ -87,10 +88,10 @@ void AddImbalance(FindingContext& context, const MemoryDevice& device,
     finding.function = row->function;
   }
   finding.detail += fmt::format(
-      "Each peak is that of the rank's own recording, of {} events: what was not recorded may have "
+      "Each peak is that of the rank's own recording, of {}: what was not recorded may have "
       "been higher.",
-      least_events == most_events ? fmt::format("{}", least_events)
-                                  : fmt::format("{} to {}", least_events, most_events));
+      least_events == most_events ? Count(least_events, "event")
+                                  : fmt::format("{} to {} events", least_events, most_events));
   finding.suggestion = fmt::format(
       "compare 'tlparse memory --rank {}' with 'tlparse memory --rank {}': the first rank that "
       "runs "

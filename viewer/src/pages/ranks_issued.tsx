@@ -70,6 +70,7 @@ function rankName(t: Table, rank: number): string {
 }
 
 function waitText(t: Table, line: number): string {
+  if (t.line.last_rank[line] === null) return 'all came at once';
   return `the first rank waited ${duration(t.line.wait_us[line])}${t.line.is_timed_out[line] === 1 ? ' and gave up' : ''}, the last to come was ${rankName(t, t.line.last_rank[line]!)}`;
 }
 
@@ -88,7 +89,7 @@ function GroupSummary({ t, group }: { t: Table; group: Group }) {
     <span class="quiet">
       {plural(group.ranks.length, 'rank')}, {plural(group.lines.length + (t.group.left_out[group.index] ?? 0), 'collective')}
       {longest >= 0 &&
-        `; longest wait: ${duration(t.line.wait_us[longest])} in number ${t.line.sequence[longest]} for ${rankName(t, t.line.last_rank[longest]!)}`}
+        `; longest wait: ${duration(t.line.wait_us[longest])} in number ${t.line.sequence[longest]}${t.line.last_rank[longest] === null ? '' : ` for ${rankName(t, t.line.last_rank[longest]!)}`}`}
     </span>
   );
 }

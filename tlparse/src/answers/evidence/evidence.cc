@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "base/ascii.h"
+#include "base/plural.h"
 #include "base/printable.h"
 #include "queries/answers/evidence/evidence.h"
 
@@ -205,23 +206,24 @@ class Evidence {
       ASSIGN_OR_RETURN(const FirstRow<EvidenceLogFile> first,
                        First(Query<EvidenceLogFile>(database_, {.id = row.id})));
       if (first)
+        lines_.push_back({row,
+                          std::string(first->path),
+                          {},
+                          {},
+                          {},
+                          fmt::format("{}, {}", tlparse::Count(first->size_bytes, "byte"),
+                                      tlparse::Count(first->record_count, "record"))});
+    } else if (row.table == "profile") {
+      ASSIGN_OR_RETURN(const FirstRow<EvidenceProfile> first,
+                       First(Query<EvidenceProfile>(database_, {.id = row.id})));
+      if (first)
         lines_.push_back(
             {row,
              std::string(first->path),
              {},
              {},
              {},
-             fmt::format("{} bytes, {} records", first->size_bytes, first->record_count)});
-    } else if (row.table == "profile") {
-      ASSIGN_OR_RETURN(const FirstRow<EvidenceProfile> first,
-                       First(Query<EvidenceProfile>(database_, {.id = row.id})));
-      if (first)
-        lines_.push_back({row,
-                          std::string(first->path),
-                          {},
-                          {},
-                          {},
-                          fmt::format("{}, {} events", first->kind, first->event_count)});
+             fmt::format("{}, {}", first->kind, tlparse::Count(first->event_count, "event"))});
     }
     return {};
   }

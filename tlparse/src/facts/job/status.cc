@@ -1,11 +1,14 @@
 #include "facts/job/status.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <map>
 #include <set>
 #include <utility>
 
+#include "base/plural.h"
 #include "facts/job/participants.h"
 #include "queries/facts/job/status.h"
 
@@ -53,9 +56,33 @@ ProcessStatus StatusFrom(const StatusOfProcess& row) {
   return status;
 }
 
+// "3 recorder dumps of ranks 0-2"; without ranks "1 profile".
+std::string FilesText(const StatusAnswer::OtherFiles& files) {
+  std::string noun = files.kind;
+  std::replace(noun.begin(), noun.end(), '_', ' ');
+  if (files.kind == "kineto") noun = "profile";
+  if (files.kind == "flight_recorder") noun = "recorder dump";
+  std::string text = Count(static_cast<std::size_t>(files.count),
+                           noun == "profile" || noun.ends_with("dump") || noun.ends_with("snapshot")
+                               ? noun
+                               : noun + " file");
+  if (!files.ranks.empty())
+    text += fmt::format(" of {} {}", files.ranks.size() == 1 ? "rank" : "ranks",
+                        FormatRankRanges(files.ranks));
+  return text;
+}
+
 }  // namespace
 
 std::string_view Name(RankState state) { return kStateNames[static_cast<std::size_t>(state)]; }
+
+std::string StatusAnswer::Contents() const {
+  if (!rows.empty() || !empty_logs.empty() || other_files.empty())
+    return Count(rows.size(), "process");
+  std::string text = "no log";
+  for (const StatusAnswer::OtherFiles& files : other_files) text += ", " + FilesText(files);
+  return text;
+}
 
 std::string ProcessStatus::Title() const {
   return (is_backward ? "the backward of " : "") + compile +
@@ -94,6 +121,12 @@ Result<StatusAnswer> AnalyzeStatus(Database& database, const StatusOptions& opti
     if (const auto end = readable_bytes.find(row.log_file_id); end != readable_bytes.end())
       status.readable_bytes = end->second;
     answer.rows.push_back(std::move(status));
+  }
+  FOR_EACH_ROW(const RankOfFile& row, Query<RankOfFile>(database, {.run_id = chosen.run_id})) {
+    if (answer.other_files.empty() || answer.other_files.back().kind != row.kind)
+      answer.other_files.push_back({std::string(row.kind), 0, {}});
+    answer.other_files.back().count += row.files;
+    if (row.rank) answer.other_files.back().ranks.push_back(*row.rank);
   }
   const auto place = [&](const ProcessStatus& row) {
     const auto found = order.find(row.process_id);

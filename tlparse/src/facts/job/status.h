@@ -54,6 +54,15 @@ struct StatusAnswer {
   };
   std::vector<EmptyLog> empty_logs;
   std::vector<ProcessStatus> rows;  // by rank (without rank last), then process
+  // Profiles, dumps and other files beside logs, which have no state.
+  struct OtherFiles {
+    std::string kind;  // profile_kind.name
+    std::int64_t count = 0;
+    std::vector<std::int64_t> ranks;  // that they name, ascending
+  };
+  std::vector<OtherFiles> other_files;  // by kind
+  // "4 processes"; of a run without logs "no log, 3 recorder dumps of ranks 0-2".
+  std::string Contents() const;
 };
 
 struct StatusOptions {

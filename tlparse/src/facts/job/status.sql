@@ -19,3 +19,9 @@ ORDER BY s.rank IS NULL, s.rank, s.process_id;
 SELECT log_file_id /*INTEGER*/, min(coalesce(byte_offset, 0)) AS readable_bytes /*INTEGER*/
 FROM import_log WHERE run_id = :run_id AND code = 'damaged_input' AND log_file_id IS NOT NULL
 GROUP BY log_file_id;
+
+-- The files beside logs, and their ranks.
+-- query RankOfFile(run_id INTEGER)
+SELECT kind, rank, count(*) AS files /*INTEGER*/
+FROM profile WHERE run_id = :run_id AND kind <> 'run' GROUP BY kind, rank
+ORDER BY kind, rank IS NULL, rank;

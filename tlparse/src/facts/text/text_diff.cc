@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/ascii.h"
+#include "base/plural.h"
 #include "facts/text/sequence_diff.h"
 
 namespace tlparse {
@@ -67,7 +68,7 @@ std::string UnifiedDiff(std::string_view a, std::string_view b, std::string_view
     left_out += body_lines - shown;
     i = end;
   }
-  if (left_out > 0) text += fmt::format("… {} more lines\n", left_out);
+  if (left_out > 0) text += fmt::format("… {}\n", Count(left_out, "more line"));
   return text;
 }
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/json_string.h"
+#include "base/plural.h"
 #include "inputs/common/generated_code.h"
 #include "inputs/join/module_join.h"
 #include "inputs/kineto/file.h"
@@ -98,20 +99,19 @@ Result<void> KinetoFile::TakeDamage(const EventScanner::Item& item, EventScanner
     return {};
   }
   is_cut_ = is_cut;
-  const std::int64_t events = context_.facts().event_count;
+  const std::string events = tlparse::Count(context_.facts().event_count, "event");
   if (context_.is_damaged()) {
     context_.Log(ImportCode::kDamagedInput,
-                 fmt::format("what could be decoded ends after {} events", events), place, text);
+                 fmt::format("what could be decoded ends after {}", events), place, text);
   } else if (is_cut) {
-    context_.Log(ImportCode::kCutProfile, fmt::format("the file ends after {} events", events),
-                 place, text);
+    context_.Log(ImportCode::kCutProfile, fmt::format("the file ends after {}", events), place,
+                 text);
   } else {
-    context_.Log(
-        ImportCode::kBadProfileEvent,
-        fmt::format("after {} events the file continues with bytes that are not JSON; the rest "
-                    "was not read",
-                    events),
-        place, text);
+    context_.Log(ImportCode::kBadProfileEvent,
+                 fmt::format("after {} the file continues with bytes that are not JSON; the rest "
+                             "was not read",
+                             events),
+                 place, text);
   }
   return {};
 }
@@ -278,9 +278,7 @@ void KinetoFile::Report() {
   if (bad_count_ > 0) {
     context_.Log(
         ImportCode::kBadProfileEvent,
-        fmt::format("{} left out in all{}",
-                    bad_count_ == 1 ? std::string("1 event was")
-                                    : fmt::format("{} events were", bad_count_),
+        fmt::format("{} left out in all{}", CountWere(bad_count_, "event"),
                     context_.is_damaged() ? "; what the damaged data was decoded to may be "
                                             "wrong in those that were kept"
                                           : ""),
@@ -301,11 +299,11 @@ void KinetoFile::ReportNotKept(const NotKeptEvents& events, ImportCode code) {
   const bool is_unknown = code == ImportCode::kUnknownProfileEvent;
   for (const auto& [what, not_kept] : events) {
     const std::string name = is_unknown ? fmt::format(" of category '{}'", what) : ": " + what;
-    context_.Log(
-        code, fmt::format("{} events{}{}{}", not_kept.count, name, TimeInAll(not_kept.duration_ns),
-                          is_unknown && device_categories_.contains(what)
-                              ? ": counted as work of a device"
-                              : ""));
+    context_.Log(code, fmt::format("{}{}{}{}", tlparse::Count(not_kept.count, "event"), name,
+                                   TimeInAll(not_kept.duration_ns),
+                                   is_unknown && device_categories_.contains(what)
+                                       ? ": counted as work of a device"
+                                       : ""));
   }
 }
 

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/json_writer.h"
+#include "base/plural.h"
 #include "inputs/common/pickle_machine.h"
 #include "inputs/common/pickle_reader.h"
 #include "inputs/memory/json_feed.h"
@@ -59,8 +60,7 @@ void LogSnapshotProblem(const PlainProblem& problem, std::int64_t events, std::s
   context.Log(problem.is_cut       ? ImportCode::kCutProfile
               : problem.is_refused ? ImportCode::kRefusedPickle
                                    : ImportCode::kBadRuntimeFile,
-              fmt::format("{}; {} before it {} read", problem.message,
-                          events == 1 ? "1 event" : fmt::format("{} events", events),
+              fmt::format("{}; {} before it {} read", problem.message, Count(events, "event"),
                           events == 1 ? "was" : "were"),
               place, text);
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/json_writer.h"
+#include "base/plural.h"
 #include "base/utf8.h"
 #include "inputs/common/measured_span.h"
 #include "queries/inputs/memory/rows.h"
@@ -316,15 +317,17 @@ void SnapshotRows::AddSnapshot(const Device& device, std::int64_t base_bytes,
   }
   if (row.unmatched_count.value() > 0) {
     context_.Log(ImportCode::kBadRuntimeFile,
-                 fmt::format("device {}: {} of {} allocations that live at the end of the events "
-                             "are no active block of the segments",
-                             device.index, row.unmatched_count.value(), alive));
+                 fmt::format("device {}: {} of {} that live{} at the end of the events {} no "
+                             "active block of the segments",
+                             device.index, row.unmatched_count.value(), Count(alive, "allocation"),
+                             VerbS(alive), row.unmatched_count.value() == 1 ? "is" : "are"));
   }
   if (lives.replaced() > 0) {
     context_.Log(ImportCode::kBadRuntimeFile,
-                 fmt::format("device {}: {} allocations are at an address that was not freed: the "
-                             "earlier one was taken to end there",
-                             device.index, lives.replaced()));
+                 fmt::format("device {}: {} {} at an address that was not freed: the earlier one "
+                             "was taken to end there",
+                             device.index, Count(lives.replaced(), "allocation"),
+                             lives.replaced() == 1 ? "is" : "are"));
   }
   context_.rows().Add(row);
 }
@@ -335,14 +338,14 @@ Result<void> SnapshotRows::Finish() {
   for (auto& [key, device] : devices_) RETURN_IF_ERROR(FinishDevice(*device));
   if (bad_sizes_ > 0) {
     context_.Log(ImportCode::kBadRuntimeFile,
-                 fmt::format("{} events, blocks or segments have no possible size; they were left "
-                             "out",
-                             bad_sizes_));
+                 fmt::format("{} left out: an event, block or segment without a possible size",
+                             CountWere(bad_sizes_, "row")));
   }
   if (unknown_actions_ > 0) {
-    context_.Log(ImportCode::kUnknownProfileEvent,
-                 fmt::format("{} events have an action of an unknown name (memory_event.extra)",
-                             unknown_actions_));
+    context_.Log(
+        ImportCode::kUnknownProfileEvent,
+        fmt::format("{} {} an action of an unknown name (memory_event.extra)",
+                    Count(unknown_actions_, "event"), unknown_actions_ == 1 ? "has" : "have"));
   }
   return {};
 }

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/plural.h"
 #include "inputs/nsys/reader.h"
 
 namespace tlparse::nsys {
@@ -66,10 +67,9 @@ Result<void> NsysReader::LogDamage(const Result<void>& done, RuntimeContext& con
   if (done || (done.error().code != ErrorCode::kNotATrace && done.error().code != ErrorCode::kIo))
     return done;
   const std::int64_t kept = context.facts().kept_count;
-  context.Log(
-      ImportCode::kBadRuntimeFile,
-      fmt::format("{}; {} before it {} kept", done.error().message,
-                  kept == 1 ? "1 row" : fmt::format("{} rows", kept), kept == 1 ? "was" : "were"));
+  context.Log(ImportCode::kBadRuntimeFile,
+              fmt::format("{}; {} before it {} kept", done.error().message, Count(kept, "row"),
+                          kept == 1 ? "was" : "were"));
   return {};
 }
 

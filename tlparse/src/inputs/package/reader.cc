@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/json_writer.h"
+#include "base/plural.h"
 #include "base/utf8.h"
 #include "inputs/common/plain_json.h"
 #include "inputs/package/kernel_information.h"
@@ -99,8 +100,8 @@ void PackageReader::AddMembers(const ZipArchive& archive, RuntimeContext& contex
   }
   if (outside > 0)
     context.Log(ImportCode::kBadRuntimeFile,
-                fmt::format("{} names of the package lead outside of it; nothing was written there",
-                            outside));
+                fmt::format("{} of the package lead{} outside of it; nothing was written there",
+                            Count(outside, "name"), VerbS(outside)));
 }
 
 Result<void> PackageReader::AddModel(std::string_view name, const ModelFiles& model,

@@ -14,6 +14,7 @@
 #include "artifacts/common/text/stack_pool.h"
 #include "base/ascii.h"
 #include "base/json_writer.h"
+#include "base/plural.h"
 #include "base/utf8.h"
 #include "inputs/common/measured_span.h"
 #include "inputs/common/pickle_reader.h"
@@ -283,9 +284,8 @@ Result<void> RecorderReader::AddEntries(const PlainValue& entries, RuntimeContex
 
 void RecorderReader::LogLeftOut(RuntimeContext& context) const {
   if (left_out_ > 0) {
-    context.Log(
-        ImportCode::kBadRuntimeFile,
-        fmt::format("{} of the dump's entries are no dicts; they were left out", left_out_));
+    context.Log(ImportCode::kBadRuntimeFile,
+                fmt::format("{} left out: no dict", CountWere(left_out_, "entry")));
   }
   if (bad_times_ > 0) {
     context.Log(
@@ -321,8 +321,7 @@ void LogProblem(const PlainProblem& problem, std::string_view bytes, RuntimeCont
                           bytes.size() == kMostFileBytes
                               ? "the dump is larger than 64 MiB: its first part was read"
                               : problem.message,
-                          kept == 1 ? "1 entry" : fmt::format("{} entries", kept),
-                          kept == 1 ? "was" : "were"),
+                          Count(kept, "entry"), kept == 1 ? "was" : "were"),
               place, bytes.substr(static_cast<std::size_t>(problem.byte_offset), 64));
 }
 

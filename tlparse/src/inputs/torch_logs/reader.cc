@@ -13,6 +13,7 @@
 #include <string_view>
 
 #include "base/ascii.h"
+#include "base/plural.h"
 #include "base/utf8.h"
 #include "inputs/common/exception_row.h"
 #include "inputs/common/line_stream.h"
@@ -157,7 +158,8 @@ class Others {
     if (count_ == 0) return;
     ImportPlace place;
     place.line = first_;
-    context.Log(ImportCode::kForeignLine, fmt::format("{} lines that name no artifact", count_),
+    context.Log(ImportCode::kForeignLine,
+                fmt::format("{} that name{} no artifact", Count(count_, "line"), VerbS(count_)),
                 place, text_, count_);
     count_ = 0;
     text_.clear();

@@ -12,6 +12,7 @@
 
 #include "artifacts/common/text/python_traceback.h"
 #include "base/json_writer.h"
+#include "base/plural.h"
 #include "base/utf8.h"
 #include "inputs/common/line_stream.h"
 #include "inputs/common/plain_json.h"
@@ -190,7 +191,8 @@ Result<bool> TritonparseReader::Read(RuntimeContext& context) {
   }
   for (const auto& [type, count] : left_out)
     context.Log(ImportCode::kUnknownProfileEvent,
-                fmt::format("{} events of type '{}' were left out", count, type));
+                fmt::format("{} of type '{}' {} left out", Count(count, "event"), type,
+                            count == 1 ? "was" : "were"));
   if (lines_of_pid.size() == 1) facts.pid = lines_of_pid.begin()->first;
   const std::string& path = context.input().path;
   if (path.substr(path.rfind('/') + 1).find("_rank_") != std::string::npos)

@@ -1,6 +1,7 @@
 // index.html above the directories of several logs.
 #include <fmt/format.h>
 
+#include "base/plural.h"
 #include "report/tree/file_name.h"
 #include "report/tree/html.h"
 #include "report/tree/rank_aggregates.h"
@@ -45,7 +46,7 @@ Result<void> WriteRunIndex(const Directory& root, const ReportOptions& options,
                            const std::vector<AggregateFacts>& facts, std::int64_t left_out) {
   FileWriter out;
   RETURN_IF_ERROR(out.Open(root, options.root_index_name));
-  AppendPageStart(fmt::format("PyTorch compile report: {} logs", participants.size()),
+  AppendPageStart("PyTorch compile report: " + Count(participants.size(), "log"),
                   options.custom_header_html, out);
   if (left_out > 0)
     out.Append(

@@ -122,12 +122,12 @@ void AddLines(const IssuedJob& job, const std::vector<ShownLine>& lines, ChunkWr
     if (has_span) {
       writer.AddReal(static_cast<double>(line.WaitNs()) / 1e3);
       writer.AddNumber(line.IsTimedOut() ? 1 : 0);
-      writer.AddNumber(static_cast<std::int64_t>(line.last_rank));
     } else {
       writer.AddNumber(std::nullopt);
       writer.AddNumber(std::nullopt);
-      writer.AddNumber(std::nullopt);
     }
+    writer.AddNumber(has_span && line.HasLast() ? std::optional<std::int64_t>(line.last_rank)
+                                                : std::nullopt);
     writer.AddText(line.usual->Title());
   }
 }
