@@ -32,6 +32,37 @@ class CostDevices(costs.CostTest):
         self.assertEqual(harness.rows(self.path("x.db"), "SELECT device_us FROM graph_call"), [[70.0], [70.0]])
         self.assertEqual(harness.rows(self.path("x.db"), "SELECT enqueued_us, start_us FROM kernel_run"), [[313.0, 350.0], [413.0, 450.0]])
 
+    def test_what_the_time_outside_of_graphs_was(self):
+        """Parts are of the thread of the steps, disjoint, and add up."""
+        trace = self.gpu_trace()
+        def event(category, name, ts, dur, tid=1):
+            trace["traceEvents"].append({"ph": "X", "cat": category, "name": name, "pid": 1, "tid": tid, "ts": ts, "dur": dur, "args": {}})
+        event("user_annotation", "load", 305, 15)  # 310 to 330 is the call of the graph
+        event("user_annotation", "load", 335, 40)
+        event("user_annotation", "read", 340, 10)
+        event("cpu_op", "aten::to", 342, 4)
+        event("cpu_op", "aten::add", 380, 10)
+        event("cpu_op", "aten::empty", 382, 3)
+        event("cpu_op", "aten::mul", 376, 20, tid=2)
+        self.write("p.json", json.dumps(trace).encode())
+        self.tlparse(self.path("p.json"), "--db", "x.db", "--db-only")
+        profile = self.ask()["profiles"][0]
+        self.assertEqual([(part["kind"], part["name"], part["us"]) for part in profile["outside"]],
+                         [("neither", None, 105), ("annotation", "load", 35), ("annotation", "read", 10), ("op", "aten::add", 10)])
+        self.assertEqual((profile["outside_rest_us"], profile["outside_us"]), (0, 160))
+        self.assertIn("outside: 105 µs (52.5 %) in no op or annotation of its thread, 35 µs (17.5 %) in load, 10 µs (5.0 %) in read,",
+                      " ".join(self.tlparse("cost", "x.db").stdout.split()))
+
+    @unittest.skipUnless(profiles.HAS_ZSTD, "no zstd")
+    def test_parts_of_recorded_profiles_add_up(self):
+        for folder in ("p_mlp_train", "p_dynamic", "p_ddp", "torch-2.6.0/p_mlp_train"):
+            with self.subTest(folder):
+                self.tlparse(profiles.recorded(folder), "--db", "x.db", "--db-only")
+                for profile in self.ask()["profiles"]:
+                    parts = sum(part["us"] for part in profile["outside"]) + profile["outside_rest_us"]
+                    self.assertAlmostEqual(parts, profile["outside_us"] if profile["steps"] else 0, delta=0.01)
+                os.unlink(self.path("x.db"))
+
     def test_collectives_are_counted_once_and_their_kernels_known_by_their_op(self):
         trace = self.gpu_trace()
         def event(category, name, ts, dur, **args):

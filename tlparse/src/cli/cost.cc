@@ -60,6 +60,31 @@ void PrintCompileTime(const CostProfile& profile) {
       2);
 }
 
+// In what the time outside of compiled graphs went.
+void PrintOutside(const CostProfile& profile) {
+  constexpr double kLeastShare = 0.01;  // of the window; the rest is summed
+  if (profile.outside_us < kLeastShare * profile.window_us || profile.outside.empty()) return;
+  std::string line = "outside:";
+  double others_us = 0;
+  std::size_t shown = 0, others = 0;
+  for (const CostProfile::Outside& part : profile.outside) {
+    if (shown == 4 || part.us < kLeastShare * profile.window_us) {
+      others_us += part.us;
+      ++others;
+      continue;
+    }
+    line += fmt::format("{} {} in {}", shown++ == 0 ? "" : ",",
+                        PartText(HumanMicroseconds(part.us), part.us, profile.window_us),
+                        part.kind == OutsideKind::kNeither ? "no op or annotation of its thread"
+                                                           : Printable(part.name));
+  }
+  if (others > 0)
+    line += fmt::format("{} {} in {}", shown == 0 ? "" : ",",
+                        PartText(HumanMicroseconds(others_us), others_us, profile.window_us),
+                        shown == 0 ? Count(others, "part") : Count(others, "other"));
+  PrintWrapped(line, 2, 4);
+}
+
 void PrintProfiles(const CostAnswer& answer) {
   const std::size_t common = CommonDirectory(answer.profiles);
   const bool has_launches = HasLaunches(answer);
@@ -82,6 +107,7 @@ void PrintProfiles(const CostAnswer& answer) {
                               part(profile.unmarked_us), part(profile.outside_us))
                 : fmt::format("{} outside", part(profile.outside_us));
     PrintLine(line, 0);
+    PrintOutside(profile);
     PrintCompileTime(profile);
     PrintKernels(profile);
     for (const std::string& problem : profile.problems) {

@@ -39,6 +39,19 @@ std::optional<double> IfDevices(const CostProfile& of) {
   return of.devices.empty() ? std::nullopt : std::optional(of.*member);
 }
 
+constexpr std::string_view kOutsideKinds[] = {"annotation", "op", "neither"};
+constexpr std::size_t kMostOutside = 10;
+
+std::span<const CostProfile::Outside> TopOutside(const CostProfile& of) {
+  return std::span(of.outside).first(std::min(kMostOutside, of.outside.size()));
+}
+
+double OutsideRestUs(const CostProfile& of) {
+  double us = 0;
+  for (std::size_t i = kMostOutside; i < of.outside.size(); ++i) us += of.outside[i].us;
+  return us;
+}
+
 std::span<const CostRow> TopRows(const CostAnswer& of, const InCost& in) {
   return std::span(of.rows).first(std::min(in.top, of.rows.size()));
 }
@@ -61,6 +74,20 @@ struct FieldsOf<CostProfile::Device> {
 };
 
 template <>
+struct FieldsOf<CostProfile::Outside> {
+  using Of = CostProfile::Outside;
+  static constexpr FieldList list{
+      Field{
+          "kind", [](const Of& of) { return kOutsideKinds[static_cast<std::size_t>(of.kind)]; },
+          "annotation: the innermost record_function() that was open. op: none was, the outermost "
+          "op. neither: Python, or a wait for another thread.",
+          kOutsideKinds},
+      Field{"name", OrNull{&Of::name}, "null: neither"},
+      Field{"us", &Of::us},
+  };
+};
+
+template <>
 struct FieldsOf<CostProfile> {
   using Of = CostProfile;
   static constexpr FieldList list{
@@ -78,6 +105,10 @@ struct FieldsOf<CostProfile> {
             "package, whose calls no profile shows, or of calls that the file lost"},
       Field{"outside_us", &Of::outside_us,
             "neither; where unmarked_us is above 0, some of it may be compiled code too"},
+      Field{"outside", &TopOutside,
+            "in what the thread of the steps was during outside_us: the ten longest parts; empty: "
+            "the profile marks no steps"},
+      Field{"outside_rest_us", &OutsideRestUs, "of the other parts"},
       Field{"compile_us", &Of::compile_us,
             "a compile of the process was under way, as its log tells; null: no log of the "
             "process"},

@@ -9,6 +9,7 @@
 #include "facts/cost/cost_queries.h"
 #include "facts/cost/estimates.h"
 #include "facts/cost/peak_bytes.h"
+#include "facts/job/written_since.h"
 #include "store/any_rows.h"
 
 namespace tlparse {
@@ -104,12 +105,34 @@ std::optional<std::int64_t> BytesOf(const CostRow& row, CostBy by, const PeakByt
                                                 : std::nullopt;
 }
 
+// Why kernels of the log have no line or node.
+Result<void> NoteMissingNodes(Database& database, const CostOptions& options, CostBy by,
+                              CostAnswer& answer) {
+  if (by != CostBy::kLine && by != CostBy::kNode) return {};
+  const bool lacks_lines =
+      std::any_of(answer.rows.begin(), answer.rows.end(), [&](const CostRow& row) {
+        return !row.label.empty() && (by == CostBy::kLine ? row.file.empty() : row.name.empty());
+      });
+  if (!lacks_lines) return {};
+  ASSIGN_OR_RETURN(const std::int64_t has_nodes,
+                   database.QueryInt("SELECT EXISTS (SELECT 1 FROM kernel_node_row)"));
+  if (has_nodes != 0) return {};
+  ASSIGN_OR_RETURN(std::string why,
+                   WhyNotWritten(database, options.run_id, VersionedInput::kKernelNodes));
+  answer.notes.push_back(
+      !why.empty() ? why
+                   : "the log does not say which graph nodes a kernel was made of: "
+                     "INDUCTOR_PROVENANCE=1 makes PyTorch write it, and more kernels have lines");
+  return {};
+}
+
 Result<void> FillRows(Database& database, const CostOptions& options, CostBy by,
                       const PeakBytes& peak, CostAnswer& answer) {
   if (by == CostBy::kModule) RETURN_IF_ERROR(CheckModules(database, answer.profiles));
   ASSIGN_OR_RETURN(answer.rows, ReadRows(database, CostSql(by, answer.profiles)));
   answer.time = TimeOf(by, answer.rows);
   if (by == CostBy::kModule) AddInnerModules(answer.rows);
+  RETURN_IF_ERROR(NoteMissingNodes(database, options, by, answer));
   double total_us = 0;
   for (const CostRow& row : answer.rows) total_us += row.share_us;
   for (CostRow& row : answer.rows) {

@@ -34,8 +34,21 @@ struct CostOptions {
   std::optional<std::int64_t> last_step;
 };
 
+// What the time outside of calls of compiled graphs was.
+enum class OutsideKind : std::uint8_t {
+  kAnnotation,  // the innermost record_function() that was open
+  kOp,          // none was: the outermost op
+  kNeither,     // Python, or a wait for another thread
+};
+
 // The counted part of one profile: its steps, or all of it if it marks none.
 struct CostProfile {
+  // Of the thread of the steps.
+  struct Outside {
+    OutsideKind kind = OutsideKind::kNeither;
+    std::string name;  // kNeither: empty
+    double us = 0;
+  };
   struct Device {
     std::int64_t device = 0;
     std::int64_t kernels = 0;  // that ran in that window, wholly or in part
@@ -61,6 +74,9 @@ struct CostProfile {
   // package, whose calls no profile shows, or of calls that the file lost.
   double unmarked_us = 0;
   double outside_us = 0;  // neither; with unmarked_us some of it may be compiled code too
+  // Its parts by what the thread of the steps was in, longest first: they add up to outside_us.
+  // Empty: the profile marks no steps.
+  std::vector<Outside> outside;
   // A compile of the process was under way, by its log; nothing: no log.
   std::optional<double> compile_us;
   // Sum of the kernel runs that the window enqueued, on all devices and threads; nothing: the profile recorded none.

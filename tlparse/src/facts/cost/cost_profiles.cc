@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "facts/cost/cost_queries.h"
+#include "facts/cost/outside.h"
 #include "inputs/join/join_notes.h"
 #include "queries/facts/cost/cost_profiles.h"
 #include "store/any_rows.h"
@@ -167,6 +168,7 @@ Result<void> FillTimes(Database& database, CostProfile& profile) {
   const double both_us = UnionUs(compiled);
   profile.unmarked_us = both_us - profile.compiled_us;
   profile.outside_us = profile.window_us - both_us;
+  RETURN_IF_ERROR(FillOutside(database, profile, compiled));
   return FillDevices(database, profile);
 }
 
