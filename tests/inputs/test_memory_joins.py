@@ -157,6 +157,38 @@ class Profile(profiles.InputTest):
         other = self.ingest(PROFILE, LOG, name="other.db")
         self.assertEqual(first, self.rows(other, "SELECT size_bytes, category, graph_id FROM memory_peak ORDER BY id"))
 
+    def test_lines_by_the_frames_that_were_open(self):
+        """A frame names the line that called it: of what a function does by itself, by an operator, the line is not known."""
+        def event(category, name, ts, dur, **arguments):
+            return {"ph": "X", "cat": category, "name": name, "pid": 1, "tid": 1, "ts": ts, "dur": dur, "args": arguments}
+
+        def allocation(ts, address, size, total):
+            return {"ph": "i", "cat": "cpu_instant_event", "name": "[memory]", "s": "t", "pid": 1, "tid": 1, "ts": ts,
+                    "args": {"Total Allocated": total, "Bytes": size, "Device Id": -1, "Device Type": 0, "Addr": address}}
+
+        frames = [event("python_function", "train.py(30): <module>", 0, 100, CallFrom="<string>:1"),
+                  event("python_function", "train.py(10): step", 10, 80, CallFrom="train.py:31"),
+                  event("python_function", "<built-in method randn of type object at 0x7f>", 20, 10, CallFrom="train.py:12"),
+                  event("python_function", "torch/nn/functional.py(5): relu", 40, 20, CallFrom="train.py:13"),
+                  event("python_function", "<built-in method relu>", 45, 10, CallFrom="torch/nn/functional.py:9"),
+                  event("python_function", "torch/_tensor.py(3): wait", 75, 3, CallFrom="torch/_tensor.py:2")]
+        ops = [event("cpu_op", "aten::randn", 22, 5), event("cpu_op", "aten::relu", 46, 5), event("cpu_op", "aten::add", 70, 3)]
+        memory = [allocation(23, 1, 100, 100), allocation(47, 2, 200, 300), allocation(71, 3, 400, 700)]
+        for events, kept in ((frames + ops + memory, 4), (memory + ops + frames, 4), (frames + ops, 0)):
+            with self.subTest(first=events[0]["name"], kept=kept):
+                path = self.write("p.json", json.dumps({"schemaVersion": 1, "baseTimeNanoseconds": 0, "traceEvents": events}).encode())
+                database = self.ingest(path, name=f"{events[0]['cat']}{kept}.db")
+                left = self.rows(database, "SELECT message FROM import_log WHERE message LIKE '%python_function%'")
+                self.assertEqual(kept, self.rows(database, "SELECT count(*) FROM python_frame")[0][0])
+                self.assertTrue(left[0][0].startswith(f"{len(frames) - kept} event"), left)
+                if kept == 0:
+                    continue
+                self.assertEqual([[100, "train.py", 12, "step", "allocated outside compiled graphs"],
+                                  [200, "train.py", 13, "step", "allocated outside compiled graphs"],
+                                  [400, None, None, None, "on a line of step (train.py:10) that no frame names"]],
+                                 self.rows(database, """SELECT e.size_bytes, s.file, s.line, s.function, s.join_note FROM memory_event e
+                                     JOIN memory_site s ON s.id = e.site_id ORDER BY e.ordinal"""))
+
 
 @unittest.skipUnless(profiles.HAS_ZSTD, "zstd is not installed")
 class Snapshot(profiles.InputTest):

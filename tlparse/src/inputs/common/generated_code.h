@@ -1,4 +1,4 @@
-// Recognises names of Inductor's generated code.
+// Recognises names in profiles: of Inductor's generated code, of Python frames.
 #pragma once
 
 #include <optional>
@@ -18,6 +18,12 @@ std::optional<std::string_view> CpuKernelName(std::string_view slice);
 // "# kernel path: <path>" above a definition in Inductor's Python wrapper: the file that holds the
 // kernel's source → the name by which the wrapper calls it. Views of `code`.
 std::unordered_map<std::string_view, std::string_view> KernelPaths(std::string_view code);
+
+// Of a profile's Python frame: "prof.py(27): step" -> "prof.py"; empty: a function of C, a module.
+inline std::string_view FileOfFrame(std::string_view name) {
+  const std::size_t end = name.find(".py(");
+  return end == name.npos ? std::string_view() : name.substr(0, end + 3);
+}
 
 // The last part of a path: of a generated file a hash of its content, the same in every process.
 std::string_view BaseName(std::string_view path);

@@ -16,6 +16,7 @@
 #include "inputs/join/join_profile.h"
 #include "inputs/join/memory_stack.h"
 #include "inputs/join/recorder_code.h"
+#include "inputs/join/user_line.h"
 #include "log/inductor_texts.h"
 #include "queries/inputs/join/memory_join.h"
 
@@ -50,6 +51,7 @@ class MemoryJoin {
     bool is_cpu = false;
     bool has_own_op = false;  // an op in the graph call allocates it, not its code
     bool is_alone = false;    // nothing is open
+    UserLine line;
     bool has_slice = false, is_optimizer = false, is_backward = false;
     std::int64_t slice_id = 0, op_id = 0, annotation_id = 0;
     std::optional<std::int64_t> graph_id, compile_id, code_line;
@@ -69,7 +71,9 @@ class MemoryJoin {
   Result<SiteLink> LinkOf(std::int64_t stack_id, std::string_view region,
                           std::optional<std::int64_t> process_id, const RecorderCode& codes);
   Result<void> AddLink(std::int64_t site_id, std::int64_t profile_id, const SiteLink& link);
-  static Allocation AllocationOf(const AllocationOfProfile& event, const std::vector<Open>& open);
+  static Allocation AllocationOf(const AllocationOfProfile& event, const std::vector<Open>& open,
+                                 const std::vector<OpenFrame>& frames);
+  static std::string NoteOf(const Allocation& one);
   Result<std::vector<Allocation>> AllocationsOf(std::int64_t profile_id);
   Result<void> FindLines(std::vector<Allocation>& allocations);
   Result<std::int64_t> SiteOf(std::int64_t profile_id, const Allocation& one);
@@ -77,9 +81,10 @@ class MemoryJoin {
 
   Database& database_;
   BufferKernels kernels_;
+  WholePaths paths_;
   std::unordered_map<std::string, std::int64_t> texts_;
   std::map<std::tuple<std::pair<std::int64_t, std::int64_t>, std::int64_t, std::int64_t,
-                      std::int64_t, bool, bool>,
+                      std::int64_t, bool, bool, std::pair<std::int64_t, std::int64_t>>,
            std::int64_t>
       sites_;  // of the profile that is joined
   std::int64_t next_site_ = 0;
@@ -184,12 +189,14 @@ Result<void> MemoryJoin::JoinSnapshot(std::int64_t profile_id,
 }
 
 MemoryJoin::Allocation MemoryJoin::AllocationOf(const AllocationOfProfile& event,
-                                                const std::vector<Open>& open) {
+                                                const std::vector<Open>& open,
+                                                const std::vector<OpenFrame>& frames) {
   Allocation made;
   made.event_id = event.id;
   made.size_bytes = event.size_bytes;
   made.is_cpu = event.is_cpu;
   made.is_alone = open.empty();
+  made.line = UserLineOf(frames);
   const Open* slice = nullptr;
   const Open* op = nullptr;
   for (const Open& one : open) {
@@ -239,12 +246,25 @@ Result<void> MemoryJoin::FindLines(std::vector<Allocation>& allocations) {
   return {};
 }
 
+// Of an allocation outside compiled code.
+std::string MemoryJoin::NoteOf(const Allocation& one) {
+  if (one.line.line > 0) return "allocated outside compiled graphs";
+  if (!one.line.inside.empty())
+    return fmt::format("on a line of {} that no frame names", one.line.inside);
+  return one.is_alone ? "nothing was open on its thread"
+                      : "no call of a compiled graph was open on its thread";
+}
+
 // The site of an allocation in a profile.
 Result<std::int64_t> MemoryJoin::SiteOf(std::int64_t profile_id, const Allocation& one) {
-  const auto [entry, is_new] =
-      sites_.try_emplace({GraphKey(one), one.code_line.value_or(0), one.op_id, one.annotation_id,
-                          one.is_optimizer, one.is_backward},
-                         next_site_);
+  const auto [entry, is_new] = sites_.try_emplace({GraphKey(one),
+                                                   one.code_line.value_or(0),
+                                                   one.op_id,
+                                                   one.annotation_id,
+                                                   one.is_optimizer,
+                                                   one.is_backward,
+                                                   {one.line.id, one.line.line}},
+                                                  next_site_);
   if (!is_new) return entry->second;
   ++next_site_;
   const auto known = [](std::int64_t id) { return id == 0 ? std::nullopt : std::optional(id); };
@@ -259,6 +279,11 @@ Result<std::int64_t> MemoryJoin::SiteOf(std::int64_t profile_id, const Allocatio
   insert->Bind(5, known(one.annotation_id));
   RETURN_IF_ERROR(insert->Run());
   SiteLink link;
+  if (one.line.line > 0) {
+    ASSIGN_OR_RETURN(link.file, paths_.Of(database_, one.line.file));
+    link.line = one.line.line;
+    link.function = one.line.function;
+  }
   if (one.has_slice) {
     link.compile_id = one.compile_id;
     link.graph_id = one.graph_id;
@@ -271,14 +296,13 @@ Result<std::int64_t> MemoryJoin::SiteOf(std::int64_t profile_id, const Allocatio
     else
       link.note = "compiled code, of which no log is in the run";
   } else {
-    link.note = one.is_alone ? "nothing was open on its thread"
-                             : "no call of a compiled graph was open on its thread";
+    link.note = NoteOf(one);
   }
-  link.category = one.has_slice      ? MemoryCategory::kCompiled
-                  : one.is_optimizer ? MemoryCategory::kOptimizer
-                  : one.is_backward  ? MemoryCategory::kBackward
-                  : one.is_alone     ? MemoryCategory::kUnknown
-                                     : MemoryCategory::kOther;
+  link.category = one.has_slice                      ? MemoryCategory::kCompiled
+                  : one.is_optimizer                 ? MemoryCategory::kOptimizer
+                  : one.is_backward                  ? MemoryCategory::kBackward
+                  : one.is_alone && one.line.id == 0 ? MemoryCategory::kUnknown
+                                                     : MemoryCategory::kOther;
   RETURN_IF_ERROR(AddLink(entry->second, profile_id, link));
   return entry->second;
 }
@@ -288,22 +312,29 @@ Result<std::vector<MemoryJoin::Allocation>> MemoryJoin::AllocationsOf(std::int64
   QueryRows<OpenOnThread> opening = Query<OpenOnThread>(database_, {.profile_id = profile_id});
   bool has_next = opening.Next();
   std::vector<Open> open;
+  std::vector<OpenFrame> frames;
   std::int64_t thread = -1;
   FOR_EACH_ROW(const AllocationOfProfile& event,
                Query<AllocationOfProfile>(database_, {.profile_id = profile_id})) {
-    if (event.thread_id != thread) open.clear();
+    if (event.thread_id != thread) open.clear(), frames.clear();
     thread = event.thread_id;
     while (has_next &&
            (opening.row().thread_id < thread ||
             (opening.row().thread_id == thread && opening.row().start_ns <= event.time_ns))) {
       const OpenOnThread& row = opening.row();
-      if (row.thread_id == thread && row.end_ns >= event.time_ns)
+      const bool is_open = row.thread_id == thread && row.end_ns >= event.time_ns;
+      if (is_open && row.is_frame)
+        frames.push_back({row.start_ns, row.end_ns, row.name_id, std::string(row.name), row.file_id,
+                          row.line, std::string(row.file)});
+      else if (is_open)
         open.push_back({row.start_ns, row.end_ns, row.rank, row.slice_id, row.name_id, row.graph_id,
                         row.compile_id, std::string(row.name)});
       has_next = opening.Next();
     }
-    std::erase_if(open, [&](const Open& one) { return one.end_ns < event.time_ns; });
-    allocations.push_back(AllocationOf(event, open));
+    const auto is_over = [&](const auto& one) { return one.end_ns < event.time_ns; };
+    std::erase_if(open, is_over);
+    std::erase_if(frames, is_over);
+    allocations.push_back(AllocationOf(event, open, frames));
   }
   if (const std::unique_ptr<Error> error = opening.TakeError())
     return tl::unexpected<Error>(std::move(*error));

@@ -44,17 +44,22 @@ SELECT e.id, coalesce(e.thread_id, 0) AS thread_id /*INTEGER*/, e.time_ns /*INTE
 FROM memory_event_row e JOIN memory_action a ON a.id = e.action JOIN memory_snapshot_row s ON s.id = e.snapshot_id
 WHERE e.profile_id = :profile_id AND a.is_alloc ORDER BY 2, 3, 1;
 
--- What is open on a thread: calls and regions of compiled code, annotations, ops; the outer ones first.
+-- What is open on a thread: calls and regions of compiled code, annotations, ops, Python frames with the
+-- line that called them; the outer ones first.
 -- query OpenOnThread(profile_id INTEGER)
 SELECT coalesce(s.thread_id, 0) AS thread_id /*INTEGER*/, s.start_ns /*INTEGER*/, s.start_ns + s.duration_ns AS end_ns /*INTEGER*/,
   0 AS rank /*INTEGER*/, s.id AS slice_id /*INTEGER*/, l.graph_id /*INTEGER?*/, l.compile_id /*INTEGER?*/, 0 AS name_id /*INTEGER*/,
-  k.name AS name /*TEXT*/
+  k.name AS name /*TEXT*/, 0 AS is_frame /*BOOLEAN*/, 0 AS file_id /*INTEGER*/, '' AS file /*TEXT*/, 0 AS line /*INTEGER*/
 FROM compiled_slice_row s JOIN compiled_slice_link_row l ON l.slice_id = s.id JOIN compiled_slice_kind k ON k.id = s.kind
 WHERE s.profile_id = :profile_id AND s.device IS NULL AND (l.compile_id IS NOT NULL OR k.is_call OR k.name = 'region')
-UNION ALL SELECT coalesce(a.thread_id, 0), a.start_ns, a.start_ns + a.duration_ns, 1, 0, NULL, NULL, a.name_id, t.text
+UNION ALL SELECT coalesce(a.thread_id, 0), a.start_ns, a.start_ns + a.duration_ns, 1, 0, NULL, NULL, a.name_id, t.text, 0, 0, '', 0
 FROM annotation_row a JOIN text_row t ON t.id = a.name_id WHERE a.profile_id = :profile_id AND a.device IS NULL
-UNION ALL SELECT coalesce(o.thread_id, 0), o.start_ns, o.start_ns + o.duration_ns, 2, 0, NULL, NULL, o.name_id, t.text
+UNION ALL SELECT coalesce(o.thread_id, 0), o.start_ns, o.start_ns + o.duration_ns, 2, 0, NULL, NULL, o.name_id, t.text, 0, 0, '', 0
 FROM op_run_row o JOIN text_row t ON t.id = o.name_id WHERE o.profile_id = :profile_id
+UNION ALL SELECT coalesce(y.thread_id, 0), y.start_ns, y.start_ns + y.duration_ns, 3, 0, NULL, NULL, y.name_id, t.text,
+  1, coalesce(y.file_id, 0), coalesce(f.text, ''), coalesce(y.line, 0)
+FROM python_frame_row y JOIN text_row t ON t.id = y.name_id LEFT JOIN text_row f ON f.id = y.file_id
+WHERE y.profile_id = :profile_id
 ORDER BY 1, 2, 3 DESC, 4;
 
 -- A load joins after it has read, and the next load counts anew.

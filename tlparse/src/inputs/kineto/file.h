@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -17,6 +18,7 @@
 #include "inputs/kineto/event.h"
 #include "inputs/kineto/event_scanner.h"
 #include "inputs/reader.h"
+#include "rows/profile.h"
 
 namespace tlparse::kineto {
 
@@ -60,6 +62,10 @@ class KinetoFile {
   void TakeDeviceAnnotation(const KinetoEvent& event);
   void TakeLaunch(const KinetoEvent& event);
   void TakeFrame(const KinetoEvent& event);
+  void AddFrame(PythonFrameRow row, std::string_view name, std::string_view file);
+  // Frames of the user's code say where memory was allocated; without [memory] events they are left
+  // out.
+  void AddUserFrames();
   void TakeMetadata(const KinetoEvent& event);
   void TakeMemory(const KinetoEvent& event);
   void TakeCollective(const KinetoEvent& event);
@@ -132,6 +138,13 @@ class KinetoFile {
   // Of [memory] events: memory_snapshot_row.id by type and index of the device.
   std::map<std::pair<std::int64_t, std::optional<std::int64_t>>, std::int64_t> memory_devices_;
   std::int64_t bad_memory_ = 0;
+  // Frames of the user's code before the first [memory] event.
+  struct UserFrame {
+    PythonFrameRow row;
+    std::string_view name, file;  // of user_frame_texts_
+  };
+  std::vector<UserFrame> user_frames_;
+  std::unordered_set<std::string> user_frame_texts_;
   JsonWriter metadata_;  // the object's other members
   bool has_metadata_ = false;
 };

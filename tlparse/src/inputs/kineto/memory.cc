@@ -59,7 +59,10 @@ void KinetoFile::TakeMemory(const KinetoEvent& event) {
   const bool has_index = event.device_id && *event.device_id >= 0;
   const auto [device, is_new] = memory_devices_.try_emplace(
       {event.device_type.value_or(0), has_index ? event.device_id : std::nullopt}, 0);
-  if (is_new) device->second = context_.NextId<MemorySnapshotRow>();
+  if (is_new) {
+    device->second = context_.NextId<MemorySnapshotRow>();
+    AddUserFrames();
+  }
   const bool is_free = *event.change_bytes < 0;
   MemoryEventRow row{.id = context_.NextId<MemoryEventRow>(),
                      .profile_id = context_.profile_id(),

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <utility>
 
+#include "artifacts/common/text/python_traceback.h"
 #include "base/json_string.h"
 #include "base/plural.h"
 #include "inputs/common/generated_code.h"
@@ -153,13 +154,17 @@ bool KinetoFile::IsUnkeptFrame(std::string_view event) const {
   if (head.find("\"python_function\"") == head.npos) return false;
   if (event.find(kModuleFrame) != event.npos) return false;
   if (context_.options().keep_python_frames) return false;
+  const auto text = [&](std::string_view key) {
+    const std::size_t at = event.find(key);
+    const std::size_t begin = at == event.npos ? at : event.find('"', at + key.size());
+    const std::size_t end = begin == event.npos ? begin : event.find('"', begin + 1);
+    return end == event.npos ? std::string_view() : event.substr(begin + 1, end - begin - 1);
+  };
   // …/ab/cab<49 characters>.py:<line>
-  const std::size_t key = event.find("\"CallFrom\"");
-  if (key == event.npos) return true;
-  const std::size_t begin = event.find('"', key + 10);
-  if (begin == event.npos) return true;
-  const std::size_t end = event.find('"', begin + 1);
-  return end == event.npos || !IsCachePath(event.substr(begin + 1, end - begin - 1));
+  const std::string_view place = text("\"CallFrom\":");
+  if (place.empty()) return true;  // no line before PyTorch 2.14
+  const std::string_view file = place.substr(0, place.rfind(':'));
+  return !IsCachePath(place) && !IsUserFile(file) && !IsUserFile(FileOfFrame(text("\"name\":")));
 }
 
 void KinetoFile::Measured(std::int64_t start_ns, std::int64_t duration_ns) {
@@ -275,6 +280,8 @@ Result<void> KinetoFile::ShiftTimes() {
 }
 
 void KinetoFile::Report() {
+  for (const UserFrame& frame : user_frames_)
+    Count(left_out_, "python_function", frame.row.duration_ns.value());
   if (bad_count_ > 0) {
     context_.Log(
         ImportCode::kBadProfileEvent,

@@ -2,7 +2,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
+#include "artifacts/common/text/python_traceback.h"
 #include "inputs/common/generated_code.h"
 #include "inputs/join/module_join.h"
 #include "inputs/kineto/file.h"
@@ -255,18 +257,39 @@ void KinetoFile::TakeFrame(const KinetoEvent& event) {
     line = ToInt(event.called_from.substr(colon + 1));
     if (line) file = event.called_from.substr(0, colon);
   }
-  if (!context_.options().keep_python_frames && !IsCachePath(file) &&
-      !event.name.starts_with(kModuleFrame))
+  const bool is_kept = context_.options().keep_python_frames || IsCachePath(file) ||
+                       event.name.starts_with(kModuleFrame);
+  constexpr std::size_t kMostUserFrames = 200'000;  // in memory
+  if (!is_kept && (!(IsUserFile(file) || IsUserFile(FileOfFrame(event.name))) ||
+                   (memory_devices_.empty() && user_frames_.size() == kMostUserFrames)))
     return Count(left_out_, "python_function", event.duration_ns);
-  rows().Add(PythonFrameRow{.id = context_.NextId<PythonFrameRow>(),
-                            .profile_id = context_.profile_id(),
-                            .name_id = context_.Text(event.name),
-                            .thread_id = ThreadId(event),
-                            .start_ns = Start(event),
-                            .duration_ns = event.duration_ns.value_or(0),
-                            .file_id = context_.OptionalText(file),
-                            .line = line});
+  const PythonFrameRow row{.id = 0,
+                           .profile_id = context_.profile_id(),
+                           .name_id = 0,
+                           .thread_id = ThreadId(event),
+                           .start_ns = Start(event),
+                           .duration_ns = event.duration_ns.value_or(0),
+                           .file_id = {},
+                           .line = line};
+  if (is_kept || !memory_devices_.empty()) return AddFrame(row, event.name, file);
+  const auto keep = [&](std::string_view text) -> std::string_view {
+    return *user_frame_texts_.emplace(text).first;
+  };
+  user_frames_.push_back({row, keep(event.name), keep(file)});
+}
+
+void KinetoFile::AddFrame(PythonFrameRow row, std::string_view name, std::string_view file) {
+  row.id = context_.NextId<PythonFrameRow>();
+  row.name_id = context_.Text(name);
+  row.file_id = context_.OptionalText(file);
+  rows().Add(row);
   Kept();
+}
+
+void KinetoFile::AddUserFrames() {
+  for (const UserFrame& frame : std::exchange(user_frames_, {}))
+    AddFrame(frame.row, frame.name, frame.file);
+  user_frame_texts_.clear();
 }
 
 void KinetoFile::TakeMetadata(const KinetoEvent& event) {
