@@ -106,6 +106,28 @@ class Failures(AnswerTest):
                                        "your code specialized it to be a constant (8)")
         self.assertIn("torch._dynamo.maybe_mark_dynamic", one["try"])
 
+    def test_the_place_of_a_failure_in_a_library_is_the_line_that_ran_it(self):
+        ids = {"frame_id": 0, "frame_compile_id": 0, "attempt": 0}
+        library = "/usr/lib/python3/dist-packages/torch/nn/modules/linear.py"
+        stack = [{"line": 20, "name": "serve", "filename": 0}, {"line": 67, "name": "inner", "filename": 1}]
+        reason = f'bad shape\n\nfrom user code:\n   File "{library}", line 134, in forward\n    return F.linear(input, self.weight, self.bias)\n'
+        error = f"Traceback (most recent call last):\n  File \"/x.py\", line 1, in f\nValueError: {reason}"
+        metrics = {"co_name": "inner", "co_filename": library, "co_firstlineno": 67, "fail_type": "ValueError", "fail_reason": reason}
+        path = self.save("r.log", record({"str": ["/u/server.py", 0]}), record({"str": [library, 1]}), record({"dynamo_start": {"stack": stack}, **ids}),
+                         record({"artifact": {"name": "dynamo_error", "encoding": "string"}, **ids}, error), record({"compilation_metrics": metrics, **ids}))
+        one, = ask("findings", self.ingest(path))["findings"]
+        self.assertEqual((one["place"]["file"], one["place"]["line"]), ("/u/server.py", 20))
+        self.assertIn(f"The code is of a library, {library}:134; the place named is the line of the user's code that ran it.", one["detail"])
+
+    def test_another_function_with_the_same_label_did_not_compile_it(self):
+        for number, (name, failed) in enumerate((("whiten", {}), ("train", {"fail_type": "ValueError", "fail_reason": "bad"}))):
+            ids = {"frame_id": 0, "frame_compile_id": 0, "attempt": 0}
+            metrics = {"co_name": name, "co_filename": "/u/m.py", "co_firstlineno": 3, **failed}
+            self.save(f"job/{name}.log", record({"dynamo_start": {"stack": []}, **ids}, time=f"08:30:0{number}.000000"),
+                      record({"compilation_metrics": metrics, **ids}, time=f"08:30:0{number}.500000"))
+        one, = [one for one in ask("findings", self.ingest(os.path.join(self.scratch, "job")))["findings"] if one["kind"] == "compile_failed"]
+        self.assertNotIn("compiled it", one["detail"] or "")
+
     def test_one_exception_is_one_finding(self):
         findings = [one for one in ask("findings", self.job("failures"))["findings"] if one["kind"] == "compile_failed"]
         connection = sqlite3.connect(self.job("failures"))

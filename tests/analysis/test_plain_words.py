@@ -36,7 +36,7 @@ class Places(AnswerTest):
             lines.append(record({"compilation_metrics": {"co_name": "wrapper", "co_filename": library, "co_firstlineno": 30}, **ids, "frame_compile_id": number}))
         one, = self.findings(self.ingest(self.save("library.log", *lines)), "recompiles")
         self.assertEqual((one["place"]["file"], one["place"]["line"]), ("/u/train.py", 7))
-        self.assertIn("The function is of a library, /usr/lib/python3/dist-packages/torch/optim/optimizer.py:30", one["detail"])
+        self.assertIn("The code is of a library, /usr/lib/python3/dist-packages/torch/optim/optimizer.py:30", one["detail"])
         # A size of 1 is compiled apart, whatever is marked.
         self.assertIsNone(one["try"])
         self.assertTrue(one["detail"].endswith(". Sizes 0 and 1 are compiled apart from others: mark_dynamic does not change that."), one["detail"])

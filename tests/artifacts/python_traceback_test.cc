@@ -21,6 +21,7 @@ TEST_CASE("IsUserFile tells the user's files from PyTorch's, Python's and genera
   CHECK_FALSE(tlparse::IsUserFile("/usr/lib/python3/dist-packages/torch/nn/modules/module.py"));
   CHECK_FALSE(tlparse::IsUserFile("/usr/lib/python3.14/contextlib.py"));
   CHECK_FALSE(tlparse::IsUserFile("<eval_with_key>.3"));
+  CHECK_FALSE(tlparse::IsUserFile("/home/u/tl_run/hook/sitecustomize.py"));
   CHECK_FALSE(tlparse::IsUserFile("/tmp/x/de/c" + std::string(51, 'd') + ".py"));
 }
 
@@ -44,6 +45,21 @@ TEST_CASE("SummarizeTraceback takes the last of chained tracebacks", "[python_tr
   CHECK(summary.message == "first\nsecond");
   REQUIRE(summary.user_frame);
   CHECK(summary.user_frame->file == "b.py");
+}
+
+TEST_CASE("QuotedTraceback takes the first that a message quotes", "[python_traceback]") {
+  const std::string message =
+      "ranks [0, 1]\nTraceback (most recent call last): (RANK 0)\n  File \"/u/a.py\", line 3, in "
+      "f\n"
+      "    g()\nt.AssertionError: no metadata\nin step 4\nTraceback (most recent call last): (RANK "
+      "1)\n"
+      "  File \"/u/a.py\", line 9, in f\nt.AssertionError: other\n";
+  const auto quoted = tlparse::QuotedTraceback(message);
+  CHECK(quoted.type == "AssertionError");
+  CHECK(quoted.message == "no metadata\nin step 4");
+  REQUIRE(quoted.user_frame);
+  CHECK(quoted.user_frame->line == 3);
+  CHECK(tlparse::QuotedTraceback("no Traceback (most recent call last): is here").type.empty());
 }
 
 TEST_CASE("SummarizeTraceback leaves a traceback alone that a message quotes",

@@ -146,6 +146,80 @@ class Ends(Running):
         out, _ = self.run_command("--", PYTHON, program, expect=5)
         self.assertEqual(out, b"True\n")
 
+    def test_the_program_of_a_script_that_failed(self):
+        """One that the script survived is not named."""
+        fine = "import sys, time; time.sleep(1.2); raise KeyError('fine')"
+        bad = "import time; time.sleep(1.2); open('/no/such/file')"
+        kill = "import os, time; time.sleep(1.2); os.kill(os.getpid(), 9)"
+        for name, last, code, title in (("raised", bad, 1, r"raised FileNotFoundError: \[Errno 2\] No such file or directory: '/no/such/file'$"),
+                                        ("killed", kill, 137, "was ended by SIGKILL$"), ("fine", "pass", 0, None), ("own", "pass", 3, None)):
+            script = f'"$0" -c "$1"; "$0" -c "$2"; code=$?; sleep 0.5; exit {3 if name == "own" else "$code"}'
+            self.run_command("-o", name, "--", "sh", "-c", script, PYTHON, fine, last, expect=code)
+            first = json.loads(self.tlparse("findings", name, "--json").stdout)["findings"]
+            if title:
+                self.assertRegex(first[0]["title"], f"^'{PYTHON} -c import .*' \\(pid \\d+\\) {title}")
+            else:
+                self.assertEqual([one["title"] for one in first], ["The command ended with exit code 3"] if code else [])
+
+    def test_the_exception_that_a_message_quotes(self):
+        """As mp.spawn raises one for its processes."""
+        program = self.script("spawn.py", """\
+            import textwrap
+            class ProcessRaisedException(Exception):
+                pass
+            try:
+                exec(compile("\\n\\nraise ZeroDivisionError('std of an empty buffer')", "/u/learn.py", "exec"))
+            except ZeroDivisionError:
+                import traceback
+                text = traceback.format_exc()
+            raise ProcessRaisedException("\\n\\n-- Process 0 terminated with the following error:\\n" + text)
+            """)
+        self.run_command("--", PYTHON, program, expect=1)
+        first = self.findings()[0]
+        self.assertEqual(first["title"], "The command raised ProcessRaisedException: ZeroDivisionError: std of an empty buffer")
+        self.assertEqual(first["place"], {"file": "/u/learn.py", "line": 3, "code": None})
+
+    # What Dynamo writes of a compile that fails, or that does not end.
+    TRACED = """\
+        import datetime, json, os, subprocess, sys, time
+        def write(envelope):
+            with open(os.environ["TORCH_TRACE"] + f"/dedicated_log_torch_trace_{os.getpid()}.log", "a") as file:
+                file.write(f"V{datetime.datetime.now(datetime.timezone.utc):%m%d %H:%M:%S.%f} {os.getpid()} a.py:1] {json.dumps(envelope)}\\n")
+        ids = {"frame_id": 0, "frame_compile_id": 0, "attempt": 0}
+        write({"dynamo_start": {"stack": []}, **ids})
+"""
+
+    def test_a_compile_that_failed_and_was_survived(self):
+        for name, code, severity in (("a", 0, "warning"), ("b", 1, "error")):
+            program = self.script(f"{name}.py", self.TRACED + f"""\
+        write({{"compilation_metrics": {{"co_name": "f", "co_filename": "/u/m.py", "fail_type": "ValueError", "fail_reason": "bad"}}, **ids}})
+        time.sleep(0.5)
+        sys.exit({code})
+""")
+            self.run_command("-o", name, "--", PYTHON, program, expect=code, environment={"TZ": "UTC"})
+            first = json.loads(self.tlparse("findings", name, "--json").stdout)["findings"][0]
+            self.assertEqual((first["kind"], first["severity"]), ("compile_failed", severity))
+            self.assertEqual("Its process ended with exit code 0 all the same (run.json)." in (first["detail"] or ""), code == 0)
+
+    def test_a_process_that_was_asked_to_end_inside_a_compile(self):
+        program = self.script("part.py", self.TRACED + "        time.sleep(60)\n")
+        launch = self.script("launch.py", """\
+            import subprocess, sys, time
+            part = subprocess.Popen([sys.executable, "part.py"])
+            time.sleep(1.5)
+            part.terminate()
+            time.sleep(1.5)
+            part.wait()
+            raise ValueError("another part failed")
+            """)
+        self.run_command("--", PYTHON, launch, expect=1, environment={"TZ": "UTC"})
+        self.assertTrue(program)
+        first = self.findings()[0]
+        self.assertEqual(first["title"], "The command raised ValueError: another part failed")
+        stopped, = [one for one in self.findings() + first["evidence"] if one["kind"] == "stopped_first"]
+        self.assertEqual(stopped["severity"], "note")
+        self.assertIn("By run.json the process ended there with SIGTERM.", stopped["detail"])
+
     LATE = """\
         import os, subprocess, sys
         program = '''

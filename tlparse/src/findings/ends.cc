@@ -32,13 +32,14 @@ class StopFinder {
     ASSIGN_OR_RETURN(exits_, LoadExits(context_.database, job_.run_id()));
     stops_ = chain_.first;
     stops_.insert(stops_.end(), chain_.later.begin(), chain_.later.end());
-    if (stops_.empty()) return {};
-    if (context_.HasRanks()) {
-      Report();
-      return {};
+    if (context_.HasRanks() && !stops_.empty()) Report();
+    if (context_.HasRanks()) return {};
+    for (const Stop& stop : stops_) {
+      Finding& finding = context_.Add(FindingKind::kStoppedFirst, FindingSeverity::kError);
+      const ProcessExit* const exit = ExitOf(exits_, context_.StatusOf(stop.rank).process_id);
+      if (exit != nullptr && exit->WasAsked()) finding.severity = FindingSeverity::kNote;
+      Describe(finding, {stop}, false);
     }
-    for (const Stop& stop : stops_)
-      Describe(context_.Add(FindingKind::kStoppedFirst, FindingSeverity::kError), {stop}, false);
     return {};
   }
 

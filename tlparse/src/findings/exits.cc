@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <set>
 
+#include "facts/text/shorten.h"
 #include "findings/context.h"
 #include "findings/waiting_ranks.h"
 
@@ -27,12 +28,14 @@ const ProcessExit* FirstFailed(const FindingContext& context,
   const bool has_ranks = std::any_of(exits.begin(), exits.end(),
                                      [](const ProcessExit& one) { return one.rank.has_value(); });
   for (const ProcessExit& one : exits) {
-    if (has_ranks && !one.rank) continue;
+    if (has_ranks ? !one.rank : !one.IsCommand()) continue;
     const std::optional<std::int64_t> end_us =
         one.ended_us || !one.raised ? one.ended_us : one.raised->raised_us;
     const bool is_of_launch =
         end_us && *end_us >= since_us.value_or(0) && (!until_us || *end_us < *until_us);
-    if (one.HasFailed() && is_of_launch) return one.WasAsked() ? nullptr : &CauseOf(exits, one);
+    if (!one.HasFailed() || !is_of_launch) continue;
+    const ProcessExit* const program = has_ranks ? nullptr : FailedProgram(exits, one);
+    return program != nullptr ? program : one.WasAsked() ? nullptr : &CauseOf(exits, one);
   }
   return nullptr;
 }
@@ -98,6 +101,12 @@ std::string QueryOf(const ProcessExit& exit) {
 
 std::string Subject(const std::optional<std::int64_t>& rank) {
   return rank ? fmt::format("Rank {}", *rank) : "The command";
+}
+
+// "'python a.py' (pid 12)", of a program that the command had started.
+std::string Subject(const ProcessExit& exit) {
+  if (exit.rank || exit.IsCommand()) return Subject(exit.rank);
+  return fmt::format("'{}' (pid {})", Shorten(exit.command, 80), exit.pid);
 }
 
 bool IsOfRaised(const Exceptions& raised, std::int64_t rank) {
@@ -242,7 +251,7 @@ std::optional<Finding> EndOfDone(const FindingContext& context,
 void AddExit(FindingContext& context, const std::vector<ProcessExit>& exits,
              const ProcessExit& exit) {
   Finding finding;
-  finding.title = fmt::format("{} {}", Subject(exit.rank), HowItEnded(exit));
+  finding.title = fmt::format("{} {}", Subject(exit), HowItEnded(exit));
   finding.cause = exit.signal ? SignalName(*exit.signal) : "exit code";
   if (exit.signal == SIGKILL) finding.suggestion = kLookForMemory;
   if (!exit.signal) finding.suggestion = "read what it printed last";
@@ -260,6 +269,7 @@ void AddExit(FindingContext& context, const std::vector<ProcessExit>& exits,
     finding.suggestion.clear();
     const Raisers raisers = WhoRaised(*exit.raised, raised, KnownRanks(context, ranks));
     SetException(finding, *exit.raised, raisers);
+    if (!exit.rank) finding.title = fmt::format("{} raised {}", Subject(exit), exit.raised->Text());
     finding.query = QueryOf(*exit.raised);
     if (raisers.ranks.size() > 1 && exit.rank) {
       finding.detail[0] = 'a';  // "At"

@@ -16,9 +16,11 @@
 #include "facts/compiles/eager_compiles.h"
 #include "facts/compiles/exceptions.h"
 #include "facts/compiles/recompile_reasons.h"
+#include "facts/job/exits.h"
 #include "facts/text/compile_label.h"
 #include "facts/text/shorten.h"
 #include "findings/context.h"
+#include "findings/recompile_places.h"
 
 namespace tlparse {
 namespace {
@@ -202,6 +204,10 @@ std::string WhoCompiledIt(const FindingContext& context, const std::vector<RankI
     const std::int32_t index = compile.slot < 0 ? -1 : context.job.CompileOf(other, compile.slot);
     if (index < 0) continue;
     const JobCompile& own = context.job.compiles()[static_cast<std::size_t>(index)];
+    // Of a stage or another program it may be another function.
+    if (own.function_id != compile.function_id || own.file_id != compile.file_id ||
+        own.line != compile.line)
+      continue;
     const ProcessStatus& status = context.StatusOf(other);
     const bool ends_there = status.state == RankState::kCompiling && status.compile_id == own.id;
     if (IsFinished(own.status) && (!is_backward || (own.backward_duration_us > 0 && !ends_there)))
@@ -255,6 +261,24 @@ Result<void> SaySuppressed(FindingContext& context, const std::vector<std::int64
   finding.severity = FindingSeverity::kWarning;
   finding.detail +=
       "torch._dynamo.config.suppress_errors is set: the function runs eagerly instead. ";
+  return {};
+}
+
+// The program has caught the exception of a compile where its process then ended with exit code 0.
+Result<void> SaySurvived(FindingContext& context, const std::vector<RankIndex>& who,
+                         const std::vector<std::int64_t>& ids, Finding& finding) {
+  RETURN_IF_ERROR(SaySuppressed(context, ids, finding));
+  if (finding.kind != FindingKind::kCompileFailed) return {};
+  ASSIGN_OR_RETURN(const std::vector<ProcessExit> exits,
+                   LoadExits(context.database, context.job.run_id()));
+  const bool is_survived = std::all_of(who.begin(), who.end(), [&](RankIndex rank) {
+    const ProcessExit* const exit = ExitOf(exits, context.StatusOf(rank).process_id);
+    return exit != nullptr && exit->exit_code == 0 && !exit->raised;
+  });
+  if (!is_survived) return {};
+  finding.severity = FindingSeverity::kWarning;
+  finding.detail += fmt::format("{} ended with exit code 0 all the same (run.json). ",
+                                who.size() == 1 ? "Its process" : "Their processes");
   return {};
 }
 
@@ -328,7 +352,8 @@ Result<void> AddFailures(FindingContext& context, const std::vector<const Failur
         context.HasRanks() ? " on " + context.WhoInside(who) : "", Shorten(finding.cause, 200));
     SetMayRunEagerly(finding);
   }
-  RETURN_IF_ERROR(SaySuppressed(context, ids, finding));
+  RETURN_IF_ERROR(SetUserCaller(context, ids, finding));
+  RETURN_IF_ERROR(SaySurvived(context, who, ids, finding));
   RETURN_IF_ERROR(SayRecompile(context, *first.compile, finding));
   RETURN_IF_ERROR(SetLeftOut(context, first, finding));
   finding.detail += WhoCompiledIt(context, who, *first.compile, is_backward);

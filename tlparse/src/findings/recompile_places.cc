@@ -36,9 +36,8 @@ Result<void> SetUserCaller(FindingContext& context, const std::vector<std::int64
     lines.emplace(caller->file, caller->line);
   }
   if (!first) return {};
-  finding.detail = fmt::format(
-      "The function is of a library, {}:{}; the place named is the line of the user's code that "
-      "ran "
+  finding.detail += fmt::format(
+      "The code is of a library, {}:{}; the place named is the line of the user's code that ran "
       "{}. ",
       finding.place->file, finding.place->line,
       lines.size() == 1 ? std::string("it")

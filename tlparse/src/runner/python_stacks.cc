@@ -15,7 +15,8 @@ namespace {
 struct Frame {
   std::string file, line, function;
   bool IsLibrary() const {
-    for (const char* const folder : {"/site-packages/", "/dist-packages/", "/lib/python3"}) {
+    for (const char* const folder :
+         {"/site-packages/", "/dist-packages/", "/lib/python3", "/hook/sitecustomize.py"}) {
       if (file.find(folder) != std::string::npos) return true;
     }
     return false;

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <map>
 
+#include "artifacts/common/text/python_traceback.h"
 #include "facts/text/shorten.h"
 #include "queries/facts/job/exits.h"
 
@@ -15,7 +16,10 @@ namespace tlparse {
 std::string FatalException::Text() const {
   constexpr std::size_t kMost = 160;
   const std::string_view first = std::string_view(message).substr(0, message.find('\n'));
-  const std::string whole = first.empty() ? type : fmt::format("{}: {}", type, first);
+  std::string whole = first.empty() ? type : fmt::format("{}: {}", type, first);
+  if (const TracebackSummary quoted = QuotedTraceback(message); !quoted.type.empty())
+    whole +=
+        fmt::format(": {}: {}", quoted.type, quoted.message.substr(0, quoted.message.find('\n')));
   const std::size_t end = whole.rfind(". ", kMost);
   const bool is_cut = whole.size() > kMost && end != std::string::npos && end > type.size();
   return Shorten(is_cut ? std::string_view(whole).substr(0, end) : whole, kMost);
@@ -104,8 +108,8 @@ Result<std::vector<ProcessExit>> LoadExits(Database& database, std::int64_t run_
   std::vector<ProcessExit> exits;
   FOR_EACH_ROW(const ExitOfProcess& row, KeptQuery<ExitOfProcess>(database, {.run_id = run_id})) {
     exits.push_back({row.profile_id, row.ordinal, row.pid, row.rank, row.process_id,
-                     std::string(row.host), row.started_us, row.ended_us, row.exit_code, row.signal,
-                     std::string(row.stopped_at), std::nullopt});
+                     std::string(row.host), std::string(row.command), row.started_us, row.ended_us,
+                     row.exit_code, row.signal, std::string(row.stopped_at), std::nullopt});
     if (row.exception_id)
       exits.back().raised = FatalException{*row.exception_id,
                                            row.rank,
@@ -132,6 +136,21 @@ const ProcessExit& CauseOf(const std::vector<ProcessExit>& exits, const ProcessE
   return first;
 }
 
+const ProcessExit* FailedProgram(const std::vector<ProcessExit>& exits,
+                                 const ProcessExit& command) {
+  if (command.raised && command.raised->type != "CalledProcessError") return nullptr;
+  const ProcessExit* last = nullptr;
+  for (const ProcessExit& one : exits) {
+    const std::int64_t code = one.signal ? 128 + *one.signal : one.exit_code.value_or(0);
+    const bool is_passed_on = command.raised || code == command.exit_code;
+    const bool is_program = !one.rank && !one.IsCommand() && one.profile_id == command.profile_id;
+    if (is_program && one.HasFailed() && !one.WasAsked() && is_passed_on && one.ended_us &&
+        (last == nullptr || *one.ended_us > *last->ended_us))
+      last = &one;
+  }
+  return last;
+}
+
 Result<PrintedFailures> LoadPrintedFailures(Database& database, std::int64_t run_id) {
   PrintedFailures failures;
   FOR_EACH_ROW(const PrintedException& row,
@@ -149,16 +168,22 @@ std::string SignalName(std::int64_t number) {
   return name == nullptr ? fmt::format("signal {}", number) : fmt::format("SIG{}", name);
 }
 
+const ProcessExit* ExitOf(const std::vector<ProcessExit>& exits, std::int64_t process_id) {
+  const auto exit = std::find_if(exits.begin(), exits.end(), [process_id](const ProcessExit& one) {
+    return one.process_id == process_id;
+  });
+  return exit == exits.end() ? nullptr : &*exit;
+}
+
 std::string HowAllEnded(const std::vector<ProcessExit>& exits,
                         const std::vector<std::int64_t>& process_ids) {
   std::set<std::string> how;
   for (const std::int64_t id : process_ids) {
-    const auto exit = std::find_if(exits.begin(), exits.end(),
-                                   [id](const ProcessExit& one) { return one.process_id == id; });
-    how.insert(exit == exits.end() ? std::string()
-               : exit->signal      ? SignalName(*exit->signal)
-               : exit->exit_code   ? fmt::format("exit code {}", *exit->exit_code)
-                                   : std::string());
+    const ProcessExit* const exit = ExitOf(exits, id);
+    how.insert(exit == nullptr   ? std::string()
+               : exit->signal    ? SignalName(*exit->signal)
+               : exit->exit_code ? fmt::format("exit code {}", *exit->exit_code)
+                                 : std::string());
   }
   return how.size() == 1 ? *how.begin() : std::string();
 }

@@ -60,9 +60,10 @@ std::vector<RaisedTogether> WhereTheyWaited(const Exceptions& raised);
 struct ProcessExit {
   std::int64_t profile_id = 0, ordinal = 0;  // its row of run_process
   std::int64_t pid = 0;
-  std::optional<std::int64_t> rank;        // nothing: the command itself
+  std::optional<std::int64_t> rank;        // nothing: the command, or a process without rank
   std::optional<std::int64_t> process_id;  // of `process`: its log is here
   std::string host;
+  std::string command;                               // program and arguments
   std::optional<std::int64_t> started_us, ended_us;  // no end: it lived on
   std::optional<std::int64_t> exit_code, signal;     // at most one; neither: not known
 
@@ -70,6 +71,7 @@ struct ProcessExit {
       stopped_at;  // when a signal ended it: "a.py:21 in f, which called g"; empty: not known
   std::optional<FatalException> raised;
 
+  bool IsCommand() const { return ordinal == 0 && !rank; }
   bool HasFailed() const { return signal || exit_code.value_or(0) != 0 || raised; }
   // Both lived at one time, as far as is known: processes before a restart did not.
   bool RanBeside(const ProcessExit& other) const;
@@ -77,12 +79,17 @@ struct ProcessExit {
   bool WasAsked() const;
 };
 
-// Of the ranks, and of the command that started them, in order of their ends; of those that raised an
+// Of the ranks, of the command that started them, and of others that have a log, raised an exception or
+// were started by the command itself, in order of their ends; of those that raised an
 // exception in order of these. Empty: no run.json was read.
 Result<std::vector<ProcessExit>> LoadExits(Database& database, std::int64_t run_id);
 
 // Why `first`, one of them, failed: it, or a later one, if it failed because that was gone.
 const ProcessExit& CauseOf(const std::vector<ProcessExit>& exits, const ProcessExit& first);
+
+// The program that failed in a script: the last of those that `command`, which failed, had started and
+// whose exit code it passed on. Null: none is known.
+const ProcessExit* FailedProgram(const std::vector<ProcessExit>& exits, const ProcessExit& command);
 
 // What ranks printed to a standard error that was read, in the order of the text; and what the last
 // report of torchrun in it calls the root cause.
@@ -96,6 +103,9 @@ struct PrintedFailures {
   std::optional<Root> root;
 };
 Result<PrintedFailures> LoadPrintedFailures(Database& database, std::int64_t run_id);
+
+// Of the process with a log; null: nothing is known of its end.
+const ProcessExit* ExitOf(const std::vector<ProcessExit>& exits, std::int64_t process_id);
 
 // "SIGTERM" or "exit code 1", if all of these processes ended so; else empty.
 std::string HowAllEnded(const std::vector<ProcessExit>& exits,

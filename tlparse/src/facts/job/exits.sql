@@ -1,7 +1,8 @@
--- The ranks of a command that `tlparse run` started and, where it has no ranks, the command itself.
+-- Processes of a command that `tlparse run` started: its ranks, itself, and others that have a log, that
+-- raised an exception, or that it started itself, as a script does that runs programs.
 -- The process of a log has the pid, and began to write while the other lived.
 -- query ExitOfProcess(run_id INTEGER)
-SELECT c.profile_id, c.ordinal, c.pid, c.rank, c.exit_code, c.signal, c.stopped_at, c.started_us, c.ended_us,
+SELECT c.profile_id, c.ordinal, c.pid, c.rank, c.command, c.exit_code, c.signal, c.stopped_at, c.started_us, c.ended_us,
   e.id AS exception_id /*INTEGER?*/, e.type, e.message, e.user_file, coalesce(e.user_line, 0) AS user_line /*INTEGER*/,
   e.raised_us, f.path, r.host, (SELECT min(p.id) FROM process p JOIN log_file l ON l.id = p.log_file_id
     WHERE l.run_id = :run_id AND p.pid = c.pid
@@ -10,7 +11,11 @@ SELECT c.profile_id, c.ordinal, c.pid, c.rank, c.exit_code, c.signal, c.stopped_
 FROM run_process c JOIN run_command r ON r.profile_id = c.profile_id
   JOIN profile f ON f.id = c.profile_id
   LEFT JOIN uncaught_exception e ON e.profile_id = c.profile_id AND e.ordinal = c.ordinal
-WHERE f.run_id = :run_id AND (c.rank IS NOT NULL OR c.ordinal = 0)
+WHERE f.run_id = :run_id AND (c.rank IS NOT NULL OR c.ordinal = 0 OR e.id IS NOT NULL
+  OR c.parent_pid IN (SELECT o.pid FROM run_process o WHERE o.profile_id = c.profile_id AND o.ordinal = 0)
+  OR EXISTS (SELECT 1 FROM process p JOIN log_file l ON l.id = p.log_file_id WHERE l.run_id = :run_id
+    AND p.pid = c.pid AND p.first_record_us BETWEEN c.started_us - 1000000
+      AND coalesce(c.ended_us, p.first_record_us) + 1000000))
 -- Ends are seen some time after they came, exceptions at once.
 ORDER BY coalesce(e.raised_us, c.ended_us) IS NULL, coalesce(e.raised_us + 200000, c.ended_us), c.profile_id, c.ordinal;
 

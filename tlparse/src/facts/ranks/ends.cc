@@ -267,10 +267,14 @@ void EndFinder::AddFailures() {
 // What was seen of a process says more than its log.
 void EndFinder::AddExits() {
   const ProcessExit* first = nullptr;  // the earliest that nothing else ended
+  const bool has_ranks = std::any_of(exits_.begin(), exits_.end(),
+                                     [](const ProcessExit& exit) { return exit.rank.has_value(); });
   for (const ProcessExit& exit : exits_) {
     const auto found = exit.process_id ? at_.find(*exit.process_id) : at_.end();
     if (found == at_.end()) continue;
-    if (first == nullptr && exit.HasFailed() && !exit.WasAsked()) first = &CauseOf(exits_, exit);
+    const bool is_of_job = exit.rank || !has_ranks;
+    if (first == nullptr && is_of_job && exit.HasFailed() && !exit.WasAsked())
+      first = &CauseOf(exits_, exit);
     ProcessEnd& end = ends_[found->second];
     end.exit_code = exit.exit_code;
     end.signal = exit.signal;

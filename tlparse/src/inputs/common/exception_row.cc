@@ -30,10 +30,11 @@ void AddException(RuntimeContext& context, const ExceptionPlace& place,
   row.line = place.line;
   row.rank = place.rank;
   row.raised_us = place.raised_us;
-  if (summary.user_frame) {
-    row.user_file = RowText(summary.user_frame->file);
-    row.user_line = summary.user_frame->line;
-    row.user_function = RowText(summary.user_frame->function);
+  const TracebackSummary quoted = QuotedTraceback(summary.message);
+  if (const auto& frame = quoted.user_frame ? quoted.user_frame : summary.user_frame) {
+    row.user_file = RowText(frame->file);
+    row.user_line = frame->line;
+    row.user_function = RowText(frame->function);
   }
   context.rows().Add(row);
 }

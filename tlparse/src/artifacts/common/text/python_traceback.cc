@@ -83,7 +83,7 @@ std::optional<PythonFrame> ParseFrameLine(std::string_view line) {
 
 bool IsUserFile(std::string_view file) {
   for (std::string_view part : {"/site-packages/", "/dist-packages/", "/torch/_", "/lib/python3",
-                                "\\site-packages\\", "\\Lib\\"}) {
+                                "\\site-packages\\", "\\Lib\\", "/hook/sitecustomize.py"}) {
     if (file.find(part) != std::string_view::npos) return false;
   }
   return !file.empty() && file[0] != '<' && file.substr(0, 6) != "torch/" && !IsGeneratedFile(file);
@@ -106,12 +106,11 @@ std::optional<PythonFrame> LastFrame(std::string_view text, bool user_only) {
   return last;
 }
 
-TracebackSummary SummarizeTraceback(std::string_view text) {
+namespace {
+
+// Of the lines below the header of a traceback.
+TracebackSummary SummarizeLines(std::string_view rest) {
   TracebackSummary summary;
-  const std::size_t begin = FindLastTraceback(text);
-  if (begin == std::string_view::npos) return summary;
-  std::string_view rest = text.substr(begin);
-  NextLine(rest);
   const std::string_view frames = rest;
   // Frames and their source lines are indented; the first line that is not is the exception.
   std::string_view exception = rest;
@@ -140,6 +139,27 @@ TracebackSummary SummarizeTraceback(std::string_view text) {
     summary.user_frame = LastFrame(frames.substr(0, frames.size() - exception.size()), true);
   if (!summary.user_frame) summary.user_frame = LastFrame(summary.message, true);
   return summary;
+}
+
+}  // namespace
+
+TracebackSummary SummarizeTraceback(std::string_view text) {
+  const std::size_t begin = FindLastTraceback(text);
+  if (begin == std::string_view::npos) return {};
+  std::string_view rest = text.substr(begin);
+  NextLine(rest);
+  return SummarizeLines(rest);
+}
+
+TracebackSummary QuotedTraceback(std::string_view message) {
+  constexpr std::string_view kQuoted = "Traceback (most recent call last):";
+  const std::size_t at = message.find(kQuoted);
+  if (at == std::string_view::npos || (at > 0 && message[at - 1] != '\n')) return {};
+  std::string_view rest = message.substr(at);
+  NextLine(rest);  // "… (RANK 0)"
+  TracebackSummary quoted = SummarizeLines(rest);
+  quoted.message = TrimEnd(quoted.message.substr(0, quoted.message.find("\nTraceback (")));
+  return quoted;
 }
 
 }  // namespace tlparse

@@ -41,6 +41,10 @@ struct TracebackSummary {
 // text.
 TracebackSummary SummarizeTraceback(std::string_view text);
 
+// The first traceback that a message quotes, of another process: below "-- Process 0 terminated with the
+// following error:" of multiprocessing, or of a rank in a CheckpointException. No type: there is none.
+TracebackSummary QuotedTraceback(std::string_view message);
+
 // Helpers for texts of lines. NextLine takes the first line off `text` (without its LF).
 std::string_view NextLine(std::string_view& text);
 std::string_view TrimEnd(std::string_view text);
