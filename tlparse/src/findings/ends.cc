@@ -382,11 +382,7 @@ void StopFinder::Report() {
     AddPlaces(finding, stops_);
     if (finding.evidence.size() == 1) finding.evidence.clear();
   }
-  if (earlier != nullptr) {
-    earlier->evidence.push_back(std::move(finding));
-  } else {
-    context_.findings.push_back(std::move(finding));
-  }
+  (earlier != nullptr ? earlier->evidence : context_.findings).push_back(std::move(finding));
 }
 
 }  // namespace
