@@ -159,6 +159,22 @@ class Ends(AnswerTest):
         whole = self.ingest(*[path for path in sorted(glob.glob(os.path.join(LOGS, "fsdp2", "*_rank_[01]_*"))) if path], name="whole")
         self.assertEqual([], [one for one in ask("findings", whole)["findings"] if one["kind"] == "stopped_first"])
 
+    def test_of_two_ranks_the_later_one_lacks_what_needs_both(self):
+        """Rank 1, which began later, wrote the last record of all, and did not go on; rank 0 waits for it in an all_reduce."""
+        for group, said in ((b"'0'", True), (b"'1'", False)):
+            self.cut("straggler_late", {0: lambda found: found.envelope.get("frame_id") == 2, 1: event("entire_backward_compile", "B")}, drop=(2, 3),
+                     change=lambda data, group=group: data.replace(b"'sum', '1'", b"'sum', " + group))
+            path = max(glob.glob(os.path.join(self.scratch, "cut_*", "*_rank_1_*")), key=os.path.getmtime)
+            with open(path, "rb") as file:
+                data = file.read()
+            with open(path, "wb") as file:
+                file.write(data.replace(b" 19:54:", b" 19:55:"))
+            found = [one for one in ask("findings", self.ingest(os.path.dirname(path), name=f"later_{said}"))["findings"] if one["kind"] == "stopped_first"]
+            self.assertEqual([("error", [1])] if said else [], [(one["severity"], one["ranks"]) for one in found])
+            if said:
+                self.assertEqual("Rank 1's log ends after the forward of 0/0 forward; rank 0 went on to its backward", found[0]["title"])
+                self.assertIn(", the last of all logs.", found[0]["detail"])
+
     def test_a_log_that_ends_inside_a_backward(self):
         one = self.first(self.cut("crash_segv_in_inductor", {2: event("entire_backward_compile", "E")}))
         self.assertEqual(one["ranks"], [2])

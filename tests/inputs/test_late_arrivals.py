@@ -2,10 +2,12 @@
 """Ranks that come late to a collective: planted in the dumps of a healthy job."""
 
 import os
+import pickle
 import unittest
 
 from profiles import ROOT
 from recorder import RecorderTest
+from test_messages import entry
 
 SECOND = 1_000_000_000
 
@@ -95,6 +97,22 @@ class LateArrivals(RecorderTest):
         self.assertEqual(("straggler", "warning", [1]), (finding["kind"], finding["severity"], finding["ranks"]))
         self.assertTrue(finding["title"].startswith("Ranks 0,2 wait for rank 1: it came last to 4 of 9 collectives "), finding["title"])
         self.assertEqual(("finetune.py", 36), (os.path.basename(finding["place"]["file"]), finding["place"]["line"]))
+
+    def test_a_barrier_at_two_lines_shows_that_a_clock_is_not_ahead(self):
+        """Rank 1 is 0.6 s late to each all_reduce, as one whose clock is ahead; but rank 0, which prepared first, came to the barrier after it."""
+        for rank_0_at, said in ((8000, True), (-1, False)):
+            folder = self.path(f"barrier{said}")
+            os.mkdir(folder)
+            for rank in range(3):
+                late = 600 if rank == 1 else rank
+                entries = [entry(0, "barrier", 1, "completed", p2p=False, at=rank_0_at if rank == 0 else late, line=20 + 10 * (rank > 0))] + [
+                    entry(number, "all_reduce", number + 1, "completed", p2p=False, at=10_000 + 1000 * number + late, line=40) for number in (1, 2, 3)]
+                for one in entries:
+                    one["time_discovered_completed_ns"] = None
+                with open(os.path.join(folder, f"nccl_trace_rank_{rank}"), "wb") as file:
+                    pickle.dump({"version": "2.10", "pg_config": {"1": {"name": "1", "desc": "pp", "ranks": "[0, 1, 2]"}}, "pg_status": {}, "entries": entries}, file, protocol=2)
+            found = self.answer("findings", self.ingest(folder, name=f"barrier{said}.db"))["findings"]
+            self.assertEqual([("straggler", [1])] if said else [], [(one["kind"], one["ranks"]) for one in found])
 
 
 if __name__ == "__main__":

@@ -245,12 +245,13 @@ def launch_hits(facts, match, finding):
 
 
 @form(
-    rf"Most of the difference(?: of {RANKS})? in (?P<label>{LABEL}) (?P<function>{FUNCTION}) \((?P<more>[\d.]+) s more\)"
+    rf"Most of the difference(?: of {RANKS})? in (?P<label>{LABEL}) (?P<function>{FUNCTION}) \((?P<more>[\d.]+) s more\)(?P<alone>: half of the ranks or more do not compile it)?"
 )
 def most_of_difference(facts, match, finding):
     def took_s(log):
         found = [one for one in log.compiles.values() if one.function == match["function"]]
-        found = [one for one in found if one.label == match["label"]] or found
+        of_label = [one for one in found if one.label == match["label"]]
+        found = of_label if match["alone"] else of_label or found
         return sum(
             (m.get("duration_us") or 0) / 1e6 for one in found for m in one.metrics + one.backward_metrics
         )

@@ -188,11 +188,16 @@ def compiled_others_not(facts, match, finding):
     return claims
 
 
+def plain_names(text):
+    """self._modules['first']._parameters['bias'] is self.first.bias."""
+    return re.sub(r"\._(?:modules|parameters|buffers)\['([^']+)'\]", r".\1", text)
+
+
 @form(r"Guards that failed: (?P<what>.+)$")
 def failed_guards(facts, match, finding):
     claims = []
     reasons = [
-        (one.label, reason)
+        (one.label, plain_names(reason))
         for log in facts.job.logs
         for one in log.compiles.values()
         for reason in one.reasons

@@ -280,22 +280,19 @@ class Sentences(Recording):
         ]
 
     def test_true_sentences_pass_and_false_ones_do_not(self):
+        why = "InductorError: RuntimeError: ScalePass: node mul has no meta['val'] (planted)"
         for scenario, true, wrongs in (
             (
                 "crash_in_compile",
                 {
                     "kind": "compile_failed",
                     "compiles": ["1/0"],
-                    "title": "Rank 1 failed to compile 1/0 grad_sync: InductorError: RuntimeError: ScalePass: node mul has no meta['val'] (planted)",
+                    "title": f"Rank 1 failed to compile 1/0 grad_sync: {why}",
                     "detail": "Ranks 0,2,3 compiled it. It is the last compile in the log of rank 1.",
                 },
                 [
-                    {
-                        "title": "Rank 2 failed to compile 1/0 grad_sync: InductorError: RuntimeError: ScalePass: node mul has no meta['val'] (planted)"
-                    },
-                    {
-                        "title": "Rank 1 failed to compile 0/0 forward: InductorError: RuntimeError: ScalePass: node mul has no meta['val'] (planted)"
-                    },
+                    {"title": f"Rank 2 failed to compile 1/0 grad_sync: {why}"},
+                    {"title": f"Rank 1 failed to compile 0/0 forward: {why}"},
                     {"title": "Rank 1 failed to compile 1/0 grad_sync: KeyError: 'sum'"},
                     {"detail": "Ranks 0,1,2,3 compiled it."},
                     {"ranks": [7]},
@@ -318,18 +315,20 @@ class Sentences(Recording):
             (
                 "straggler_late",
                 {"kind": "late_rank", "ranks": [3], "title": "Rank 3 began to compile 12 s after most ranks"},
-                [
-                    {"title": "Rank 3 began to compile 5 s after most ranks"},
-                    {"title": "Rank 2 began to compile 12 s after most ranks"},
-                ],
+                [{"title": f"Rank {n} began to compile {s} s after most ranks"} for n, s in ((3, 5), (2, 12))],
+            ),
+            (
+                "../runs/slow_loader_compiles",
+                {
+                    "title": "",
+                    "detail": "Guards that failed: 0/1 after 0/0: tensor 'self.head.bias' requires_grad mismatch.",
+                },
+                [{"detail": "Guards that failed: 0/1 after 0/0: tensor 'self.tail.bias' requires_grad mismatch."}],
             ),
             (
                 "rank_missing",
                 {"kind": "missing_rank", "ranks": [2], "title": "No log from rank 2 (3 of 4 ranks have one)"},
-                [
-                    {"title": "No log from rank 1 (3 of 4 ranks have one)"},
-                    {"title": "No log from rank 2 (2 of 4 ranks have one)"},
-                ],
+                [{"title": f"No log from rank {n} ({m} of 4 ranks have one)"} for n, m in ((1, 3), (2, 2))],
             ),
         ):
             true = finding(**{"ranks": [1], **true})

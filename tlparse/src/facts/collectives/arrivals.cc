@@ -77,7 +77,9 @@ void SetArrivals(IssuedGroup& group) {
   }
 }
 
-Arrivals ArrivalsOf(const IssuedGroup& group, bool is_of_barriers) {
+namespace {
+
+std::map<std::int64_t, RankCalls> CallsByNumber(const IssuedGroup& group) {
   std::map<std::int64_t, RankCalls> by_sequence;
   for (std::size_t i = 0; i < group.ranks.size(); ++i) {
     const std::vector<IssuedCollective>& issued = group.issued[i];
@@ -89,8 +91,14 @@ Arrivals ArrivalsOf(const IssuedGroup& group, bool is_of_barriers) {
                          .next = j + 1 < issued.size() ? &issued[j + 1] : nullptr});
     }
   }
+  return by_sequence;
+}
+
+}  // namespace
+
+Arrivals ArrivalsOf(const IssuedGroup& group, bool is_of_barriers) {
   Arrivals arrivals{.is_of_barriers = is_of_barriers};
-  for (auto& [sequence, calls] : by_sequence) {
+  for (auto& [sequence, calls] : CallsByNumber(group)) {
     if (calls.size() == group.ranks.size())
       Take(std::move(calls), arrivals);
     else
@@ -102,13 +110,17 @@ Arrivals ArrivalsOf(const IssuedGroup& group, bool is_of_barriers) {
 std::set<std::size_t> RanksNotAlwaysLast(const IssuedJob& job) {
   std::set<std::size_t> ranks;
   for (const IssuedGroup& group : job.groups) {
-    for (const bool is_of_barriers : {false, true}) {
-      const Arrivals arrivals = ArrivalsOf(group, is_of_barriers);
-      for (const std::size_t rank : group.ranks) {
-        const auto lags = arrivals.lags.find(rank);
-        if ((lags == arrivals.lags.end() ? 0 : lags->second.size()) < arrivals.count)
-          ranks.insert(rank);
-      }
+    for (auto& [sequence, calls] : CallsByNumber(group)) {
+      // Ranks may call it at several lines, as one that prepares while the others wait in a barrier.
+      const bool is_one_op = std::all_of(calls.begin(), calls.end(), [&](const RankCall& one) {
+        return one.call->arrived_ns > 0 && one.call->plain_op == calls.front().call->plain_op;
+      });
+      if (calls.size() != group.ranks.size() || calls.size() < 2 || !is_one_op) continue;
+      std::sort(calls.begin(), calls.end(), [](const RankCall& a, const RankCall& b) {
+        return a.call->arrived_ns < b.call->arrived_ns;
+      });
+      if (!AreWaitedFor(calls)) continue;
+      for (auto one = calls.begin(); one != calls.end() - 1; ++one) ranks.insert(one->rank);
     }
   }
   return ranks;

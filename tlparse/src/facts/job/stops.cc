@@ -81,7 +81,12 @@ class BehindFinder {
   Having HavingOf(std::int32_t slot, const JobCompile* own) const;
   std::optional<Stop> BehindAt(RankIndex rank) const;
   Result<bool> LacksBackward(RankIndex rank, std::int32_t slot);
-  Result<bool> NeedsAll(std::int32_t slot);
+  // What collectives a compile holds, which are of all ranks of a group.
+  struct Needs {
+    bool a_group = false;
+    bool all = false;  // of c10d's group of all ranks
+  };
+  Result<Needs> NeedsOf(std::int32_t slot);
   bool BeganLongBefore(const Stop& stop) const;
   const JobCompile* CompileOf(RankIndex rank, std::int32_t slot) const {
     const std::int32_t index = job_.CompileOf(rank, slot);
@@ -158,17 +163,16 @@ Result<bool> BehindFinder::LacksBackward(RankIndex rank, std::int32_t slot) {
   return hits->hits == 0;
 }
 
-// Whether a compile holds collectives: then it is of all ranks of a group.
-Result<bool> BehindFinder::NeedsAll(std::int32_t slot) {
+Result<BehindFinder::Needs> BehindFinder::NeedsOf(std::int32_t slot) {
   for (const RankIndex rank : ranks_) {
     const JobCompile* const compile = CompileOf(rank, slot);
     if (compile == nullptr) continue;
     ASSIGN_OR_RETURN(
         const FirstRow<CollectivesOfCompile> found,
         First(Query<CollectivesOfCompile>(context_.database, {.compile_id = compile->id})));
-    if (found->has_collectives) return true;
+    if (found->has_collectives) return Needs{true, found->are_of_all};
   }
-  return false;
+  return Needs{};
 }
 
 // The others' next compile began after this log had ended.
@@ -196,17 +200,19 @@ Result<std::vector<Stop>> BehindFinder::Find() {
     if (!stop || last == nullptr || last->slot < 0) continue;
     ASSIGN_OR_RETURN(const bool lacks_backward, LacksBackward(rank, last->slot));
     if (stop->next_slot < 0 && !lacks_backward) continue;
+    Needs next;
     if (stop->next_slot >= 0) {
-      ASSIGN_OR_RETURN(stop->needs_all, NeedsAll(stop->next_slot));
+      ASSIGN_OR_RETURN(next, NeedsOf(stop->next_slot));
     }
+    stop->needs_all = next.a_group;
     // A rank that the others need in a collective may compile for longer than they did, and end. One
-    // that lacks a backward as well may have another role.
-    const bool may_end_last = stop->needs_all && !lacks_backward;
+    // that lacks a backward as well may have another role, unless the collective is of all.
+    const bool may_end_last = next.all || (next.a_group && !lacks_backward);
     if (lacks_backward) {
       stop->next_slot = last->slot;
       stop->is_next_backward = true;
-      ASSIGN_OR_RETURN(const bool has_collectives, NeedsAll(last->slot));
-      stop->needs_all |= has_collectives;
+      ASSIGN_OR_RETURN(const Needs own, NeedsOf(last->slot));
+      stop->needs_all |= own.a_group;
     }
     if (!may_end_last && (stop->last_us >= latest_us || BeganLongBefore(*stop))) continue;
     // Of two ranks the one that lacks a compile ended early only if the other's log shows an end, the

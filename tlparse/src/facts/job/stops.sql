@@ -25,4 +25,6 @@ SELECT count(*) AS hits /*INTEGER*/ FROM cache_event
 WHERE compile_id = :compile_id AND state = 'hit' AND layer IN ('aotautograd', 'fx_graph_bundled');
 
 -- query CollectivesOfCompile(compile_id INTEGER)
-SELECT EXISTS (SELECT 1 FROM collective_use_row WHERE compile_id = :compile_id) AS has_collectives /*BOOLEAN*/;
+SELECT EXISTS (SELECT 1 FROM collective_use_row WHERE compile_id = :compile_id) AS has_collectives /*BOOLEAN*/,
+  EXISTS (SELECT 1 FROM collective_use_row u JOIN collective_row c ON c.content_id = u.content_id
+  WHERE u.compile_id = :compile_id AND c.group_name = '0') AS are_of_all /*BOOLEAN*/;
