@@ -22,6 +22,17 @@ class Ranks(AnswerTest):
         answer = ask("ranks", self.ingest(folder, name="devices"))
         self.assertEqual(len(answer["classes"]), 1, answer["classes"])
 
+    def test_a_rank_that_compiled_nothing_is_known_by_its_process(self):
+        self.save("job/dedicated_log_torch_trace_rank_0_abcdefgh.log", record({"str": ["/u/m.py", 1]}), self.compiled(0, "f", "add", 0))
+        processes = [{"pid": 100 + rank, "parent_pid": 99, "rank": rank, "exit_code": 0, "signal": None, "started_us": 1, "ended_us": 2} for rank in range(2)]
+        for ranks, expected in ((1, []), (2, ["No log from rank 1 (1 of 2 ranks have one)"])):
+            self.save("job/run.json", json.dumps({"version": 1, "tool": "tlparse run", "command": ["torchrun"], "directory": "/", "host": "h",
+                                                  "started_us": 1, "ended_us": 2, "exit_code": 0, "processes": processes[:ranks]}))
+            findings = ask("findings", self.ingest(os.path.join(self.scratch, "job"), name=f"ranks_{ranks}"))["findings"]
+            self.assertEqual([one["title"] for one in findings], expected)
+        self.assertEqual(findings[0]["severity"], "note")
+        self.assertTrue(findings[0]["detail"].startswith("By run.json the command had a process of rank 1."), findings[0]["detail"])
+
     def test_splits_of_all_to_all_differ_by_rank_and_have_to_fit(self):
         logs = sorted(glob.glob(os.path.join(ROOT, "fixtures", "runs", "uneven_splits", "*.zst")))
         os.mkdir(os.path.join(self.scratch, "unfit"))

@@ -179,6 +179,15 @@ class Ends(Running):
         self.assertEqual(first["title"], "The command raised ProcessRaisedException: ZeroDivisionError: std of an empty buffer")
         self.assertEqual(first["place"], {"file": "/u/learn.py", "line": 3, "code": None})
 
+    def test_an_index_that_a_kernel_checks(self):
+        program = self.script("index.py", """\
+            def cpp_fused_embedding_0(x):
+                raise RuntimeError("kernel, /tmp/c.main.cpp:23, index out of bounds: 0 <= tmp6 < 64L")
+            cpp_fused_embedding_0(64)
+            """)
+        self.run_command("--", PYTHON, program, expect=1)
+        self.assertTrue(self.findings()[0]["detail"].endswith(" The index is of one of the operations of cpp_fused_embedding_0."))
+
     # What Dynamo writes of a compile that fails, or that does not end.
     TRACED = """\
         import datetime, json, os, subprocess, sys, time

@@ -248,8 +248,8 @@ std::optional<Finding> EndOfDone(const FindingContext& context,
   return finding;
 }
 
-void AddExit(FindingContext& context, const std::vector<ProcessExit>& exits,
-             const ProcessExit& exit) {
+Result<void> AddExit(FindingContext& context, const std::vector<ProcessExit>& exits,
+                     const ProcessExit& exit) {
   Finding finding;
   finding.title = fmt::format("{} {}", Subject(exit), HowItEnded(exit));
   finding.cause = exit.signal ? SignalName(*exit.signal) : "exit code";
@@ -276,19 +276,27 @@ void AddExit(FindingContext& context, const std::vector<ProcessExit>& exits,
       finding.detail = fmt::format("Rank {} first, {}", *exit.rank, finding.detail);
     }
     finding.detail += exit.raised->Rest();
+    ASSIGN_OR_RETURN(const std::string kernel, KernelOf(context.database, *exit.raised));
+    if (!kernel.empty())
+      finding.detail += fmt::format(" The index is of one of the operations of {}.", kernel);
   }
   const bool is_apart = exit.raised && (SetApart(finding, raised) || SetLate(finding, raised));
   if (!is_apart) SayWhereTheyWere(finding, exit, exits);
   if (!is_apart && exit.raised && exit.raised->ComesOfPeer()) {
     std::optional<Finding> done = EndOfDone(context, exits, exit);
-    if (!done) return AddOfPeer(context, std::move(finding), raised);
+    if (!done) {
+      AddOfPeer(context, std::move(finding), raised);
+      return {};
+    }
     finding.kind = FindingKind::kCrashed;
     finding.severity = FindingSeverity::kError;
     finding.suggestion.clear();
     done->evidence.push_back(std::move(finding));
-    return Add(context, *std::move(done), true);
+    Add(context, *std::move(done), true);
+    return {};
   }
   Add(context, std::move(finding), exit.raised && !exit.raised->ComesOfPeer());
+  return {};
 }
 
 // The exception that explains the most: that of the rank which torchrun saw first, else the first in
@@ -367,8 +375,7 @@ Result<void> FindExits(FindingContext& context) {
   if (first == nullptr ||
       (!first->signal && IsExplained(context, first->rank, first->raised.has_value())))
     return {};
-  AddExit(context, exits, *first);
-  return {};
+  return AddExit(context, exits, *first);
 }
 
 }  // namespace tlparse

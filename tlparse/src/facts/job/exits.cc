@@ -163,6 +163,19 @@ Result<PrintedFailures> LoadPrintedFailures(Database& database, std::int64_t run
   return failures;
 }
 
+// The last line of code in the traceback is the call: "cpp_fused_embedding_0(arg0_1, buf0)".
+Result<std::string> KernelOf(Database& database, const FatalException& raised) {
+  constexpr std::string_view kCall = "\n    cpp_";
+  if (!raised.message.starts_with("kernel, ")) return std::string();
+  ASSIGN_OR_RETURN(const FirstRow<TracebackOf> row,
+                   First(Query<TracebackOf>(database, {.id = raised.id})));
+  const std::string text(row->traceback);
+  const std::size_t at = text.rfind(kCall), end = text.find('(', at);
+  if (at == std::string::npos || end == std::string::npos) return std::string();
+  const std::size_t begin = at + kCall.size() - 4;
+  return text.substr(begin, end - begin);
+}
+
 std::string SignalName(std::int64_t number) {
   const char* const name = sigabbrev_np(static_cast<int>(number));
   return name == nullptr ? fmt::format("signal {}", number) : fmt::format("SIG{}", name);

@@ -107,6 +107,9 @@ Result<PrintedFailures> LoadPrintedFailures(Database& database, std::int64_t run
 // Of the process with a log; null: nothing is known of its end.
 const ProcessExit* ExitOf(const std::vector<ProcessExit>& exits, std::int64_t process_id);
 
+// The kernel of generated code that checks its indices and raised this; empty: none did.
+Result<std::string> KernelOf(Database& database, const FatalException& raised);
+
 // "SIGTERM" or "exit code 1", if all of these processes ended so; else empty.
 std::string HowAllEnded(const std::vector<ProcessExit>& exits,
                         const std::vector<std::int64_t>& process_ids);

@@ -27,3 +27,6 @@ WHERE f.run_id = :run_id AND e.ordinal IS NULL ORDER BY f.id, e.line;
 -- query ReportedFailure(run_id INTEGER)
 SELECT l.id, l.rank, l.exit_code, f.path FROM launcher_failure l JOIN profile f ON f.id = l.profile_id
 WHERE f.run_id = :run_id ORDER BY f.id, l.line;
+
+-- query TracebackOf(id INTEGER)
+SELECT traceback FROM uncaught_exception WHERE id = :id;

@@ -86,6 +86,16 @@ Result<void> TakeFiles(Database& database, const Job& job, std::int64_t most, Kn
   return {};
 }
 
+Result<void> TakeProcesses(Database& database, const Job& job, std::int64_t most,
+                           KnownSize& known) {
+  ASSIGN_OR_RETURN(const FirstRow<LastRankOfCommand> last,
+                   First(Query<LastRankOfCommand>(database, {.run_id = job.run_id()})));
+  if (last->rank)
+    known.Take(*last->rank + 1, most,
+               fmt::format("By run.json the command had a process of rank {}.", *last->rank));
+  return {};
+}
+
 }  // namespace
 
 Result<void> FindAbsent(Database& database, const RanksOptions& options, RanksAnswer& answer) {
@@ -101,6 +111,7 @@ Result<void> FindAbsent(Database& database, const RanksOptions& options, RanksAn
     known.size = *present.rbegin() + 1;
     RETURN_IF_ERROR(TakeGroupsOfCode(database, answer.job(), most, known));
     RETURN_IF_ERROR(TakeFiles(database, answer.job(), most, known));
+    RETURN_IF_ERROR(TakeProcesses(database, answer.job(), most, known));
   }
   // What may not be opened is not missing: it has a finding of its own.
   std::set<std::int64_t> unread;
