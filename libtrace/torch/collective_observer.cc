@@ -28,14 +28,14 @@ struct CollectiveObserver::Impl {
   std::shared_ptr<CollectiveLog> log;
 #ifdef C10D_BACKEND_HAS_HOOKS
   int64_t hook_id = 0;
-  std::mutex mutex;
+  std::mutex mutex = {};
   struct Issuing {
     CollectiveLog::Impl::Entry entry;
     int64_t start_ns = 0;
     std::thread::id thread;
   };
   // Between the hooks of a collective, by the id that both are given.
-  std::map<int64_t, Issuing> issuing;
+  std::map<int64_t, Issuing> issuing = {};
   // A collective that the backend refuses has no second hook: its thread begins another one.
   void RefuseOfThisThread() {
     CollectiveLog::Impl::Entry refused;
@@ -108,7 +108,7 @@ CollectiveObserver::CollectiveObserver(c10::intrusive_ptr<c10d::ProcessGroup> gr
   impl->group->registerPreHook(impl->hook_id, [impl](const c10d::PreHookArgs& args) {
     const char* const op = OpName(args.name);
     if (op == nullptr || !IsEnabled()) return;
-    const detail::ErrnoScope keeps_errno;
+    const detail::ErrnoScope keeps_errno_of_call;
     try {
       impl->RefuseOfThisThread();
       IssuedCollective collective{.op = op};
@@ -122,7 +122,7 @@ CollectiveObserver::CollectiveObserver(c10::intrusive_ptr<c10d::ProcessGroup> gr
     }
   });
   impl->group->registerPostHook(impl->hook_id, [impl](const c10d::PostHookArgs& args) {
-    const detail::ErrnoScope keeps_errno;
+    const detail::ErrnoScope keeps_errno_of_call;
     CollectiveObserver::Impl::Issuing issued;
     {
       const std::lock_guard lock(impl->mutex);

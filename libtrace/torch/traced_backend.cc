@@ -190,6 +190,54 @@ class TracedBackend final : public CollectiveBackend {
     inner_->eagerConnectSingleDevice(device);
   }
 #endif
+#if LIBTRACE_TORCH >= 207
+  bool supportsCoalescing() const override { return inner_->supportsCoalescing(); }
+  bool supportsTensorAlloc(c10::DeviceIndex device) override {
+    return inner_->supportsTensorAlloc(device);
+  }
+  at::Tensor allocateTensor(long size, at::TensorOptions options) override {
+    return inner_->allocateTensor(size, options);
+  }
+  std::shared_ptr<c10::Allocator> getMemAllocator() override { return inner_->getMemAllocator(); }
+  c10d::ErrorType getError() override { return inner_->getError(); }
+  void abort() override { inner_->abort(); }
+  void shutdown() override { inner_->shutdown(); }
+#endif
+#if LIBTRACE_TORCH >= 208
+  bool supportsTimeEstimation() const override { return inner_->supportsTimeEstimation(); }
+#endif
+#if LIBTRACE_TORCH >= 209
+  c10::intrusive_ptr<c10d::Backend> split(const c10::intrusive_ptr<c10d::Store>& store,
+                                          const std::vector<int>& ranks,
+                                          const c10::intrusive_ptr<Options>& options) override {
+    return inner_->split(store, ranks, options);
+  }
+  c10::intrusive_ptr<c10d::Backend> merge(const c10::intrusive_ptr<c10d::Store>& store,
+                                          const c10::intrusive_ptr<Options>& options,
+                                          const int& rank, const int& size) override {
+    return inner_->merge(store, options, rank, size);
+  }
+  c10::intrusive_ptr<Options> getBackendOptions() override { return inner_->getBackendOptions(); }
+  void setTimeout(std::chrono::milliseconds timeout) override { inner_->setTimeout(timeout); }
+#endif
+#if LIBTRACE_TORCH >= 210
+  bool supportsShrinking() const override { return inner_->supportsShrinking(); }
+  c10::intrusive_ptr<c10d::Backend> shrink(const std::vector<int64_t>& ranks, int flags,
+                                           const c10::intrusive_ptr<Options>& options) override {
+    return inner_->shrink(ranks, flags, options);
+  }
+  void setGroupUid(const std::string& uid) override {
+    CollectiveBackend::setGroupUid(uid);
+    inner_->setGroupUid(uid);
+  }
+#endif
+#if LIBTRACE_TORCH >= 212
+  void suspend() override { inner_->suspend(); }
+  void resume() override { inner_->resume(); }
+  std::unordered_map<std::string, uint64_t> getMemoryStats() override {
+    return inner_->getMemoryStats();
+  }
+#endif
 #if LIBTRACE_TORCH >= 214
   Work all_gather_single(at::Tensor& output, at::Tensor& input,
                          const c10d::AllgatherOptions& options) override {
@@ -229,29 +277,8 @@ class TracedBackend final : public CollectiveBackend {
       return inner_->all_to_all_single(output, input, output_sizes, input_sizes, options);
     });
   }
-  bool supportsCoalescing() const override { return inner_->supportsCoalescing(); }
-  bool supportsTimeEstimation() const override { return inner_->supportsTimeEstimation(); }
-  bool supportsShrinking() const override { return inner_->supportsShrinking(); }
   bool supportsReconfigure() const override { return inner_->supportsReconfigure(); }
   bool supportsWindow() const override { return inner_->supportsWindow(); }
-  bool supportsTensorAlloc(c10::DeviceIndex device) override {
-    return inner_->supportsTensorAlloc(device);
-  }
-  c10::intrusive_ptr<c10d::Backend> shrink(const std::vector<int64_t>& ranks, int flags,
-                                           const c10::intrusive_ptr<Options>& options) override {
-    return inner_->shrink(ranks, flags, options);
-  }
-  c10::intrusive_ptr<c10d::Backend> split(const c10::intrusive_ptr<c10d::Store>& store,
-                                          const std::vector<int>& ranks,
-                                          const c10::intrusive_ptr<Options>& options) override {
-    return inner_->split(store, ranks, options);
-  }
-  c10::intrusive_ptr<c10d::Backend> merge(const c10::intrusive_ptr<c10d::Store>& store,
-                                          const c10::intrusive_ptr<Options>& options,
-                                          const int& rank, const int& size) override {
-    return inner_->merge(store, options, rank, size);
-  }
-  void setTimeout(std::chrono::milliseconds timeout) override { inner_->setTimeout(timeout); }
   void addEphemeralTimeout(const std::chrono::milliseconds& timeout) override {
     inner_->addEphemeralTimeout(timeout);
   }
@@ -268,28 +295,22 @@ class TracedBackend final : public CollectiveBackend {
     inner_->registerAbortHook(id, std::move(hook));
   }
   void unregisterAbortHook(int64_t id) override { inner_->unregisterAbortHook(id); }
-  c10::intrusive_ptr<Options> getBackendOptions() override { return inner_->getBackendOptions(); }
-  void setGroupUid(const std::string& uid) override {
-    CollectiveBackend::setGroupUid(uid);
-    inner_->setGroupUid(uid);
-  }
   std::optional<at::Device> getBoundDeviceId() const override { return inner_->getBoundDeviceId(); }
   void setBoundDeviceId(std::optional<at::Device> device) override {
     CollectiveBackend::setBoundDeviceId(device);
     inner_->setBoundDeviceId(device);
   }
-  c10d::ErrorType getError() override { return inner_->getError(); }
-  std::shared_ptr<c10::Allocator> getMemAllocator() override { return inner_->getMemAllocator(); }
-  at::Tensor allocateTensor(long size, at::TensorOptions options) override {
-    return inner_->allocateTensor(size, options);
+#endif
+#if LIBTRACE_TORCH >= 215
+  bool isInitialized() override { return inner_->isInitialized(); }
+  void startTimeEstimate() override { inner_->startTimeEstimate(); }
+  float endTimeEstimate() override { return inner_->endTimeEstimate(); }
+  bool supportsAbortHooks() const override { return inner_->supportsAbortHooks(); }
+  bool supportsCompletionHooks() const override { return inner_->supportsCompletionHooks(); }
+  void registerCompletionHook(int64_t id, c10d::CompletionHook hook) override {
+    inner_->registerCompletionHook(id, std::move(hook));
   }
-  void abort() override { inner_->abort(); }
-  void shutdown() override { inner_->shutdown(); }
-  void suspend() override { inner_->suspend(); }
-  void resume() override { inner_->resume(); }
-  std::unordered_map<std::string, uint64_t> getMemoryStats() override {
-    return inner_->getMemoryStats();
-  }
+  void unregisterCompletionHook(int64_t id) override { inner_->unregisterCompletionHook(id); }
 #endif
 
  private:

@@ -21,4 +21,8 @@ with tempfile.TemporaryDirectory() as folder:
 
     packages = {"LIBTRACE_TEST_PACKAGE": compiled("libtrace/examples/aoti_export.py", "classifier.pt2"),
                 "LIBTRACE_TEST_CUSTOM_OPS": compiled("tests/libtrace_torch/aoti_custom_ops.py", "custom_ops.pt2")}
-    sys.exit(subprocess.run([PROGRAM, "[.aoti]"], env={**os.environ, **packages, "OMP_NUM_THREADS": "1"}).returncode)
+    # Packages need libtorch.so, which a program of an official build need not have linked.
+    where = subprocess.run(["python3", "-c", "import torch; print(torch.__path__[0])"], check=True, capture_output=True, text=True).stdout.strip()
+    libraries = os.pathsep.join(filter(None, [os.path.join(where, "lib"), os.environ.get("LD_LIBRARY_PATH")]))
+    environment = {**os.environ, **packages, "OMP_NUM_THREADS": "1", "LD_LIBRARY_PATH": libraries}
+    sys.exit(subprocess.run([PROGRAM, "[.aoti]"], env=environment).returncode)

@@ -20,6 +20,13 @@ def run(*command, **options):
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL, **options)
 
 
+def prefix_path():
+    """Where the build looked for its packages: libtorch may be that of a wheel."""
+    cache = (pathlib.Path(build).parent / "CMakeCache.txt").read_text()
+    found = re.search(r"^CMAKE_PREFIX_PATH:\w+=(.*)$", cache, re.M)
+    return found[1] if found else ""
+
+
 def write_readme_program(folder):
     readme = (source / "libtrace/README.md").read_text()
     program = re.search(r"```c\+\+\n(#include <libtrace/compile.h>.*?)```", readme, re.S)[1]
@@ -41,7 +48,7 @@ with tempfile.TemporaryDirectory() as name:
     run("cmake", "--install", build, "--prefix", str(folder / "prefix"))
     program, expected = copy_torch_program(folder) if "--torch" in sys.argv else write_readme_program(folder)
     generator = ["-G", "Ninja"] if shutil.which("ninja") else []
-    run("cmake", "-S", name, "-B", str(folder / "build"), *generator, f"-DCMAKE_PREFIX_PATH={folder}/prefix",
+    run("cmake", "-S", name, "-B", str(folder / "build"), *generator, f"-DCMAKE_PREFIX_PATH={folder}/prefix;{prefix_path()}",
         f"-DCMAKE_CXX_FLAGS={os.environ.get('LIBTRACE_TEST_FLAGS', '')}")
     run("cmake", "--build", str(folder / "build"))
     trace = folder / "trace"
