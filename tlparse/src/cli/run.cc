@@ -201,9 +201,12 @@ void SayMissing(const HookRequests& requests, const RecordPlaces& places) {
                     "optimizer of PyTorch",
                     by_steps ? "these steps" : "steps"));
   if (requests.memory && !HasRecorded(places, "memory_pid_"))
-    SayOfRun(
+    SayOfRun(fmt::format(
         "no memory snapshot was written: no process with our hook has used CUDA through PyTorch "
-        "and then made a step, run out of memory, or ended by itself");
+        "and then made a step, run out of memory, or ended by itself; {}",
+        HasRecorded(places, "profile_pid_")
+            ? "the profiles have the memory of their time, on the CPU too"
+            : "with --profile the memory of the CPU is recorded as well"));
 }
 
 Result<void> SayMissingNumbers(const std::string& output) {

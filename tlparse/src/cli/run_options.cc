@@ -70,7 +70,8 @@ void AddHookOptions(Arguments& app, HookWords& words, RunOptions& options) {
   app.Flag(
       "--memory", options.requests.memory,
       "also record what the allocator of CUDA does in each process: a snapshot is written after "
-      "a step with a new peak, when an allocation fails, and at the end of the process");
+      "a step with a new peak, when an allocation fails, and at the end of the process; with "
+      "--profile also what the profiled steps allocate, on the CPU too");
   app.FlagWithText(
       "--numbers", words.numbers,
       "also hash what each call of a compiled graph gives, with its norm and counts of NaN and "

@@ -145,6 +145,11 @@ def after_distributed(module):
     module.init_process_group = init_process_group
 
 
+def profiled():
+    """What a profile records besides: with --memory what is allocated, on the CPU too, and by which lines."""
+    return {"profile_memory": True, "with_stack": True} if MEMORY else {}
+
+
 class StepProfile:
     """Profiles a stretch of steps. The first step that is seen ends when an optimizer steps for the first time, so it is never profiled."""
 
@@ -179,7 +184,7 @@ class StepProfile:
     def begin(self, step):
         import torch.profiler
 
-        self.profile = torch.profiler.profile(schedule=self.action)
+        self.profile = torch.profiler.profile(schedule=self.action, **profiled())
         # The names of the steps are their numbers.
         self.profile.step_num, self.profile.current_action = step, self.action(step)
         self.began = time.monotonic()
@@ -220,7 +225,7 @@ class DemandedProfile:
             return
         import torch.profiler
 
-        profile = torch.profiler.profile()
+        profile = torch.profiler.profile(**profiled())
         profile.start()
         self.profile, self.ends = profile, time.monotonic() + self.seconds
         at_end(self.end)
