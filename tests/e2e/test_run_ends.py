@@ -229,6 +229,27 @@ class Ends(Running):
         self.assertEqual(stopped["severity"], "note")
         self.assertIn("By run.json the process ended there with SIGTERM.", stopped["detail"])
 
+    def test_an_earlier_launch_whose_failure_is_in_no_log(self):
+        """Its logs end as those of the launch that did well."""
+        self.script("rank.py", self.TRACED + """\
+        write({"compilation_metrics": {"co_name": "f", "co_filename": "/u/m.py", "has_guarded_code": True}, **ids, "rank": int(os.environ["RANK"])})
+        time.sleep(1)
+        if os.environ["RANK"] == "1" and os.environ["AGAIN"] == "0":
+            raise ConnectionError("storage went away")
+        """)
+        launch = self.script("launch.py", """\
+            import os, subprocess, sys, time
+            for again in range(2):
+                ranks = [subprocess.Popen([sys.executable, "rank.py"], env={**os.environ, "RANK": str(rank), "AGAIN": str(again)}) for rank in range(2)]
+                time.sleep(2.5)
+                codes = [rank.wait() for rank in ranks]
+            sys.exit(max(codes))
+            """)
+        self.run_command("--", PYTHON, launch, environment={"TZ": "UTC"})
+        note, = [one for one in self.findings() if one["kind"] == "restarted"]
+        self.assertEqual((note["severity"], note["ranks"], note["launch"]), ("note", [1], 1))
+        self.assertRegex(note["title"], r"^Launch 1 of 2 \(.* UTC\) ended with a failure: Rank 1 raised ConnectionError: storage went away$")
+
     LATE = """\
         import os, subprocess, sys
         program = '''

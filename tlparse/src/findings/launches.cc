@@ -12,6 +12,7 @@
 #include "base/plural.h"
 #include "facts/cache/cause.h"
 #include "facts/diff/diff.h"
+#include "facts/job/exits.h"
 #include "findings/context.h"
 
 namespace tlparse {
@@ -61,6 +62,7 @@ const char* HowEnded(const std::vector<Finding>& own, const std::vector<ProcessS
                                      : own.front().kind == FindingKind::kCompileFailed &&
                                            own.front().severity == FindingSeverity::kError;
   if (is_failed) return "with a failed compile";
+  if (!own.empty() && own.front().kind == FindingKind::kCrashed) return "with a failure";
   if (!own.empty() && own.front().kind == FindingKind::kStoppedFirst) {
     if (!own.front().ends_before.empty()) return "earlier on some ranks";
     // A log that is cut off was copied in part, or its process ended while it wrote.
@@ -103,6 +105,8 @@ void DescribeEnd(FindingContext& own, const std::vector<ProcessStatus>& readable
 
 Result<void> AddRestarts(FindingContext& context) {
   std::size_t earlier = 0;
+  ASSIGN_OR_RETURN(const std::vector<ProcessExit> exits,
+                   LoadExits(context.database, context.job.run_id()));
   const auto status_count = static_cast<std::int64_t>(context.status.size());
   for (const Launch& launch : context.launches) {
     if (launch.ordinal >= context.job.launch() || ++earlier > kMostEarlier) break;
@@ -110,7 +114,8 @@ Result<void> AddRestarts(FindingContext& context) {
                      AnalyzeStatus(context.database, {context.job.run_name(), launch.ordinal}));
     // How a launch that runs will end is not known.
     const bool has_ended = context.live == nullptr;
-    if (has_ended && EndAlike(status.rows, context.status)) continue;
+    const bool is_alike = has_ended && EndAlike(status.rows, context.status);
+    if (is_alike && exits.empty()) continue;
     const std::vector<ProcessStatus> readable = Readable(status.rows);
     // Its own end, as its own findings say.
     RanksOptions options;
@@ -123,6 +128,11 @@ Result<void> AddRestarts(FindingContext& context) {
     ASSIGN_OR_RETURN(FindingContext own,
                      FindingContext::Make(context.database, own_options, ranks));
     RETURN_IF_ERROR(FindEnds(own));
+    RETURN_IF_ERROR(FindExits(own));
+    const bool has_crashed =
+        std::any_of(own.findings.begin(), own.findings.end(),
+                    [](const Finding& one) { return one.kind == FindingKind::kCrashed; });
+    if (is_alike && !has_crashed) continue;
     std::stable_sort(own.findings.begin(), own.findings.end(),
                      [](const Finding& a, const Finding& b) {
                        return a.since_us.value_or(INT64_MAX) < b.since_us.value_or(INT64_MAX);
