@@ -27,11 +27,19 @@ async function look(name, report, hashes) {
       found.push(...problems.splice(0), ...(width > 1000 ? await violationsOf(page) : []));
       const wide = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
       if (wide > 0) found.push(`${view}: ${wide} px too wide`);
+      found.push(...(await textOutsideItsRow(page)).map((text) => `${view}: ${text} stands outside its row`));
     }
     await context.close();
     assert.deepEqual(found, [], `${name} ${colorScheme} ${width}`);
   }
 }
+
+const textOutsideItsRow = (page) =>
+  page.locator('.grid-row').evaluateAll((rows) =>
+    rows.flatMap((row) => {
+      const { top, bottom } = row.getBoundingClientRect();
+      return [...row.querySelectorAll('a, span, code')].filter((one) => one.getBoundingClientRect().top < top - 1 || one.getBoundingClientRect().bottom > bottom + 1).map((one) => one.textContent);
+    }));
 
 async function column(page, name) {
   const at = (await page.locator('.grid-head > div').allInnerTexts()).findIndex((title) => title.startsWith(name));
@@ -41,6 +49,8 @@ async function column(page, name) {
 }
 
 test('cost: looks', () => look('cost', runOf('p_mlp_train'), [['kernels', '#/cost'], ['lines', '#/cost?tab=lines'], ['graphs', '#/cost?tab=graphs'], ['ops', '#/cost?tab=ops'], ['overview', '#/']]));
+
+test('cost: a kernel of several lines looks', () => look('lines', runOf('p_dynamic'), [['kernels', '#/cost']]));
 
 test('cost: the kernels are those of tlparse cost, and can be sorted and filtered', async () => {
   const report = runOf('p_mlp_train');

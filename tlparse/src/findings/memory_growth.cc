@@ -72,7 +72,9 @@ void AddGrowth(FindingContext& context, const MemoryDevice& device, const Memory
       HumanBytes(last.alive_bytes));
   finding.suggestion =
       "look for what keeps these tensors (a list, a dict, a loss with its graph): keep "
-      "'loss.detach()' or a number instead; 'tlparse memory --at end --by stack' has the stacks";
+      "'loss.detach()' or a number instead";
+  if (device.kind != "kineto")
+    finding.suggestion += "; 'tlparse memory --at end --by stack' has the stacks";
   std::string sites;
   for (const std::int64_t site : growth.site_ids)
     sites += (sites.empty() ? "" : ", ") + std::to_string(site);

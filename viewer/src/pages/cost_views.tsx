@@ -62,18 +62,13 @@ const dimensions = (list: string | null) => (list === null ? <span class="quiet"
 function Lines({ text }: { text: string }) {
   const all = text.split(', ');
   return (
-    <>
-      {all.slice(0, 2).map((one, i) => {
+    <span class="places">
+      {all.slice(0, 2).map((one) => {
         const at = one.lastIndexOf(':');
-        return (
-          <>
-            {i > 0 && ', '}
-            <Place file={one.slice(0, at)} line={Number(one.slice(at + 1))} />
-          </>
-        );
+        return <Place file={one.slice(0, at)} line={Number(one.slice(at + 1))} />;
       })}
-      {all.length > 2 && <span class="quiet"> and {all.length - 2} more</span>}
-    </>
+      {all.length > 2 && <span class="quiet">and {all.length - 2} more</span>}
+    </span>
   );
 }
 
