@@ -18,6 +18,14 @@ const views: Record<string, { title: string; of: (context: Context) => View; tab
   modules: { title: 'Modules', of: moduleView, table: 'module' },
 };
 
+// ": 1.2 s in load, 40 ms in no op or annotation of its thread, …"
+function outsideText({ window, outside }: Cost): string {
+  if (outside.rows === 0) return '';
+  const parts = outside.us.map((us, i) => `${duration(us)} in ${shorten(outside.name[i] ?? 'no op or annotation of its thread', 80)}`);
+  const shown = outside.us.reduce<number>((sum, us) => sum + (us ?? 0), 0);
+  return `: ${parts.join(', ')}${(window.outside_us[0] ?? 0) - shown > 0.5 ? ', …' : ''}`;
+}
+
 function Head({ profile, cost }: { profile: Profile; cost: Cost }) {
   const w = cost.window;
   const windowUs = w.window_us[0] ?? 0;
@@ -30,7 +38,7 @@ function Head({ profile, cost }: { profile: Profile; cost: Cost }) {
         <p>
           Counted: <b>{windowText(cost)}</b>.{' '}
           {profile.graphCalls > 0
-            ? `${duration(w.compiled_us[0])}${share(w.compiled_us[0])} in calls of compiled graphs on the CPU, ${duration(w.outside_us[0])}${share(w.outside_us[0])} outside.`
+            ? `${duration(w.compiled_us[0])}${share(w.compiled_us[0])} in calls of compiled graphs on the CPU, ${duration(w.outside_us[0])}${share(w.outside_us[0])} outside${outsideText(cost)}.`
             : 'No call of a compiled graph is in this profile.'}{' '}
           {(w.compile_us[0] ?? 0) > 0 ? `Compiles were under way for ${duration(w.compile_us[0])}${share(w.compile_us[0])} of it. ` : ''}
           {w.kernel_us[0] === null ? 'No kernel was recorded' : `Kernels took ${duration(w.kernel_us[0])}`}

@@ -40,6 +40,16 @@ void AddWindow(const CostAnswer& answer, std::int64_t origin_us, ChunkWriter& wr
     writer.AddReal(profile.joined_kernel_us);
     AddReal(writer, profile.compile_us);
   }
+  constexpr std::size_t kMostParts = 4;
+  constexpr double kLeastShare = 0.01;  // of the window
+  writer.BeginTable("outside", {"us"}, {"name"});
+  for (const CostProfile& profile : answer.profiles) {
+    for (std::size_t i = 0; i < std::min(kMostParts, profile.outside.size()); ++i) {
+      if (profile.outside[i].us < kLeastShare * profile.window_us) break;
+      writer.AddReal(profile.outside[i].us);
+      writer.AddText(OptionalText(profile.outside[i].name));
+    }
+  }
   writer.BeginTable("device",
                     {"device", "kernels", "has_own_steps", "window_us", "busy_us", "idle_us"}, {});
   for (const CostProfile& profile : answer.profiles) {
