@@ -18,12 +18,12 @@ const views: Record<string, { title: string; of: (context: Context) => View; tab
   modules: { title: 'Modules', of: moduleView, table: 'module' },
 };
 
-// ": 1.2 s in load, 40 ms in no op or annotation of its thread, …"
+// ": 1.2 s in load, 40 ms in no op or annotation of its thread and others"
 function outsideText({ window, outside }: Cost): string {
   if (outside.rows === 0) return '';
   const parts = outside.us.map((us, i) => `${duration(us)} in ${shorten(outside.name[i] ?? 'no op or annotation of its thread', 80)}`);
   const shown = outside.us.reduce<number>((sum, us) => sum + (us ?? 0), 0);
-  return `: ${parts.join(', ')}${(window.outside_us[0] ?? 0) - shown > 0.5 ? ', …' : ''}`;
+  return `: ${parts.join(', ')}${(window.outside_us[0] ?? 0) - shown > 0.5 ? ' and others' : ''}`;
 }
 
 function Head({ profile, cost }: { profile: Profile; cost: Cost }) {
