@@ -8,19 +8,16 @@
 #include <iterator>
 #include <optional>
 
+#include "artifacts/common/text/python_traceback.h"
+
 namespace tlparse {
 
 namespace {
 
 struct Frame {
   std::string file, line, function;
-  bool IsLibrary() const {
-    for (const char* const folder :
-         {"/site-packages/", "/dist-packages/", "/lib/python3", "/hook/sitecustomize.py"}) {
-      if (file.find(folder) != std::string::npos) return true;
-    }
-    return false;
-  }
+  // "<string>": of `python -c`.
+  bool IsUsers() const { return file == "<string>" || file == "<stdin>" || IsUserFile(file); }
 };
 
 // Of faulthandler `  File "train.py", line 14 in wait`, of py-spy `    wait (train.py:14)`.
@@ -65,7 +62,7 @@ std::string MainFrame(std::string_view stacks) {
     const std::optional<Frame> frame = FrameOf(line);
     if (!frame) continue;
     const std::string place = fmt::format("{}:{} in {}", frame->file, frame->line, frame->function);
-    if (!frame->IsLibrary())
+    if (frame->IsUsers())
       return called.empty() ? place : fmt::format("{}, which called {}", place, called);
     if (called.empty() || frame->function != "wrapper") called = frame->function;
   }
