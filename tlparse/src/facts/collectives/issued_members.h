@@ -13,9 +13,10 @@ Result<void> LoadCutDumps(Database& database, IssuedJob& job);
 
 // Fills in IssuedGroup::members and IssuedGroup::unknown; call after LoadCutDumps. Unknown members are
 // added to IssuedJob::ranks.
-// Those of dumps without entries.
-Result<void> AddDumpedRanks(Database& database, IssuedJob& job);
 Result<void> LoadMembers(Database& database, const std::optional<std::int64_t>& launch,
                          IssuedJob& job);
+
+// Adds the ranks of dumps without entries to IssuedJob::ranks.
+Result<void> AddDumpedRanks(Database& database, IssuedJob& job);
 
 }  // namespace tlparse
