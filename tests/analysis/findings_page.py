@@ -76,6 +76,8 @@ JOBS = {
     "fixtures/runs/rollout_slow_loader": "the loader of rank 2, which plays, takes 0.45 s a step of three; recorder dumps",
     "fixtures/runs/fr_rollout_hang": "rank 1 waits for a lock; rank 0 waits for it in a group of two, ranks 2 and 3 for both; recorder dumps alone",
     "fixtures/runs/slow_loader_compiles": "the loader of rank 1 takes 0.6 s a step, while rank 0 compiles; recorder dumps, profile of rank 1",
+    "fixtures/runs/break_on_one": "rank 1 prints a value in the compiled function; a disabled function breaks the graph on both ranks",
+    "fixtures/runs/killed_in_threads": "a rank is killed while a second thread scores; ranks compile from two threads each",
 }
 SCREENS = {"A crash": "jobs/crash_in_compile/logs", "A hang": "jobs/hang_in_compile/logs", "A restart": "jobs/restart_elastic/logs",
            "A cold rank": "jobs/one_rank_cold/logs"}

@@ -30,7 +30,7 @@ class CacheAnswers(AnswerTest):
                 file.write(self.lookup(state, [f"[{str(i) * 51}] batch: {i}"], i, cache_event_time=i + 1, **more))
         database = self.ingest(logs)
         rule = ask("check", database, "--min-cache-hit-rate", "1", code=1)["rules"][0]
-        self.assertEqual((rule["actual"], rule["rows"]), ("0.333", ["1 hits in 3 lookups"]))
+        self.assertEqual((rule["actual"], rule["rows"]), ("0.333", ["1 hit in 3 lookups"]))
         live = [json.loads(line) for line in run("watch", logs, "--once", "--json", "-o", os.path.join(self.scratch, "live")).splitlines()]
         status, = [one for one in live if one["event"] == "status"]
         self.assertEqual((status["cache_hits"], status["cache_lookups"]), (1, 3))
@@ -65,6 +65,18 @@ class CacheAnswers(AnswerTest):
         self.assertEqual(self.guard_misses(["s0 <= 64", "s0 <= 64"]), [])
         self.assertEqual(self.guard_misses([None, "s0 <= 64"]), ["s0 <= 64"])
         self.assertEqual(self.guard_misses(["s0 <= 64", None]), ["on the others: s0 <= 64"])
+
+    def test_how_urgent_missed_guards_are(self):
+        """Guards of cached entries are of sizes: a few ranks with sizes of their own lose time where the others hit, ranks of which each has its own are as meant."""
+        for guards, said in (([None, None, None, "s0 <= 64"], [("warning", [3])]), ([None, "s0 <= 64"], [("note", [1])]),
+                             ([None, "s0 <= 64", "s0 <= 64", "s0 <= 64"], [("note", [1, 2, 3])])):
+            folder = f"urgent_{len(guards)}_{guards.count(None)}"
+            for rank, guard in enumerate(guards):
+                state, more = ("hit", {}) if guard is None else ("miss", {"cache_status_detailed": "guard_miss", "cache_status_guard_expr": guard})
+                end = record({"compilation_metrics": {"co_name": "f"}, "frame_id": 0, "frame_compile_id": 0, "attempt": 0})
+                self.save(f"{folder}/dedicated_log_torch_trace_rank_{rank}_abcdefgh.log", self.lookup(state, [f"[{'a' * 51}] batch: 1"], 0, **more) + end)
+            found = ask("findings", self.ingest(os.path.join(self.scratch, folder), name=folder))["findings"]
+            self.assertEqual(said, [(one["severity"], one["ranks"]) for one in found if "cached entries whose guards do not hold" in one["title"]], found)
 
 
 class SharedCaches(CacheAnswers):

@@ -85,6 +85,8 @@ PLANTED = {
     "fixtures/runs/rollout_slow_loader": ("straggler", [2], r"^Ranks 0,1,3 wait for rank 2: .* to 2 of them 0\.45 s or more after the others"),
     "fixtures/runs/fr_rollout_hang": ("collective_not_reached", [1], r"^Rank 1 had not reached broadcast #3 .*; ranks 2,3 wait in it$"),
     "fixtures/runs/slow_loader_compiles": ("straggler", [1], r"Rank 0 waits for rank 1: it came last to 3 of 3 collectives .* at least 0\.56 s after the others"),
+    "fixtures/runs/break_on_one": ("graph_break_divergence", [], r"^Rank 1 breaks the graph of 0/0 forward at fit\.py:16, rank 0 does not: "),
+    "fixtures/runs/killed_in_threads": ("stopped_first", [], r"^The logs of all 3 ranks end within 0\.19 s: ranks 0,1 inside compiles, rank 2 outside compiles$"),
 }
 # What is reported besides: another plant, or a rank whose log is not bundled.
 ALSO = {"fixtures/logs/suppress_errors": {"config_divergence", "missing_rank"}, "fixtures/logs/autocast_one": {"missing_rank"},
@@ -144,6 +146,13 @@ class Planted(AnswerTest):
 
 
 class Lists(AnswerTest):
+    def test_a_title_has_the_function_of_the_rank_that_compiled_it(self):
+        """Ranks 0 and 1 compile other functions as 1/0, from two threads: that of rank 1 holds collectives."""
+        finding, = ask("findings", self.ingest(os.path.join(ROOT, "fixtures", "runs", "killed_in_threads")))["findings"]
+        titles = [one["title"] for one in finding["evidence"]]
+        self.assertIn("No schedule or code with the collectives of 1/0 mean_grads [inference] is in the log of rank 0", titles)
+        self.assertIn("Rank 2 did not begin to compile 1/0 score_heldout, rank 0 did", titles)
+
     def test_of_the_others_only_those_are_named_that_compiled_it_and_names_of_groups_are_no_other_graph(self):
         findings = ask("findings", self.ingest(os.path.join(ROOT, "fixtures", "runs", "mesh_full_disk")))["findings"]
         self.assertIn("Rank 1 did not begin to compile 1/0 margin_loss, ranks 2,3 did", [one["title"] for one in findings[0]["evidence"]])

@@ -96,6 +96,8 @@ std::string FindingContext::Who(const std::vector<RankIndex>& who) const {
 }
 
 void FindingContext::SetRanks(Finding& finding, const std::vector<RankIndex>& who) const {
+  finding.ranks.clear();
+  finding.logs.clear();
   finding.rank_count = who.size();
   const bool is_all = AreAll(who);
   for (const RankIndex index : who) {

@@ -243,8 +243,6 @@ void StopFinder::DescribeWaiting(Finding& finding, const std::vector<Stop>& grou
   finding.detail =
       fmt::format("All ranks come to it before any of them compiles on, and {} did not. ",
                   context_.WhoInside(awaited));
-  finding.ranks.clear();
-  finding.logs.clear();
   context_.SetRanks(finding, awaited);
 }
 
@@ -328,8 +326,6 @@ void StopFinder::AddOutside(Finding& finding, const std::vector<Stop>& stops,
                                       : title,
                   context_.WhoInside(chain_.outside));
   finding.cause = "the logs end together";
-  finding.ranks.clear();
-  finding.logs.clear();
   context_.SetRanks(finding, who);
 }
 

@@ -79,8 +79,13 @@ std::string DivergenceFinder::WhoHave(const std::vector<RankIndex>& lacking,
                                       const RankAspect& aspect) const {
   std::vector<RankIndex> having = context_.Others(lacking);
   const std::size_t count = having.size();
-  std::erase_if(having,
-                [&](RankIndex rank) { return job_.CompileOf(rank, aspect.slots.front()) < 0; });
+  const std::int32_t slot = aspect.slots.front();
+  const std::string& function = job_.slots()[static_cast<std::size_t>(slot)].function;
+  std::erase_if(having, [&](RankIndex rank) {
+    const std::int32_t own = job_.CompileOf(rank, slot);
+    return own < 0 ||
+           context_.FunctionOf(job_.compiles()[static_cast<std::size_t>(own)]) != function;
+  });
   return having.empty() || having.size() == count ? "the others" : context_.WhoInside(having);
 }
 

@@ -40,11 +40,14 @@ std::string TextOfAspects(const RankClass& one) {
 // Takes these aspects out of the classes, reports them once, and joins classes that differ in
 // nothing else.
 void DivergenceFinder::TakeOutOwnThings() {
+  // What a class has of a thing may be several differences.
   std::map<Thing, std::set<std::string>> texts;
   for (const RankClass& one : classes_) {
+    std::map<Thing, std::string> own;
     for (const RankAspect& aspect : one.aspects) {
-      if (IsVote(aspect) && !one.is_damaged) texts[ThingOf(aspect)].insert(GroupOf(aspect));
+      if (IsVote(aspect) && !one.is_damaged) own[ThingOf(aspect)] += GroupOf(aspect) + '\n';
     }
+    for (auto& [thing, text] : own) texts[thing].insert(std::move(text));
   }
   // The reference and two others.
   const auto is_own = [&](const RankAspect& aspect) {
@@ -115,7 +118,6 @@ void DivergenceFinder::JoinAlike() {
 
 void DivergenceFinder::TellOwnThings(const std::vector<OwnThing>& own) {
   std::set<std::int32_t> slots;
-  // What a class has of a thing may be several differences.
   std::map<Thing, std::map<std::size_t, std::string>> texts;
   for (const OwnThing& one : own) {
     slots.insert(one.aspect.slots.begin(), one.aspect.slots.end());

@@ -183,9 +183,10 @@ Result<CheckRule> HitRateRule(Database& database, const Job& job, double limit) 
     if (row.is_hit) ++hits;
   }
   const double rate = lookups == 0 ? 1 : static_cast<double>(hits) / static_cast<double>(lookups);
-  return MakeRule("min-cache-hit-rate", rate >= limit, fmt::format("{:.3f}", limit),
-                  fmt::format("{:.3f}", rate),
-                  {fmt::format("{} hits in {} lookups", hits, lookups)});
+  return MakeRule(
+      "min-cache-hit-rate", rate >= limit, fmt::format("{:.3f}", limit),
+      fmt::format("{:.3f}", rate),
+      {fmt::format("{} in {}", tlparse::Count(hits, "hit"), tlparse::Count(lookups, "lookup"))});
 }
 
 CheckRule CompileSecondsRule(const Job& job, double limit) {

@@ -261,7 +261,8 @@ void RankClassifier::DescribeCollectives(RankClass& one) const {
     aspect.is_absence = aspect.is_state;
     if (aspect.is_state) {
       aspect.is_on_others = first.item.empty();
-      aspect.reason = answer_.cache.graphs.Title(job_, first.graph_slot);
+      const RankClass& having = aspect.is_on_others ? answer_.classes.front() : one;
+      aspect.reason = answer_.cache.graphs.Title(job_, first.graph_slot, having.ranks.front());
     }
     aspect.is_order =
         candidate.left_out == 0 && first.kind == MismatchKind::kOrder &&
