@@ -203,7 +203,8 @@ bool GroupFinder::FindStuck() {
   finding.detail = one.Title();
   if (!is_long)
     finding.detail +=
-        ". A dump of a job that runs can look the same. If the job hung then, this call did not end "
+        ". A dump of a job that runs can look the same. If the job hung then, this call did not "
+        "end "
         "although all ranks of the dumps had come to it";
   if (one.timeout_ms > 0)
     finding.detail +=
