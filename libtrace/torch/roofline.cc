@@ -5,6 +5,7 @@
 #include <ATen/record_function.h>
 #include <c10/core/Device.h>
 #include <c10/core/InferenceMode.h>
+#include <pthread.h>
 
 #include <algorithm>
 #include <atomic>
@@ -78,8 +79,8 @@ Roofline Measure(const c10::Device& device) {
   return roofline;
 }
 
-// Measures on a new thread, for which OpenMP starts new worker threads. A forked child has no worker
-// threads of its parent, and an op on the thread that called fork would wait for them.
+// Measures on a new thread, for which OpenMP starts new worker threads: in a forked child, which has no
+// worker threads of its parent, an op on the thread that called fork would wait for them.
 Roofline MeasureCpu() {
   Roofline roofline;
   std::exception_ptr failure;
@@ -100,14 +101,34 @@ Roofline MeasureCpu() {
   return roofline;
 }
 
-// One measurement of a kind of device. No static object is made under a guard, and no lock is taken:
-// a child that is forked while another thread measures measures for itself.
+// One measurement of a kind of device. No static object is made under a guard, and no lock is taken.
 struct Measurement {
   std::atomic<const Roofline*> result{nullptr};  // never freed: used until the process ends
   std::atomic<uint32_t> measuring_process{0};    // 0 = nobody measures
 };
 constinit Measurement cpu, cuda;
 constinit std::atomic<bool> is_cuda_unusable{false};
+
+// A fork waits for the end of a measurement, for a second at most: MKL, which official builds of libtorch
+// multiply with, takes locks of its own, and a child that is forked meanwhile would find them taken
+// forever, whatever it multiplies.
+constinit std::atomic<int> forking{0};
+
+bool IsMeasuring() {
+  const uint32_t process = detail::ProcessId();
+  return cpu.measuring_process == process || cuda.measuring_process == process;
+}
+
+void BeforeFork() {
+  ++forking;
+  for (int waited_ms = 0; IsMeasuring() && waited_ms < 1000; ++waited_ms)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+}
+
+[[gnu::constructor]] void RegisterForkHandlers() {
+  pthread_atfork(
+      BeforeFork, [] { --forking; }, [] { forking = 0; });
+}
 
 // Throws what libtorch throws; the next call then tries again.
 template <class Run>
@@ -116,11 +137,11 @@ const Roofline& ResultOf(Measurement& measurement, Run&& measure) {
   for (;;) {
     if (const Roofline* const known = measurement.result.load()) return *known;
     uint32_t seen = measurement.measuring_process.load();
-    if (seen == process) {  // another thread measures
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    } else if (measurement.measuring_process.compare_exchange_strong(seen, process)) {
-      break;
+    if (seen != process && measurement.measuring_process.compare_exchange_strong(seen, process)) {
+      if (forking == 0) break;
+      measurement.measuring_process.store(0);
     }
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));  // another thread measures, or forks
   }
   try {
     if (measurement.result.load() == nullptr) measurement.result.store(new Roofline(measure()));

@@ -94,7 +94,8 @@ TEST_CASE("fork: a child loads the model that a thread of its parent is loading"
 }
 
 // Exit status of a process that forks `delay` after another thread began to measure: 0 if its child
-// measured too, 1 if that hung or measured nonsense; 2 if the measurement was over before the fork.
+// knows what was measured, 1 if that hung or was measured nonsense; 2 if the measurement was over
+// before the fork.
 int ForkWhileMeasuring(std::chrono::milliseconds delay) {
   // The first ops of a process and of a thread take locks of libtorch's.
   const auto warm_up = [] { at::mm(at::ones({4, 4}), at::ones({4, 4})).add(1).clone(); };
@@ -110,6 +111,7 @@ int ForkWhileMeasuring(std::chrono::milliseconds delay) {
   });
   while (!is_begun) std::this_thread::yield();
   std::this_thread::sleep_for(delay);
+  const bool was_measuring = !is_done;
   const pid_t child = fork();
   if (child == 0) {
     alarm(20);  // a child that hangs dies of it
@@ -118,14 +120,13 @@ int ForkWhileMeasuring(std::chrono::milliseconds delay) {
                           roofline.op_overhead_ns > 10 && MeasuredRoofline("cpu") == &roofline;
     _exit(is_right ? 0 : 1);
   }
-  const bool was_measuring = !is_done;
   int status = 0;
   waitpid(child, &status, 0);
   measuring.join();
   return status != 0 ? 1 : was_measuring ? 0 : 2;
 }
 
-TEST_CASE("fork: a child measures the roofline that a thread of its parent was measuring") {
+TEST_CASE("fork: a child has the roofline that a thread of its parent was measuring") {
   // In a program of its own, in which no other test has measured.
   const pid_t program = fork();
   if (program == 0) {

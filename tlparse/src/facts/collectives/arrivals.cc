@@ -110,7 +110,8 @@ Arrivals ArrivalsOf(const IssuedGroup& group, bool is_of_barriers) {
 std::set<std::size_t> RanksNotAlwaysLast(const IssuedJob& job) {
   std::set<std::size_t> ranks;
   for (const IssuedGroup& group : job.groups) {
-    for (auto& [sequence, calls] : CallsByNumber(group)) {
+    for (auto& [sequence, found] : CallsByNumber(group)) {
+      RankCalls calls = std::move(found);
       // Ranks may call it at several lines, as one that prepares while the others wait in a barrier.
       const bool is_one_op = std::all_of(calls.begin(), calls.end(), [&](const RankCall& one) {
         return one.call->arrived_ns > 0 && one.call->plain_op == calls.front().call->plain_op;
