@@ -82,11 +82,12 @@ std::optional<PythonFrame> ParseFrameLine(std::string_view line) {
 }
 
 bool IsUserFile(std::string_view file) {
+  if (file.empty() || file[0] == '<' || file.starts_with("torch/")) return false;
   for (std::string_view part : {"/site-packages/", "/dist-packages/", "/torch/_", "/lib/python3",
                                 "\\site-packages\\", "\\Lib\\", "/hook/sitecustomize.py"}) {
     if (file.find(part) != std::string_view::npos) return false;
   }
-  return !file.empty() && file[0] != '<' && file.substr(0, 6) != "torch/" && !IsGeneratedFile(file);
+  return !IsGeneratedFile(file);
 }
 
 bool IsTorchFile(std::string_view file) {
