@@ -109,9 +109,8 @@ struct Measurement {
 constinit Measurement cpu, cuda;
 constinit std::atomic<bool> is_cuda_unusable{false};
 
-// A fork waits for the end of a measurement, for a second at most: MKL, which official builds of libtorch
-// multiply with, takes locks of its own, and a child that is forked meanwhile would find them taken
-// forever, whatever it multiplies.
+// A fork waits for the end of a measurement, for a second at most. Official builds of libtorch multiply
+// with MKL, which has locks. A child that is forked while a thread holds one hangs when it multiplies.
 constinit std::atomic<int> forking{0};
 
 bool IsMeasuring() {

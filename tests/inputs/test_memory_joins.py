@@ -157,6 +157,21 @@ class Profile(profiles.InputTest):
         other = self.ingest(PROFILE, LOG, name="other.db")
         self.assertEqual(first, self.rows(other, "SELECT size_bytes, category, graph_id FROM memory_peak ORDER BY id"))
 
+    def test_of_more_frames_than_are_held_none_names_a_line(self):
+        """The outer frame of an allocation was kept, and the inner one would not have been."""
+        def event(name, ts, dur, place):
+            return {"ph": "X", "cat": "python_function", "name": name, "pid": 1, "tid": 1, "ts": ts, "dur": dur, "args": {"CallFrom": place}}
+
+        inner = event("<built-in method randn>", 10, 5, "train.py:12")
+        memory = {"ph": "i", "cat": "cpu_instant_event", "name": "[memory]", "s": "t", "pid": 1, "tid": 1, "ts": 12,
+                  "args": {"Total Allocated": 100, "Bytes": 100, "Device Id": -1, "Device Type": 0, "Addr": 1}}
+        for others, lines in ((3, 12), (200_000, None)):
+            with self.subTest(others):
+                events = [event("torch/a.py(1): run", 0, 100, "train.py:31"), *[event("<built-in method f>", 5, 1, "train.py:11")] * others, inner, memory]
+                path = self.write("p.json", json.dumps({"schemaVersion": 1, "baseTimeNanoseconds": 0, "traceEvents": events}).encode())
+                database = self.ingest(path, name=f"{others}.db")
+                self.assertEqual([[lines]], self.rows(database, "SELECT s.line FROM memory_event e JOIN memory_site s ON s.id = e.site_id"))
+
     def test_lines_by_the_frames_that_were_open(self):
         """A frame names the line that called it: of what a function does by itself, by an operator, the line is not known."""
         def event(category, name, ts, dur, **arguments):

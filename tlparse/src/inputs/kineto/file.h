@@ -66,6 +66,8 @@ class KinetoFile {
   // Frames of the user's code say where memory was allocated; without [memory] events they are left
   // out.
   void AddUserFrames();
+  void LeaveOutUserFrames();
+  bool MayHoldFrame();
   void TakeMetadata(const KinetoEvent& event);
   void TakeMemory(const KinetoEvent& event);
   void TakeCollective(const KinetoEvent& event);
@@ -144,6 +146,7 @@ class KinetoFile {
     std::string_view name, file;  // of user_frame_texts_
   };
   std::vector<UserFrame> user_frames_;
+  bool has_too_many_frames_ = false;
   std::unordered_set<std::string> user_frame_texts_;
   JsonWriter metadata_;  // the object's other members
   bool has_metadata_ = false;

@@ -280,8 +280,7 @@ Result<void> KinetoFile::ShiftTimes() {
 }
 
 void KinetoFile::Report() {
-  for (const UserFrame& frame : user_frames_)
-    Count(left_out_, "python_function", frame.row.duration_ns.value());
+  LeaveOutUserFrames();
   if (bad_count_ > 0) {
     context_.Log(
         ImportCode::kBadProfileEvent,

@@ -259,9 +259,8 @@ void KinetoFile::TakeFrame(const KinetoEvent& event) {
   }
   const bool is_kept = context_.options().keep_python_frames || IsCachePath(file) ||
                        event.name.starts_with(kModuleFrame);
-  constexpr std::size_t kMostUserFrames = 200'000;  // in memory
-  if (!is_kept && (!(IsUserFile(file) || IsUserFile(FileOfFrame(event.name))) ||
-                   (memory_devices_.empty() && user_frames_.size() == kMostUserFrames)))
+  const bool is_user = IsUserFile(file) || IsUserFile(FileOfFrame(event.name));
+  if (!is_kept && (!is_user || has_too_many_frames_ || !MayHoldFrame()))
     return Count(left_out_, "python_function", event.duration_ns);
   const PythonFrameRow row{.id = 0,
                            .profile_id = context_.profile_id(),
@@ -284,6 +283,21 @@ void KinetoFile::AddFrame(PythonFrameRow row, std::string_view name, std::string
   row.file_id = context_.OptionalText(file);
   rows().Add(row);
   Kept();
+}
+
+// Of frames some of which are left out, the innermost that is kept may be an outer one: then none is.
+bool KinetoFile::MayHoldFrame() {
+  constexpr std::size_t kMost = 200'000;  // in memory
+  if (!memory_devices_.empty() || user_frames_.size() < kMost) return true;
+  has_too_many_frames_ = true;
+  LeaveOutUserFrames();
+  return false;
+}
+
+void KinetoFile::LeaveOutUserFrames() {
+  for (const UserFrame& frame : std::exchange(user_frames_, {}))
+    Count(left_out_, "python_function", frame.row.duration_ns.value());
+  user_frame_texts_.clear();
 }
 
 void KinetoFile::AddUserFrames() {
