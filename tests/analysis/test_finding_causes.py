@@ -85,6 +85,43 @@ class Recompiles(AnswerTest):
         self.assertEqual(one["title"], "a and 1 other function were recompiled (GLOBAL_STATE changed: grad_mode)")
         self.assertEqual([other["title"] for other in one["evidence"]], ["b was recompiled twice (GLOBAL_STATE changed: grad_mode)"])
 
+    LIBRARY = "/usr/lib/python3/dist-packages/lib/model.py"
+
+    def library(self, functions, reasons_of):
+        """A log of functions of a library that line 20 of a user's file runs, each with its recompiles."""
+        records = [record({"str": ["/u/serve.py", 0]}), record({"str": [self.LIBRARY, 1]})]
+        for frame, (function, reasons) in enumerate(zip(functions, reasons_of)):
+            stack = [{"line": 20, "name": "serve", "filename": 0}, {"line": 10 + frame, "name": function, "filename": 1}]
+            for number, reason in enumerate((None, *reasons)):
+                ids = {"frame_id": frame, "frame_compile_id": number, "attempt": 0}
+                if reason:
+                    reason = f"{frame}/{number - 1}: {reason}  # x = f(x)  # {self.LIBRARY[1:]}:{30 + frame} in {function}"
+                    records.append(record({"artifact": {"name": "recompile_reasons", "encoding": "json"}, **ids}, json.dumps([reason])))
+                records.append(record({"dynamo_start": {"stack": stack}, **ids}))
+                records.append(record({"compilation_metrics": {"co_name": function, "co_filename": self.LIBRARY, "co_firstlineno": 10 + frame}, **ids}))
+        self.save("job/dedicated_log_torch_trace_rank_0_abcdefgh.log", *records)
+
+    def test_what_a_line_recompiles_in_a_library_is_one_note(self):
+        self.library("abcd", [[f"tensor '{name}' size mismatch at index 1. expected 12, actual 1"] for name in "wxyz"])
+        (one,) = self.recompiles()
+        self.assertEqual((one["title"], one["severity"]), ("4 functions of libraries were recompiled below serve.py:20 (size 1 of w: 12, 1; size 1 of x: 12, 1; "
+                                                           "size 1 of y: 12, 1; and 1 more)", "note"))
+        self.assertEqual([other["title"] for other in one["evidence"]], [f"{name} was recompiled once (size 1 of {size}: 12, 1)" for name, size in zip("abcd", "wxyz")])
+
+    def test_two_functions_of_a_library_are_told_one_by_one(self):
+        self.library("ab", [[f"tensor '{name}' size mismatch at index 1. expected 12, actual 1"] for name in "wx"])
+        self.assertEqual(len(self.recompiles()), 2)
+
+    def test_a_wrapper_of_a_library_is_compiled_for_each_function_that_it_wraps(self):
+        calls = ["len(args) == 1", "len(args) == 2", "not args", "len(kwargs) == 3", "len(args) == 1", "len(args) == 4"]
+        self.library(["wrapper"], [calls])
+        (one,) = self.recompiles()
+        self.assertEqual(one["severity"], "note")
+        self.assertIn("a library wraps several functions in this code, or calls it in several ways.", one["detail"])
+        self.library(["wrapper"], [[f"tensor 'x' size mismatch at index 1. expected {n}, actual {n + 1}" for n in range(2, 8)]])
+        (one,) = self.recompiles()
+        self.assertEqual(one["severity"], "warning")
+
     def test_values_of_one_rank_are_not_told_of_the_others(self):
         for rank in range(2):
             self.recompiled("f", [f"0/0: tensor 'x' size mismatch at index 0. expected 8, actual {16 + rank}"], rank=rank)

@@ -132,6 +132,11 @@ void AddRecompiles(FindingContext& context, Finding own, RecompileExtent extent)
 void SetAdvice(const std::vector<Recompile>& recompiles, const std::string& file,
                Finding& finding) {
   Advice advice = AdviceFor(recompiles);
+  if (std::any_of(recompiles.begin(), recompiles.end(),
+                  [](const Recompile& one) { return one.is_of_call; }))
+    finding.detail +=
+        " Its calls differ in the number of arguments or the type of the first: a library wraps "
+        "several functions in this code, or calls it in several ways.";
   // The variables of a library's function are not the user's.
   if (!IsUserFile(file) && advice.is_of_local) return;
   if (!advice.remark.empty()) finding.detail += ' ' + advice.remark;
@@ -159,39 +164,47 @@ std::string_view WhatWas(std::string_view title) {
   return at == std::string_view::npos ? std::string_view() : title.substr(at + kWas.size());
 }
 
-}  // namespace
+bool IsFolded(const Finding& one) {
+  return one.kind == FindingKind::kRecompiles && one.severity == FindingSeverity::kNote &&
+         !one.cause.empty();
+}
+
+// Moves the findings after `first` for which `belongs` into its evidence; returns how many.
+template <typename Belongs>
+std::size_t TakeEvidence(std::vector<Finding>& findings, std::size_t first,
+                         const Belongs& belongs) {
+  std::size_t count = 0;
+  for (std::size_t i = first + 1; i < findings.size();) {
+    if (!belongs(findings[i])) {
+      ++i;
+      continue;
+    }
+    Finding& kept = findings[first];
+    if (kept.is_of_caller && !findings[i].is_of_caller) std::swap(kept, findings[i]);
+    if (findings[i].since_us && kept.since_us)
+      kept.since_us = std::min(kept.since_us, findings[i].since_us);
+    std::vector<Finding> earlier = std::move(findings[i].evidence);
+    findings[i].evidence.clear();
+    std::move(earlier.begin(), earlier.end(), std::back_inserter(kept.evidence));
+    kept.evidence.push_back(std::move(findings[i]));
+    findings.erase(findings.begin() + static_cast<std::ptrdiff_t>(i));
+    ++count;
+  }
+  return count;
+}
 
 // A mode that changes recompiles all functions below the one that is compiled: one note, of the
 // function whose own place is known.
-void FoldRecompiles(FindingContext& context) {
-  const auto is_note = [](const Finding& one) {
-    return one.kind == FindingKind::kRecompiles && one.severity == FindingSeverity::kNote &&
-           !one.cause.empty();
-  };
-  std::vector<Finding>& findings = context.findings;
+void FoldOfCause(std::vector<Finding>& findings) {
   for (std::size_t i = 0; i < findings.size(); ++i) {
-    if (!is_note(findings[i])) continue;
-    std::size_t count = 0;
+    if (!IsFolded(findings[i])) continue;
     bool are_alike = true;
-    for (std::size_t j = i + 1; j < findings.size();) {
-      const bool is_same = is_note(findings[j]) && findings[j].cause == findings[i].cause &&
-                           findings[j].ranks == findings[i].ranks;
-      if (!is_same) {
-        ++j;
-        continue;
-      }
-      are_alike = are_alike && WhatWas(findings[i].title) == WhatWas(findings[j].title);
-      if (findings[i].is_of_caller && !findings[j].is_of_caller)
-        std::swap(findings[i], findings[j]);
-      if (findings[j].since_us && findings[i].since_us)
-        findings[i].since_us = std::min(findings[i].since_us, findings[j].since_us);
-      std::vector<Finding> earlier = std::move(findings[j].evidence);
-      findings[j].evidence.clear();
-      std::move(earlier.begin(), earlier.end(), std::back_inserter(findings[i].evidence));
-      findings[i].evidence.push_back(std::move(findings[j]));
-      findings.erase(findings.begin() + static_cast<std::ptrdiff_t>(j));
-      ++count;
-    }
+    const std::size_t count = TakeEvidence(findings, i, [&](const Finding& other) {
+      const Finding& kept = findings[i];
+      if (!IsFolded(other) || other.cause != kept.cause || other.ranks != kept.ranks) return false;
+      are_alike = are_alike && WhatWas(kept.title) == WhatWas(other.title);
+      return true;
+    });
     const std::string_view what = WhatWas(findings[i].title);
     if (count == 0 || what.empty()) continue;
     // How often is said of each where it differs.
@@ -201,6 +214,52 @@ void FoldRecompiles(FindingContext& context) {
         findings[i].title.substr(0, findings[i].title.size() - what.size() - kWas.size()), count,
         PluralS(count), what.substr(cause));
   }
+}
+
+// A line of the user that runs a model of a library: what it recompiles there is one note.
+void FoldOfCaller(std::vector<Finding>& findings) {
+  constexpr std::size_t kFew = 2;  // that are told one by one
+  const auto belongs = [](const Finding& other, const Finding& kept) {
+    return IsFolded(other) && other.is_of_caller && other.place && kept.place &&
+           other.place->file == kept.place->file && other.place->line == kept.place->line &&
+           other.ranks == kept.ranks;
+  };
+  for (std::size_t i = 0; i < findings.size(); ++i) {
+    const auto of_kept = [&](const Finding& other) { return belongs(other, findings[i]); };
+    if (!of_kept(findings[i]) ||
+        std::count_if(findings.begin() + static_cast<std::ptrdiff_t>(i), findings.end(), of_kept) <=
+            static_cast<std::ptrdiff_t>(kFew))
+      continue;
+    TakeEvidence(findings, i, of_kept);
+    Finding& kept = findings[i];
+    Finding one = kept;
+    one.evidence.clear();
+    kept.evidence.insert(kept.evidence.begin(), std::move(one));
+    std::vector<std::string> causes;
+    for (const Finding& other : kept.evidence) {
+      if (std::find(causes.begin(), causes.end(), other.cause) == causes.end())
+        causes.push_back(other.cause);
+    }
+    constexpr std::size_t kMostCauses = 3;
+    kept.cause.clear();
+    for (std::size_t j = 0; j < causes.size() && j < kMostCauses; ++j)
+      kept.cause += (j == 0 ? "" : "; ") + causes[j];
+    if (causes.size() > kMostCauses)
+      kept.cause += fmt::format("; and {} more", causes.size() - kMostCauses);
+    kept.title = fmt::format("{} functions of libraries were recompiled below {} ({})",
+                             kept.evidence.size(), PlaceText(*kept.place), kept.cause);
+    kept.detail = "The place named is the line of the user's code that ran them.";
+    kept.suggestion.clear();
+    kept.changes.clear();
+    kept.function.clear();
+  }
+}
+
+}  // namespace
+
+void FoldRecompiles(FindingContext& context) {
+  FoldOfCause(context.findings);
+  FoldOfCaller(context.findings);
 }
 
 }  // namespace tlparse

@@ -97,6 +97,9 @@ Result<void> LoadEntries(FindingContext& context, const std::set<std::int64_t>& 
   function.shown_ids = ShownIds(function, function.who.front());
   ASSIGN_OR_RETURN(function.recompiles, LoadRecompiles(context, refused, function.shown_ids));
   RETURN_IF_ERROR(SetSizes(context, function.shown_ids, function.recompiles));
+  for (Recompile& one : function.recompiles)
+    one.is_of_call = !function.file.empty() && !IsUserFile(function.file) && !one.entries.empty() &&
+                     IsOfCall(one.entries.front().reason);
   if (const FailedEntry* const entry = EntryOfMost(function.recompiles))
     function.place = {entry->file, entry->line, entry->reason.code};
   // What varied on the first rank is not told of others that saw other values.

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <set>
 #include <utility>
@@ -63,9 +64,15 @@ void PutTellingFirst(std::vector<Recompile>& recompiles) {
   }
 }
 
+bool IsOfCall(const RecompileReason& reason) {
+  static constexpr std::array<std::string_view, 6> kSubjects = {
+      "type of args[0]", "type of self", "len(args)", "len(kwargs)", "not args", "not kwargs"};
+  return std::find(kSubjects.begin(), kSubjects.end(), reason.subject) != kSubjects.end();
+}
+
 bool IsWanted(const Recompile& one) {
   if (one.entries.empty() || one.is_refused) return false;
-  if (one.is_of_fixed_size || one.is_of_module) return true;
+  if (one.is_of_fixed_size || one.is_of_module || one.is_of_call) return true;
   const std::string& guard = one.entries.front().reason.guard;
   return guard.find("GLOBAL_STATE changed: grad_mode") != std::string::npos ||
          guard.ends_with(".training");

@@ -19,13 +19,19 @@ struct Recompile {
   // A size varied: all that differ from those of the newest entry.
   std::vector<ChangedSize> changed_sizes = {};
   bool is_of_module = false;  // a size varied, those of parameters too: another module ran the code
+  bool is_of_call = false;    // code of a library was called in another way (IsOfCall)
 };
+
+// Whether the guard is on how a function was called: the type of its first argument, or how many it
+// was given. A decorator of a library has one code for all functions that it wraps.
+bool IsOfCall(const RecompileReason& reason);
 
 // Of each recompile the entry of ComparedValues::Telling comes first.
 void PutTellingFirst(std::vector<Recompile>& recompiles);
 
 // Whether the program asks for it: for another grad mode or for train and eval, which programs have
-// that evaluate; for another module; for another size, with dynamic=False.
+// that evaluate; for another module; for another size, with dynamic=False; for another function or
+// call that a library wraps.
 bool IsWanted(const Recompile& one);
 // Or for what it compiled before, in another mode: it failed on a guard that an earlier recompile failed
 // on, and one for a mode was between them.
