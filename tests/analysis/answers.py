@@ -96,12 +96,12 @@ class AnswerTest(unittest.TestCase):
             file.write("".join(records))
         return path
 
-    def compiled(self, frame, function, operation, rank=0, inputs='L_x_: "f32[4][1]cuda:0"'):
+    def compiled(self, frame, function, operation, rank=0, inputs='L_x_: "f32[4][1]cuda:0"', place=("/u/m.py", 10)):
         ids = {"rank": rank, "frame_id": frame, "frame_compile_id": 0, "attempt": 0}
         graph = (f"class GraphModule(torch.nn.Module):\n    def forward(self, {inputs}):\n        l_x_ = L_x_\n"
                  f'        {operation}: "f32[4][1]cuda:{rank}" = l_x_ + 1;  l_x_ = None\n        return ({operation},)\n')
-        metrics = {"co_name": function, "co_filename": "/u/m.py", "co_firstlineno": 10, "compile_id": f"{frame}/0"}
-        stack = [{"line": 10, "name": function, "filename": 1, "loc": "x"}]
+        metrics = {"co_name": function, "co_filename": place[0], "co_firstlineno": place[1], "compile_id": f"{frame}/0"}
+        stack = [{"line": place[1], "name": function, "filename": 1, "loc": "x"}]
         return (record({"dynamo_start": {"stack": stack}, **ids}) + record({"dynamo_output_graph": {"sizes": {}}, **ids}, graph)
                 + record({"compilation_metrics": metrics, **ids}))
 

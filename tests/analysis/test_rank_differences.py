@@ -179,6 +179,36 @@ class OtherPrograms(AnswerTest):
         # What it has of forward, which all compiled, is compared: its batches are those of both actors.
         self.assertIn("Rank 0 compiled 0/0 forward for other inputs: x: size [8, 16] → [16, 16]", [part["title"] for part in one["evidence"]])
 
+    def job_of(self, *ranks):
+        """Titles of the findings on ranks of which each has these compiles."""
+        case = f"case_{len(os.listdir(self.scratch))}"
+        for rank, compiles in enumerate(ranks):
+            self.save(f"{case}/dedicated_log_torch_trace_rank_{rank}_abcdefgh.log", record({"str": ["/u/m.py", 1]}),
+                      *(self.compiled(frame, function, operation, rank, f'L_x_: "f32[4][1]cuda:{rank}"', place) for frame, (function, operation, place) in enumerate(compiles)))
+        return [one["title"] for one in ask("findings", self.ingest(os.path.join(self.scratch, case), name=case))["findings"]]
+
+    def test_functions_of_one_name_at_other_lines_or_in_other_files_are_two(self):
+        usual, other = ("forward", "add", ("/u/m.py", 10)), ("forward", "mul", ("/u/m.py", 20))
+        self.assertEqual(["Rank 2 compiled forward (m.py:20) as 0/0, most others compiled forward (m.py:10)"], self.job_of([usual], [usual], [other]))
+        self.assertEqual(["Rank 2 compiled forward (n.py:10) as 0/0, most others compiled forward (m.py:10)"],
+                         self.job_of([usual], [usual], [("forward", "mul", ("/u/n.py", 10))]))
+        # In another order each is compared with itself.
+        self.assertEqual([], self.job_of([usual, other], [usual, other], [other, usual]))
+        own = ("forward", "sub", ("/u/m.py", 20))
+        changed, = self.job_of([usual, other], [usual, other], [own, usual])
+        self.assertRegex(changed, "^Rank 2 compiled another graph: forward: mul.* → sub")
+
+    def test_a_text_of_the_file_with_moved_functions_is_another_text(self):
+        step, scale = ("step", "add", ("/u/m.py", 10)), ("scale", "mul", ("/u/m.py", 20))
+        title, = self.job_of([step, scale], [step, scale], [("step", "add", ("/u/m.py", 11)), ("scale", "sub", ("/u/m.py", 21))])
+        self.assertRegex(title, "^Rank 2 ran another text of m.py: 1/0 scale: mul")
+
+    def test_a_title_on_a_rank_has_the_ids_of_that_rank(self):
+        step, check = ("step", "add", ("/u/m.py", 10)), ("check", "mul", ("/u/m.py", 20))
+        titles = self.job_of([step], [step], [check, ("step", "sub", ("/u/m.py", 10))])
+        self.assertIn("Rank 2 compiled another graph: step: add", titles[0])
+        self.assertNotIn("0/0 step", str(titles))
+
     def test_code_for_other_sizes_of_a_dynamic_dimension_is_a_note(self):
         findings = ask("findings", self.ingest(os.path.join(ROOT, "fixtures", "runs", "marked_sizes"), name="sizes"))["findings"]
         (one,) = [one for one in findings if one["kind"] == "code_divergence"]

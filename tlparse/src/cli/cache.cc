@@ -17,15 +17,17 @@
 namespace tlparse {
 namespace {
 
-std::string CompileTitle(const Job& job, std::int32_t slot) {
-  return job.slots()[static_cast<std::size_t>(slot)].Title();
+std::string CompileTitle(const Job& job, std::int32_t slot,
+                         const std::vector<RankIndex>& who = {}) {
+  return job.SlotOf(slot, who).Title();
 }
 
-std::string CompileList(const Job& job, const std::vector<std::int32_t>& slots) {
+std::string CompileList(const Job& job, const CacheFinding& finding) {
+  const std::vector<std::int32_t>& slots = finding.compile_slots;
   constexpr std::size_t kMost = 4;
   std::string text;
   for (std::size_t i = 0; i < slots.size() && i < kMost; ++i)
-    text += (i == 0 ? "" : ", ") + CompileTitle(job, slots[i]);
+    text += (i == 0 ? "" : ", ") + CompileTitle(job, slots[i], finding.Sides());
   if (slots.size() > kMost) text += fmt::format(" and {} more", slots.size() - kMost);
   return text;
 }
@@ -65,7 +67,7 @@ void PrintFinding(const CacheAnswer& answer, const CacheFinding& finding, bool a
   std::string where = finding.lookup_slots.empty()
                           ? "in "
                           : fmt::format("{} in ", Count(finding.lookup_slots.size(), "lookup"));
-  where += CompileList(job, finding.compile_slots);
+  where += CompileList(job, finding);
   if (!finding.lookup_slots.empty()) {
     where += finding.state == finding.against_state
                  ? fmt::format("; {} on both sides", finding.state)
@@ -248,7 +250,8 @@ std::vector<std::string> LookupTitles(const CacheFinding& of, const InCache& in)
 
 std::vector<std::string> CompileTitles(const CacheFinding& of, const InCache& in) {
   std::vector<std::string> titles;
-  for (const std::int32_t slot : of.compile_slots) titles.push_back(CompileTitle(in.job, slot));
+  for (const std::int32_t slot : of.compile_slots)
+    titles.push_back(CompileTitle(in.job, slot, of.Sides()));
   return titles;
 }
 

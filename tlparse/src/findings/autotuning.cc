@@ -57,8 +57,9 @@ std::string ChoiceText(const TunedChoice& choice) {
 // "addmm of 0/0 forward (64x512, 64x256, 256x512)"
 std::string KernelText(const FindingContext& context, const TunedKernel& kernel) {
   std::string text = kernel.kernel;
-  if (kernel.slot >= 0)
-    text += " of " + context.job.slots()[static_cast<std::size_t>(kernel.slot)].Title();
+  std::vector<RankIndex> who;
+  for (const TunedChoice& choice : kernel.on_ranks) who.push_back(choice.rank);
+  if (kernel.slot >= 0) text += " of " + context.job.SlotOf(kernel.slot, who).Title();
   return kernel.shapes.empty() ? text : fmt::format("{} ({})", text, kernel.shapes);
 }
 
@@ -106,7 +107,7 @@ void AddOtherChoices(FindingContext& context, const Autotuned& tuned) {
     ids.push_back(one.slowest->record_id);
     ids.push_back(one.fastest->record_id);
   }
-  context.SetCompiles(finding, slots);
+  context.SetCompiles(finding, slots, worst.of_slowest);
   finding.cause = "tuning chose different kernels";
   finding.title =
       fmt::format("Tuning chose {} on {} and {} on {} for {}", ChoiceText(*worst.slowest),
@@ -170,7 +171,7 @@ void AddChoicesWithoutMemory(FindingContext& context, const Autotuned& tuned) {
   if (first.empty()) return;
   Finding& finding = context.Add(FindingKind::kAutotuning, FindingSeverity::kNote);
   context.SetRanks(finding, {ranks.begin(), ranks.end()});
-  context.SetCompiles(finding, slots);
+  context.SetCompiles(finding, slots, {ranks.begin(), ranks.end()});
   finding.cause = "choices need more memory than the device has";
   finding.title = fmt::format("{} need more shared memory or registers than the device has", first);
   finding.detail =
@@ -215,7 +216,7 @@ void AddTuningTime(FindingContext& context, const Autotuned& tuned) {
       ++kernels;
     }
   }
-  context.SetCompiles(finding, {slots.begin(), slots.end()});
+  context.SetCompiles(finding, {slots.begin(), slots.end()}, {*longest});
   finding.detail = fmt::format("That is {:.0f} %, for {} kernel{}.", 100 * seconds / compiled,
                                kernels, PluralS(kernels));
   finding.suggestion =

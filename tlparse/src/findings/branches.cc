@@ -106,19 +106,24 @@ struct Sides {
 Sides FindSides(const FindingContext& context, const Finding& finding) {
   constexpr std::size_t kMost = 16;
   Sides sides;
-  std::int32_t slot = -1;  // a rank may have another label for the compile
-  for (const JobCompile& compile : context.job.compiles()) {
+  const auto rank_of = [&](const JobCompile& compile) {
+    return context.job.participants()[static_cast<std::size_t>(compile.participant)].rank;
+  };
+  const auto is_odd = [&](const JobCompile& compile) {
+    const auto rank = rank_of(compile);
+    return rank && (finding.ranks.empty() ||
+                    std::binary_search(finding.ranks.begin(), finding.ranks.end(), *rank));
+  };
+  const std::vector<JobCompile>& all = context.job.compiles();
+  const auto first = std::find_if(all.begin(), all.end(), [&](const JobCompile& compile) {
+    return compile.slot >= 0 && is_odd(compile) &&
+           context.job.string(compile.label_id) == finding.compiles.front();
+  });
+  if (first == all.end()) return sides;
+  for (const JobCompile& compile : all) {
     if (sides.odd.size() >= kMost) break;
-    const auto& rank =
-        context.job.participants()[static_cast<std::size_t>(compile.participant)].rank;
-    if (!rank || compile.slot < 0 || (slot >= 0 && compile.slot != slot) ||
-        context.job.slots()[static_cast<std::size_t>(compile.slot)].label !=
-            finding.compiles.front())
-      continue;
-    slot = compile.slot;
-    const bool is_odd = finding.ranks.empty() ||
-                        std::binary_search(finding.ranks.begin(), finding.ranks.end(), *rank);
-    if (is_odd)
+    if (!rank_of(compile) || compile.slot != first->slot) continue;
+    if (is_odd(compile))
       sides.odd.push_back(&compile);
     else if (sides.other == nullptr)
       sides.other = &compile;

@@ -115,7 +115,7 @@ Result<void> AddByReason(FindingContext& context, const ReasonFinding& what) {
     const std::vector<RankIndex> who(group.ranks.begin(), group.ranks.end());
     const std::vector<std::int32_t> slots(group.slots.begin(), group.slots.end());
     context.SetRanks(finding, who);
-    const std::string where = context.SetCompiles(finding, slots);
+    const std::string where = context.SetCompiles(finding, slots, who);
     if (what.state == CacheState::kBypass)
       finding.detail = CostOfBypass(context, key.first, who, slots);
     finding.cause = key.second.empty() ? "no reason in the log" : key.second;

@@ -185,8 +185,7 @@ void AddRaces(FindingContext& context, const ColdCaches& caches) {
   Finding& finding = context.Add(FindingKind::kColdCache, FindingSeverity::kNote);
   const std::vector<RankIndex> who(ranks.begin(), ranks.end());
   context.SetRanks(finding, who);
-  const std::string where =
-      context.SetCompiles(finding, std::vector<std::int32_t>(slots.begin(), slots.end()));
+  const std::string where = context.SetCompiles(finding, {slots.begin(), slots.end()}, who);
   const bool is_each = std::all_of(caches.begin(), caches.end(), [&](const auto& one) {
     return !one.second.is_race || one.first == who;
   });
@@ -249,7 +248,7 @@ Result<void> AddColdCaches(FindingContext& context) {
     finding.severity = FindingSeverity::kWarning;
     finding.launch = context.job.launch();
     context.SetRanks(finding, missed);
-    const std::string where = context.SetCompiles(finding, cold.slots);
+    const std::string where = context.SetCompiles(finding, cold.slots, missed);
     // Not every rank made every one of these lookups.
     std::vector<RankIndex> hit, hit_some;
     for (const auto& [rank, count] : cold.hits_of)

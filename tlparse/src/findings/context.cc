@@ -114,13 +114,16 @@ void FindingContext::SetRanks(Finding& finding, const std::vector<RankIndex>& wh
   finding.ranks.erase(std::unique(finding.ranks.begin(), finding.ranks.end()), finding.ranks.end());
 }
 
-std::string FindingContext::SetCompiles(Finding& finding,
-                                        const std::vector<std::int32_t>& slots) const {
+std::string FindingContext::SetCompiles(Finding& finding, const std::vector<std::int32_t>& slots,
+                                        const std::vector<RankIndex>& who) const {
   std::string text;
-  constexpr std::size_t kMost = 2;
-  for (std::size_t i = 0; i < slots.size(); ++i) {
-    const JobSlot& slot = job.slots()[static_cast<std::size_t>(slots[i])];
-    if (finding.compiles.size() < 100) finding.compiles.push_back(slot.label);
+  constexpr std::size_t kMost = 2, kMostCompiles = 100;
+  for (std::size_t i = 0; i < slots.size() && i < kMostCompiles; ++i) {
+    const JobSlot slot = job.SlotOf(slots[i], who);
+    const auto first = std::find_if(
+        who.begin(), who.end(), [&](RankIndex one) { return job.CompileOf(one, slots[i]) >= 0; });
+    finding.compiles.push_back(first == who.end() ? slot.label
+                                                  : job.SlotOf(slots[i], {*first}).label);
     if (finding.function.empty()) finding.function = slot.function;
     if (i < kMost)
       text += (i == 0 ? "" : ", ") +

@@ -75,8 +75,10 @@ struct FindingContext {
   std::string WhoInside(const std::vector<RankIndex>& who) const;
   // Sets ranks, rank_count and logs: empty ranks for all.
   void SetRanks(Finding& finding, const std::vector<RankIndex>& who) const;
-  // "0/0 forward, 1/0 block and 3 more" of compile slots; sets compiles and function.
-  std::string SetCompiles(Finding& finding, const std::vector<std::int32_t>& slots) const;
+  // "0/0 forward, 1/0 block and 3 more" of compile slots, as these participants name them; sets
+  // compiles and function.
+  std::string SetCompiles(Finding& finding, const std::vector<std::int32_t>& slots,
+                          const std::vector<RankIndex>& who) const;
   // "0/0 forward"
   std::string Title(const JobCompile& compile) const;
   const std::string& FunctionOf(const JobCompile& compile) const;

@@ -46,7 +46,7 @@ Result<void> FindSkippedCudaGraphs(FindingContext& context) {
     const std::vector<RankIndex> ranks(group.ranks.begin(), group.ranks.end());
     context.SetRanks(finding, ranks);
     const std::string where =
-        context.SetCompiles(finding, {group.slots.begin(), group.slots.end()});
+        context.SetCompiles(finding, {group.slots.begin(), group.slots.end()}, ranks);
     finding.cause = group.skip.reason;
     if (!group.skip.file.empty())
       finding.place = FindingPlace{group.skip.file, group.skip.line, {}};

@@ -68,18 +68,7 @@ std::string DivergenceFinder::TitleOfBreak(const RankClass& one, const RankAspec
 // "1/0 take_step"; "take_step" where these ranks compiled it under another id.
 std::string DivergenceFinder::WhereOf(const RankClass& one, const RankAspect& aspect) const {
   Finding scratch;
-  std::string where = context_.SetCompiles(scratch, aspect.slots);
-  std::vector<std::string> functions;
-  bool has_other = false;
-  for (const std::int32_t slot : aspect.slots) {
-    const JobSlot& of = job_.slots()[static_cast<std::size_t>(slot)];
-    const std::int32_t index = job_.CompileOf(one.ranks.front(), slot);
-    has_other |= index >= 0 && !IsWithoutId(of.label) &&
-                 job_.string(job_.compiles()[static_cast<std::size_t>(index)].label_id) != of.label;
-    if (std::find(functions.begin(), functions.end(), of.function) == functions.end())
-      functions.push_back(of.function);
-  }
-  return has_other ? fmt::format("{}", fmt::join(functions, ", ")) : where;
+  return context_.SetCompiles(scratch, aspect.slots, {Reference().front(), one.ranks.front()});
 }
 
 // Few recompiles follow from what a rank was given: another size, train and eval. That one of several
@@ -245,7 +234,7 @@ bool DivergenceFinder::WasRecompiled(const JobSlot& of) const {
 }
 
 Difference DivergenceFinder::DescribeGraphs(const RankClass& one, const RankAspect& aspect) const {
-  const JobSlot& slot = job_.slots()[static_cast<std::size_t>(aspect.slots.front())];
+  const JobSlot slot = job_.SlotOf(aspect.slots.front(), {Reference().front(), one.ranks.front()});
   // A function that is recompiled gets data of several sizes: who had which first says nothing.
   const bool is_of_data = aspect.is_of_sizes && WasRecompiled(slot);
   // Replicas of another model would differ in the collectives of their gradients.

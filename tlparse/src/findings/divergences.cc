@@ -150,12 +150,12 @@ Difference DivergenceFinder::Of(const RankClass& one, const RankAspect& aspect, 
     std::sort(who.begin(), who.end());
   }
   context_.SetRanks(finding, who);
-  context_.SetCompiles(finding, aspect.slots);
+  context_.SetCompiles(finding, aspect.slots, who);
   difference.is_odd_known = aspect.has_majority;
   difference.unknown = WithoutOutcome(one, aspect);
   if (!aspect.file.empty()) finding.place = FindingPlace{aspect.file, aspect.line, {}};
   if (kind == FindingKind::kInputDivergence && !finding.place && !aspect.slots.empty()) {
-    const JobSlot& slot = job_.slots()[static_cast<std::size_t>(aspect.slots.front())];
+    const JobSlot slot = job_.SlotOf(aspect.slots.front(), who);
     if (!slot.file.empty()) finding.place = FindingPlace{slot.file, slot.line, {}};
   }
   std::vector<std::int64_t> ids;

@@ -80,7 +80,8 @@ class DivergenceFinder {
   bool IsOfOwnFunction(const RankClass& one, const RankAspect& aspect) const;
   bool WentOnWithout(const RankClass& one, const RankAspect& aspect) const;
   bool EndedAfterFailure(const RankClass& one, const RankAspect& aspect) const;
-  std::string RecompiledText(const RankAspect& aspect, const std::string& reason) const;
+  std::string RecompiledText(const RankAspect& aspect, const std::vector<RankIndex>& with,
+                             const std::string& reason) const;
   // Whether some rank compiled the function of this slot again.
   bool WasRecompiled(const JobSlot& of) const;
   std::string WhereOf(const RankClass& one, const RankAspect& aspect) const;

@@ -238,22 +238,6 @@ Result<void> SayRecompile(const FindingContext& context, const JobCompile& faile
   return {};
 }
 
-// The compiles of a finding. Those of one slot may have other labels in the logs that failed than in
-// the others: those that failed are named.
-std::string NameCompiles(const FindingContext& context, const std::vector<const Failure*>& group,
-                         const std::set<std::int32_t>& slots, Finding& finding) {
-  const std::string text =
-      context.SetCompiles(finding, std::vector<std::int32_t>(slots.begin(), slots.end()));
-  const JobCompile& first = *group.front()->compile;
-  const bool is_one =
-      slots.size() == 1 && std::all_of(group.begin(), group.end(), [&](const Failure* one) {
-        return one->compile->key_id == first.key_id;
-      });
-  if (!is_one) return text;
-  finding.compiles = {context.job.string(first.label_id)};
-  return context.Title(first);
-}
-
 Result<void> SaySuppressed(FindingContext& context, const std::vector<std::int64_t>& ids,
                            Finding& finding) {
   ASSIGN_OR_RETURN(const bool is_suppressed, AreErrorsSuppressed(context.database, ids));
@@ -326,7 +310,7 @@ Result<void> AddFailures(FindingContext& context, const std::vector<const Failur
   const std::vector<RankIndex> who(ranks.begin(), ranks.end());
   context.SetRanks(finding, who);
   finding.function = context.FunctionOf(*first.compile);
-  const std::string compiles = NameCompiles(context, group, slots, finding);
+  const std::string compiles = context.SetCompiles(finding, {slots.begin(), slots.end()}, who);
   finding.cause = CauseOfException(first.type, first.reason);
   const bool is_backward =
       std::all_of(group.begin(), group.end(), [](const Failure* one) { return one->is_backward; });

@@ -208,7 +208,7 @@ Result<void> Report(FindingContext& context, const BrokenCompiles& broken, const
                                      ? FindingSeverity::kNote
                                      : FindingSeverity::kWarning);
   context.SetRanks(finding, who);
-  context.SetCompiles(finding, std::vector<std::int32_t>(one.slots.begin(), one.slots.end()));
+  context.SetCompiles(finding, {one.slots.begin(), one.slots.end()}, who);
   if (one.functions.front() != "A frame") finding.function = one.functions.front();
   finding.cause = key.cause;
   finding.since_us = one.since_us;

@@ -57,7 +57,7 @@ std::string WithCollectives(const FindingContext& context, std::int32_t slot, Ra
   const std::int32_t next = NextOf(job, slot, lacking);
   if (!ops || ops->empty() || next < 0) return {};
   return fmt::format(": it holds {}; {} went on to {}", *ops, context.WhoInside(lacking),
-                     job.slots()[static_cast<std::size_t>(next)].Title());
+                     job.SlotOf(next, lacking).Title());
 }
 
 }  // namespace
@@ -65,10 +65,11 @@ std::string WithCollectives(const FindingContext& context, std::int32_t slot, Ra
 // "recompiled forward: 0/1 after 0/0: tensor 'x' …", of the one compile that some ranks lack; empty:
 // it was not recompiled, or it is not known after which compile.
 std::string DivergenceFinder::RecompiledText(const RankAspect& aspect,
+                                             const std::vector<RankIndex>& with,
                                              const std::string& reason) const {
   constexpr std::string_view kBecause = "because ";  // of one compile
   if (aspect.slots.size() != 1 || reason.empty()) return {};
-  const JobSlot& slot = job_.slots()[static_cast<std::size_t>(aspect.slots.front())];
+  const JobSlot slot = job_.SlotOf(aspect.slots.front(), with);
   if (slot.function.empty()) return {};
   return fmt::format("recompiled {}: {} after {}", slot.function, slot.label,
                      Shorten(reason.substr(kBecause.size()), 200));
@@ -109,7 +110,7 @@ std::string DivergenceFinder::TitleOfMissing(const RankClass& one, const RankAsp
         return index < 0 || IsFinished(job_.compiles()[static_cast<std::size_t>(index)].status);
       });
   const std::string_view did = is_done ? "compiled" : "began to compile";
-  const std::string recompiled = RecompiledText(aspect, reason);
+  const std::string recompiled = RecompiledText(aspect, with, reason);
   const std::string after_comma = because.empty() ? "" : ", " + because;
   if (aspect.has_majority)
     return aspect.is_on_others
@@ -141,11 +142,8 @@ bool DivergenceFinder::IsOfOwnFunction(const RankClass& one, const RankAspect& a
     return !own.function.empty() &&
            std::none_of(
                job_.compiles().begin(), job_.compiles().end(), [&](const JobCompile& compile) {
-                 const JobSlot& other =
-                     job_.slots()[static_cast<std::size_t>(std::max(compile.slot, 0))];
-                 return compile.slot >= 0 && other.function == own.function &&
-                        other.file == own.file && other.line == own.line &&
-                        std::binary_search(lacking.begin(), lacking.end(), compile.participant);
+                 return std::binary_search(lacking.begin(), lacking.end(), compile.participant) &&
+                        job_.IsOfFunction(compile, own);
                });
   });
 }
@@ -182,9 +180,10 @@ bool DivergenceFinder::EndedAfterFailure(const RankClass& one, const RankAspect&
 // "Rank 0 compiled objective as 1/0, the others compiled generate"
 std::string DivergenceFinder::TitleOfOther(const RankClass& one, const RankAspect& aspect) const {
   const std::size_t end = aspect.reason.find('\n');
-  return fmt::format("{} compiled {} as {}, {} compiled {}", context_.Who(one.ranks),
-                     aspect.reason.substr(end + 1),
-                     job_.slots()[static_cast<std::size_t>(aspect.slots.front())].label,
+  const std::string label =
+      job_.SlotOf(aspect.slots.front(), {one.ranks.front(), Reference().front()}).label;
+  return fmt::format("{} compiled {}{}{}, {} compiled {}", context_.Who(one.ranks),
+                     aspect.reason.substr(end + 1), label.empty() ? "" : " as ", label,
                      aspect.has_majority ? "most others" : context_.WhoInside(Reference()),
                      aspect.reason.substr(0, end));
 }

@@ -98,7 +98,7 @@ Result<void> FindNotFinite(FindingContext& context) {
   const std::vector<RankIndex> who(ranks.begin(), ranks.end());
   context.SetRanks(finding, who);
   const std::string where = first.compile->slot >= 0
-                                ? context.SetCompiles(finding, {first.compile->slot})
+                                ? context.SetCompiles(finding, {first.compile->slot}, who)
                                 : context.Title(*first.compile);
   finding.cause = "NaN in " + first.graph;
   finding.since_us = first.time_us;

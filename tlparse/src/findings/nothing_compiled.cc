@@ -35,7 +35,8 @@ Result<void> FindNothingCompiled(FindingContext& context) {
   Finding finding;
   finding.kind = FindingKind::kNothingCompiled;
   finding.severity = FindingSeverity::kWarning;
-  const std::string which = context.SetCompiles(finding, {slots.begin(), slots.end()});
+  const std::string which =
+      context.SetCompiles(finding, {slots.begin(), slots.end()}, context.All());
   finding.title = fmt::format("Nothing was compiled: {} made no graph", which);
   finding.detail = "The program runs as it would without torch.compile.";
   finding.cause = "no graph";

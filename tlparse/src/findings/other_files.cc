@@ -8,7 +8,7 @@
 
 #include "artifacts/common/text/python_traceback.h"
 #include "base/ascii.h"
-#include "facts/contents/graph_difference.h"
+#include "facts/ranks/other_functions.h"
 #include "findings/divergences.h"
 
 namespace tlparse {
@@ -63,32 +63,13 @@ std::string WithoutRank(std::string_view path, const std::optional<std::int64_t>
 
 }  // namespace
 
-// Where a function of a file begins in another line and has the same graph, the file had another
-// text. Names of methods may be of another class.
 std::string DivergenceFinder::OtherText(const RankClass& one, const std::string& file) const {
-  if (file.empty()) return {};
-  const RankIndex reference = Reference().front(), rank = one.ranks.front();
-  for (const std::int32_t slot : job_.slot_order()) {
-    const std::int32_t a = job_.CompileOf(reference, slot), b = job_.CompileOf(rank, slot);
-    if (a < 0 || b < 0) continue;
-    const JobCompile& old_one = job_.compiles()[static_cast<std::size_t>(a)];
-    const JobCompile& new_one = job_.compiles()[static_cast<std::size_t>(b)];
-    const std::string& name = context_.FunctionOf(new_one);
-    if (old_one.line == new_one.line || old_one.line <= 0 || new_one.line <= 0 ||
-        old_one.function_id != new_one.function_id || old_one.file_id != new_one.file_id ||
-        new_one.file_id < 0 || job_.string(new_one.file_id) != file || old_one.graph_content == 0 ||
-        new_one.graph_content == 0 || name.empty() || name == "forward" || name == "__call__" ||
-        name == "<lambda>")
-      continue;
-    // Where the graphs cannot be compared nothing is claimed.
-    const Result<GraphDifference> graphs = CompareGraphs(context_.database, old_one.graph_content,
-                                                         context_.database, new_one.graph_content);
-    if (!graphs || graphs->differs) continue;
-    return fmt::format("{} begins in line {} of it on {}, in line {} on {}.", name, new_one.line,
-                       context_.WhoInside(one.ranks), old_one.line,
-                       context_.WhoInside(Reference()));
-  }
-  return {};
+  const std::optional<MovedFunction> moved =
+      FindMoved(context_.database, job_, Reference().front(), one.ranks.front(), file);
+  if (!moved) return {};
+  return fmt::format("{} begins in line {} of it on {}, in line {} on {}.", moved->name,
+                     moved->new_line, context_.WhoInside(one.ranks), moved->old_line,
+                     context_.WhoInside(Reference()));
 }
 
 DivergenceFinder::OtherFile DivergenceFinder::OtherFolder(const RankClass& one,

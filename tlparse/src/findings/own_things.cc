@@ -135,7 +135,7 @@ void DivergenceFinder::TellOwnThings(const std::vector<OwnThing>& own) {
   std::sort(ordered.begin(), ordered.end(), [&](std::int32_t a, std::int32_t b) {
     return job_.SlotPosition(a) < job_.SlotPosition(b);
   });
-  const std::string where = context_.SetCompiles(finding, ordered);
+  const std::string where = context_.SetCompiles(finding, ordered, context_.All());
   const std::size_t count = job_.participants().size();
   const RankAspect& first = own.front().aspect;
   const bool is_of_inputs = first.cause == CauseKind::kInputs || first.is_of_sizes;

@@ -345,7 +345,7 @@ Result<Finding> Make(FindingContext& context, const Function& function) {
       ids.insert(ids.end(), own->second.begin(), own->second.end());
   }
   if (ids.empty()) ids = function.refused_ids;
-  context.SetCompiles(finding, std::vector<std::int32_t>(slots.begin(), slots.end()));
+  context.SetCompiles(finding, {slots.begin(), slots.end()}, function.who);
   finding.function = function.name;
   finding.since_us = function.since_us;
   finding.title = TitleOf(context, function);

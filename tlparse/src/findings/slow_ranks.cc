@@ -98,7 +98,7 @@ void AddStalled(FindingContext& context, const StalledCompile& stalled) {
   finding.severity = FindingSeverity::kWarning;
   finding.launch = context.job.launch();
   context.SetRanks(finding, {stalled.rank});
-  const std::string where = context.SetCompiles(finding, {stalled.slot});
+  const std::string where = context.SetCompiles(finding, {stalled.slot}, {stalled.rank});
   finding.title = fmt::format(
       "{} took {} to compile {}, {} other{} {}", context.Who({stalled.rank}),
       RangeOfSeconds(stalled.own_s, stalled.own_s), where, stalled.others_count,
@@ -156,7 +156,7 @@ Result<void> FindSlowRanks(FindingContext& context) {
         finding.detail.empty() ? "" : " ", slowest.compared_count, slowest.least_times,
         slowest.most_times);
   if (slow.size() == 1 && slowest.IsMostInOne() && slowest.rank == slow.front()) {
-    context.SetCompiles(finding, {slowest.slot});
+    context.SetCompiles(finding, {slowest.slot}, slow);
     const std::int32_t index = context.job.CompileOf(slowest.rank, slowest.slot);
     AddSlowCompile(context, context.job.compiles()[static_cast<std::size_t>(index)], finding);
   }

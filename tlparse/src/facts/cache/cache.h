@@ -55,6 +55,13 @@ struct CacheFinding {
   bool has_other_nodes = false;   // not only other arguments or types
   bool is_of_parameters = false;  // kGraph: as GraphDifference has it
   bool is_of_first = false;       // kInputs: the cause is that of the first compile only
+
+  // The ranks, and those that they are compared with.
+  std::vector<RankIndex> Sides() const {
+    std::vector<RankIndex> both = ranks;
+    both.insert(both.end(), against.begin(), against.end());
+    return both;
+  }
 };
 
 // One key, two generated codes: an error of the cache, not of the job.

@@ -22,7 +22,7 @@ void FindingCollector::SayWhichInputs(const CacheFinding& other, std::int32_t co
   const std::int32_t first = stored.compile_slots.front();
   if (stored.is_of_first || compile_slot == first || other.cause.text == stored.cause.text) return;
   stored.is_of_first = true;
-  stored.cause.text += " in " + answer_.job.slots()[static_cast<std::size_t>(first)].Title();
+  stored.cause.text += " in " + answer_.job.SlotOf(first, stored.Sides()).Title();
 }
 
 void FindingCollector::Add(CacheFinding finding, std::int32_t lookup_slot,

@@ -34,7 +34,7 @@ class OrderFinder {
   Result<void> LoadContents();
   Result<std::vector<OrderClass>> Classify();
   Result<void> MarkOrdersOfThreads(const std::vector<OrderClass>& classes);
-  std::string Title(std::int32_t item) const;
+  std::string Title(std::int32_t item, const OrderClass& of) const;
   ExecutionClass Describe(const OrderClass& reference, const OrderClass& other) const;
 
   Database& database_;
@@ -112,8 +112,8 @@ Result<std::vector<OrderClass>> OrderFinder::Classify() {
   return classes;
 }
 
-std::string OrderFinder::Title(std::int32_t item) const {
-  if (item >= 0) return answer_.job.slots()[static_cast<std::size_t>(item)].Title();
+std::string OrderFinder::Title(std::int32_t item, const OrderClass& of) const {
+  if (item >= 0) return answer_.job.SlotOf(item, of.ranks).Title();
   return item == kUnlabelled ? "(from the cache)" : labels_[static_cast<std::size_t>(-2 - item)];
 }
 
@@ -150,13 +150,13 @@ ExecutionClass OrderFinder::Describe(const OrderClass& reference, const OrderCla
       if (script[j].kind != EditStep::Kind::kDelete) b.push_back(other.items[script[j].b]);
     }
     for (std::size_t j = 0; j < a.size() && j < kMostGraphs; ++j)
-      difference.against_ran.push_back(Title(a[j]));
+      difference.against_ran.push_back(Title(a[j], reference));
     for (std::size_t j = 0; j < b.size() && j < kMostGraphs; ++j)
-      difference.ran.push_back(Title(b[j]));
+      difference.ran.push_back(Title(b[j], other));
     std::sort(a.begin(), a.end());
     std::sort(b.begin(), b.end());
     difference.is_moved = a == b;
-    if (script[i].b < other.items.size()) difference.next = Title(other.items[script[i].b]);
+    if (script[i].b < other.items.size()) difference.next = Title(other.items[script[i].b], other);
     if (result.differences.size() < kMostDifferences) {
       result.differences.push_back(std::move(difference));
     } else {

@@ -11,17 +11,6 @@
 #include "store/hash128.h"
 
 namespace tlparse {
-namespace {
-
-std::string_view LastName(std::string_view path) { return path.substr(path.rfind('/') + 1); }
-
-}  // namespace
-
-std::string JobSlot::Title() const {
-  std::string title = label;
-  if (!function.empty()) title += ' ' + function;
-  return title;
-}
 
 std::int32_t Job::Intern(std::string_view text) {
   const auto [found, is_new] =
@@ -273,31 +262,6 @@ void Job::FindEndPositions() {
     const JobCompile& compile = compiles_[static_cast<std::size_t>(*last)];
     if (!IsFinished(compile.status)) end_position_[i] = SlotPosition(compile.slot);
   }
-}
-
-// Whether a rank compiled both functions: then they are no two versions of one. Lambdas of two files
-// have nothing in common but a graph.
-bool Job::AreTwoFunctions(const JobCompile& a, const JobCompile& b) const {
-  if (a.function_id < 0 || b.function_id < 0) return false;
-  if (a.function_id == b.function_id)
-    return string(a.function_id).starts_with('<') && a.file_id >= 0 && b.file_id >= 0 &&
-           LastName(string(a.file_id)) != LastName(string(b.file_id)) &&
-           (a.graph_content == 0 || a.graph_content != b.graph_content);
-  return std::any_of(sequence_classes_.begin(), sequence_classes_.end(), [&](const auto& members) {
-    const std::vector<std::int32_t>& own =
-        compiles_of_participant_[static_cast<std::size_t>(members.front())];
-    const auto has = [&](std::int32_t function) {
-      return std::any_of(own.begin(), own.end(), [&](std::int32_t index) {
-        return compiles_[static_cast<std::size_t>(index)].function_id == function;
-      });
-    };
-    return has(a.function_id) && has(b.function_id);
-  });
-}
-
-bool Job::AreApart(const JobCompile& a, const JobCompile& b, bool is_of_any_value) const {
-  const bool are_variants = a.variant_id >= 0 && b.variant_id >= 0 && a.variant_id != b.variant_id;
-  return AreTwoFunctions(a, b) || (are_variants && !is_of_any_value);
 }
 
 // The slot of each of these compiles; -1: none fits. The keys that agree most certainly are tried

@@ -4,8 +4,9 @@
 // Ranks are compared by *slot*. A slot is one compile of the job: compiles of different ranks are
 // in one slot if their labels, functions and Dynamo graphs agree, else by function and the values of
 // arguments (ranks may get them in another order), else by function and graph (labels shift where a
-// rank compiled more or less), else by label and function, function, or label alone. Ranks with equal
-// compile sequences are aligned once.
+// rank compiled more or less), else by label and function, function, or label alone. A function is
+// known by its name, file and line; lines may be of two texts of a file, unless a rank compiled both.
+// Ranks with equal compile sequences are aligned once.
 #pragma once
 
 #include <algorithm>
@@ -92,7 +93,7 @@ struct JobCompile {
 };
 
 struct JobSlot {
-  std::string label;     // of the reference rank, or of the first that has it
+  std::string label;     // of the reference rank, or of the first that has it: Job::SlotOf
   std::string function;  // empty: unknown
   std::string file;
   std::int64_t line = 0;
@@ -155,6 +156,13 @@ class Job {
   std::int32_t CompileOf(RankIndex participant, std::int32_t slot) const {
     return compile_of_[static_cast<std::size_t>(participant)][static_cast<std::size_t>(slot)];
   }
+  // The slot as these participants name it: a label or place that they do not share is left out, and
+  // each of their functions is named. As in slots(), if none of them has the compile.
+  JobSlot SlotOf(std::int32_t slot, const std::vector<RankIndex>& who) const;
+  // By name, file and line.
+  bool IsOfFunction(const JobCompile& compile, const JobSlot& slot) const;
+  // Whether functions of one name begin in other lines, or in files of other names.
+  bool HaveOtherPlaces(const JobCompile& a, const JobCompile& b) const;
   std::string InLogs(std::string_view column) const { return records_.InLogs(column); }
   std::string InWholeRecords(std::string_view column) const {
     return records_.InWholeRecords(column);
@@ -222,6 +230,7 @@ class Job {
   void Align();
   void FindSequenceClasses();
   bool AreTwoFunctions(const JobCompile& a, const JobCompile& b) const;
+  bool HasCompiledBoth(const JobCompile& a, const JobCompile& b) const;
   bool AreApart(const JobCompile& a, const JobCompile& b, bool is_of_any_value) const;
   void AlignAll();
   std::vector<std::int32_t> MatchSlots(const std::vector<std::int32_t>& compiles) const;

@@ -76,14 +76,10 @@ const JobGraph* JobGraphs::Find(std::int64_t graph_id) const {
   return found == index_.end() ? nullptr : &graphs_[static_cast<std::size_t>(found->second)];
 }
 
-std::string JobGraphs::Title(const Job& job, std::int32_t graph_slot, RankIndex of) const {
+std::string JobGraphs::Title(const Job& job, std::int32_t graph_slot,
+                             const std::vector<RankIndex>& who) const {
   const GraphSlot& slot = graph_slots_[static_cast<std::size_t>(graph_slot)];
-  JobSlot compile = job.slots()[static_cast<std::size_t>(slot.slot)];
-  const std::int32_t own = of < 0 ? -1 : job.CompileOf(of, slot.slot);
-  const std::int32_t function =
-      own < 0 ? -1 : job.compiles()[static_cast<std::size_t>(own)].function_id;
-  if (function >= 0) compile.function = job.string(function);
-  std::string title = compile.Title();
+  std::string title = job.SlotOf(slot.slot, who).Title();
   std::string which(Name(slot.direction));
   if (slot.ordinal > 0)
     which += fmt::format("{}{}", which.empty() ? "graph " : " ", slot.ordinal + 1);

@@ -38,8 +38,9 @@ class JobGraphs {
   const std::vector<GraphSlot>& graph_slots() const { return graph_slots_; }
   // Graph slots in the order of the job's slots, forward before backward.
   const std::vector<std::int32_t>& order() const { return order_; }
-  // "1/0 forward [backward 2]"; `of`: with the function that this rank compiled there.
-  std::string Title(const Job& job, std::int32_t graph_slot, RankIndex of = -1) const;
+  // "1/0 forward [backward 2]", as these ranks name it; of none, as the slot is named.
+  std::string Title(const Job& job, std::int32_t graph_slot,
+                    const std::vector<RankIndex>& who = {}) const;
 
  private:
   class Maker;

@@ -79,9 +79,22 @@ bool AreOfOneSize(const std::vector<Members>& classes, std::size_t least) {
          });
 }
 
+// "block model.py:12" → "block model.py:"
+std::string WithoutLine(const std::string& function) {
+  return function.substr(0, function.rfind(':') + 1);
+}
+
 class RoleFinder {
  public:
-  explicit RoleFinder(const RoleEvidence& evidence) : evidence_(evidence) {}
+  RoleFinder(const RoleEvidence& evidence, const Members& all) : evidence_(evidence) {
+    for (const RoleMember* const one : all) {
+      for (auto at = one->functions.begin(); at != one->functions.end(); ++at) {
+        const auto next = std::next(at);
+        if (next != one->functions.end() && WithoutLine(*next) == WithoutLine(*at))
+          several_.insert(WithoutLine(*at));
+      }
+    }
+  }
 
   // The roles of all members; nothing: whether they have one or several is not known.
   std::optional<std::vector<Role>> Find(const Members& members) const;
@@ -97,6 +110,8 @@ class RoleFinder {
   bool HasOwnFunction(const Members& one, const Members& other) const;
 
   const RoleEvidence& evidence_;
+  std::set<std::string>
+      several_;  // "forward model.py:": functions that one rank compiled several of
 };
 
 Role RoleOf(const Members& members, std::string name, std::string_view evidence) {
@@ -218,20 +233,19 @@ std::optional<std::vector<Role>> RoleFinder::SplitByGraphs(const Members& part,
   return HasOdd(known, common) ? std::optional(one_role) : std::nullopt;
 }
 
-// Whether one compiled a function that the other did not: none that is called alike in another text of
-// the file, that is left of a function after a graph break, or whose collectives pair it with others.
+// Whether one compiled a function that the other did not: none that may be another text of the file,
+// that is left of a function after a graph break, or whose collectives pair it with others.
 bool RoleFinder::HasOwnFunction(const Members& one, const Members& other) const {
-  const auto name_of = [](const std::string& function) {
-    return function.substr(0, function.find(' ') + 1);
-  };
   const std::set<std::string>& others = other.front()->functions;
   return std::any_of(one.front()->functions.begin(), one.front()->functions.end(),
                      [&](const std::string& function) {
-                       const std::string name = name_of(function);
+                       const std::string name = WithoutLine(function);
                        const auto alike = others.lower_bound(name);
+                       const bool may_be_alike =
+                           alike != others.end() && alike->starts_with(name) &&
+                           (!several_.contains(name) || others.contains(function));
                        return !name.starts_with("torch_dynamo_resume_in_") &&
-                              !evidence_.with_collectives.contains(function) &&
-                              (alike == others.end() || !alike->starts_with(name));
+                              !evidence_.with_collectives.contains(function) && !may_be_alike;
                      });
 }
 
@@ -312,7 +326,7 @@ std::vector<Role> FindRoles(const std::vector<RoleMember>& members, const RoleEv
   if (members.empty()) return {};
   Members all;
   for (const RoleMember& one : members) all.push_back(&one);
-  std::optional<std::vector<Role>> roles = RoleFinder(evidence).Find(all);
+  std::optional<std::vector<Role>> roles = RoleFinder(evidence, all).Find(all);
   if (!roles) {
     Role role = RoleOf(all, "unknown", "whether they are meant to do equal work is not known");
     role.is_sure = false;

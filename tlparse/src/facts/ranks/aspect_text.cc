@@ -7,11 +7,12 @@
 
 namespace tlparse {
 
-std::string FirstTitles(const Job& job, const std::vector<std::int32_t>& slots) {
+std::string FirstTitles(const Job& job, const std::vector<std::int32_t>& slots,
+                        const std::vector<RankIndex>& who) {
   constexpr std::size_t kMost = 3;
   std::string text;
   for (std::size_t i = 0; i < slots.size() && i < kMost; ++i)
-    text += (i == 0 ? "" : ", ") + job.slots()[static_cast<std::size_t>(slots[i])].Title();
+    text += (i == 0 ? "" : ", ") + job.SlotOf(slots[i], who).Title();
   if (slots.size() > kMost) text += fmt::format(" and {} more", slots.size() - kMost);
   return text;
 }

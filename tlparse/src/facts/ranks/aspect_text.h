@@ -14,8 +14,9 @@
 
 namespace tlparse {
 
-// "0/0 f, 1/0 g, 2/0 h and 3 more"
-std::string FirstTitles(const Job& job, const std::vector<std::int32_t>& slots);
+// "0/0 f, 1/0 g, 2/0 h and 3 more", as these ranks name them
+std::string FirstTitles(const Job& job, const std::vector<std::int32_t>& slots,
+                        const std::vector<RankIndex>& who);
 
 // Of keys that differ in compiles `where`; `is_reversed`: from the finding's ranks to those that they
 // are compared with. `whose`: the ranks that have it, where the class that is described does not.

@@ -184,7 +184,7 @@ Result<std::optional<SlowestRank>> RankFacts::FindSlowest(Database& database,
       result.compile_excess_s = excess, worst_slot = slot, typical = median_compile;
   }
   if (worst_slot < 0) return std::optional(result);
-  result.compile = job_->slots()[static_cast<std::size_t>(worst_slot)].Title();
+  result.compile = job_->SlotOf(worst_slot, {result.rank}).Title();
   result.slot = worst_slot;
   result.reason = ReasonOfSlowness(cache, result.rank, worst_slot);
   if (!result.reason.empty()) return std::optional(result);

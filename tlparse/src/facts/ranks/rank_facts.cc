@@ -10,6 +10,7 @@
 #include "facts/contents/code_difference.h"
 #include "facts/contents/graph_difference.h"
 #include "facts/ranks/aspect_text.h"
+#include "facts/ranks/other_functions.h"
 #include "facts/text/guard_text.h"
 #include "facts/text/shorten.h"
 #include "facts/text/text_diff.h"
@@ -70,43 +71,16 @@ Result<std::string> OtherHints(Database& database, const JobCompile& a, const Jo
   return text;
 }
 
-// Lambdas have one name: those of other lines whose graphs differ are two functions.
-bool AreOtherLambdas(const Job& job, const JobCompile& a, const JobCompile& b) {
-  return a.function_id >= 0 && job.string(a.function_id) == "<lambda>" &&
-         (a.file_id != b.file_id || a.line != b.line);
-}
-
-// "<lambda> (train.py:9)"
-std::string NameWithPlace(const Job& job, const JobCompile& compile) {
-  const std::string file = compile.file_id < 0 ? "" : job.string(compile.file_id);
-  return fmt::format("{} ({}:{})", job.string(compile.function_id),
-                     file.substr(file.rfind('/') + 1), compile.line);
-}
-
-RankAspect OfOtherFunction(std::int32_t slot, const std::string& title, const std::string& a,
+RankAspect OfOtherFunction(std::int32_t slot, const std::string& label, const std::string& a,
                            const std::string& b, bool is_state) {
   return {.area = AspectArea::kCompiles,
-          .text = fmt::format("{}: function {} → {}", title, a, b),
+          .text = fmt::format("{}{}function {} → {}", label, label.empty() ? "" : ": ", a, b),
           .slots = {slot},
           .is_state = is_state,
           .reason = a + '\n' + b};
 }
 
 }  // namespace
-
-std::vector<std::int32_t> OfOneFunction(const Job& job, RankIndex a, RankIndex b,
-                                        std::vector<std::int32_t> slots) {
-  std::erase_if(slots, [&](std::int32_t slot) {
-    const std::int32_t at_a = job.CompileOf(a, slot), at_b = job.CompileOf(b, slot);
-    if (at_a < 0 || at_b < 0) return false;
-    const JobCompile& of_a = job.compiles()[static_cast<std::size_t>(at_a)];
-    const JobCompile& of_b = job.compiles()[static_cast<std::size_t>(at_b)];
-    if (of_a.function_id == of_b.function_id)
-      return of_a.graph_content != of_b.graph_content && AreOtherLambdas(job, of_a, of_b);
-    return of_a.function_id >= 0 && of_b.function_id >= 0;
-  });
-  return slots;
-}
 
 void SetPlace(RankAspect& aspect, std::string_view source) {
   source = source.substr(0, source.find(" in "));
@@ -276,42 +250,34 @@ Result<std::vector<RankAspect>> RankFacts::Compare(Database& database, RankIndex
     if (a < 0 || b < 0) continue;
     const JobCompile& old_one = job_->compiles()[static_cast<std::size_t>(a)];
     const JobCompile& new_one = job_->compiles()[static_cast<std::size_t>(b)];
-    const std::string title = job_->slots()[static_cast<std::size_t>(slot)].Title();
+    const JobSlot of = job_->SlotOf(slot, {reference, rank});
     const bool is_state = !IsFinished(old_one.status) || !IsFinished(new_one.status);
     if (is_state && old_one.status != new_one.status) {
-      aspects.push_back(
-          {.area = AspectArea::kFailures,
-           .text = fmt::format("{}: {} → {}", title, Name(old_one.status), Name(new_one.status)),
-           .slots = {slot},
-           .is_state = true});
+      aspects.push_back({.area = AspectArea::kFailures,
+                         .text = fmt::format("{}: {} → {}", of.Title(), Name(old_one.status),
+                                             Name(new_one.status)),
+                         .slots = {slot},
+                         .is_state = true});
       aspects.back().is_absence = old_one.status == CompileStatus::kUnfinished ||
                                   new_one.status == CompileStatus::kUnfinished;
     }
     const bool has_other_graph = old_one.graph_content != new_one.graph_content &&
                                  old_one.graph_content != 0 && new_one.graph_content != 0;
-    if (old_one.function_id != new_one.function_id && old_one.function_id >= 0 &&
-        new_one.function_id >= 0) {
-      aspects.push_back(OfOtherFunction(slot, title, job_->string(old_one.function_id),
-                                        job_->string(new_one.function_id), is_state));
-      if (!has_other_graph) continue;
-      // Graphs of two functions are not compared: only the place in its own is taken.
-      ASSIGN_OR_RETURN(const GraphDifference own, CompareGraphs(database, old_one.graph_content,
-                                                                database, new_one.graph_content));
-      SetPlace(aspects.back(), own.b_source);
-      continue;
-    }
+    std::optional<GraphDifference> difference;
     if (has_other_graph) {
-      ASSIGN_OR_RETURN(
-          const GraphDifference difference,
-          CompareGraphs(database, old_one.graph_content, database, new_one.graph_content));
-      if (difference.differs && AreOtherLambdas(*job_, old_one, new_one)) {
-        aspects.push_back(OfOtherFunction(slot, title, NameWithPlace(*job_, old_one),
-                                          NameWithPlace(*job_, new_one), is_state));
-        SetPlace(aspects.back(), difference.b_source);
-        continue;
-      }
-      aspects.push_back(OfOtherGraph(slot, title, difference, is_state));
-      SetPlace(aspects.back(), difference.Source());
+      ASSIGN_OR_RETURN(difference, CompareGraphs(database, old_one.graph_content, database,
+                                                 new_one.graph_content));
+    }
+    const bool is_other = AreOfOtherFunctions(database, *job_, old_one, new_one) &&
+                          (old_one.function_id != new_one.function_id || difference->differs);
+    if (is_other) {
+      aspects.push_back(OfOtherFunction(slot, of.label, NameBeside(*job_, old_one, new_one),
+                                        NameBeside(*job_, new_one, old_one), is_state));
+      // Graphs of two functions are not compared: only the place in its own is taken.
+      if (difference) SetPlace(aspects.back(), difference->b_source);
+    } else if (difference) {
+      aspects.push_back(OfOtherGraph(slot, of.Title(), *difference, is_state));
+      SetPlace(aspects.back(), difference->Source());
     }
   }
   const std::vector<Event>& old_events = events_[static_cast<std::size_t>(reference)];
@@ -329,7 +295,7 @@ Result<std::vector<RankAspect>> RankFacts::Compare(Database& database, RankIndex
         what = CauseOfException(type, reason);
       }
       std::string text =
-          fmt::format("{}: {}{}", job_->slots()[static_cast<std::size_t>(event.slot)].Title(),
+          fmt::format("{}: {}{}", job_->SlotOf(event.slot, {reference, rank}).Title(),
                       here ? "" : "not here: ", Shorten(what, 200));
       // Several records may report one exception.
       if (!event.is_break && std::any_of(aspects.begin(), aspects.end(),
@@ -356,7 +322,7 @@ Result<std::vector<RankAspect>> RankFacts::Compare(Database& database, RankIndex
     position = code.graph_slot == graph_slot ? position + 1 : 0;
     graph_slot = code.graph_slot;
     const std::int32_t slot = graphs_->graph_slots()[static_cast<std::size_t>(graph_slot)].slot;
-    if (OfOneFunction(*job_, reference, rank, {slot}).empty()) continue;
+    if (OfOneFunction(database, *job_, reference, rank, {slot}).empty()) continue;
     auto other = std::find_if(new_codes.begin(), new_codes.end(),
                               [&](const Code& c) { return c.graph_slot == graph_slot; });
     if (new_codes.end() - other <= position) continue;

@@ -20,10 +20,6 @@ void SetPlace(RankAspect& aspect, std::string_view source);
 // a fleet leaves them out.
 inline constexpr std::int64_t kLeastNamedEventUs = 100'000;
 
-// Of these slots, without those of which two ranks compiled other functions.
-std::vector<std::int32_t> OfOneFunction(const Job& job, RankIndex a, RankIndex b,
-                                        std::vector<std::int32_t> slots);
-
 class RankFacts {
  public:
   // `job` and `graphs` must outlive the facts.

@@ -164,9 +164,10 @@ void RankClassifier::DescribeMissing(const CacheFinding& finding, RankClass& one
                                                 : "not compiled here")
                            : is_incomplete || is_end ? "in the log here only"
                                                      : "compiled here only";
+  const std::vector<RankIndex> who = {answer_.classes.front().ranks.front(), one.ranks.front()};
   one.aspects.push_back({AspectArea::kCompiles,
-                         fmt::format("{}: {}{}{}", FirstTitles(job_, finding.compile_slots), what,
-                                     finding.cause.recompiled.empty() ? "" : ", recompiled ",
+                         fmt::format("{}: {}{}{}", FirstTitles(job_, finding.compile_slots, who),
+                                     what, finding.cause.recompiled.empty() ? "" : ", recompiled ",
                                      finding.cause.recompiled),
                          finding.compile_slots, finding.cause.kind, is_on_others, false,
                          finding.cause.recompiled});
@@ -185,7 +186,7 @@ void RankClassifier::DescribeFindings(RankClass& one) const {
         });
     if (is_known_graph) continue;
     const std::vector<std::int32_t> slots =
-        OfOneFunction(job_, reference, one.ranks.front(), finding.compile_slots);
+        OfOneFunction(database_, job_, reference, one.ranks.front(), finding.compile_slots);
     if (slots.empty() && !finding.compile_slots.empty()) continue;
     if (finding.cause.kind == CauseKind::kMissingCompile) {
       DescribeMissing(finding, one, there);
@@ -196,7 +197,7 @@ void RankClassifier::DescribeFindings(RankClass& one) const {
                                Has(finding.against, one.ranks.front());
       const bool is_on_others = there != finding.cause.is_of_first && !is_reversed;
       std::string text =
-          KeyText(finding, FirstTitles(job_, slots), is_reversed,
+          KeyText(finding, FirstTitles(job_, slots, {reference, one.ranks.front()}), is_reversed,
                   is_on_others ? job_.NameRanks(there ? finding.ranks : finding.against) : "");
       const auto is_same = [&](const RankAspect& aspect) { return aspect.text == text; };
       if (std::any_of(one.aspects.begin(), one.aspects.end(), is_same)) continue;
@@ -248,10 +249,11 @@ void RankClassifier::DescribeCollectives(RankClass& one) const {
   for (const CollectiveClass& candidate : answer_.collectives.classes) {
     if (candidate.mismatches.empty() || !Has(candidate.ranks, one.ranks.front())) continue;
     const CollectiveMismatch& first = candidate.mismatches.front();
+    const std::vector<RankIndex> who = {answer_.classes.front().ranks.front(), one.ranks.front()};
     const std::size_t count = candidate.mismatches.size() + candidate.left_out;
     one.aspects.push_back(
         {AspectArea::kCollectives,
-         MismatchText(answer_.cache.graphs.Title(job_, first.graph_slot), first, count),
+         MismatchText(answer_.cache.graphs.Title(job_, first.graph_slot, who), first, count),
          {answer_.cache.graphs.graph_slots()[static_cast<std::size_t>(first.graph_slot)].slot},
          std::nullopt,
          false,
@@ -262,7 +264,7 @@ void RankClassifier::DescribeCollectives(RankClass& one) const {
     if (aspect.is_state) {
       aspect.is_on_others = first.item.empty();
       const RankClass& having = aspect.is_on_others ? answer_.classes.front() : one;
-      aspect.reason = answer_.cache.graphs.Title(job_, first.graph_slot, having.ranks.front());
+      aspect.reason = answer_.cache.graphs.Title(job_, first.graph_slot, {having.ranks.front()});
     }
     aspect.is_order =
         candidate.left_out == 0 && first.kind == MismatchKind::kOrder &&
@@ -292,11 +294,13 @@ void RankClassifier::DescribeExecution(RankClass& one) const {
     const TensorDivergence::Op& op = divergence.ops.front();
     one.aspects.push_back(
         {AspectArea::kTensors,
-         fmt::format("{}: {}", answer_.cache.graphs.Title(job_, divergence.graph_slot),
-                     op.against_text.empty() ? fmt::format("{} {} here only", op.name, op.text)
-                     : op.text.empty()
-                         ? fmt::format("{} {} on the others only", op.name, op.against_text)
-                         : fmt::format("{} {} → {}", op.name, op.against_text, op.text))});
+         fmt::format(
+             "{}: {}",
+             answer_.cache.graphs.Title(job_, divergence.graph_slot,
+                                        {answer_.classes.front().ranks.front(), one.ranks.front()}),
+             op.against_text.empty() ? fmt::format("{} {} here only", op.name, op.text)
+             : op.text.empty() ? fmt::format("{} {} on the others only", op.name, op.against_text)
+                               : fmt::format("{} {} → {}", op.name, op.against_text, op.text))});
   }
 }
 
