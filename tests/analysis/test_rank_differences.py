@@ -209,6 +209,23 @@ class OtherPrograms(AnswerTest):
         self.assertIn("Rank 2 compiled another graph: step: add", titles[0])
         self.assertNotIn("0/0 step", str(titles))
 
+    def test_sizes_of_each_rank_hide_no_difference_of_the_program(self):
+        for odd in range(3):
+            case = f"sizes_{odd}"
+            for rank in range(3):
+                ids = {"rank": rank, "frame_id": 0, "frame_compile_id": 0, "attempt": 0}
+                extra = '        s: "f32[4][1]cpu" = torch.sigmoid(v);  v = None\n' if rank == odd else ""
+                graph = (f'class GraphModule(torch.nn.Module):\n    def forward(self, L_x_: "f32[{rank + 2}, 4][4, 1]cpu"):\n        l_x_ = L_x_\n'
+                         f'        v: "f32[4][1]cpu" = l_x_.narrow(0, 0, {rank + 2})\n{extra}        w: "f32[4][1]cpu" = v.sum(0)\n        return (w,)\n')
+                self.save(f"{case}/dedicated_log_torch_trace_rank_{rank}_abcdefgh.log", record({"dynamo_start": {"stack": []}, **ids}),
+                          record({"dynamo_output_graph": {"sizes": {}}, **ids}, graph),
+                          record({"compilation_metrics": {"co_name": "f", "co_filename": "/u/m.py", "co_firstlineno": 10, "compile_id": "0/0"}, **ids}))
+            findings = ask("findings", self.ingest(os.path.join(self.scratch, case), name=case))["findings"]
+            first = [one for one in findings if one["ranks"]][0]
+            self.assertEqual(("graph_divergence", "warning", [odd]), (first["kind"], first["severity"], first["ranks"]))
+            self.assertIn("(no node) → s = torch.sigmoid", first["title"])
+            self.assertEqual({"warning": 1}, {one["severity"]: 1 for one in findings if one["severity"] != "note"})
+
     def test_code_for_other_sizes_of_a_dynamic_dimension_is_a_note(self):
         findings = ask("findings", self.ingest(os.path.join(ROOT, "fixtures", "runs", "marked_sizes"), name="sizes"))["findings"]
         (one,) = [one for one in findings if one["kind"] == "code_divergence"]

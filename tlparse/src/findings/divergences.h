@@ -21,12 +21,6 @@ struct Difference {
   std::vector<RankIndex> unknown;  // whose logs end before it
 };
 
-// A difference that every rank, or each of several groups of ranks, has.
-struct OwnThing {
-  std::size_t of_class = 0;  // index of the ranks that have it
-  RankAspect aspect;
-};
-
 // Another build or option: what a rank was given, not what became of it.
 bool IsOfConfiguration(const RankAspect& aspect);
 
@@ -50,7 +44,8 @@ class DivergenceFinder {
   void Report(const RankClass& one, std::vector<Difference> own);
   void TakeOutOwnThings();
   void JoinAlike();
-  void TellOwnThings(const std::vector<OwnThing>& own);
+  // `groups` of ranks differ in one of these.
+  void TellOwnThings(const std::vector<RankAspect>& own, std::size_t groups);
   void CompareLogs();
   bool HasRank(const std::vector<RankIndex>& participants) const;
   bool CompiledTheSame(RankIndex a, RankIndex b) const;

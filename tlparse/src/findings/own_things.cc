@@ -56,15 +56,15 @@ void DivergenceFinder::TakeOutOwnThings() {
       return false;
     return !aspect.has_majority || (aspect.area == AspectArea::kCompiles && !IsOfCompiles(aspect));
   };
-  std::vector<OwnThing> own;
+  std::vector<RankAspect> own;
   bool has_parts = false;  // of a model
-  for (std::size_t i = 0; i < classes_.size(); ++i) {
-    for (const RankAspect& aspect : classes_[i].aspects) {
+  for (const RankClass& one : classes_) {
+    for (const RankAspect& aspect : one.aspects) {
       if (!is_own(aspect)) continue;
       has_parts = has_parts ||
                   ((aspect.area == AspectArea::kGraphs || aspect.area == AspectArea::kCompiles) &&
                    !aspect.is_of_numbers);
-      own.push_back({i, aspect});
+      own.push_back(aspect);
     }
   }
   if (own.empty()) return;
@@ -84,7 +84,9 @@ void DivergenceFinder::TakeOutOwnThings() {
     std::sort(ranks.begin(), ranks.end());
   }
   classes_ = std::move(joined);
-  TellOwnThings(own);
+  std::size_t groups = 0;
+  for (const RankAspect& one : own) groups = std::max(groups, texts[ThingOf(one)].size() + 1);
+  TellOwnThings(own, groups);
 }
 
 // Where no side has the majority, a difference that several classes share is reported once.
@@ -116,19 +118,9 @@ void DivergenceFinder::JoinAlike() {
   }
 }
 
-void DivergenceFinder::TellOwnThings(const std::vector<OwnThing>& own) {
+void DivergenceFinder::TellOwnThings(const std::vector<RankAspect>& own, std::size_t groups) {
   std::set<std::int32_t> slots;
-  std::map<Thing, std::map<std::size_t, std::string>> texts;
-  for (const OwnThing& one : own) {
-    slots.insert(one.aspect.slots.begin(), one.aspect.slots.end());
-    texts[ThingOf(one.aspect)][one.of_class] += GroupOf(one.aspect) + '\n';
-  }
-  std::size_t groups = 0;
-  for (const auto& [thing, by_class] : texts) {
-    std::set<std::string> different;
-    for (const auto& [of_class, text] : by_class) different.insert(text);
-    groups = std::max(groups, different.size() + 1);
-  }
+  for (const RankAspect& one : own) slots.insert(one.slots.begin(), one.slots.end());
   Finding& finding = context_.Add(FindingKind::kGraphDivergence, FindingSeverity::kNote);
   context_.SetRanks(finding, context_.All());
   std::vector<std::int32_t> ordered(slots.begin(), slots.end());
@@ -137,7 +129,7 @@ void DivergenceFinder::TellOwnThings(const std::vector<OwnThing>& own) {
   });
   const std::string where = context_.SetCompiles(finding, ordered, context_.All());
   const std::size_t count = job_.participants().size();
-  const RankAspect& first = own.front().aspect;
+  const RankAspect& first = own.front();
   const bool is_of_inputs = first.cause == CauseKind::kInputs || first.is_of_sizes;
   const std::string in = where.empty() ? std::string() : (is_of_inputs ? " of " : " in ") + where;
   finding.title = groups >= count

@@ -169,6 +169,7 @@ Result<void> ClassFinder::DescribeGraph(const JobLookup& a, const JobLookup& b,
   finding.source = difference.Source();
   finding.has_other_nodes = difference.only_in_a + difference.only_in_b > 0;
   finding.is_of_parameters = difference.is_of_parameters;
+  finding.is_of_numbers = difference.is_of_numbers;
   return {};
 }
 

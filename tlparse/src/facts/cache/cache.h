@@ -53,8 +53,9 @@ struct CacheFinding {
   // The first node that differs, for kGraph, and where it comes from.
   std::string node, against_node, source;
   bool has_other_nodes = false;   // not only other arguments or types
-  bool is_of_parameters = false;  // kGraph: as GraphDifference has it
-  bool is_of_first = false;       // kInputs: the cause is that of the first compile only
+  bool is_of_parameters = false;  // kGraph: as GraphDifference has them
+  bool is_of_numbers = false;
+  bool is_of_first = false;  // kInputs: the cause is that of the first compile only
 
   // The ranks, and those that they are compared with.
   std::vector<RankIndex> Sides() const {

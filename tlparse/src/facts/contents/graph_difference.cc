@@ -13,6 +13,7 @@
 #include "artifacts/common/text/normalize.h"
 #include "artifacts/common/text/python_traceback.h"
 #include "facts/text/sequence_diff.h"
+#include "facts/text/shorten.h"
 #include "facts/text/text_diff.h"
 #include "queries/facts/contents/graph_difference.h"
 
@@ -191,6 +192,27 @@ void SetNodes(const std::vector<ComparedNode>& a, const std::vector<ComparedNode
     result.b_node = Title(*node), result.b_source = node->source;
 }
 
+std::vector<ComparedNode> WithoutNumbers(std::vector<ComparedNode> nodes) {
+  for (ComparedNode& node : nodes) {
+    for (std::string* const text : {&node.name, &node.operation, &node.form})
+      *text = DigitsAsZero(*text);
+  }
+  return nodes;
+}
+
+// What sizes of data change hides no difference of the program.
+void SetFirstNodes(const std::vector<ComparedNode>& a, const std::vector<ComparedNode>& b,
+                   const std::vector<EditStep>& steps, GraphDifference& result) {
+  const std::vector<ComparedNode> a_form = WithoutNumbers(a), b_form = WithoutNumbers(b);
+  const std::vector<EditStep> of_forms =
+      AlignSequences(a.size(), b.size(),
+                     [&](std::size_t i, std::size_t j) { return AreEqual(a_form[i], b_form[j]); });
+  result.is_of_numbers = std::all_of(of_forms.begin(), of_forms.end(), [](const EditStep& step) {
+    return step.kind == EditStep::Kind::kKeep;
+  });
+  SetNodes(a, b, result.is_of_numbers ? steps : of_forms, result);
+}
+
 // Python's: from a # outside of a string to the end of the line. Lines that are empty then go too.
 std::string WithoutComments(std::string_view text) {
   std::string result;
@@ -260,6 +282,7 @@ Result<void> CompareTexts(Database& a_database, std::int64_t a_content_id,
   result.differs = true;
   result.a_source = SourceOfLine(a_nodes, first->a);
   result.b_source = SourceOfLine(b_nodes, first->b);
+  result.is_of_numbers = DigitsAsZero(first->a) == DigitsAsZero(first->b);
   std::tie(result.a_node, result.b_node) = DifferingAnnotations(first->a, first->b);
   if (result.a_node != first->a) return {};
   result.a_node = WithoutAnnotation(first->a);
@@ -304,7 +327,7 @@ Result<GraphDifference> CompareGraphs(Database& a_database, std::int64_t a_conte
     result.differs = true;
     ++(step.kind == EditStep::Kind::kDelete ? result.only_in_a : result.only_in_b);
   }
-  SetNodes(a, b, steps, result);
+  if (result.differs) SetFirstNodes(a, b, steps, result);
   result.is_of_parameters = ParametersOf(a) != ParametersOf(b);
   if (!result.differs)
     RETURN_IF_ERROR(CompareTexts(a_database, a_content_id, a, b_database, b_content_id, b, result));

@@ -12,13 +12,15 @@ namespace tlparse {
 
 struct GraphDifference {
   bool differs = false;
-  // "name = operation"; empty: the graph has no node there. a is the graph that is compared with.
+  // "name = operation"; empty: the graph has no node there. a is the graph that is compared with. Nodes
+  // that differ in numbers alone, as by sizes, are named where no others differ.
   std::string a_node, b_node;
   // "file:line in function: code", of the caller where that is torch's code; empty: not in the log
   std::string a_source, b_source;
   // Of b's node, else of a's.
   const std::string& Source() const { return b_source.empty() ? a_source : b_source; }
   std::size_t only_in_a = 0, only_in_b = 0;  // nodes
+  bool is_of_numbers = false;                // all nodes that differ do so in numbers alone
   bool is_of_groups = false;                 // in names of process groups alone
   bool is_of_parameters = false;             // one side takes parameters that the other does not
 };

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "artifacts/common/text/python_traceback.h"
+#include "facts/job/graph_forms.h"
 #include "queries/facts/job/role_members.h"
 
 namespace tlparse {
@@ -48,31 +49,6 @@ std::vector<RoleMember> MembersOf(const Job& job, const LogDamage& damage) {
     if (compile.graph_content != 0) members[at].graphs[compile.slot] = compile.graph_content;
   }
   return members;
-}
-
-// Graphs that differ in numbers alone, as by sizes of data or by a constant of the rank, become one:
-// the program is the same.
-Result<void> JoinGraphs(Database& database, std::vector<RoleMember>& members) {
-  ASSIGN_OR_RETURN(auto operations, PreparedQuery<OperationOfGraph>::Make(database));
-  std::map<std::int64_t, std::int64_t> joined;  // content ids
-  std::map<std::string, std::int64_t> first_of;
-  for (RoleMember& member : members) {
-    for (auto& [slot, graph] : member.graphs) {
-      const auto [found, is_new] = joined.try_emplace(graph, graph);
-      if (is_new) {
-        std::string text;
-        FOR_EACH_ROW(const OperationOfGraph& row, operations.Run({.content_id = graph})) {
-          std::string operation(row.operation);
-          std::erase_if(operation, [](char c) { return c >= '0' && c <= '9'; });
-          text += fmt::format("{} = {}\n", row.name, operation);
-        }
-        if (!text.empty())
-          found->second = first_of.try_emplace(std::move(text), graph).first->second;
-      }
-      graph = found->second;
-    }
-  }
-  return {};
 }
 
 // What called the compiles of each member, and whether torch.distributed.pipelining did.
@@ -141,7 +117,10 @@ Result<std::vector<Role>> MakeRoles(Database& database, const Job& job, const Lo
     ASSIGN_OR_RETURN(const FirstRow<RunWithSends> sends,
                      First(Query<RunWithSends>(database, {.run_id = job.run_id()})));
     evidence.has_sends = sends->has_sends;
-    RETURN_IF_ERROR(JoinGraphs(database, members));
+    ASSIGN_OR_RETURN(const GraphForms* const forms, GraphForms::Load(database, job));
+    for (RoleMember& member : members) {
+      for (auto& [slot, graph] : member.graphs) graph = forms->FormOf(graph);
+    }
     RETURN_IF_ERROR(LoadCallers(database, job, members, evidence));
     RETURN_IF_ERROR(LoadGroups(database, job, evidence));
   }

@@ -1,6 +1,3 @@
--- query OperationOfGraph(content_id INTEGER)
-SELECT name, operation FROM graph_node_row WHERE content_id = :content_id ORDER BY ordinal;
-
 -- The stacks at which the compiles of a launch began.
 -- query RoleStack(run_id INTEGER, launch INTEGER)
 SELECT DISTINCT c.process_id, c.stack_id /*INTEGER*/

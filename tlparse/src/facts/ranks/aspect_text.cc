@@ -126,8 +126,7 @@ RankAspect OfOtherGraph(std::int32_t slot, const std::string& title,
   if (difference.is_of_groups) aspect.cause = CauseKind::kProcessGroup;
   aspect.is_of_lines = !difference.differs;
   aspect.is_of_parameters = difference.is_of_parameters;
-  aspect.is_of_numbers =
-      difference.differs && DigitsAsZero(difference.a_node) == DigitsAsZero(difference.b_node);
+  aspect.is_of_numbers = difference.is_of_numbers;
   // A node that is computed has " = ": this one is an input.
   aspect.is_of_sizes = aspect.is_of_numbers && difference.a_node.find(" = ") == std::string::npos;
   return aspect;

@@ -5,6 +5,8 @@
 #include <set>
 #include <tuple>
 
+#include "facts/job/graph_forms.h"
+
 namespace tlparse {
 namespace {
 
@@ -12,13 +14,13 @@ bool Contains(const std::vector<RankIndex>& ranks, RankIndex rank) {
   return std::binary_search(ranks.begin(), ranks.end(), rank);
 }
 
-// By slot: the Dynamo graph that more than half of those have whose log has one; 0: none.
-std::vector<std::int64_t> UsualGraphs(const Job& job) {
+// By slot: the form of the Dynamo graph that more than half of those have whose log has one; 0: none.
+std::vector<std::int64_t> UsualGraphs(const Job& job, const GraphForms& forms) {
   std::vector<std::map<std::int64_t, std::size_t>> counts(job.slots().size());
   std::vector<std::size_t> all(job.slots().size());
   for (const JobCompile& compile : job.compiles()) {
     if (compile.slot < 0 || compile.graph_content == 0) continue;
-    ++counts[static_cast<std::size_t>(compile.slot)][compile.graph_content];
+    ++counts[static_cast<std::size_t>(compile.slot)][forms.FormOf(compile.graph_content)];
     ++all[static_cast<std::size_t>(compile.slot)];
   }
   std::vector<std::int64_t> usual(counts.size());
@@ -31,8 +33,8 @@ std::vector<std::int64_t> UsualGraphs(const Job& job) {
 }
 
 // In how many things a rank differs from most.
-std::size_t CountOddities(const RanksAnswer& answer, const std::vector<std::int64_t>& usual_graphs,
-                          RankIndex rank) {
+std::size_t CountOddities(const RanksAnswer& answer, const GraphForms& forms,
+                          const std::vector<std::int64_t>& usual_graphs, RankIndex rank) {
   const Job& job = answer.job();
   std::size_t count = 0;
   for (const CacheFinding& finding : answer.cache.findings) {
@@ -44,7 +46,7 @@ std::size_t CountOddities(const RanksAnswer& answer, const std::vector<std::int6
     const std::int32_t index = job.CompileOf(rank, static_cast<std::int32_t>(slot));
     if (index < 0 || usual_graphs[slot] == 0) continue;
     const std::int64_t own = job.compiles()[static_cast<std::size_t>(index)].graph_content;
-    if (own != 0 && own != usual_graphs[slot]) ++count;
+    if (own != 0 && forms.FormOf(own) != usual_graphs[slot]) ++count;
   }
   for (const CollectiveClass& one : answer.collectives.classes) {
     if (Contains(one.ranks, rank) &&
@@ -81,13 +83,19 @@ Thing ThingOf(const RankAspect& aspect) {
           aspect.slots.empty() ? -1 : aspect.slots.front()};
 }
 
-std::size_t ChooseReference(const RanksAnswer& answer) {
+bool IsOfProgram(const RankAspect& aspect) {
+  return IsVote(aspect) && aspect.area == AspectArea::kGraphs && !aspect.is_of_numbers &&
+         (!aspect.cause || aspect.cause == CauseKind::kGraph);
+}
+
+Result<std::size_t> ChooseReference(Database& database, const RanksAnswer& answer) {
   const Job& job = answer.job();
-  const std::vector<std::int64_t> usual_graphs = UsualGraphs(job);
+  ASSIGN_OR_RETURN(const GraphForms* const forms, GraphForms::Load(database, job));
+  const std::vector<std::int64_t> usual_graphs = UsualGraphs(job, *forms);
   const auto key = [&](const RankClass& one) {
     const RankIndex rank = one.ranks.front();
     const bool is_early = answer.damage.EndEarly(job, one.ranks);
-    return std::tuple(CountOddities(answer, usual_graphs, rank), is_early,
+    return std::tuple(CountOddities(answer, *forms, usual_graphs, rank), is_early,
                       is_early ? -LastPosition(job, rank) : 0,
                       -static_cast<std::int64_t>(one.ranks.size()), rank);
   };
@@ -113,7 +121,7 @@ bool IsAlikeAsFarAsItGoes(const RanksAnswer& answer, const RankClass& one) {
 
 void CountVotes(RanksAnswer& answer) {
   const Job& job = answer.job();
-  std::map<Thing, std::size_t> odd;
+  std::map<Thing, std::size_t> odd, odd_in_program;
   std::size_t alike = 0;
   const auto is_of_job = [&](RankIndex rank) {
     return !job.participants()[static_cast<std::size_t>(rank)].is_of_other_job;
@@ -128,11 +136,13 @@ void CountVotes(RanksAnswer& answer) {
                     [](const RankAspect& aspect) { return aspect.is_of_lines; });
     if (&one == &answer.classes.front() || differs_in_lines || IsAlikeAsFarAsItGoes(answer, one))
       alike += one.ranks.size();
-    std::set<Thing> own;
+    std::set<Thing> own, own_in_program;
     for (const RankAspect& aspect : one.aspects) {
       if (IsVote(aspect)) own.insert(ThingOf(aspect));
+      if (IsOfProgram(aspect)) own_in_program.insert(ThingOf(aspect));
     }
     for (const Thing& thing : own) odd[thing] += one.ranks.size();
+    for (const Thing& thing : own_in_program) odd_in_program[thing] += one.ranks.size();
   }
   answer.has_majority = 2 * alike > voter_count;
   std::map<std::int32_t, std::size_t> voters;
@@ -151,10 +161,13 @@ void CountVotes(RanksAnswer& answer) {
   };
   for (RankClass& one : answer.classes) {
     for (RankAspect& aspect : one.aspects) {
-      if (aspect.cause || !IsVote(aspect)) continue;  // a finding on caches knows
+      const bool is_of_program = IsOfProgram(aspect);
+      // A finding on caches knows, unless keys differ by numbers as well.
+      if (!IsVote(aspect) || (aspect.cause && (!is_of_program || aspect.has_majority))) continue;
       const Thing thing = ThingOf(aspect);
       const std::size_t all = voters_on(thing);
-      aspect.has_majority = all > odd[thing] && 2 * (all - odd[thing]) > all;
+      const std::size_t others = is_of_program ? odd_in_program[thing] : odd[thing];
+      aspect.has_majority = all > others && 2 * (all - others) > all;
     }
   }
 }

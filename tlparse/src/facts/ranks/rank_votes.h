@@ -13,7 +13,10 @@ namespace tlparse {
 // The class that agrees with most ranks in most things; of equals one whose logs do not end early
 // (if all do, the one that goes furthest), then the largest, then that of the lowest rank. Needs the classes' ranks and the answers on
 // caches, collectives and execution.
-std::size_t ChooseReference(const RanksAnswer& answer);
+Result<std::size_t> ChooseReference(Database& database, const RanksAnswer& answer);
+
+// Whether graphs differ in more than numbers, which follow from sizes of data or from the rank.
+bool IsOfProgram(const RankAspect& aspect);
 
 // Whether what sets a class apart is only that its logs end before the reference's.
 bool IsAlikeAsFarAsItGoes(const RanksAnswer& answer, const RankClass& one);

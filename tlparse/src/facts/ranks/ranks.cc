@@ -32,7 +32,7 @@ class RankClassifier {
   // Index of the class that a rank is in, per answer; 0 for ranks that are in none.
   std::vector<std::int64_t> ClassIndex(const auto& classes) const;
   std::vector<std::set<std::int64_t>> FindingsOfRanks() const;
-  void Classify();
+  Result<void> Classify();
   Result<void> DescribeAll();
   void DescribeBuild(RankClass& one) const;
   void DescribeOptions(RankClass& one) const;
@@ -77,7 +77,7 @@ std::vector<std::set<std::int64_t>> RankClassifier::FindingsOfRanks() const {
   return result;
 }
 
-void RankClassifier::Classify() {
+Result<void> RankClassifier::Classify() {
   const std::vector<std::int64_t> collectives = ClassIndex(answer_.collectives.classes);
   std::vector<std::int64_t> execution = ClassIndex(answer_.execution.classes);
   for (std::int64_t& one : execution) {
@@ -111,7 +111,10 @@ void RankClassifier::Classify() {
     if (is_new) answer_.classes.emplace_back();
     answer_.classes[found->second].ranks.push_back(rank);
   }
-  if (!OrderByReference(answer_.classes)) PutFirst(answer_.classes, ChooseReference(answer_));
+  if (OrderByReference(answer_.classes)) return {};
+  ASSIGN_OR_RETURN(const std::size_t reference, ChooseReference(database_, answer_));
+  PutFirst(answer_.classes, reference);
+  return {};
 }
 
 void RankClassifier::DescribeBuild(RankClass& one) const {
@@ -205,8 +208,7 @@ void RankClassifier::DescribeFindings(RankClass& one) const {
           {finding.cause.kind == CauseKind::kGraph ? AspectArea::kGraphs : AspectArea::kCache,
            std::move(text), slots, finding.cause.kind, is_on_others, false, finding.cause.plain()});
       one.aspects.back().group = job_.FormatRanks(finding.ranks);
-      one.aspects.back().is_of_numbers =
-          !finding.node.empty() && DigitsAsZero(finding.node) == DigitsAsZero(finding.against_node);
+      one.aspects.back().is_of_numbers = finding.is_of_numbers;
       one.aspects.back().is_of_sizes = finding.cause.is_of_sizes;
       one.aspects.back().is_of_parameters = finding.is_of_parameters;
       if (finding.cause.kind == CauseKind::kConfig || finding.cause.kind == CauseKind::kSetting)
@@ -352,7 +354,7 @@ Result<void> RankClassifier::DescribeAll() {
 }
 
 Result<void> RankClassifier::Run() {
-  Classify();
+  RETURN_IF_ERROR(Classify());
   if (!answer_.classes.empty()) RETURN_IF_ERROR(DescribeAll());
   CountVotes(answer_);
   for (RankClass& one : answer_.classes) {

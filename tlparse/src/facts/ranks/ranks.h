@@ -66,7 +66,7 @@ struct RankAspect {
   // Most of the ranks whose logs go that far are as the reference.
   bool has_majority = false;
   std::string group = {};         // cache: the ranks that differ so, as a text
-  bool is_of_numbers = false;     // graphs: the first nodes that differ have other numbers only
+  bool is_of_numbers = false;     // graphs: the nodes that differ have other numbers only
   bool is_of_parameters = false;  // graphs: one side takes parameters that the other does not
   bool is_of_sizes = false;       // cache, graphs, code: inputs differ in numbers alone
   std::vector<RankOption> options = {};  // of another configuration: all of them
