@@ -2,6 +2,7 @@
 """Dumps alone of ranks that are inside calls: together, each in another group, behind an earlier call of their stream; of jobs that
 hang and of jobs that run. In the form of PyTorch's recorder: an entry that is not retired has the time at which the dump was written."""
 
+import json
 import os
 import pickle
 import sys
@@ -27,7 +28,7 @@ def entry(number, sequence, group=WORLD, state="completed", at=None, dumped=None
 
 
 class OpenCalls(RecorderTest):
-    def found(self, dumps, groups=((WORLD, None),), status=None):
+    def found(self, dumps, groups=((WORLD, None),), status=None, run=None):
         folder = self.path(f"dumps{len(os.listdir(self.folder))}")
         os.mkdir(folder)
         world = list(range(len(dumps)))
@@ -35,6 +36,9 @@ class OpenCalls(RecorderTest):
             config = {group[0]: {"name": group[0], "desc": group[1], "ranks": str(members or world)} for group, members in groups}
             with open(os.path.join(folder, f"nccl_trace_rank_{rank}"), "wb") as file:
                 pickle.dump({"version": "2.10", "pg_config": config, "pg_status": status[rank] if status else {}, "entries": entries}, file, protocol=2)
+        if run:
+            with open(os.path.join(folder, "run.json"), "w") as file:
+                json.dump(run, file)
         return self.answer("findings", self.ingest(folder, name=os.path.basename(folder) + ".db"))["findings"]
 
     def together(self, state, waited_s, ahead=lambda rank: 0):
@@ -66,6 +70,26 @@ class OpenCalls(RecorderTest):
         # One rank has ended it.
         self.assertEqual([], self.found([[entry(i, i + 1, state="started" if i == 9 and rank != 1 else "completed", dumped=BASE + SECOND) for i in range(10)]
                                          for rank in range(4)]))
+
+    def test_where_the_ranks_were_when_it_hung(self):
+        """Ctrl-C ended the ranks; the launcher ended with exit code 1 then."""
+        dumps = [[entry(i, i + 1, state="started" if i == 9 else "completed", dumped=BASE + 60 * SECOND) for i in range(10 - rank)] for rank in range(2)]
+        us = BASE // 1000
+        taken = ["pid 10 is at /bin/torchrun:8 in <module>", "rank 0 (pid 11) is at /app/train.py:40 in step", "rank 1 (pid 12) is at /app/train.py:33 in load"]
+        for signals, is_said in (((15, 2), True), ((15, None), False)):
+            with self.subTest(signals):
+                processes = [{"pid": 10, "parent_pid": 1, "rank": None, "exit_code": 1, "signal": None, "started_us": us, "ended_us": us + 90_000_000}]
+                processes += [{"pid": 11 + rank, "parent_pid": 10, "rank": rank, "exit_code": None if signal else 0, "signal": signal, "started_us": us,
+                               "ended_us": us + 89_000_000} for rank, signal in enumerate(signals)]
+                first = self.found(dumps, run={
+                    "version": 1, "command": ["torchrun", "train.py"], "directory": "/app", "started_us": us, "ended_us": us + 90_000_000, "exit_code": 1,
+                    "processes": processes, "hangs": [{"time_us": us + 50_000_000, "why": "no process used the CPU", "taken": taken, "was_ended": False}]})[0]
+                self.assertEqual(("collective_not_reached", [1]), (first["kind"], first["ranks"]))
+                said = "When it hung, rank 0 was at /app/train.py:40 in step; rank 1 was at /app/train.py:33 in load."
+                (self.assertIn if is_said else self.assertNotIn)(said, first["detail"])
+                self.assertEqual(33 if is_said else 40, first["place"]["line"])
+                if is_said:
+                    self.assertIn("look at what kept rank 1 at /app/train.py:33 in load", first["try"])
 
     def test_who_waits_for_ranks_inside_a_call_of_their_own_group(self):
         groups, dumps = ((WORLD, [0, 1, 2, 3]), (TP, [0, 1]), (DP, [2, 3])), []

@@ -55,11 +55,23 @@ Result<void> FindHangs(FindingContext& context) {
     context.findings.push_back(std::move(finding));
     return {};
   }
-  // Those that did not come wait themselves, perhaps for the one that waits.
+  // Those that did not come may wait themselves, for the one that waits.
   if (known->kind == FindingKind::kCollectiveNotReached && hang.places.size() > 1) {
     known->detail += fmt::format("{}When it hung, {}.", known->detail.ends_with('.') ? " " : ". ",
                                  hang.PlacesText());
     known->suggestion = finding.suggestion;
+    const auto absent =
+        std::find_if(hang.places.begin(), hang.places.end(), [&](const HangPlace& one) {
+          return !one.ranks.empty() && std::equal(one.ranks.begin(), one.ranks.end(),
+                                                  known->ranks.begin(), known->ranks.end());
+        });
+    if (absent != hang.places.end()) {
+      known->place = PlaceOfStack(absent->where);
+      known->suggestion = fmt::format(
+          "look at what kept {} at {}, and whether it waits itself: stacks.txt has the stacks of "
+          "all threads",
+          absent->who, absent->where);
+    }
   }
   known->evidence.push_back(std::move(finding));
   return {};

@@ -23,7 +23,7 @@ struct Hang {
   std::int64_t time_us = 0;
   std::string why;                // a clause: "no process of the command has used the CPU for 26 s"
   bool was_ended = false;         // `tlparse run` ended the command then (--on-hang kill)
-  bool was_signalled = false;     // the command, which a signal ended later
+  bool was_signalled = false;     // the command or all its ranks, which signals ended later
   std::vector<HangPlace> places;  // of the ranks; where there is none, of all processes
 
   // "ranks 0,1 were at a.py:21 in f; rank 2 was at a.py:27 in g".
