@@ -130,6 +130,35 @@ class Recompiles(AnswerTest):
         self.assertIn("Guards that failed on rank 0: ", one["detail"])
 
 
+class AheadOfTime(AnswerTest):
+    """torch._dynamo.aot_compile, as vLLM calls it: Dynamo's part has ids and neither start nor metrics, what follows has no ids. Its
+    metrics come after the event that encloses both, the numbers of its backend in a record of their own."""
+
+    def test_a_compile_ahead_of_time_is_one_compile_with_its_function(self):
+        start = 1_795_959_369_000_000
+        ids = {"rank": 0, "frame_id": 0, "frame_compile_id": 0, "attempt": 0}
+
+        def event(name, phase, seconds, ids={"rank": 0}):
+            compile_id = "0/0" if "frame_id" in ids else "None"
+            return record({"chromium_event": {}, **ids}, json.dumps({"name": name, "ts": start + seconds * 1e6, "args": {"compile_id": compile_id}, "ph": phase,
+                                                                     "cat": "dynamo_timed", "tid": 0, "pid": 0}))
+
+        stack = [{"line": 418, "name": "forward", "filename": 0}, {"line": 404, "name": "embed", "filename": 0}]
+        symbol = {"symbol": "s72", "val": "8", "vr": "[2, int_oo]", "source": "L['x'].size()[0]", "user_stack": stack, "stack": stack}
+        metrics = {"compile_id": None, "co_name": None, "start_time": start / 1e6}
+        path = self.save(
+            "r.log", record({"str": ["/u/llama.py", 0]}), event("fullgraph_capture", "B", 0), event("compile_attempt_0", "B", 1, ids),
+            record({"create_symbol": symbol, **ids}), record({"dynamo_output_graph": {"sizes": {}}, **ids}, "class GraphModule: pass"),
+            event("compile_attempt_0", "E", 4, ids), record({"aot_inference_graph": {}, "rank": 0, "stack": stack}, "class <lambda>: pass"),
+            event("fullgraph_capture", "E", 120), record({"compilation_metrics": {**metrics, "duration_us": 10704}, "rank": 0, "stack": stack}),
+            record({"compilation_metrics_runtime": {**metrics, "start_time": start / 1e6 + 5, "duration_us": 110_000_000}, "rank": 0, "stack": stack}))
+        compiles = ask("history", self.ingest(path))["compiles"]
+        self.assertEqual([(row["function"], row["status"], row["total_us"]) for row in compiles if row["label"].startswith("unknown_")],
+                         [("forward", "ok", 120_000_000)])
+        self.assertEqual({row["label"][:7]: row["restarts"] for row in compiles}, {"0/0": 0, "unknown": None})
+        self.assertEqual([(row["function"], row["status"]) for row in compiles if row["label"] == "0/0"], [("forward", "ok")])
+
+
 class Failures(AnswerTest):
     def test_a_violated_constraint_says_what_was_violated_and_the_suggestion_has_the_remedy(self):
         ids = {"frame_id": 0, "frame_compile_id": 0, "attempt": 0}

@@ -7,7 +7,7 @@ CREATE VIEW compile_history AS
     c.duration_us + coalesce(c.backward_duration_us, 0) AS total_us,
     m.dynamo_us, m.aot_autograd_us, m.inductor_us, m.code_gen_us, m.triton_us, m.before_restart_us,
     (SELECT count(*) FROM graph_break_row b WHERE b.compile_id = c.id) AS graph_breaks,
-    (SELECT count(*) - 1 FROM attempt a WHERE a.compile_id = c.id AND EXISTS (SELECT 1 FROM attempt z WHERE z.compile_id = c.id)) AS restarts,
+    (SELECT nullif(count(*), 0) - 1 FROM attempt a WHERE a.compile_id = c.id) AS restarts,
     (SELECT t.text FROM recompile_row r JOIN text_row t ON t.id = r.reason_id WHERE r.compile_id = c.id ORDER BY r.record_id, r.ordinal LIMIT 1)
       AS recompile_reason,
     (SELECT p.text FROM recompile_row r JOIN text_row p ON p.id = r.prior_label_id WHERE r.compile_id = c.id ORDER BY r.record_id, r.ordinal LIMIT 1)

@@ -28,6 +28,9 @@ using simdjson::dom::element;
 // ended must not slow down the rest.
 constexpr std::ptrdiff_t kMaxOpenBetween = 4096;
 
+// aot_compile (torch/_dynamo/aot_compile.py): Dynamo's part has ids, what follows has none.
+constexpr std::string_view kCapture = "fullgraph_capture";
+
 struct OpenEvent {
   TextId name_id;
   std::int64_t record_id;
@@ -79,6 +82,7 @@ class ChromiumEvent final : public Ingestor {
         events.open.push_back({event.name_id, record.id, event.ts_us, compile, event.thread,
                                std::string(event.compile_label), false});
         if (record.compile != nullptr) events.active.push_back(record.compile);
+        if (event.name == kCapture) record.process->capture_record_id = record.id;
         return {};
       case 'E':
         End(record, event, compile, events, repaired_args, context);
@@ -219,6 +223,17 @@ class ChromiumEvent final : public Ingestor {
     return event;
   }
 
+  static void EndCapture(const Record& record, double start_us, double end_us) {
+    record.process->capture_record_id = 0;
+    constexpr double kMaxUs = 9e18;
+    if (record.compile == nullptr || record.compile->captured == nullptr || start_us < 0 ||
+        end_us < start_us || end_us > kMaxUs)
+      return;
+    record.compile->start_time_us = static_cast<std::int64_t>(start_us);
+    record.compile->duration_us = static_cast<std::int64_t>(end_us - start_us);
+    record.compile->has_capture_time = true;
+  }
+
   // Pairs an E with the innermost B of its name and thread. PyTorch writes 0 for every thread:
   // among those it is the one of the same compile, if there is one.
   void End(const Record& record, const Event& event, CompileState* compile, ProcessEvents& events,
@@ -244,6 +259,7 @@ class ChromiumEvent final : public Ingestor {
     } else {
       if (record.compile == nullptr) compile = begin->compile;
       if (begin->is_written) Withdraw(*record.process, *begin, context);
+      if (event.name == kCapture) EndCapture(record, begin->start_us, event.ts_us);
       Add(context, record.id, begin->record_id, event.name_id, 'X', begin->start_us,
           event.ts_us - begin->start_us, compile, event.thread, repaired_args);
       open.erase(std::next(begin).base());

@@ -274,8 +274,11 @@ void FillCompile(const Record& record, const Metrics& m, CompileState& compile) 
   if (is_runtime && (compile.has_metrics || !compile.is_synthetic)) return;
   compile.has_metrics = true;
   compile.has_guarded_code = m.has_guarded_code.value_or(true);
-  if (m.start_time_us) compile.start_time_us = m.start_time_us;
-  if (m.duration_us) compile.duration_us = m.duration_us;
+  // Those of a capture tell of the part before the compiler.
+  if (!compile.has_capture_time) {
+    if (m.start_time_us) compile.start_time_us = m.start_time_us;
+    if (m.duration_us) compile.duration_us = m.duration_us;
+  }
   if (m.co_name) compile.function = *m.co_name;
   if (m.co_filename) compile.file = *m.co_filename;
   if (m.co_firstlineno) compile.line = m.co_firstlineno;

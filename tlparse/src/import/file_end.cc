@@ -50,6 +50,7 @@ void NoteName(const CompileState& compile, ProcessState& process) {
 }
 
 const CompileState& NamedCompile(const CompileState& compile, const ProcessState& process) {
+  if (compile.function.empty() && compile.captured != nullptr) return *compile.captured;
   if (!compile.function.empty() || !compile.ids.frame_id) return compile;
   const auto known = process.named_frames.find(*compile.ids.frame_id);
   const bool is_earlier = known != process.named_frames.end() && known->second->id < compile.id &&

@@ -180,12 +180,21 @@ CompileState* ProcessTable::CompileFor(Process& process, const LogRecord& record
   // Both or none, but where a byte of the header was changed.
   if (ids.frame_id.has_value() != ids.frame_compile_id.has_value()) return nullptr;
   if (ids.empty()) {
+    // What a compile ahead of time says of its backend, after its metrics.
+    if (envelope.kind == "compilation_metrics_runtime" && process.synthetic == nullptr &&
+        process.ended != nullptr && process.ended->captured != nullptr) {
+      process.ended->last_record_id = record_id;
+      return process.ended;
+    }
     const KeyTraits traits = TraitsOf(envelope.kind, envelope.name);
     const bool opens = (envelope.has_stack && !traits.stands_alone) || traits.opens_stretch;
     if (opens && process.synthetic == nullptr) {
       process.synthetic =
           &MakeCompile(process, ids, fmt::format("unknown_{}", record.line), record_id);
       process.synthetic->is_synthetic = true;
+      const std::int64_t capture = process.state.capture_record_id;
+      if (capture != 0 && process.latest != nullptr && process.latest->first_record_id > capture)
+        process.synthetic->captured = process.latest;
     }
     // Events and context-free records inside the stretch belong to it as well.
     if (!traits.stands_alone || envelope.kind == "chromium_event") compile = process.synthetic;

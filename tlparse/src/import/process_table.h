@@ -66,6 +66,7 @@ struct Process {
   ImportPlace latest_place = {};      // of its latest record
   ImportPlace previous_place = {};    // of the record before
   CompileState* synthetic = nullptr;  // open stretch of records without ids
+  CompileState* ended = nullptr;      // the stretch that metrics ended last
   CompileState* latest = nullptr;     // of the latest record with ids
   // As of the latest pause (TypingStep::PauseFile).
   std::int64_t paused_record_id = 0;
@@ -89,7 +90,9 @@ class ProcessTable {
   // from the envelope alone.
   CompileState* CompileFor(Process& process, const LogRecord& record, std::int64_t record_id);
   // A record without ids ended the open synthetic compile.
-  static void EndSynthetic(Process& process) { process.synthetic = nullptr; }
+  static void EndSynthetic(Process& process) {
+    process.ended = std::exchange(process.synthetic, nullptr);
+  }
 
   const std::vector<std::unique_ptr<Process>>& processes() const { return processes_; }
 

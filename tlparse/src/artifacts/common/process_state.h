@@ -83,6 +83,9 @@ struct CompileState {
   std::string file;
   std::optional<std::int64_t> line;
   std::int64_t stack_id = 0;  // 0: none
+  // Of a stretch: the compile whose graph it compiles ahead of time (torch._dynamo.aot_compile).
+  const CompileState* captured = nullptr;
+  bool has_capture_time = false;  // start and duration are those of the event that encloses both
 
   std::vector<std::unique_ptr<GraphState>> graphs;  // by ordinal
   // by the subgraph name of their records
@@ -108,6 +111,7 @@ struct ProcessState {
   bool is_thread_id = false;
   std::string torch_version;
   std::string python_version;
+  std::int64_t capture_record_id = 0;  // of the open event fullgraph_capture; 0: none
   FamilyStates families;
 
   // Interned strings of this process: id → text. Nothing if undefined. A forked child (2.6: same
