@@ -301,6 +301,27 @@ class Ends(Running):
         self.run_command("--", PYTHON, "-c", "raise SystemExit(3)", expect=3)
         self.assertEqual([one["title"] for one in self.findings()], ["The command ended with exit code 3"])
 
+    SERVER = """\
+        import os, signal, subprocess, sys, time
+        ranks = [subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"], env={**os.environ, "RANK": str(rank)}) for rank in range(2)]
+        time.sleep(1.5)
+        for rank in ranks[:%d]:
+            rank.kill()
+        print(ranks[1].wait())
+        """
+
+    def test_a_program_that_ends_its_workers_when_it_is_done(self):
+        self.run_command("--", PYTHON, self.script("server.py", self.SERVER % 2))
+        first, = self.findings()
+        self.assertEqual((first["severity"], first["ranks"], first["title"]),
+                         ("note", [0, 1], "Ranks 0,1 were ended by SIGKILL, and the command then ended with exit code 0"))
+
+    def test_a_rank_that_is_killed_while_another_goes_on(self):
+        program = self.SERVER.replace("time.sleep(60)", "time.sleep(4)") % 1
+        self.run_command("--", PYTHON, self.script("server.py", program))
+        first = self.findings()[0]
+        self.assertEqual((first["severity"], first["ranks"], first["title"]), ("error", [0], "Rank 0 was ended by SIGKILL"))
+
     def test_a_hang_is_a_finding_and_in_the_status(self):
         program = self.script("hang.py", """\
             import threading

@@ -8,12 +8,15 @@
 #include <algorithm>
 #include <set>
 
-#include "facts/text/shorten.h"
 #include "findings/context.h"
+#include "findings/exit_texts.h"
 #include "findings/waiting_ranks.h"
 
 namespace tlparse {
 namespace {
+
+constexpr std::string_view kLookForMemory =
+    "look whether its memory ran out: the kernel's log (dmesg) names the processes that it killed";
 
 // The first that failed; nothing: none, or it was asked to end.
 const ProcessExit* FirstFailed(const FindingContext& context,
@@ -53,60 +56,6 @@ bool IsExplained(const FindingContext& context, const std::optional<std::int64_t
     return one.severity == FindingSeverity::kError && IsAbout(one, rank) &&
            (!has_exception || one.kind == FindingKind::kCompileFailed);
   });
-}
-
-// "At 23:00:43.013 UTC, 1.50 s after the last record of its log, of 4/0 forward".
-std::string When(const FindingContext& context, const ProcessExit& exit, std::int64_t time_us) {
-  std::string text = "At " + ClockText(time_us);
-  for (const RankIndex rank : context.All()) {
-    const ProcessStatus& status = context.StatusOf(rank);
-    if (!exit.process_id || status.process_id != *exit.process_id || !status.last_record_us)
-      continue;
-    text += fmt::format(", {} after the last record of its log{}",
-                        SecondsText(std::max<std::int64_t>(0, time_us - *status.last_record_us)),
-                        status.compile.empty() ? "" : ", of " + status.Title());
-  }
-  return text;
-}
-
-std::string HowItEnded(const ProcessExit& exit) {
-  return exit.signal ? fmt::format("was ended by {}", SignalName(*exit.signal))
-                     : fmt::format("ended with exit code {}", exit.exit_code.value_or(0));
-}
-
-// "At …, …; it ended with exit code 1 0.50 s later (run.json)."
-std::string WhatCame(const FindingContext& context, const ProcessExit& exit) {
-  const std::optional<std::int64_t> raised_us =
-      exit.raised ? exit.raised->raised_us : std::optional<std::int64_t>();
-  std::string text = When(context, exit, raised_us ? *raised_us : exit.ended_us.value_or(0));
-  if (raised_us && (exit.signal || exit.exit_code) && exit.ended_us)
-    text += fmt::format("; it {} {} later", HowItEnded(exit),
-                        SecondsText(std::max<std::int64_t>(0, *exit.ended_us - *raised_us)));
-  return text + " (run.json).";
-}
-
-constexpr std::string_view kLookForMemory =
-    "look whether its memory ran out: the kernel's log (dmesg) names the processes that it killed";
-
-std::string QueryOf(const FatalException& raised) {
-  return fmt::format("SELECT id, rank FROM uncaught_exception WHERE id = {}", raised.id);
-}
-
-std::string QueryOf(const ProcessExit& exit) {
-  return fmt::format(
-      "SELECT profile_id, rank, pid, exit_code, signal, ended_us FROM run_process WHERE profile_id "
-      "= {} AND ordinal = {}",
-      exit.profile_id, exit.ordinal);
-}
-
-std::string Subject(const std::optional<std::int64_t>& rank) {
-  return rank ? fmt::format("Rank {}", *rank) : "The command";
-}
-
-// "'python a.py' (pid 12)", of a program that the command had started.
-std::string Subject(const ProcessExit& exit) {
-  if (exit.rank || exit.IsCommand()) return Subject(exit.rank);
-  return fmt::format("'{}' (pid {})", Shorten(exit.command, 80), exit.pid);
 }
 
 bool IsOfRaised(const Exceptions& raised, std::int64_t rank) {
@@ -299,6 +248,43 @@ Result<void> AddExit(FindingContext& context, const std::vector<ProcessExit>& ex
   return {};
 }
 
+// Whether the program was done, and ended its ranks itself: its command ended with exit code 0 after
+// them, and no rank lived on.
+bool WasOfDone(const std::vector<ProcessExit>& exits, const ProcessExit& exit) {
+  if (!exit.rank || !exit.ended_us || (exit.signal != SIGKILL && exit.signal != SIGTERM))
+    return false;
+  return std::any_of(exits.begin(), exits.end(),
+                     [&](const ProcessExit& one) {
+                       return one.IsCommand() && one.exit_code == 0 && one.ended_us > exit.ended_us;
+                     }) &&
+         std::none_of(exits.begin(), exits.end(), [&](const ProcessExit& one) {
+           return one.rank && !one.signal && one.RanBeside(exit) &&
+                  (!one.ended_us || one.ended_us > exit.ended_us);
+         });
+}
+
+void AddOfDone(FindingContext& context, const std::vector<ProcessExit>& exits,
+               const ProcessExit& exit) {
+  Finding finding;
+  finding.kind = FindingKind::kCrashed;
+  finding.severity = FindingSeverity::kNote;
+  std::set<std::int64_t> ranks;
+  for (const ProcessExit& one : exits) {
+    if (one.rank && one.signal == exit.signal && one.RanBeside(exit)) ranks.insert(*one.rank);
+  }
+  finding.ranks = {ranks.begin(), ranks.end()};
+  finding.rank_count = finding.ranks.size();
+  finding.title = fmt::format("{} {} ended by {}, and the command then ended with exit code 0",
+                              RanksText(finding.ranks), ranks.size() == 1 ? "was" : "were",
+                              SignalName(*exit.signal));
+  finding.title[0] = 'R';
+  finding.cause = SignalName(*exit.signal);
+  finding.detail = WhatCame(context, exit);
+  finding.since_us = exit.ended_us;
+  finding.query = QueryOf(exit);
+  context.findings.push_back(std::move(finding));
+}
+
 // The exception that explains the most: that of the rank which torchrun saw first, else the first in
 // the text that does not say that another process was gone.
 const FatalException* FirstRaised(const PrintedFailures& printed) {
@@ -375,6 +361,10 @@ Result<void> FindExits(FindingContext& context) {
   if (first == nullptr ||
       (!first->signal && IsExplained(context, first->rank, first->raised.has_value())))
     return {};
+  if (WasOfDone(exits, *first)) {
+    AddOfDone(context, exits, *first);
+    return {};
+  }
   return AddExit(context, exits, *first);
 }
 

@@ -1,0 +1,64 @@
+#include "findings/exit_texts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+
+#include "facts/text/shorten.h"
+
+namespace tlparse {
+namespace {
+
+// "At 23:00:43.013 UTC, 1.50 s after the last record of its log, of 4/0 forward".
+std::string When(const FindingContext& context, const ProcessExit& exit, std::int64_t time_us) {
+  std::string text = "At " + ClockText(time_us);
+  for (const RankIndex rank : context.All()) {
+    const ProcessStatus& status = context.StatusOf(rank);
+    if (!exit.process_id || status.process_id != *exit.process_id || !status.last_record_us)
+      continue;
+    text += fmt::format(", {} after the last record of its log{}",
+                        SecondsText(std::max<std::int64_t>(0, time_us - *status.last_record_us)),
+                        status.compile.empty() ? "" : ", of " + status.Title());
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string HowItEnded(const ProcessExit& exit) {
+  return exit.signal ? fmt::format("was ended by {}", SignalName(*exit.signal))
+                     : fmt::format("ended with exit code {}", exit.exit_code.value_or(0));
+}
+
+std::string WhatCame(const FindingContext& context, const ProcessExit& exit) {
+  const std::optional<std::int64_t> raised_us =
+      exit.raised ? exit.raised->raised_us : std::optional<std::int64_t>();
+  std::string text = When(context, exit, raised_us ? *raised_us : exit.ended_us.value_or(0));
+  if (raised_us && (exit.signal || exit.exit_code) && exit.ended_us)
+    text += fmt::format("; it {} {} later", HowItEnded(exit),
+                        SecondsText(std::max<std::int64_t>(0, *exit.ended_us - *raised_us)));
+  return text + " (run.json).";
+}
+
+std::string QueryOf(const FatalException& raised) {
+  return fmt::format("SELECT id, rank FROM uncaught_exception WHERE id = {}", raised.id);
+}
+
+std::string QueryOf(const ProcessExit& exit) {
+  return fmt::format(
+      "SELECT profile_id, rank, pid, exit_code, signal, ended_us FROM run_process WHERE profile_id "
+      "= {} AND ordinal = {}",
+      exit.profile_id, exit.ordinal);
+}
+
+std::string Subject(const std::optional<std::int64_t>& rank) {
+  return rank ? fmt::format("Rank {}", *rank) : "The command";
+}
+
+std::string Subject(const ProcessExit& exit) {
+  if (exit.rank || exit.IsCommand()) return Subject(exit.rank);
+  return fmt::format("'{}' (pid {})", Shorten(exit.command, 80), exit.pid);
+}
+
+}  // namespace tlparse

@@ -1,0 +1,26 @@
+// What is said of the end of a process. Internal to findings.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "facts/job/exits.h"
+#include "findings/context.h"
+
+namespace tlparse {
+
+// "was ended by SIGKILL", "ended with exit code 1"
+std::string HowItEnded(const ProcessExit& exit);
+
+// "At …, …; it ended with exit code 1 0.50 s later (run.json)."
+std::string WhatCame(const FindingContext& context, const ProcessExit& exit);
+
+// "Rank 2", "The command"; of a program that the command had started "'python a.py' (pid 12)".
+std::string Subject(const std::optional<std::int64_t>& rank);
+std::string Subject(const ProcessExit& exit);
+
+std::string QueryOf(const FatalException& raised);
+std::string QueryOf(const ProcessExit& exit);
+
+}  // namespace tlparse
