@@ -91,6 +91,15 @@ class Graphs(RankTest):
         self.assertEqual(one["severity"], "note")
         self.assertIn("the rank is part of a computation", one["detail"])
 
+    def test_a_multiple_of_the_rank_is_a_note_without_guards(self):
+        """As a compile ahead of time writes it: vLLM's shards of the vocabulary."""
+        for first, second, severity in ((0, 256, "note"), (2, 3, "warning")):
+            for rank, value in enumerate((first, second)):
+                self.rank(rank, self.compile(rank, 0, graph('L_x_: "f32[4]"', "l_x_ = L_x_", f'y: "f32[4]" = l_x_ >= {value}')))
+            one, = self.job_findings()
+            self.assertEqual((one["kind"], one["severity"]), ("graph_divergence", severity))
+            (self.assertIn if severity == "note" else self.assertNotIn)("is a multiple of the rank", one["detail"])
+
     def test_a_graph_with_other_parameters_is_a_part_of_a_model(self):
         def body(tables):
             weights = [f"l_self_modules_t_modules_{k}_parameters_weight_ = L_self_modules_t_modules_{k}_parameters_weight_" for k in range(tables)]

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <map>
 
 #include "facts/cache/cause.h"
@@ -185,6 +186,51 @@ Result<std::string> ValueSentence(const FindingContext& context, const JobCompil
                      is_of_rank ? ": the rank is part of a computation" : "");
 }
 
+std::vector<std::int64_t> NumbersIn(std::string_view text) {
+  std::vector<std::int64_t> numbers;
+  for (const char* at = text.data(); at != text.data() + text.size();) {
+    std::int64_t number = 0;
+    const auto [end, error] = std::from_chars(at, text.data() + text.size(), number);
+    const bool is_number = error == std::errc() && *at != '-';
+    if (is_number) numbers.push_back(number);
+    at = is_number ? end : at + 1;
+  }
+  return numbers;
+}
+
+// Constants that are a multiple of the rank, as where a shard of a table begins, make `finding` a note.
+std::string MultipleSentence(const FindingContext& context, const JobCompile& odd,
+                             const JobCompile& other, Finding& finding) {
+  constexpr std::string_view kDiffers = "differs: ", kTo = " → ", kAt = " at ";
+  const std::string_view cause = finding.cause;
+  const std::size_t begin = cause.find(kDiffers), to = cause.find(kTo);
+  if (!finding.is_of_numbers || begin == cause.npos || to == cause.npos || to < begin) return {};
+  const std::string_view after = cause.substr(to + kTo.size());
+  const std::vector<std::int64_t> of_other =
+      NumbersIn(cause.substr(begin + kDiffers.size(), to - begin - kDiffers.size()));
+  const std::vector<std::int64_t> of_odd = NumbersIn(after.substr(0, after.find(kAt)));
+  const auto rank_of = [&](const JobCompile& compile) {
+    return context.job.participants()[static_cast<std::size_t>(compile.participant)].rank;
+  };
+  const std::optional<std::int64_t> odd_rank = rank_of(odd), other_rank = rank_of(other);
+  if (!odd_rank || !other_rank || of_odd.size() != of_other.size() || of_odd == of_other) return {};
+  for (std::size_t i = 0; i < of_odd.size(); ++i) {
+    constexpr std::int64_t kMost = 1'000'000'000'000, kMostRanks = 1'000'000;
+    if (of_odd[i] == of_other[i]) continue;
+    if (std::max(of_odd[i], of_other[i]) > kMost || std::max(*odd_rank, *other_rank) > kMostRanks ||
+        of_odd[i] * *other_rank != of_other[i] * *odd_rank)
+      return {};
+  }
+  finding.severity = FindingSeverity::kNote;
+  finding.detail.clear();
+  for (Finding& one : finding.evidence) {
+    if (one.kind == FindingKind::kCodeDivergence) one.severity = FindingSeverity::kNote;
+  }
+  return "The number in which they first differ is a multiple of the rank, as where each rank "
+         "holds "
+         "a part of a tensor.";
+}
+
 }  // namespace
 
 Result<void> SayBranches(FindingContext& context) {
@@ -202,6 +248,8 @@ Result<void> SayBranches(FindingContext& context) {
       if (sentence.empty() && finding.severity != FindingSeverity::kNote) {
         ASSIGN_OR_RETURN(sentence, ValueSentence(context, *odd, *sides.other, finding));
       }
+      if (sentence.empty() && finding.severity != FindingSeverity::kNote)
+        sentence = MultipleSentence(context, *odd, *sides.other, finding);
       if (!sentence.empty()) break;
     }
     if (sentence.empty()) continue;
