@@ -78,7 +78,6 @@ class Graphs(RankTest):
         self.assertIn("Rank 1 compiled it for self.param_groups[0]['foreach'] == False, rank 0 for self.param_groups[0]['foreach'] == True, which "
                       "adam.py:7 tests: if foreach:", one["detail"])
 
-
     def constants(self, value):
         for rank in range(2):
             guard = f"+- EQUALS_MATCH: G['{value}'] == {rank}  # y = x + {value}  # m.py:10 in f"

@@ -348,9 +348,10 @@ Advice AdviceForRecompiles(const RecompileReason& reason, std::size_t times,
                         reason.subject),
             {}};
   if (reason.value.starts_with('\'') || reason.value.starts_with('"'))
-    return {fmt::format("branch on {} outside of the compiled function, if it is meant to vary",
-                        reason.subject),
-            {}};
+    return {
+        .text = fmt::format("branch on {} outside of the compiled function, if it is meant to vary",
+                            reason.subject),
+        .is_of_local = true};
   return {};
 }
 
