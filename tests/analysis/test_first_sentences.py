@@ -171,21 +171,6 @@ class Options(RankTest):
                          "Inductor → another (the log has neither generated code nor a cache lookup)"))
 
 
-class Clocks(RankTest):
-    def late(self, first, last):
-        for rank in range(3):
-            begin, end = (first, last) if rank == 1 else ("08:30:01.000000", "08:30:09.000000")
-            self.rank(rank, self.compile(rank, 0, time=begin), self.compile(rank, 1, function="g", time=end))
-        return [one["title"] for one in self.job_findings() if one["kind"] == "late_rank"]
-
-    def test_a_log_that_is_later_as_a_whole_may_be_of_another_clock(self):
-        self.assertEqual(self.late("09:30:02.600000", "09:30:09.600000"), [
-            "The log of rank 1 begins 60 min 2 s after those of most ranks and ends 60 min 1 s after them: the clock of its host is ahead, or it started later"])
-
-    def test_a_log_that_ends_with_the_others_is_of_a_rank_that_began_late(self):
-        self.assertEqual(self.late("08:30:08.000000", "08:30:09.000000"), ["Rank 1 began to compile 7.00 s after most ranks"])
-
-
 class Exceptions(RankTest):
     def test_what_an_op_raised_on_fake_tensors_is_said(self):
         reason = ("RuntimeError when making fake tensor call\n  Explanation: Dynamo failed to run FX node with fake tensors: call_function shop.scan("
@@ -200,6 +185,14 @@ class Exceptions(RankTest):
         self.assertEqual(one["title"], "Rank 1 failed to compile 0/0 f: TorchRuntimeError: RuntimeError when making fake tensor call: "
                          "RuntimeError('There was no fake impl registered for shop.scan')")
         self.assertEqual(one["try"], "If the op is a custom op, did you implement a fake tensor implementation?")
+
+    def test_a_log_that_goes_on_is_of_a_program_that_caught_it(self):
+        failed = {"fail_type": "ValueError", "fail_reason": "bad"}
+        for more, severity in ((False, "error"), (True, "warning")):
+            self.rank(0, self.compile(0, 0, function="h"), self.compile(0, 1, metrics=failed), *([self.compile(0, 2, function="g")] if more else []))
+            one = self.job_findings()[0]
+            self.assertEqual((one["title"], one["severity"]), ("Rank 0 failed to compile 1/0 f: ValueError: bad", severity))
+            self.assertEqual("Its log goes on to another compile: the exception was caught." in one["detail"], more)
 
     def test_the_label_is_that_of_the_log(self):
         """Rank 1 compiled another function before it."""
@@ -381,6 +374,9 @@ class Names(RankTest):
                            "consider using torch._dynamo.config.force_parameter_static_shapes = False to allow dynamism on parameters.")
         self.assertEqual(one["title"], "f was recompiled once (size 1 of self.e.weight: 24, 8)")
         self.assertEqual(one["try"], "torch._dynamo.config.force_parameter_static_shapes = False to allow dynamism on parameters (PyTorch's hint for a parameter)")
+        one = self.reasons("0/0: tensor 'self._modules['e']._parameters['bias']' dtype mismatch. expected Float, actual Double. Guard failed on a parameter, "
+                           "consider using torch._dynamo.config.force_parameter_static_shapes = False to allow dynamism on parameters.")
+        self.assertEqual((one["title"], one["try"]), ("f was recompiled once (dtype of self.e.bias: Float, Double)", None))
 
 
 class Tables(RankTest):

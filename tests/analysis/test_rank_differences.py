@@ -31,7 +31,7 @@ class Ranks(AnswerTest):
             findings = ask("findings", self.ingest(os.path.join(self.scratch, "job"), name=f"ranks_{ranks}"))["findings"]
             self.assertEqual([one["title"] for one in findings], expected)
         self.assertEqual(findings[0]["severity"], "note")
-        self.assertTrue(findings[0]["detail"].startswith("By run.json the command had a process of rank 1."), findings[0]["detail"])
+        self.assertTrue(findings[0]["detail"].startswith("By run.json rank 1 ended with exit code 0."), findings[0]["detail"])
 
     def test_splits_of_all_to_all_differ_by_rank_and_have_to_fit(self):
         logs = sorted(glob.glob(os.path.join(ROOT, "fixtures", "runs", "uneven_splits", "*.zst")))
@@ -241,6 +241,34 @@ class Once(AnswerTest):
         # What rank 2 issued in another order, as libtrace recorded it, follows from its schedule.
         self.assertIn("Rank 1 issued #0 of group data_parallel before #0 of group statistics, rank 2 the other way round",
                       {one["title"] for one in findings[0]["evidence"]})
+
+
+class Clocks(RankTest):
+    def late(self, first, last):
+        for rank in range(3):
+            begin, end = (first, last) if rank == 1 else ("08:30:01.000000", "08:30:09.000000")
+            self.rank(rank, self.compile(rank, 0, time=begin), self.compile(rank, 1, function="g", time=end))
+        return [one["title"] for one in self.job_findings() if one["kind"] == "late_rank"]
+
+    def test_a_log_that_is_later_as_a_whole_may_be_of_another_clock(self):
+        self.assertEqual(self.late("09:30:02.600000", "09:30:09.600000"), [
+            "The log of rank 1 begins 60 min 2 s after those of most ranks and ends 60 min 1 s after them: the clock of its host is ahead, or it started later"])
+
+    def test_a_log_that_ends_with_the_others_is_of_a_rank_that_began_late(self):
+        self.assertEqual(self.late("08:30:08.000000", "08:30:09.000000"), ["Rank 1 began to compile 7.00 s after most ranks"])
+
+    def test_a_rank_that_begins_when_the_others_have_compiled_may_have_waited(self):
+        """As where rank 0 fills the caches first, or a client takes part from the second round on."""
+        begin = 1763713801  # 08:30:01 UTC
+        for seconds, severity in ((6.9, "note"), (3, "warning"), (7.5, "warning")):
+            for rank in range(3):
+                metrics = {"start_time": begin + 7, "duration_us": 900000} if rank == 1 else {"start_time": begin, "duration_us": int(seconds * 1e6)}
+                self.rank(rank, self.compile(rank, 0, time="08:30:08.000000" if rank == 1 else "08:30:01.000000", metrics=metrics),
+                          self.compile(rank, 1, function="g", time="08:30:09.000000"))
+            one, = (one for one in self.job_findings() if one["kind"] == "late_rank")
+            self.assertEqual(one["severity"], severity, seconds)
+            waited = " The others compiled until 0.10 s before: it may have waited for them."
+            self.assertEqual(one["detail"].endswith(waited), severity == "note", one["detail"])
 
 
 class Roles(RankTest):

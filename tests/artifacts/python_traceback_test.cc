@@ -47,6 +47,23 @@ TEST_CASE("SummarizeTraceback takes the last of chained tracebacks", "[python_tr
   CHECK(summary.user_frame->file == "b.py");
 }
 
+TEST_CASE("CauseOfTraceback follows what was raised from another", "[python_traceback]") {
+  const std::string header = "Traceback (most recent call last):\n  File \"/u/a.py\", line ";
+  const std::string from =
+      "\nThe above exception was the direct cause of the following exception:\n\n";
+  const std::string during =
+      "\nDuring handling of the above exception, another exception occurred:\n\n";
+  const std::string own = header + "1, in f\nA: a\n", next = header + "2, in f\nB: b\n";
+  CHECK(tlparse::CauseOfTraceback(own).type.empty());
+  CHECK(tlparse::CauseOfTraceback(own + during + next).type.empty());
+  CHECK(tlparse::CauseOfTraceback(own + from + next).message == "a");
+  CHECK(tlparse::CauseOfTraceback(own + from + next + from + header + "3, in f\nC: c").type == "A");
+  CHECK(tlparse::CauseOfTraceback(own + during + next + from + header + "3\nC: c").type == "B");
+  // Of a process of a pool: without a header of its own.
+  const std::string remote = "m.RemoteTraceback: \n\"\"\"\n" + own + "\"\"\"\n\n" + from + next;
+  CHECK(tlparse::CauseOfTraceback(remote).user_frame->line == 1);
+}
+
 TEST_CASE("QuotedTraceback takes the first that a message quotes", "[python_traceback]") {
   const std::string message =
       "ranks [0, 1]\nTraceback (most recent call last): (RANK 0)\n  File \"/u/a.py\", line 3, in "
@@ -60,6 +77,8 @@ TEST_CASE("QuotedTraceback takes the first that a message quotes", "[python_trac
   REQUIRE(quoted.user_frame);
   CHECK(quoted.user_frame->line == 3);
   CHECK(tlparse::QuotedTraceback("no Traceback (most recent call last): is here").type.empty());
+  CHECK(tlparse::QuotedTraceback("in worker 0.\nOriginal Traceback (most recent call last):\nE: x")
+            .type == "E");
 }
 
 TEST_CASE("SummarizeTraceback leaves a traceback alone that a message quotes",

@@ -55,7 +55,10 @@ class Ends(Running):
         if os.environ["RANK"] == "1":
             sys.exit(0)
         time.sleep(1.5)
-        raise RuntimeError("Connection closed by peer")
+        try:
+            raise RuntimeError("Connection closed by peer")
+        except RuntimeError as error:
+            raise ValueError("step 8 failed") from error
         '''
         open("rank.py", "w").write(program)
         subprocess.run([sys.executable, "-c", "import time; time.sleep(1)"], env={**os.environ, "RANK": "2"})  # before a restart
@@ -68,7 +71,7 @@ class Ends(Running):
         first = self.findings()[0]
         self.assertEqual((first["kind"], first["severity"], first["ranks"]), ("crashed", "error", [1]))
         self.assertEqual(first["title"], "Rank 1 ended with exit code 0 before ranks 0,2, which lost a connection")
-        self.assertRegex(first["evidence"][0]["title"], "^Rank [02] raised RuntimeError: Connection closed by peer$")
+        self.assertRegex(first["evidence"][0]["title"], "^Rank [02] raised ValueError: step 8 failed, from RuntimeError: Connection closed by peer$")
         self.assertEqual([row["table"] for row in first["rows"]], ["profile"])
 
     ALL = """\
@@ -179,6 +182,31 @@ class Ends(Running):
         self.assertEqual(first["title"], "The command raised ProcessRaisedException: ZeroDivisionError: std of an empty buffer")
         self.assertEqual(first["place"], {"file": "/u/learn.py", "line": 3, "code": None})
 
+    def test_the_exception_of_a_worker_of_a_loader(self):
+        program = self.script("loader.py", """\
+            class KeyErrorMessage(str):
+                def __repr__(self):
+                    return self
+            raise KeyError(KeyErrorMessage("Caught KeyError in DataLoader worker process 1.\\nOriginal Traceback (most recent call last):\\n"
+                '  File "/v/site-packages/torch/utils/data/_utils/worker.py", line 375, in _worker_loop\\n    data = fetcher.fetch(index)\\n'
+                '  File "/u/clips.py", line 14, in __getitem__\\n    return clip["audio"]\\n' + "KeyError: 'audio'\\n"))
+            """)
+        self.run_command("--", PYTHON, program, expect=1)
+        first = self.findings()[0]
+        self.assertEqual(first["title"], "The command raised KeyError: 'audio' (in DataLoader worker process 1)")
+        self.assertEqual(first["place"], {"file": "/u/clips.py", "line": 14, "code": None})
+
+    def test_the_exception_from_which_another_was_raised(self):
+        program = self.script("wrap.py", """\
+            try:
+                {}["val/accuracy"]
+            except KeyError as error:
+                raise RuntimeError("step 7 failed") from error
+            """)
+        self.run_command("--", PYTHON, program, expect=1)
+        first = self.findings()[0]
+        self.assertEqual((first["title"], first["place"]["line"]), ("The command raised RuntimeError: step 7 failed, from KeyError: 'val/accuracy'", 2))
+
     def test_an_index_that_a_kernel_checks(self):
         program = self.script("index.py", """\
             def cpp_fused_embedding_0(x):
@@ -249,6 +277,32 @@ class Ends(Running):
         note, = [one for one in self.findings() if one["kind"] == "restarted"]
         self.assertEqual((note["severity"], note["ranks"], note["launch"]), ("note", [1], 1))
         self.assertRegex(note["title"], r"^Launch 1 of 2 \(.* UTC\) ended with a failure: Rank 1 raised ConnectionError: storage went away$")
+
+    def test_a_later_start_that_fails_before_it_has_a_log(self):
+        self.script("rank.py", self.TRACED.replace("        ids =", """\
+        if os.environ["RANK"] == "1" and os.environ["AGAIN"] == "1":
+            raise FileNotFoundError("step_6.pt")
+        time.sleep(int(os.environ["AGAIN"]))
+        ids =""", 1) + """\
+        write({"compilation_metrics": {"co_name": "f", "co_filename": "/u/m.py", "has_guarded_code": True}, **ids, "rank": int(os.environ["RANK"])})
+        time.sleep(1)
+        if os.environ["RANK"] == "0":
+            raise ConnectionError("storage went away")
+        """)
+        launch = self.script("launch.py", """\
+            import os, subprocess, sys, time
+            for again in range(2):
+                ranks = [subprocess.Popen([sys.executable, "rank.py"], env={**os.environ, "RANK": str(rank), "AGAIN": str(again)}) for rank in range(2)]
+                ranks[1].wait()
+                ranks[0].terminate() if again else ranks[0].wait()
+                time.sleep(0.5)
+            sys.exit(1)
+            """)
+        self.run_command("--", PYTHON, launch, expect=1, environment={"TZ": "UTC"})
+        first = self.findings()[0]
+        self.assertEqual((first["severity"], first["ranks"], first["title"]), ("error", [1], "Rank 1 raised FileNotFoundError: step_6.pt"))
+        self.assertTrue(first["detail"].startswith("The job had been started again, without a log since. At "))
+        self.assertEqual(first["evidence"][0]["title"], "Rank 0 raised ConnectionError: storage went away")
 
     LATE = """\
         import os, subprocess, sys

@@ -98,6 +98,14 @@ class PrintedFailures(AnswerTest):
         first = self.first(traceback(0, GONE), traceback(2, GONE))
         self.assertEqual(first["try"], "look at why rank 1 was gone: of the ranks with a log it alone raised nothing")
 
+    def test_ranks_waited_for_each_other_at_one_line(self):
+        """Where one left out an exchange with its neighbours, nobody is the first."""
+        waits = {rank: f"RuntimeError: [unbound_buffer.cc:{78 if rank else 129}] Timed out waiting 12000ms for {'recv' if rank else 'send'} operation to complete"
+                 for rank in range(3)}
+        first = self.first(*(traceback(rank, waits[rank]) for rank in (1, 2, 0)))
+        self.assertEqual(first["ranks"], [0, 1, 2])
+        self.assertRegex(first["title"], r"^Ranks 0-2 gave up waiting at train.py:\d+: rank 0 to send, ranks 1,2 to receive$")
+
     def test_ranks_waited_at_several_lines(self):
         texts = [traceback(rank, LATE, line=31 if rank == 1 else 27) for rank in (2, 1, 0)]
         first = self.first(*texts, traceback(3, GONE, line=27), REPORT.format(rank=2, code=1))
@@ -115,7 +123,7 @@ class PrintedFailures(AnswerTest):
         other = traceback(1, GONE)
         lines = [line for pair in zip(one.splitlines(True), other.splitlines(True)) for line in pair]
         rest = one.splitlines(True)[len(other.splitlines()):]
-        self.assertEqual(self.first(*lines, *rest)["title"], "Rank 0 raised ValueError: y")
+        self.assertEqual(self.first(*lines, *rest)["title"], "Rank 0 raised ValueError: y, from KeyError: 'x'")
 
     def test_a_traceback_that_was_caught_is_no_failure(self):
         text = traceback(0, "ValueError: a").replace("[rank0]: ", "")

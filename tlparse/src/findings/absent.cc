@@ -10,6 +10,7 @@
 
 #include "base/ascii.h"
 #include "base/plural.h"
+#include "facts/job/exits.h"
 #include "facts/ranks/ends.h"
 #include "findings/context.h"
 #include "findings/damage.h"
@@ -106,6 +107,26 @@ Result<void> TakeEndsTogether(FindingContext& context, Finding& finding) {
   return {};
 }
 
+// What shows that there are such ranks.
+Result<std::string> WhatShowsThem(const FindingContext& context,
+                                  const std::vector<std::int64_t>& missing) {
+  ASSIGN_OR_RETURN(const std::vector<ProcessExit> exits,
+                   LoadExits(context.database, context.job.run_id()));
+  std::set<std::int64_t> seen, done;
+  for (const ProcessExit& one : exits) {
+    if (!one.rank || !std::binary_search(missing.begin(), missing.end(), *one.rank)) continue;
+    seen.insert(*one.rank);
+    if (one.exit_code == 0 && !one.raised) done.insert(*one.rank);
+  }
+  if (done.size() == missing.size())
+    return fmt::format("By run.json {} ended with exit code 0.", RanksText(missing));
+  if (seen.size() == missing.size()) return fmt::format("By run.json {} ran.", RanksText(missing));
+  if (!context.ranks.world_size_source.empty()) return context.ranks.world_size_source;
+  return fmt::format(
+      "The highest rank with a log is {}; how many ranks there were is not in the logs.",
+      context.ranks.world_size - 1);
+}
+
 Result<void> AddMissing(FindingContext& context) {
   if (!context.HasRanks()) return {};
   RETURN_IF_ERROR(AddEmptyLogs(context));
@@ -135,13 +156,7 @@ Result<void> AddMissing(FindingContext& context) {
     finding.title +=
         fmt::format(" ({} of {} ranks have one)",
                     world_size - static_cast<std::int64_t>(missing.size()), world_size);
-  finding.detail =
-      !context.ranks.world_size_source.empty()
-          ? context.ranks.world_size_source
-          : fmt::format(
-                "The highest rank with a log is {}; how many ranks there were is not in the "
-                "logs.",
-                world_size - 1);
+  ASSIGN_OR_RETURN(finding.detail, WhatShowsThem(context, missing));
   if (elsewhere > 0)
     finding.detail += fmt::format(
         " {} in launch {}.", missing.size() == 1 ? "It has a log" : "They have logs", elsewhere);

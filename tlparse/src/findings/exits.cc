@@ -1,5 +1,4 @@
-// Ranks that an exception or a signal ended, or that ended with an exit code: by what `tlparse run` saw, or else by what ranks and
-// torchrun printed.
+// Ranks that an exception, a signal or an exit code ended: by `tlparse run`, else by what was printed.
 #include "facts/job/exits.h"
 
 #include <fmt/format.h>
@@ -7,6 +6,7 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include "findings/context.h"
 #include "findings/exit_texts.h"
@@ -285,6 +285,22 @@ void AddOfDone(FindingContext& context, const std::vector<ProcessExit>& exits,
   context.findings.push_back(std::move(finding));
 }
 
+// The end of a job that was started again: what the logs show of the start before is its evidence.
+Result<void> AddLaterExit(FindingContext& context, const std::vector<ProcessExit>& exits,
+                          const ProcessExit& exit) {
+  std::vector<Finding> before = std::exchange(context.findings, {});
+  RETURN_IF_ERROR(AddExit(context, exits, exit));
+  Finding last = std::move(context.findings.back());
+  context.findings.pop_back();
+  last.detail.insert(0, "The job had been started again, without a log since. ");
+  for (Finding& one : before) {
+    const bool is_end = one.kind == FindingKind::kCrashed || one.kind == FindingKind::kStoppedFirst;
+    (is_end ? last.evidence : context.findings).push_back(std::move(one));
+  }
+  context.findings.push_back(std::move(last));
+  return {};
+}
+
 // The exception that explains the most: that of the rank which torchrun saw first, else the first in
 // the text that does not say that another process was gone.
 const FatalException* FirstRaised(const PrintedFailures& printed) {
@@ -358,14 +374,18 @@ Result<void> FindExits(FindingContext& context) {
     return {};
   }
   const ProcessExit* const first = FirstFailed(context, exits);
-  if (first == nullptr ||
-      (!first->signal && IsExplained(context, first->rank, first->raised.has_value())))
-    return {};
-  if (WasOfDone(exits, *first)) {
+  const bool is_said =
+      first == nullptr ||
+      (!first->signal && IsExplained(context, first->rank, first->raised.has_value()));
+  if (!is_said && WasOfDone(exits, *first)) {
     AddOfDone(context, exits, *first);
     return {};
   }
-  return AddExit(context, exits, *first);
+  if (!is_said) RETURN_IF_ERROR(AddExit(context, exits, *first));
+  const bool is_last = !context.options.launch &&
+                       context.job.launch() >= static_cast<std::int64_t>(context.launches.size());
+  const ProcessExit* const last = is_last ? FailedWithoutLog(exits) : nullptr;
+  return last == nullptr || last == first ? Result<void>() : AddLaterExit(context, exits, *last);
 }
 
 }  // namespace tlparse

@@ -248,21 +248,32 @@ Result<void> SaySuppressed(FindingContext& context, const std::vector<std::int64
   return {};
 }
 
-// The program has caught the exception of a compile where its process then ended with exit code 0.
-Result<void> SaySurvived(FindingContext& context, const std::vector<RankIndex>& who,
+// The program has caught the exception of a compile where its process then ended with exit code 0, or
+// where it is not known how it ended and its log goes on to another compile.
+Result<void> SaySurvived(FindingContext& context, const std::vector<const Failure*>& group,
                          const std::vector<std::int64_t>& ids, Finding& finding) {
   RETURN_IF_ERROR(SaySuppressed(context, ids, finding));
   if (finding.kind != FindingKind::kCompileFailed) return {};
   ASSIGN_OR_RETURN(const std::vector<ProcessExit> exits,
                    LoadExits(context.database, context.job.run_id()));
-  const bool is_survived = std::all_of(who.begin(), who.end(), [&](RankIndex rank) {
+  bool is_survived = true, goes_on = true;
+  for (const Failure* const one : group) {
+    const RankIndex rank = one->compile->participant;
     const ProcessExit* const exit = ExitOf(exits, context.StatusOf(rank).process_id);
-    return exit != nullptr && exit->exit_code == 0 && !exit->raised;
-  });
-  if (!is_survived) return {};
+    const JobCompile* const last = context.LastCompile(rank);
+    is_survived = is_survived && exit != nullptr && exit->exit_code == 0 && !exit->raised;
+    goes_on = goes_on && exit == nullptr && last != nullptr && last->id > one->compile->id &&
+              last->status != CompileStatus::kFailed;
+  }
+  if (!is_survived && !goes_on) return {};
   finding.severity = FindingSeverity::kWarning;
-  finding.detail += fmt::format("{} ended with exit code 0 all the same (run.json). ",
-                                who.size() == 1 ? "Its process" : "Their processes");
+  const bool is_one = group.size() == 1;
+  const std::string_view whose = is_one ? "Its" : "Their";
+  finding.detail +=
+      is_survived ? fmt::format("{} process{} ended with exit code 0 all the same (run.json). ",
+                                whose, is_one ? "" : "es")
+                  : fmt::format("{} log{} to another compile: the exception was caught. ", whose,
+                                is_one ? " goes on" : "s go on");
   return {};
 }
 
@@ -337,7 +348,7 @@ Result<void> AddFailures(FindingContext& context, const std::vector<const Failur
     SetMayRunEagerly(finding);
   }
   RETURN_IF_ERROR(SetUserCaller(context, ids, finding));
-  RETURN_IF_ERROR(SaySurvived(context, who, ids, finding));
+  RETURN_IF_ERROR(SaySurvived(context, group, ids, finding));
   RETURN_IF_ERROR(SayRecompile(context, *first.compile, finding));
   RETURN_IF_ERROR(SetLeftOut(context, first, finding));
   finding.detail += WhoCompiledIt(context, who, *first.compile, is_backward);

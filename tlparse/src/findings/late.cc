@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "facts/collectives/compile_spans.h"
 #include "findings/context.h"
 
 namespace tlparse {
@@ -19,7 +20,22 @@ std::int64_t Median(std::vector<std::int64_t> values) {
 struct LateRanks {
   std::vector<RankIndex> who;
   std::int64_t delay_us = INT64_MAX, end_delay_us = INT64_MAX, since_us = INT64_MAX;
+  std::optional<std::int64_t> after_us;  // the last compile of the others, which ended before
 };
+
+// How long before `first_us` the last compile of the ranks that began earlier had ended: one that waits
+// for what they compute begins then. Nothing: one of them still compiles, or none did.
+Result<std::optional<std::int64_t>> SinceOthersCompiled(const FindingContext& context,
+                                                        std::int64_t from_us,
+                                                        std::int64_t first_us) {
+  ASSIGN_OR_RETURN(
+      const std::vector<CompileSpan> compiles,
+      CompilesIn(context.database, context.job.run_id(), from_us * 1000, first_us * 1000));
+  std::int64_t end_us = INT64_MIN;
+  for (const CompileSpan& one : compiles) end_us = std::max(end_us, one.end_ns / 1000);
+  return end_us == INT64_MIN || end_us >= first_us ? std::nullopt
+                                                   : std::optional(first_us - end_us);
+}
 
 void AddLateRanks(FindingContext& context, const LateRanks& late, bool is_shifted,
                   FindingSeverity severity) {
@@ -48,6 +64,10 @@ void AddLateRanks(FindingContext& context, const LateRanks& late, bool is_shifte
         "{} that much later than theirs; the log{} not show what the process{} did before.",
         is_one ? "Its first record is" : "Their first records are", is_one ? " does" : "s do",
         is_one ? "" : "es");
+    if (late.after_us)
+      finding.detail += fmt::format(" {} compiled until {} before: {} may have waited for them.",
+                                    others == 1 ? "The other one" : "The others",
+                                    SecondsText(*late.after_us), is_one ? "it" : "they");
   }
   finding.query = fmt::format(
       "SELECT process_id, rank, first_record_us, last_record_us "
@@ -59,15 +79,15 @@ void AddLateRanks(FindingContext& context, const LateRanks& late, bool is_shifte
 // both: of ranks of which both are later, only a shift beyond that of clocks is reported.
 constexpr std::int64_t kNoiseUs = 1'000'000;  // of processes that start side by side on one host
 
-void AddLate(FindingContext& context) {
-  if (!context.HasRanks() || context.job.participants().size() < 2) return;
+Result<void> AddLate(FindingContext& context) {
+  if (!context.HasRanks() || context.job.participants().size() < 2) return {};
   std::vector<std::int64_t> firsts, lasts;
   for (const ProcessStatus& status : context.status) {
     if (!status.first_record_us || !status.last_record_us) continue;
     firsts.push_back(*status.first_record_us);
     lasts.push_back(*status.last_record_us);
   }
-  if (firsts.size() < 2) return;
+  if (firsts.size() < 2) return {};
   const std::int64_t first = Median(firsts), last = Median(lasts);
   // Against how far most first records lie from the median, and how long the job is.
   std::vector<std::int64_t> distances;
@@ -94,16 +114,21 @@ void AddLate(FindingContext& context) {
     group.since_us = std::min(group.since_us, *status.first_record_us);
   }
   // What it cost the others is not known without dumps: it is a warning where it is a large part.
-  const bool is_large = late.delay_us >= length / 4;
+  bool is_large = late.delay_us >= length / 4;
+  if (is_large && !late.who.empty()) {
+    ASSIGN_OR_RETURN(late.after_us, SinceOthersCompiled(context, first, late.since_us));
+    constexpr std::int64_t kShareOfDelay = 100;
+    if (late.after_us.value_or(INT64_MAX) > std::max(kNoiseUs / 5, late.delay_us / kShareOfDelay))
+      late.after_us.reset();
+    if (late.after_us) is_large = false;
+  }
   AddLateRanks(context, late, false, is_large ? FindingSeverity::kWarning : FindingSeverity::kNote);
   AddLateRanks(context, shifted, true, FindingSeverity::kWarning);
+  return {};
 }
 
 }  // namespace
 
-Result<void> FindLateRanks(FindingContext& context) {
-  AddLate(context);
-  return {};
-}
+Result<void> FindLateRanks(FindingContext& context) { return AddLate(context); }
 
 }  // namespace tlparse

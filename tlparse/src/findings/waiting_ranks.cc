@@ -43,7 +43,38 @@ std::optional<FindingPlace> PlaceOfStack(std::string_view where) {
   return error == std::errc() ? std::optional(place) : std::nullopt;
 }
 
+namespace {
+
+// Ranks that gave up waiting at one line, some to send and some to receive.
+bool SetUnpaired(Finding& finding, const Exceptions& raised) {
+  std::map<std::string_view, std::vector<std::int64_t>> waits;
+  for (const FatalException* const one : raised) {
+    const std::string_view what = Between(one->message, "ms for ", " operation to complete");
+    const bool is_alike = one->Place() == raised.front()->Place() && !one->file.empty();
+    if (!one->rank || !is_alike || (what != "send" && what != "recv")) return false;
+    waits[what].push_back(*one->rank);
+  }
+  if (waits.size() < 2) return false;
+  finding.ranks.clear();
+  for (auto& [what, ranks] : waits) {
+    std::sort(ranks.begin(), ranks.end());
+    finding.ranks.insert(finding.ranks.end(), ranks.begin(), ranks.end());
+  }
+  std::sort(finding.ranks.begin(), finding.ranks.end());
+  finding.rank_count = finding.ranks.size();
+  finding.title =
+      fmt::format("{} gave up waiting at {}: {} to send, {} to receive", RanksFirst(finding.ranks),
+                  raised.front()->Place(), RanksText(waits["send"]), RanksText(waits["recv"]));
+  finding.cause = "sends and receives without a partner";
+  finding.suggestion =
+      "look for a rank that leaves one of these calls out, or makes one more, in an earlier step";
+  return true;
+}
+
+}  // namespace
+
 bool SetApart(Finding& finding, const Exceptions& raised) {
+  if (SetUnpaired(finding, raised)) return true;
   const std::vector<RaisedTogether> places = WhereTheyWaited(raised);
   // What a rank was in when it found another gone says nothing of what it should have called.
   const auto has_timeout = [&](const RaisedTogether& place) {

@@ -14,7 +14,7 @@ namespace tlparse {
 std::optional<FindingPlace> PlaceOfStack(std::string_view where);
 
 // Ranks that gave up waiting, or found others gone, at several lines: they did not make the same calls.
-// The few are named first. False: they did not.
+// The few are named first. Or at one line, some to send and some to receive. False: they did not.
 bool SetApart(Finding& finding, const Exceptions& raised);
 
 // Ranks that found others gone at the line where these had given up waiting, some time later: with one

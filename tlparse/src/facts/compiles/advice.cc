@@ -221,6 +221,8 @@ std::string TakeParameterHint(std::string_view& guard) {
   std::string_view hint = Trimmed(guard.substr(at + kBegin.size()));
   if (hint.ends_with('.')) hint.remove_suffix(1);
   guard = guard.substr(0, at);
+  // PyTorch gives it whatever differs: for a dtype it changes nothing.
+  if (guard.find("' size mismatch") == std::string_view::npos) return {};
   return fmt::format("{} (PyTorch's hint for a parameter)", hint);
 }
 

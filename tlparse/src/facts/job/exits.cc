@@ -12,14 +12,32 @@
 #include "queries/facts/job/exits.h"
 
 namespace tlparse {
+namespace {
+
+std::string RaisedFrom(std::string_view traceback, std::string_view message) {
+  const TracebackSummary cause = CauseOfTraceback(traceback);
+  const std::string_view first = cause.message.substr(0, cause.message.find('\n'));
+  if (cause.type.empty() || message.find(first) != std::string_view::npos) return {};
+  return fmt::format("{}: {}", cause.type, cause.message);
+}
+
+}  // namespace
 
 std::string FatalException::Text() const {
   constexpr std::size_t kMost = 160;
   const std::string_view first = std::string_view(message).substr(0, message.find('\n'));
   std::string whole = first.empty() ? type : fmt::format("{}: {}", type, first);
-  if (const TracebackSummary quoted = QuotedTraceback(message); !quoted.type.empty())
-    whole +=
-        fmt::format(": {}: {}", quoted.type, quoted.message.substr(0, quoted.message.find('\n')));
+  if (const TracebackSummary quoted = QuotedTraceback(message); !quoted.type.empty()) {
+    const std::string inner =
+        fmt::format("{}: {}", quoted.type, quoted.message.substr(0, quoted.message.find('\n')));
+    // "Caught KeyError in DataLoader worker process 0."
+    const std::string caught = fmt::format("Caught {} in ", quoted.type);
+    const bool is_same = first.starts_with(caught) && first.ends_with('.') && type == quoted.type;
+    const std::string_view where = is_same ? first.substr(caught.size()) : std::string_view();
+    whole = is_same ? fmt::format("{} (in {})", inner, where.substr(0, where.size() - 1))
+                    : fmt::format("{}: {}", whole, inner);
+  }
+  if (!from.empty()) whole += ", from " + from.substr(0, from.find('\n'));
   const std::size_t end = whole.rfind(". ", kMost);
   const bool is_cut = whole.size() > kMost && end != std::string::npos && end > type.size();
   return Shorten(is_cut ? std::string_view(whole).substr(0, end) : whole, kMost);
@@ -42,14 +60,16 @@ bool FatalException::ComesOfPeer() const {
   for (const std::string_view part :
        {"closed by peer", "reset by peer", "Broken pipe", "failed to recv, got 0 bytes",
         "a remote process exit", "remote process has terminated"}) {
-    if (message.find(part) != std::string::npos) return true;
+    if (message.find(part) != std::string::npos || from.find(part) != std::string::npos)
+      return true;
   }
   return false;
 }
 
 bool FatalException::IsTimeout() const {
   for (const std::string_view part : {"Timed out", "timed out", "timeout", "Timeout"}) {
-    if (message.find(part) != std::string::npos) return true;
+    if (message.find(part) != std::string::npos || from.find(part) != std::string::npos)
+      return true;
   }
   return false;
 }
@@ -118,7 +138,8 @@ Result<std::vector<ProcessExit>> LoadExits(Database& database, std::int64_t run_
                                            std::string(row.user_file),
                                            row.user_line,
                                            row.raised_us,
-                                           std::string(row.path)};
+                                           std::string(row.path),
+                                           RaisedFrom(row.traceback, row.message)};
   }
   return exits;
 }
@@ -151,13 +172,34 @@ const ProcessExit* FailedProgram(const std::vector<ProcessExit>& exits,
   return last;
 }
 
+const ProcessExit* FailedWithoutLog(const std::vector<ProcessExit>& exits) {
+  const auto is_again = [&](const ProcessExit& one, const ProcessExit& other) {
+    return one.rank && one.rank == other.rank && one.host == other.host &&
+           one.started_us > other.started_us;
+  };
+  std::optional<std::int64_t> before_us;  // the last start of those that were started again
+  for (const ProcessExit& one : exits) {
+    const bool was_again = std::any_of(
+        exits.begin(), exits.end(), [&](const ProcessExit& other) { return is_again(other, one); });
+    if (was_again) before_us = std::max(before_us, one.started_us);
+  }
+  if (!before_us) return nullptr;
+  const ProcessExit* failed = nullptr;
+  for (const ProcessExit& one : exits) {
+    if (!one.rank || one.started_us <= before_us) continue;
+    if (one.process_id) return nullptr;  // it is a launch of its own
+    if (failed == nullptr && one.HasFailed() && !one.WasAsked()) failed = &CauseOf(exits, one);
+  }
+  return failed;
+}
+
 Result<PrintedFailures> LoadPrintedFailures(Database& database, std::int64_t run_id) {
   PrintedFailures failures;
   FOR_EACH_ROW(const PrintedException& row,
                KeptQuery<PrintedException>(database, {.run_id = run_id}))
     failures.raised.push_back({row.id, row.rank, std::string(row.type), std::string(row.message),
                                std::string(row.user_file), row.user_line, std::nullopt,
-                               std::string(row.path)});
+                               std::string(row.path), RaisedFrom(row.traceback, row.message)});
   FOR_EACH_ROW(const ReportedFailure& row, KeptQuery<ReportedFailure>(database, {.run_id = run_id}))
     failures.root = {row.id, row.rank, row.exit_code, std::string(row.path)};
   return failures;

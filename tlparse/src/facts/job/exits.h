@@ -21,9 +21,10 @@ struct FatalException {
   std::int64_t line = 0;
   std::optional<std::int64_t> raised_us;
   std::string path;  // of the input that names it
+  std::string from;  // the type and message of that from which it was raised, if it says more
 
   // "FloatingPointError: gradient is not finite": the first line of the message, cut at the end of a
-  // sentence where it is long.
+  // sentence where it is long; ", from KeyError: 'loss'" behind it.
   std::string Text() const;
   // What the message says beyond Text(), as a sentence after others, cut; empty: nothing.
   std::string Rest() const;
@@ -90,6 +91,10 @@ const ProcessExit& CauseOf(const std::vector<ProcessExit>& exits, const ProcessE
 // The program that failed in a script: the last of those that `command`, which failed, had started and
 // whose exit code it passed on. Null: none is known.
 const ProcessExit* FailedProgram(const std::vector<ProcessExit>& exits, const ProcessExit& command);
+
+// Of ranks that were started again, the first that failed after the last start, without a log of
+// it. Null: none did.
+const ProcessExit* FailedWithoutLog(const std::vector<ProcessExit>& exits);
 
 // What ranks printed to a standard error that was read, in the order of the text; and what the last
 // report of torchrun in it calls the root cause.

@@ -4,7 +4,7 @@
 -- query ExitOfProcess(run_id INTEGER)
 SELECT c.profile_id, c.ordinal, c.pid, c.rank, c.command, c.exit_code, c.signal, c.stopped_at, c.started_us, c.ended_us,
   e.id AS exception_id /*INTEGER?*/, e.type, e.message, e.user_file, coalesce(e.user_line, 0) AS user_line /*INTEGER*/,
-  e.raised_us, f.path, r.host, (SELECT min(p.id) FROM process p JOIN log_file l ON l.id = p.log_file_id
+  e.raised_us, e.traceback /*TEXT*/, f.path, r.host, (SELECT min(p.id) FROM process p JOIN log_file l ON l.id = p.log_file_id
     WHERE l.run_id = :run_id AND p.pid = c.pid
       AND p.first_record_us BETWEEN c.started_us - 1000000
         AND coalesce(c.ended_us, p.first_record_us) + 1000000) AS process_id /*INTEGER?*/
@@ -20,7 +20,7 @@ WHERE f.run_id = :run_id AND (c.rank IS NOT NULL OR c.ordinal = 0 OR e.id IS NOT
 ORDER BY coalesce(e.raised_us, c.ended_us) IS NULL, coalesce(e.raised_us + 200000, c.ended_us), c.profile_id, c.ordinal;
 
 -- query PrintedException(run_id INTEGER)
-SELECT e.id, e.rank, e.type, e.message, e.user_file, coalesce(e.user_line, 0) AS user_line /*INTEGER*/, f.path
+SELECT e.id, e.rank, e.type, e.message, e.user_file, coalesce(e.user_line, 0) AS user_line /*INTEGER*/, e.traceback, f.path
 FROM uncaught_exception e JOIN profile f ON f.id = e.profile_id
 WHERE f.run_id = :run_id AND e.ordinal IS NULL ORDER BY f.id, e.line;
 

@@ -30,8 +30,13 @@ void AddException(RuntimeContext& context, const ExceptionPlace& place,
   row.line = place.line;
   row.rank = place.rank;
   row.raised_us = place.raised_us;
-  const TracebackSummary quoted = QuotedTraceback(summary.message);
-  if (const auto& frame = quoted.user_frame ? quoted.user_frame : summary.user_frame) {
+  // Dynamo says in the message which line it was tracing.
+  const bool is_traced = summary.message.find("from user code:") != std::string_view::npos;
+  const TracebackSummary cause = is_traced ? TracebackSummary() : CauseOfTraceback(text);
+  const TracebackSummary quoted =
+      QuotedTraceback(cause.type.empty() ? summary.message : cause.message);
+  const auto& raised = cause.user_frame ? cause.user_frame : summary.user_frame;
+  if (const auto& frame = quoted.user_frame ? quoted.user_frame : raised) {
     row.user_file = RowText(frame->file);
     row.user_line = frame->line;
     row.user_function = RowText(frame->function);

@@ -17,22 +17,29 @@ constexpr std::string_view kFromUserCode = "from user code:";
 
 bool IsTypeCharacter(char c) { return IsNameCharacter(c) || c == '.'; }
 
-// Where the lines of the last traceback of a chain begin; npos if there is none. A traceback counts
-// when it is the first one or follows one of the two sentences: a message may quote other
-// tracebacks.
-std::size_t FindLastTraceback(std::string_view text) {
-  std::size_t found = std::string_view::npos;
-  bool may_begin = true;
+// Where the last traceback of a chain begins, and where that one does and ends from which it was raised
+// ("raise … from …", any number of times); npos: there is none. A traceback counts when it is the first
+// one or follows one of the two sentences: a message may quote other tracebacks.
+struct Chain {
+  std::size_t last = std::string_view::npos, root = last, root_end = last;
+};
+
+Chain FindTracebacks(std::string_view text) {
+  Chain found;
+  bool may_begin = true, is_from = false;
   std::string_view rest = text;
   while (!rest.empty()) {
     const std::size_t begin = text.size() - rest.size();
     const std::string_view line = NextLine(rest);
     if (line == kTraceback) {
-      if (may_begin) found = begin;
+      if (may_begin && !is_from) found.root = begin, found.root_end = std::string_view::npos;
+      if (may_begin) found.last = begin;
       may_begin = false;
     } else if (line == kDuringHandling || line == kDirectCause) {
       may_begin = true;
-    } else if (!line.empty() && found != std::string_view::npos) {
+      is_from = line == kDirectCause && found.last != std::string_view::npos;
+      if (found.root_end == std::string_view::npos) found.root_end = begin;
+    } else if (!line.empty() && found.last != std::string_view::npos) {
       may_begin = false;
     }
   }
@@ -145,17 +152,29 @@ TracebackSummary SummarizeLines(std::string_view rest) {
 }  // namespace
 
 TracebackSummary SummarizeTraceback(std::string_view text) {
-  const std::size_t begin = FindLastTraceback(text);
+  const std::size_t begin = FindTracebacks(text).last;
   if (begin == std::string_view::npos) return {};
   std::string_view rest = text.substr(begin);
   NextLine(rest);
   return SummarizeLines(rest);
 }
 
+TracebackSummary CauseOfTraceback(std::string_view text) {
+  const Chain chain = FindTracebacks(text);
+  if (chain.root == chain.last) return {};
+  std::string_view rest = text.substr(chain.root, chain.root_end - chain.root);
+  NextLine(rest);
+  return SummarizeLines(rest);
+}
+
 TracebackSummary QuotedTraceback(std::string_view message) {
-  constexpr std::string_view kQuoted = "Traceback (most recent call last):";
-  const std::size_t at = message.find(kQuoted);
-  if (at == std::string_view::npos || (at > 0 && message[at - 1] != '\n')) return {};
+  const std::size_t at = message.find(kTraceback);
+  if (at == std::string_view::npos) return {};
+  // As workers of a DataLoader write it.
+  constexpr std::string_view kOriginal = "Original ";
+  const bool is_original = message.substr(0, at).ends_with(kOriginal);
+  const std::size_t begin = is_original ? at - kOriginal.size() : at;
+  if (begin > 0 && message[begin - 1] != '\n') return {};
   std::string_view rest = message.substr(at);
   NextLine(rest);  // "… (RANK 0)"
   TracebackSummary quoted = SummarizeLines(rest);

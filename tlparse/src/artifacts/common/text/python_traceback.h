@@ -41,6 +41,10 @@ struct TracebackSummary {
 // text.
 TracebackSummary SummarizeTraceback(std::string_view text);
 
+// The exception from which that one was raised ("raise … from …"), of several the first. No type: there
+// is none.
+TracebackSummary CauseOfTraceback(std::string_view text);
+
 // The first traceback that a message quotes, of another process: below "-- Process 0 terminated with the
 // following error:" of multiprocessing, or of a rank in a CheckpointException. No type: there is none.
 TracebackSummary QuotedTraceback(std::string_view message);
