@@ -337,7 +337,7 @@ class WhatADumpDoesNotHold(RecorderTest):
 
     def test_a_rank_that_issued_nothing(self):
         finding, = self.waiting(-1)["findings"]
-        self.assertEqual(("error", "2"), (finding["severity"], finding["ranks"]["ranks"]))
+        self.assertEqual(("warning", "2"), (finding["severity"], finding["ranks"]["ranks"]))
         self.assertTrue(finding["title"].startswith("Rank 2 had issued nothing on group default_pg (0)"), finding["title"])
 
     def test_a_batch_with_fewer_members(self):

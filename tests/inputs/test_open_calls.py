@@ -28,7 +28,7 @@ def entry(number, sequence, group=WORLD, state="completed", at=None, dumped=None
 
 
 class OpenCalls(RecorderTest):
-    def found(self, dumps, groups=((WORLD, None),), status=None, run=None):
+    def found(self, dumps, groups=((WORLD, None),), status=None, beside=None):
         folder = self.path(f"dumps{len(os.listdir(self.folder))}")
         os.mkdir(folder)
         world = list(range(len(dumps)))
@@ -36,9 +36,9 @@ class OpenCalls(RecorderTest):
             config = {group[0]: {"name": group[0], "desc": group[1], "ranks": str(members or world)} for group, members in groups}
             with open(os.path.join(folder, f"nccl_trace_rank_{rank}"), "wb") as file:
                 pickle.dump({"version": "2.10", "pg_config": config, "pg_status": status[rank] if status else {}, "entries": entries}, file, protocol=2)
-        if run:
-            with open(os.path.join(folder, "run.json"), "w") as file:
-                json.dump(run, file)
+        for name, text in (beside or {}).items():
+            with open(os.path.join(folder, name), "w") as file:
+                file.write(text)
         return self.answer("findings", self.ingest(folder, name=os.path.basename(folder) + ".db"))["findings"]
 
     def together(self, state, waited_s, ahead=lambda rank: 0):
@@ -58,11 +58,12 @@ class OpenCalls(RecorderTest):
             self.assertEqual("all_reduce [8] Float from train.py:40. Its timeout: 600 s", one["detail"])
 
     def test_a_moment_of_a_job_that_runs_is_a_note(self):
-        for state, title in (("started", "Ranks 0-3 wait in"), ("scheduled", "Ranks 0-3 have enqueued")):
+        for state, title, time in (("started", "Ranks 0-3 wait in", r": for 0\.00\d s when the dumps were written"),
+                                   ("scheduled", "Ranks 0-3 have enqueued", "; for how long is not in the dumps")):
             for ahead in (lambda rank: 0, lambda rank: 3 - rank % 2):
                 one, = self.together(state, 0.002, ahead)
                 self.assertEqual(("stuck", "note", []), (one["kind"], one["severity"], one["ranks"]))
-                self.assertEqual(f"{title} all_reduce #10 of group default_pg (0); for how long is not in the dumps", one["title"])
+                self.assertRegex(one["title"], rf"^{title} all_reduce #10 of group default_pg \(0\){time}$")
                 self.assertIn("A dump of a job that runs can look the same", one["detail"])
                 self.assertIn("NCCL's watchdog", one["try"])
         # At its end.
@@ -81,15 +82,47 @@ class OpenCalls(RecorderTest):
                 processes = [{"pid": 10, "parent_pid": 1, "rank": None, "exit_code": 1, "signal": None, "started_us": us, "ended_us": us + 90_000_000}]
                 processes += [{"pid": 11 + rank, "parent_pid": 10, "rank": rank, "exit_code": None if signal else 0, "signal": signal, "started_us": us,
                                "ended_us": us + 89_000_000} for rank, signal in enumerate(signals)]
-                first = self.found(dumps, run={
+                first = self.found(dumps, beside={"run.json": json.dumps({
                     "version": 1, "command": ["torchrun", "train.py"], "directory": "/app", "started_us": us, "ended_us": us + 90_000_000, "exit_code": 1,
-                    "processes": processes, "hangs": [{"time_us": us + 50_000_000, "why": "no process used the CPU", "taken": taken, "was_ended": False}]})[0]
+                    "processes": processes, "hangs": [{"time_us": us + 50_000_000, "why": "no process used the CPU", "taken": taken, "was_ended": False}]})})[0]
                 self.assertEqual(("collective_not_reached", [1]), (first["kind"], first["ranks"]))
                 said = "When it hung, rank 0 was at /app/train.py:40 in step; rank 1 was at /app/train.py:33 in load."
                 (self.assertIn if is_said else self.assertNotIn)(said, first["detail"])
                 self.assertEqual(33 if is_said else 40, first["place"]["line"])
                 if is_said:
                     self.assertIn("look at what kept rank 1 at /app/train.py:33 in load", first["try"])
+
+    def test_a_rank_that_has_not_come_yet(self):
+        """Only what a job that runs does not show is an error: a long wait, or what ended it."""
+        def waiting(state, waited_s, behind=(), beside=None):
+            dumps = []
+            for rank in range(4):
+                at = BASE + SECOND + rank * 20_000
+                dumps.append([entry(i, i + 1, timing=state == "started") for i in range(9)] + ([] if rank == 2 else [
+                    entry(9, 10, state=state, at=at, dumped=at + int(waited_s * SECOND))] + [entry(10, 11, state="scheduled", at=at + int(s * SECOND)) for s in behind]))
+            one, = self.found(dumps, beside=beside)
+            self.assertEqual(("collective_not_reached", [2]), (one["kind"], one["ranks"]))
+            self.assertEqual(one["severity"] != "error" or bool(beside), "A dump of a job that runs can look the same" in one["detail"])
+            return one
+        self.assertEqual("error", waiting("started", 600)["severity"])
+        young = waiting("started", 0.002)
+        self.assertEqual("note", young["severity"])
+        self.assertIn("they had waited 0.002 s when the dumps were written", young["detail"])
+        # How long is not known; the others went on for long; the processes failed; the watchdog ended them.
+        self.assertEqual("warning", waiting("scheduled", 0)["severity"])
+        self.assertEqual("error", waiting("scheduled", 0, behind=(30,))["severity"])
+        for signal, severity in ((6, "error"), (15, "warning")):
+            ends = [{"pid": 100 + rank, "parent_pid": 99, "rank": rank, "exit_code": None, "signal": signal, "started_us": 1, "ended_us": 2} for rank in range(4)]
+            run = {"version": 1, "tool": "tlparse run", "command": ["torchrun"], "directory": "/", "host": "h", "started_us": 1, "ended_us": 2, "exit_code": 1, "processes": ends}
+            found = self.found([[entry(i, i + 1, timing=False) for i in range(9)] + ([] if rank == 2 else [entry(9, 10, state="scheduled")]) for rank in range(4)],
+                               beside={"run.json": json.dumps(run)})
+            self.assertEqual([severity], [one["severity"] for one in found if one["kind"] == "collective_not_reached"])
+        text = ("[rank0]:[E1129 06:50:01.000000 ProcessGroupNCCL.cpp:684] [Rank 0] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=10, OpType=ALLREDUCE, "
+                "NumelIn=8, NumelOut=8, Timeout(ms)=600000) ran for 600027 milliseconds before timing out.\n"
+                "[rank0]:[E1129 06:50:01.000000 ProcessGroupNCCL.cpp:2254] [PG ID 0 PG GUID 0(default_pg) Rank 0]  failure detected by watchdog at work sequence id: 10 "
+                "PG status: last enqueued work: 10, last completed work: 9\n")
+        one = waiting("scheduled", 0, beside={"stderr.txt": text})
+        self.assertEqual(("error", ["stuck"]), (one["severity"], [each["kind"] for each in one["evidence"]]))
 
     def test_who_waits_for_ranks_inside_a_call_of_their_own_group(self):
         groups, dumps = ((WORLD, [0, 1, 2, 3]), (TP, [0, 1]), (DP, [2, 3])), []

@@ -103,8 +103,8 @@ class Findings(RecorderTest):
             issued = self.issued(self.ingest(self.part("fr_late", "fr_hang_trace_rank_?", logs), name=f"late{logs}.db"))
             self.assertEqual(1, len(issued["findings"]), issued["findings"])
             finding = issued["findings"][0]
-            self.assertEqual(("collective_not_reached", "error", "3", "1", 3), (finding["kind"], finding["severity"], finding["ranks"]["ranks"],
-                                                                              finding["group"], finding["sequence_number"]))
+            self.assertEqual(("collective_not_reached", "warning", "3", "1", 3), (finding["kind"], finding["severity"], finding["ranks"]["ranks"],
+                                                                                finding["group"], finding["sequence_number"]))
             self.assertEqual(("fr_job.py", 46), (os.path.basename(finding["file"]), finding["line"]))
             self.assertEqual("1/0" if logs else None, finding["graph"])
             self.assertTrue(finding["title"].startswith("Rank 3 had not reached all_reduce #3 "), finding["title"])

@@ -45,10 +45,16 @@ Result<std::int64_t> LaunchWith(FindingContext& context, const std::vector<std::
   return other ? other->ordinal : 0;
 }
 
+// An error, or ranks that did not come to a collective, if no moment of a job that runs.
+bool IsOfFailure(const Finding& one) {
+  return one.severity == FindingSeverity::kError ||
+         (one.kind == FindingKind::kCollectiveNotReached && one.severity != FindingSeverity::kNote);
+}
+
 // Whether the job came to no good end.
 bool HasUnexplainedEnd(const FindingContext& context) {
   return std::any_of(context.findings.begin(), context.findings.end(), [](const Finding& one) {
-    return one.severity == FindingSeverity::kError &&
+    return IsOfFailure(one) &&
            (one.kind == FindingKind::kStoppedFirst || one.kind == FindingKind::kStuck ||
             one.kind == FindingKind::kCollectiveNotReached);
   });
@@ -222,7 +228,7 @@ Result<void> AddMissingDumps(FindingContext& context) {
   if (without.empty() || with.empty()) return {};
   const bool has_failed =
       std::any_of(context.findings.begin(), context.findings.end(), [&](const Finding& one) {
-        return one.severity == FindingSeverity::kError && !one.ranks.empty() &&
+        return IsOfFailure(one) && !one.ranks.empty() &&
                std::none_of(without.begin(), without.end(), [&](std::int64_t rank) {
                  return std::binary_search(one.ranks.begin(), one.ranks.end(), rank);
                });

@@ -81,7 +81,8 @@ bool IsInside(const IssuedGroup& group, std::size_t rank) {
 void FindEarlyDumps(FindingContext& context) {
   const bool is_explained =
       std::any_of(context.findings.begin(), context.findings.end(), [](const Finding& one) {
-        return one.severity != FindingSeverity::kNote && !IsOfMissingDumps(one);
+        return one.kind == FindingKind::kCollectiveNotReached ||
+               (one.severity != FindingSeverity::kNote && !IsOfMissingDumps(one));
       });
   if (is_explained || context.live != nullptr) return;
   const IssuedJob& job = context.issued;

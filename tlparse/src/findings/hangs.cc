@@ -19,6 +19,17 @@ bool WasLast(const FindingContext& context, const Hang& hang) {
   return hang.was_ended || (hang.was_signalled && !has_later);
 }
 
+// An error; else ranks that wait, as the dumps show, which the hang makes one.
+std::vector<Finding>::iterator FindKnownError(std::vector<Finding>& findings) {
+  const auto error = std::find_if(findings.begin(), findings.end(), [](const Finding& one) {
+    return one.severity == FindingSeverity::kError;
+  });
+  if (error != findings.end()) return error;
+  return std::find_if(findings.begin(), findings.end(), [](const Finding& one) {
+    return one.kind == FindingKind::kCollectiveNotReached || one.kind == FindingKind::kStuck;
+  });
+}
+
 }  // namespace
 
 // An error that is known says why: the hang is its evidence.
@@ -48,13 +59,12 @@ Result<void> FindHangs(FindingContext& context) {
             : "look at what this call waits for; stacks.txt has the stacks of all threads";
   finding.query = fmt::format("SELECT profile_id, hangs FROM run_command WHERE profile_id = {}",
                               hang.profile_id);
-  const auto known =
-      std::find_if(context.findings.begin(), context.findings.end(),
-                   [](const Finding& one) { return one.severity == FindingSeverity::kError; });
+  const auto known = FindKnownError(context.findings);
   if (known == context.findings.end()) {
     context.findings.push_back(std::move(finding));
     return {};
   }
+  known->severity = FindingSeverity::kError;
   // Those that did not come may wait themselves, for the one that waits.
   if (known->kind == FindingKind::kCollectiveNotReached && hang.places.size() > 1) {
     known->detail += fmt::format("{}When it hung, {}.", known->detail.ends_with('.') ? " " : ". ",

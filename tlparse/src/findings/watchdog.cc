@@ -73,6 +73,18 @@ std::string HowFar(const WatchedGroup& group) {
   return text;
 }
 
+// What the dumps show of this call, or an error of theirs: it says why.
+std::vector<Finding>::iterator FindKnownCall(std::vector<Finding>& findings,
+                                             const std::string& call) {
+  return std::find_if(findings.begin(), findings.end(), [&](const Finding& one) {
+    const bool is_wait =
+        one.kind == FindingKind::kCollectiveNotReached || one.kind == FindingKind::kStuck;
+    return ((is_wait || one.kind == FindingKind::kCollectiveDivergence) &&
+            one.severity == FindingSeverity::kError) ||
+           (is_wait && one.title.find(call) != std::string::npos);
+  });
+}
+
 void AddGroup(FindingContext& context, const WatchedGroup& group, const WatchedCalls& calls) {
   const std::optional<std::int64_t> sequence = group.TimedOut();
   if (!sequence) return;
@@ -120,14 +132,13 @@ void AddGroup(FindingContext& context, const WatchedGroup& group, const WatchedC
       "AND (w.group_name = '{}' OR w.event = 'timeout' AND w.sequence_number = {}) ORDER BY w.rank",
       context.job.run_id(), name, *sequence);
   const auto known =
-      std::find_if(context.findings.begin(), context.findings.end(), [&](const Finding& earlier) {
-        return (earlier.kind == FindingKind::kCollectiveNotReached ||
-                earlier.kind == FindingKind::kStuck ||
-                earlier.kind == FindingKind::kCollectiveDivergence) &&
-               earlier.severity == FindingSeverity::kError;
-      });
-  (known != context.findings.end() ? known->evidence : context.findings)
-      .push_back(std::move(finding));
+      FindKnownCall(context.findings, fmt::format("#{} of {}", *sequence, group.Title()));
+  if (known == context.findings.end()) {
+    context.findings.push_back(std::move(finding));
+    return;
+  }
+  known->severity = FindingSeverity::kError;
+  known->evidence.push_back(std::move(finding));
 }
 
 }  // namespace

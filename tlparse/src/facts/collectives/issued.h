@@ -216,8 +216,9 @@ struct CollectiveFinding {
   // The odd ranks may wait themselves: their last call is of another group, whose other members'
   // dumps do not hold it.
   bool may_wait_elsewhere = false;
-  bool is_over = false;  // a wait that ended: all that waited ended with exit code 0
-  std::string cause;     // empty: unknown
+  bool is_over = false;               // a wait that ended: all that waited ended with exit code 0
+  bool is_of_unknown_length = false;  // how long ranks had waited is not in the dumps
+  std::string cause;                  // empty: unknown
   std::string advice;
   std::optional<std::int64_t> since_us;
   std::string query;  // the rows behind it; empty: those of the group's calls of that number

@@ -77,6 +77,17 @@ bool HaveSucceeded(const std::vector<ProcessExit>& exits, const IssuedJob& job,
   });
 }
 
+// Whether one of the ranks that wait failed afterwards: nothing asked it to end.
+bool HasFailed(const std::vector<ProcessExit>& exits, const IssuedJob& job,
+               const std::vector<std::size_t>& waiting) {
+  return std::any_of(waiting.begin(), waiting.end(), [&](std::size_t index) {
+    const std::optional<std::int64_t>& rank = job.ranks[index].rank;
+    return rank && std::any_of(exits.begin(), exits.end(), [&](const ProcessExit& one) {
+             return one.rank == rank && one.HasFailed() && !one.WasAsked();
+           });
+  });
+}
+
 // That ranks were together inside a call when the recorder was dumped is said once, and of a job
 // without a problem alone.
 void KeepFirstMoment(std::vector<CollectiveFinding>& findings) {
@@ -115,6 +126,9 @@ Result<std::vector<CollectiveFinding>> FindIssuedProblems(Database& database,
     finding.title = Capital(std::move(finding.title));
     const bool is_wait =
         finding.kind == FindingKind::kCollectiveNotReached || finding.kind == FindingKind::kStuck;
+    if (is_wait && finding.is_of_unknown_length && HasFailed(exits, job, finding.waiting))
+      finding.severity =
+          finding.kind == FindingKind::kStuck ? FindingSeverity::kWarning : FindingSeverity::kError;
     if (!is_wait || !HaveSucceeded(exits, job, finding.waiting)) continue;
     finding.severity = FindingSeverity::kNote;
     finding.is_over = true;

@@ -75,6 +75,14 @@ class GroupFinder {
                                       const IssuedCollective& waited) const;
   Positions Holders(std::int64_t sequence) const;
   std::string Wait(const Positions& waiting, std::int64_t sequence) const;
+  // Whether a dump shows when it was written: it finds then that a call has started.
+  bool KnowsEnd(std::size_t position, const IssuedCollective& one) const {
+    return one.progress == IssuedProgress::kStarted &&
+           job_.ranks[group_.ranks[position]].last_known_ns > one.start_ns;
+  }
+  // An error after a long wait. Any job that runs has moments in which a rank has not come yet.
+  void SetSeverity(const Positions& waiting, std::int64_t sequence,
+                   CollectiveFinding& finding) const;
   // "ranks 0-2 wait in it", "rank 0 waits in all_reduce #3, ranks 1,2 have enqueued it".
   std::string Open(const Positions& open, std::int64_t sequence, std::string_view what) const;
   std::string Before(std::size_t position, std::int64_t sequence) const;
@@ -85,6 +93,9 @@ class GroupFinder {
   const std::set<std::size_t>& blocked_;
   std::vector<CollectiveFinding>& findings_;
 };
+
+// Ranks that wait so long are no moment of a job that runs.
+inline constexpr std::int64_t kLong_ns = 10'000'000'000;
 
 // Members of the group (pg_config) whose dumps are whole and hold nothing of it; indices into
 // IssuedJob::ranks.

@@ -12,8 +12,6 @@
 namespace tlparse {
 namespace {
 
-constexpr std::int64_t kLong_ns = 10'000'000'000;
-
 // The reason of one rank, of several.
 std::string OfSeveral(std::string_view reason) {
   for (const auto& [one, several] :
@@ -197,9 +195,14 @@ bool GroupFinder::FindStuck() {
   finding.severity = is_long ? FindingSeverity::kError : FindingSeverity::kNote;
   finding.title =
       Open(all, sequence, fmt::format("{} #{} of {}", one.PrintedOp(), sequence, group_.Title()));
-  finding.title +=
-      is_long ? fmt::format(": for {:.1f} s at least", static_cast<double>(waited_ns) / 1e9)
-              : "; for how long is not in the dumps";
+  const bool is_known = std::any_of(all.begin(), all.end(), [&](std::size_t position) {
+    return KnowsEnd(position, *CurrentOf(group_.issued[position]));
+  });
+  const double waited_s = static_cast<double>(waited_ns) / 1e9;
+  finding.title += is_long    ? fmt::format(": for {:.1f} s at least", waited_s)
+                   : is_known ? fmt::format(": for {:.3f} s when the dumps were written", waited_s)
+                              : std::string("; for how long is not in the dumps");
+  finding.is_of_unknown_length = !is_long && !is_known;
   finding.detail = one.Title();
   if (!is_long)
     finding.detail +=

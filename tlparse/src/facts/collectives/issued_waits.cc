@@ -150,9 +150,34 @@ std::string GroupFinder::Wait(const Positions& waiting, std::int64_t sequence) c
     return group_.At(position, sequence).front()->IsInIt();
   });
   const std::string_view waited = is_in_it ? "had waited" : "had had it in their queues";
+  const bool is_known = std::any_of(waiting.begin(), waiting.end(), [&](std::size_t position) {
+    return KnowsEnd(position, *group_.At(position, sequence).front());
+  });
+  if (is_known && longest_ns < 1'000'000'000)
+    return fmt::format("they {} {:.3f} s when the dumps were written", waited,
+                       static_cast<double>(longest_ns) / 1e9);
   return longest_ns < 1'000'000'000 ? fmt::format("how long they {} is not in the dumps", waited)
                                     : fmt::format("they {} {:.1f} s at least", waited,
                                                   static_cast<double>(longest_ns) / 1e9);
+}
+
+void GroupFinder::SetSeverity(const Positions& waiting, std::int64_t sequence,
+                              CollectiveFinding& finding) const {
+  std::int64_t first_ns = INT64_MAX, known_ns = INT64_MIN;
+  for (const IssuingRank& rank : job_.ranks) known_ns = std::max(known_ns, rank.last_known_ns);
+  bool is_known = false;
+  for (const std::size_t position : waiting) {
+    const IssuedCollective& one = *group_.At(position, sequence).front();
+    first_ns = std::min(first_ns, one.start_ns);
+    is_known |= KnowsEnd(position, one);
+  }
+  const std::int64_t waited_ns = known_ns - first_ns;
+  finding.severity = waited_ns >= kLong_ns ? FindingSeverity::kError
+                     : is_known            ? FindingSeverity::kNote
+                                           : FindingSeverity::kWarning;
+  if (waited_ns >= kLong_ns) return;
+  finding.is_of_unknown_length = !is_known;
+  finding.detail += ". A dump of a job that runs can look the same";
 }
 
 // Takes those out that wait in a call of another group, unless all do.
@@ -194,7 +219,6 @@ Result<bool> GroupFinder::FindNotReached() {
   const IssuedCollective& last = group_.issued[behind.front()].back();
   CollectiveFinding finding;
   finding.kind = FindingKind::kCollectiveNotReached;
-  finding.severity = FindingSeverity::kError;
   ASSIGN_OR_RETURN(finding.title, NotReachedTitle(behind, waiting, waited));
   finding.detail = fmt::format("{}: {}, {}. The last of {} on this group: #{} {}", Ranks(waiting),
                                waited.Title(), Wait(waiting, sequence), Ranks({behind.front()}),
@@ -209,6 +233,7 @@ Result<bool> GroupFinder::FindNotReached() {
   finding.may_wait_elsewhere = std::all_of(behind.begin(), behind.end(), [&](std::size_t position) {
     return !LastElsewhere(job_, group_, group_.ranks[position]).empty();
   });
+  SetSeverity(waiting, sequence, finding);
   finding.cause = note.text;
   SetPlace(finding, group_, waited);
   for (const std::size_t position : behind) finding.ranks.push_back(group_.ranks[position]);
@@ -243,7 +268,6 @@ bool GroupFinder::FindNeverIssued() {
   if (absent.empty() || waited == nullptr) return false;
   CollectiveFinding finding;
   finding.kind = FindingKind::kCollectiveNotReached;
-  finding.severity = FindingSeverity::kError;
   finding.title = fmt::format(
       "{} {} had issued nothing on {} when the recorder was dumped; {}",
       numbers.size() == 1 ? "rank" : "ranks", FormatRankRanges(numbers), group_.Title(),
@@ -251,6 +275,7 @@ bool GroupFinder::FindNeverIssued() {
            fmt::format("{} #{}{}", waited->PrintedOp(), waited->sequence, CallSite(*waited))));
   finding.detail =
       fmt::format("{}: {}, {}", Ranks(waiting), waited->Title(), Wait(waiting, waited->sequence));
+  SetSeverity(waiting, waited->sequence, finding);
   SetPlace(finding, group_, *waited);
   finding.ranks = absent;
   for (const std::size_t position : waiting) finding.waiting.push_back(group_.ranks[position]);
