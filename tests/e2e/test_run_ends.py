@@ -318,6 +318,24 @@ class Ends(Running):
         self.assertEqual((first["severity"], first["ranks"], first["title"]),
                          ("note", [0, 1], "Ranks 0,1 were ended by SIGKILL, and the command then ended with exit code 0"))
 
+    def test_a_program_that_fails_and_then_ends_its_workers(self):
+        for how in ("kill", "terminate"):
+            program = f"""\
+                import os, subprocess, sys, time
+                ranks = [subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"], env={{**os.environ, "RANK": str(rank)}}) for rank in range(2)]
+                time.sleep(1.5)
+                def end():
+                    time.sleep(1)
+                    for rank in ranks:
+                        rank.{how}()
+                import atexit
+                atexit.register(end)
+                raise ValueError("bad request")
+                """
+            self.run_command("-o", how, "--", PYTHON, self.script(how + ".py", program), expect=1)
+            first = json.loads(self.tlparse("findings", how, "--json").stdout)["findings"][0]
+            self.assertEqual((first["severity"], first["ranks"], first["title"]), ("error", [], "The command raised ValueError: bad request"))
+
     def test_a_rank_that_is_killed_while_another_goes_on(self):
         program = self.SERVER.replace("time.sleep(60)", "time.sleep(4)") % 1
         self.run_command("--", PYTHON, self.script("server.py", program))

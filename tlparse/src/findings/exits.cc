@@ -37,6 +37,7 @@ const ProcessExit* FirstFailed(const FindingContext& context,
     const bool is_of_launch =
         end_us && *end_us >= since_us.value_or(0) && (!until_us || *end_us < *until_us);
     if (!one.HasFailed() || !is_of_launch) continue;
+    if (const ProcessExit* const command = CommandBefore(exits, one)) return command;
     const ProcessExit* const program = has_ranks ? nullptr : FailedProgram(exits, one);
     return program != nullptr ? program : one.WasAsked() ? nullptr : &CauseOf(exits, one);
   }
@@ -162,7 +163,6 @@ void AddOfPeer(FindingContext& context, Finding finding, const Exceptions& raise
 // The end of ranks that had ended as if they were done when `first` found a process gone; nothing: none had.
 std::optional<Finding> EndOfDone(const FindingContext& context,
                                  const std::vector<ProcessExit>& exits, const ProcessExit& first) {
-  constexpr std::int64_t kSeenAfterUs = 200'000;  // an end, after it came; an exception at once
   std::set<std::int64_t> done, others;
   const ProcessExit* earliest = nullptr;
   for (const ProcessExit& one : exits) {

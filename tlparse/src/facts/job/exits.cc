@@ -193,6 +193,15 @@ const ProcessExit* FailedWithoutLog(const std::vector<ProcessExit>& exits) {
   return failed;
 }
 
+const ProcessExit* CommandBefore(const std::vector<ProcessExit>& exits, const ProcessExit& exit) {
+  if (!exit.rank || !exit.signal || exit.raised || !exit.ended_us) return nullptr;
+  const auto found = std::find_if(exits.begin(), exits.end(), [&](const ProcessExit& one) {
+    return one.IsCommand() && one.profile_id == exit.profile_id && one.raised && !one.WasAsked() &&
+           one.raised->raised_us && *one.raised->raised_us + kSeenAfterUs < *exit.ended_us;
+  });
+  return found == exits.end() ? nullptr : &*found;
+}
+
 Result<PrintedFailures> LoadPrintedFailures(Database& database, std::int64_t run_id) {
   PrintedFailures failures;
   FOR_EACH_ROW(const PrintedException& row,

@@ -96,6 +96,12 @@ const ProcessExit* FailedProgram(const std::vector<ProcessExit>& exits, const Pr
 // it. Null: none did.
 const ProcessExit* FailedWithoutLog(const std::vector<ProcessExit>& exits);
 
+// An end is seen after it came, an exception at once.
+inline constexpr std::int64_t kSeenAfterUs = 200'000;
+
+// The command that raised an exception before a signal ended `exit`, one of its ranks. Null: it did not.
+const ProcessExit* CommandBefore(const std::vector<ProcessExit>& exits, const ProcessExit& exit);
+
 // What ranks printed to a standard error that was read, in the order of the text; and what the last
 // report of torchrun in it calls the root cause.
 struct PrintedFailures {
