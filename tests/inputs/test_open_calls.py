@@ -74,18 +74,21 @@ class OpenCalls(RecorderTest):
 
     def test_where_the_ranks_were_when_it_hung(self):
         """Ctrl-C ended the ranks; the launcher ended with exit code 1 then."""
-        dumps = [[entry(i, i + 1, state="started" if i == 9 else "completed", dumped=BASE + 60 * SECOND) for i in range(10 - rank)] for rank in range(2)]
+        def dumps_of(state):
+            return [[entry(i, i + 1, state=state if i == 9 else "completed", dumped=BASE + 60 * SECOND) for i in range(10 - rank)] for rank in range(2)]
         us = BASE // 1000
         taken = ["pid 10 is at /bin/torchrun:8 in <module>", "rank 0 (pid 11) is at /app/train.py:40 in step", "rank 1 (pid 12) is at /app/train.py:33 in load"]
-        for signals, is_said in (((15, 2), True), ((15, None), False)):
-            with self.subTest(signals):
+        # A call that has not started tells nothing of when the dump was written.
+        for signals, state, is_said, severity in (((15, 2), "started", True, "error"), ((15, None), "started", False, "error"),
+                                                  ((15, 2), "scheduled", True, "error"), ((15, None), "scheduled", False, "warning")):
+            with self.subTest(signals=signals, state=state):
                 processes = [{"pid": 10, "parent_pid": 1, "rank": None, "exit_code": 1, "signal": None, "started_us": us, "ended_us": us + 90_000_000}]
                 processes += [{"pid": 11 + rank, "parent_pid": 10, "rank": rank, "exit_code": None if signal else 0, "signal": signal, "started_us": us,
                                "ended_us": us + 89_000_000} for rank, signal in enumerate(signals)]
-                first = self.found(dumps, beside={"run.json": json.dumps({
+                first = self.found(dumps_of(state), beside={"run.json": json.dumps({
                     "version": 1, "command": ["torchrun", "train.py"], "directory": "/app", "started_us": us, "ended_us": us + 90_000_000, "exit_code": 1,
                     "processes": processes, "hangs": [{"time_us": us + 50_000_000, "why": "no process used the CPU", "taken": taken, "was_ended": False}]})})[0]
-                self.assertEqual(("collective_not_reached", [1]), (first["kind"], first["ranks"]))
+                self.assertEqual(("collective_not_reached", severity, [1]), (first["kind"], first["severity"], first["ranks"]))
                 said = "When it hung, rank 0 was at /app/train.py:40 in step; rank 1 was at /app/train.py:33 in load."
                 (self.assertIn if is_said else self.assertNotIn)(said, first["detail"])
                 self.assertEqual(33 if is_said else 40, first["place"]["line"])
