@@ -34,9 +34,11 @@ macro(libtrace_make_torch prefix)
   if(TORCH_CXX_FLAGS)
     set(TORCH_CXX_FLAGS "-D_GLIBCXX_USE_CXX11_ABI=0")
   endif()
-  # What its headers need: C++20 in newer ones.
-  file(STRINGS ${libtrace_torch_cmake}/TorchConfig.cmake libtrace_torch_standard REGEX "target_compile_features.* cxx_std_[0-9]+")
-  string(REGEX MATCH "cxx_std_[0-9]+" libtrace_torch_standard "${libtrace_torch_standard};cxx_std_17")
+  # What its headers need: C++20 in newer ones. Before 2.15 a property says it, which does not reach the programs.
+  file(STRINGS ${libtrace_torch_cmake}/TorchConfig.cmake libtrace_torch_standard
+    REGEX "(target_compile_features.* cxx_std_|CXX_STANDARD )[0-9]+")
+  string(REGEX MATCH "(cxx_std_|CXX_STANDARD )[0-9]+" libtrace_torch_standard "${libtrace_torch_standard};cxx_std_17")
+  string(REPLACE "CXX_STANDARD " "cxx_std_" libtrace_torch_standard "${libtrace_torch_standard}")
   add_library(torch INTERFACE IMPORTED)
   target_compile_features(torch INTERFACE ${libtrace_torch_standard})
   foreach(libtrace_library IN ITEMS torch_cpu c10)

@@ -53,6 +53,7 @@ for version in "$@"; do
   echo "try-libtorch: building with $exact" >&2
   if ! { cmake -S "$root" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_FLAGS_RELEASE="-O1 -DNDEBUG" \
          ${launcher:+"-DCMAKE_CXX_COMPILER_LAUNCHER=$launcher"} -DTRACEKIT_BUILD_TLPARSE=OFF -DTRACEKIT_WITH_TORCH=ON -DTRACEKIT_BUILD_TESTS=ON \
+         -DPython3_EXECUTABLE="$venv/bin/python" \
          -DCMAKE_PREFIX_PATH="$("$venv/bin/python" -c 'import torch; print(torch.utils.cmake_prefix_path)')" &&
          cmake --build "$build" --target libtrace/all tests/libtrace_torch/all; } >"$log" 2>&1; then
     row "$exact" "not built: $(grep -m 1 'error' "$log" | cut -c 1-200)" "" ""
