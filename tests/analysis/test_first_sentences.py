@@ -92,7 +92,7 @@ class Graphs(RankTest):
 
     def test_a_multiple_of_the_rank_is_a_note_without_guards(self):
         """As a compile ahead of time writes it: vLLM's shards of the vocabulary."""
-        for first, second, severity in ((0, 256, "note"), (2, 3, "warning")):
+        for first, second, severity in ((0, 256, "note"), (2, 3, "warning"), (0.0, 0.5, "warning")):
             for rank, value in enumerate((first, second)):
                 self.rank(rank, self.compile(rank, 0, graph('L_x_: "f32[4]"', "l_x_ = L_x_", f'y: "f32[4]" = l_x_ >= {value}')))
             one, = self.job_findings()

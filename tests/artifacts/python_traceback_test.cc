@@ -59,7 +59,7 @@ TEST_CASE("CauseOfTraceback follows what was raised from another", "[python_trac
   CHECK(tlparse::CauseOfTraceback(own + from + next).message == "a");
   CHECK(tlparse::CauseOfTraceback(own + from + next + from + header + "3, in f\nC: c").type == "A");
   CHECK(tlparse::CauseOfTraceback(own + during + next + from + header + "3\nC: c").type == "B");
-  // Of a process of a pool: without a header of its own.
+  // As multiprocessing.Pool quotes the traceback of a worker.
   const std::string remote = "m.RemoteTraceback: \n\"\"\"\n" + own + "\"\"\"\n\n" + from + next;
   CHECK(tlparse::CauseOfTraceback(remote).user_frame->line == 1);
 }

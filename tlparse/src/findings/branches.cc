@@ -186,7 +186,12 @@ Result<std::string> ValueSentence(const FindingContext& context, const JobCompil
                      is_of_rank ? ": the rank is part of a computation" : "");
 }
 
-std::vector<std::int64_t> NumbersIn(std::string_view text) {
+// Empty: one of them is not an integer.
+std::vector<std::int64_t> IntegersIn(std::string_view text) {
+  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  for (std::size_t i = 1; i + 1 < text.size(); ++i) {
+    if (text[i] == '.' && (is_digit(text[i - 1]) || is_digit(text[i + 1]))) return {};
+  }
   std::vector<std::int64_t> numbers;
   for (const char* at = text.data(); at != text.data() + text.size();) {
     std::int64_t number = 0;
@@ -198,17 +203,20 @@ std::vector<std::int64_t> NumbersIn(std::string_view text) {
   return numbers;
 }
 
-// Constants that are a multiple of the rank, as where a shard of a table begins, make `finding` a note.
+// Of a job of two ranks: constants that are a multiple of the rank, as where a shard of a table begins,
+// make `finding` a note. Of more ranks two say nothing of the others.
 std::string MultipleSentence(const FindingContext& context, const JobCompile& odd,
                              const JobCompile& other, Finding& finding) {
   constexpr std::string_view kDiffers = "differs: ", kTo = " → ", kAt = " at ";
   const std::string_view cause = finding.cause;
   const std::size_t begin = cause.find(kDiffers), to = cause.find(kTo);
-  if (!finding.is_of_numbers || begin == cause.npos || to == cause.npos || to < begin) return {};
+  if (!finding.is_of_numbers || !finding.ranks.empty() || finding.rank_count != 2 ||
+      begin == cause.npos || to == cause.npos || to < begin)
+    return {};
   const std::string_view after = cause.substr(to + kTo.size());
   const std::vector<std::int64_t> of_other =
-      NumbersIn(cause.substr(begin + kDiffers.size(), to - begin - kDiffers.size()));
-  const std::vector<std::int64_t> of_odd = NumbersIn(after.substr(0, after.find(kAt)));
+      IntegersIn(cause.substr(begin + kDiffers.size(), to - begin - kDiffers.size()));
+  const std::vector<std::int64_t> of_odd = IntegersIn(after.substr(0, after.find(kAt)));
   const auto rank_of = [&](const JobCompile& compile) {
     return context.job.participants()[static_cast<std::size_t>(compile.participant)].rank;
   };
@@ -218,7 +226,8 @@ std::string MultipleSentence(const FindingContext& context, const JobCompile& od
     constexpr std::int64_t kMost = 1'000'000'000'000, kMostRanks = 1'000'000;
     if (of_odd[i] == of_other[i]) continue;
     if (std::max(of_odd[i], of_other[i]) > kMost || std::max(*odd_rank, *other_rank) > kMostRanks ||
-        of_odd[i] * *other_rank != of_other[i] * *odd_rank)
+        of_odd[i] * *other_rank != of_other[i] * *odd_rank ||
+        (*odd_rank != 0 && of_odd[i] % *odd_rank != 0))
       return {};
   }
   finding.severity = FindingSeverity::kNote;

@@ -248,8 +248,8 @@ Result<void> SaySuppressed(FindingContext& context, const std::vector<std::int64
   return {};
 }
 
-// The program has caught the exception of a compile where its process then ended with exit code 0, or
-// where it is not known how it ended and its log goes on to another compile.
+// The program has caught the exception of a compile if its process ended with exit code 0; if how the
+// process ended is not known, then if its log has a later compile.
 Result<void> SaySurvived(FindingContext& context, const std::vector<const Failure*>& group,
                          const std::vector<std::int64_t>& ids, Finding& finding) {
   RETURN_IF_ERROR(SaySuppressed(context, ids, finding));

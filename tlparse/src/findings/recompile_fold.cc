@@ -135,8 +135,8 @@ void SetAdvice(const std::vector<Recompile>& recompiles, const std::string& file
   if (std::any_of(recompiles.begin(), recompiles.end(),
                   [](const Recompile& one) { return one.is_of_call; }))
     finding.detail +=
-        " Its calls differ in the number of arguments or the type of the first: a library wraps "
-        "several functions in this code, or calls it in several ways.";
+        " Its calls differ in the number of arguments or the type of the first: perhaps a "
+        "library wraps several functions in this code, or calls it in several ways.";
   // The variables of a library's function are not the user's.
   if (!IsUserFile(file) && advice.is_of_local) return;
   if (!advice.remark.empty()) finding.detail += ' ' + advice.remark;
@@ -217,8 +217,8 @@ void FoldOfCause(std::vector<Finding>& findings) {
 }
 
 // A line of the user that runs a model of a library: what it recompiles there is one note.
-void FoldOfCaller(std::vector<Finding>& findings) {
-  constexpr std::size_t kFew = 2;  // that are told one by one
+void FoldOfCaller(std::vector<Finding>& findings, bool has_several) {
+  constexpr std::size_t kFew = 2;  // so few are reported one by one
   const auto belongs = [](const Finding& other, const Finding& kept) {
     return IsFolded(other) && other.is_of_caller && other.place && kept.place &&
            other.place->file == kept.place->file && other.place->line == kept.place->line &&
@@ -246,8 +246,13 @@ void FoldOfCaller(std::vector<Finding>& findings) {
       kept.cause += (j == 0 ? "" : "; ") + causes[j];
     if (causes.size() > kMostCauses)
       kept.cause += fmt::format("; and {} more", causes.size() - kMostCauses);
-    kept.title = fmt::format("{} functions of libraries were recompiled below {} ({})",
-                             kept.evidence.size(), PlaceText(*kept.place), kept.cause);
+    // Values of one rank are not said of others.
+    const std::string what =
+        kept.ranks.size() > 1 ? std::string() : fmt::format(" ({})", kept.cause);
+    kept.title =
+        fmt::format("{} functions of libraries were recompiled below {}{}{}", kept.evidence.size(),
+                    PlaceText(*kept.place),
+                    has_several && !kept.ranks.empty() ? " on " + RanksText(kept.ranks) : "", what);
     kept.detail = "The place named is the line of the user's code that ran them.";
     kept.suggestion.clear();
     kept.changes.clear();
@@ -259,7 +264,7 @@ void FoldOfCaller(std::vector<Finding>& findings) {
 
 void FoldRecompiles(FindingContext& context) {
   FoldOfCause(context.findings);
-  FoldOfCaller(context.findings);
+  FoldOfCaller(context.findings, context.job.HasSeveral());
 }
 
 }  // namespace tlparse

@@ -187,7 +187,7 @@ const ProcessExit* FailedWithoutLog(const std::vector<ProcessExit>& exits) {
   const ProcessExit* failed = nullptr;
   for (const ProcessExit& one : exits) {
     if (!one.rank || one.started_us <= before_us) continue;
-    if (one.process_id) return nullptr;  // it is a launch of its own
+    if (one.process_id) return nullptr;  // the logs show this launch
     if (failed == nullptr && one.HasFailed() && !one.WasAsked()) failed = &CauseOf(exits, one);
   }
   return failed;
