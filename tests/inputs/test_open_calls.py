@@ -177,6 +177,35 @@ class OpenCalls(RecorderTest):
         for counts in ([(42, 42)] * 4, [(44, 43), (43, 42), (45, 43), (44, 43)], [(42, 41), (43, 42), (42, 41), (42, 41)]):
             self.assertEqual([], self.found(nothing, status=[status(*one) for one in counts]))
 
+    def paced(self, pauses_s, waited_s, timeout_s=600):
+        """Calls with these pauses between them; rank 2 has not come to the last one, and the others wait in it."""
+        dumps = []
+        for rank in range(4):
+            at, entries = BASE, []
+            for number, pause in enumerate((*pauses_s, None)):
+                is_last = pause is None
+                one = entry(number, number + 1, at=at + rank * 20_000, state="started" if is_last else "completed", dumped=at + int(waited_s * SECOND))
+                entries += [] if is_last and rank == 2 else [{**one, "timeout_ms": timeout_s * 1000}]
+                at += int((pause or 0) * SECOND)
+            dumps.append(entries)
+        one, = [one for one in self.found(dumps) if one["kind"] == "collective_not_reached"]
+        self.assertEqual([2], one["ranks"])
+        return one["severity"]
+
+    def test_a_wait_is_judged_by_the_pauses_of_the_job(self):
+        """And by its timeout."""
+        fast, saves = (0.01,) * 40, (0.2,) * 9 + (30,) + (0.2,) * 9 + (30,) + (0.2,) * 9
+        self.assertEqual("note", self.paced(fast, 0.05))
+        self.assertEqual("error", self.paced(fast, 3))
+        self.assertEqual("error", self.paced((0.01,) * 2000, 4, timeout_s=4))
+        self.assertEqual("note", self.paced((0.01,) * 2000, 4))
+        self.assertEqual("warning", self.paced(saves, 12))
+        self.assertEqual("error", self.paced(saves, 100))
+        # The longest pause of each rank may have been a compile.
+        self.assertEqual("error", self.paced((60,) + (0.2,) * 20, 12))
+        # Nothing is known of the pauses.
+        self.assertEqual("error", self.paced((30, 0.2), 12))
+
     def test_numbers_of_groups_that_ranks_do_not_share(self):
         """pg_status numbers the groups of a rank: its second is tp 1 on ranks 0,1 and tp 2 on ranks 2,3."""
         def counts(enqueued, completed):

@@ -40,20 +40,18 @@ class Collectives(RecorderTest):
         finding, = self.delays(True)
         self.assertEqual([3], finding["ranks"])
         self.assertRegex(finding["title"], r"^Ranks 0-2 wait for rank 3: it came last to 5 of 6 collectives of group dp \(1\), 0\.45 s after the others")
-        for name in os.listdir(self.folder):
-            os.rename(self.path(name), self.path("old_" + name))
+        self.again_from_nothing()
         self.assertEqual([], self.delays())
 
     def again(self, late_s):
-        for name in os.listdir(self.folder):
-            os.rename(self.path(name), self.path("old_" + name))
+        self.again_from_nothing()
         return self.delays(True, late_s=late_s)
 
     def test_delays_of_one_length_are_steady_with_short_ones_beside_them(self):
         """And whatever the longest is. Those of a busy machine are of any length."""
         finding, = self.delays(True, late_s=(0, 0.45, 0.45, 0.45, 0.45, 0.1, 0.1, 0.1))
         self.assertEqual([3], finding["ranks"])
-        finding, = self.again((0, 2.0, 0.45, 0.4, 0.45, 0.1))
+        finding, = self.again((0, 0.9, 0.45, 0.4, 0.45, 0.1))
         self.assertEqual([3], finding["ranks"])
         self.assertEqual([], self.again((0, 1.6, 0.8, 0.4, 0.2, 0.1)))
 
@@ -64,6 +62,44 @@ class Collectives(RecorderTest):
             return [dict(one, record_id=number, collective_seq_id=number + 1) for number, one in enumerate(both)]
         finding, = self.delays(True, change_entries=twice)
         self.assertRegex(finding["title"], r"it came last to 10 of 12 collectives of group dp \(1\), 0\.45 s after the others, 2\.2. s in all as they overlap$")
+
+    def test_a_rank_that_waits_in_another_group_meanwhile_is_not_blamed(self):
+        """Rank 1 comes late to the calls with rank 2, as it waits for rank 0 in those before."""
+        def change(rank, dump):
+            usual, entries = [one for one in dump["entries"] if one["process_group"][0] == "1"][0], []
+            for step in range(8):
+                at_ns = 1_763_000_000 * SECOND_NS + step * SECOND_NS
+                for number, group, members, late_ns in ((0, "tp", (0, 1), 400_000_000 * (rank == 0 and step > 0)), (1, "dp", (1, 2), 400_000_000 * (rank == 1 and step > 0))):
+                    if rank in members:
+                        entries.append(dict(usual, record_id=2 * step + number, collective_seq_id=step + 1, process_group=[group, group],
+                                            time_created_ns=at_ns + late_ns + (number + rank) * 1_000_000))
+            dump["entries"] = entries
+        self.planted(change, logs=False, ranks=3)
+        folder, = [self.path(name) for name in os.listdir(self.folder) if name.startswith("planted") and not name.endswith((".db", ".out"))]
+        finding, = [one for one in self.answer("findings", self.ingest(folder, name="groups.db"))["findings"] if one["kind"] == "straggler"]
+        self.assertRegex(finding["title"], "^Rank 1 waits for rank 0: it came last to 7 of 8 collectives of group tp")
+
+    def test_the_jitter_of_a_busy_machine_is_none(self):
+        """One rank is last in four of six calls and by far in one, the others as long in the others."""
+        self.assertEqual([], self.jitter((0.1, 0.02, 0.021, 0.02, 0, 0, 0.02, 0.02, 0, 0, 0.02, 0.02), other_s=0.012))
+        self.again_from_nothing()
+        self.assertEqual([3], [one["ranks"][0] for one in self.jitter((0.1, 0.05, 0.051, 0.05, 0, 0, 0.05, 0.05, 0, 0, 0.05, 0.05), other_s=0.012)])
+
+    def jitter(self, late_s, other_s):
+        def change(rank, dump):
+            usual, entries, at_ns = [one for one in dump["entries"] if one["process_group"][0] == "1"][0], [], 1_763_000_000 * SECOND_NS
+            for step, late in enumerate(late_s):
+                own = late if rank == 3 else other_s if rank == step % 3 and not late else 0
+                entries.append(dict(usual, record_id=step, collective_seq_id=step + 1, time_created_ns=at_ns + int(own * SECOND_NS) + rank * 1000))
+                at_ns += SECOND_NS // 10
+            dump["entries"] = entries
+        self.planted(change, logs=False)
+        folder, = [self.path(name) for name in os.listdir(self.folder) if name.startswith("planted") and not name.endswith((".db", ".out"))]
+        return [one for one in self.answer("findings", self.ingest(folder, name="jitter.db"))["findings"] if one["kind"] == "straggler"]
+
+    def again_from_nothing(self):
+        for name in os.listdir(self.folder):
+            os.rename(self.path(name), self.path("old_" + name))
 
     def barriers(self, late_s, others=()):
         def change(entries):
@@ -85,8 +121,9 @@ class Collectives(RecorderTest):
 
 
 class Receives(profiles.InputTest):
-    def pipeline(self, work_us, ranks=2, steps=4, annotated=("load_batch", 0), hosts=("vm",), calls=("gloo:recv",)):
-        """In each step one rank after another works for work_us[rank], the others are in `calls`, by rank; then each has 1 ms of its own."""
+    def pipeline(self, work_us, ranks=2, steps=4, annotated=("load_batch", 0), hosts=("vm",), calls=("gloo:recv",), idle=(), op="aten::mm", function=None):
+        """In each step one rank after another works for work_us[rank], the others are in `calls`, by rank; then each has 1 ms of its own. Work is
+        an op, but for the ranks of `idle`; of those it may be a Python function."""
         folder = self.path(f"p{len(os.listdir(self.folder))}")
         os.mkdir(folder)
         for rank in range(ranks):
@@ -95,8 +132,13 @@ class Receives(profiles.InputTest):
             for _ in range(steps):
                 for stage in range(ranks):
                     is_own = stage == rank
-                    if is_own and annotated[1] == rank:
+                    if is_own and annotated and annotated[1] == rank:
                         events.append(self.event("user_annotation", annotated[0], at, work_us[stage] * 0.9))
+                    if is_own and rank not in idle:
+                        events.append(self.event("cpu_op", op, at, work_us[stage]))
+                    if is_own and rank in idle and function:
+                        events.append(self.event("python_function", "/u/train.py(3): main", at, work_us[stage], CallFrom="/u/train.py:90"))
+                        events.append(self.event("python_function", function, at, work_us[stage] * 0.8, CallFrom="/u/train.py:12"))
                     if not is_own:
                         events.append(self.event("user_annotation", calls[rank % len(calls)], at, work_us[stage]))
                     at += work_us[stage]
@@ -108,8 +150,8 @@ class Receives(profiles.InputTest):
                 json.dump(trace, file)
         return self.answer("findings", self.ingest(folder, name=os.path.basename(folder) + ".db"))["findings"]
 
-    def event(self, category, name, start_us, duration_us):
-        return {"ph": "X", "cat": category, "name": name, "pid": 7, "tid": 7, "ts": start_us, "dur": duration_us, "args": {}}
+    def event(self, category, name, start_us, duration_us, **args):
+        return {"ph": "X", "cat": category, "name": name, "pid": 7, "tid": 7, "ts": start_us, "dur": duration_us, "args": args}
 
     def test_the_rank_whose_loader_is_slow_is_named(self):
         finding, = self.pipeline([400_000.0, 50_000.0])
@@ -139,8 +181,40 @@ class Receives(profiles.InputTest):
         self.assertRegex(finding["title"], r"^Ranks 0,1,3 wait in receives for rank 2: 4 times, .* it was in fetch$")
 
     def test_stages_of_other_lengths_are_no_fault(self):
-        """A stage that is long by its own work, and a loader that takes a small part of it."""
-        self.assertEqual([], self.pipeline([400_000.0, 50_000.0], annotated=("load_batch", 1)))
+        """A stage that is long by its own work, and a loader that takes a small part of it: a note."""
+        finding, = self.pipeline([400_000.0, 50_000.0], annotated=("load_batch", 1))
+        self.assertEqual(("straggler", "note", [0]), (finding["kind"], finding["severity"], finding["ranks"]))
+        self.assertRegex(finding["title"], r"; 1\.60 s of that it was in aten::mm$")
+        self.assertIn("Each stage of a pipeline works while the others wait; this one does for longest", finding["detail"])
+
+    def test_a_rank_that_runs_no_op_is_named(self):
+        for calls, waits in ((("gloo:recv",), "receives"), (("gloo:all_reduce",), "collectives")):
+            finding, = self.pipeline([50_000.0, 400_000.0, 50_000.0], ranks=3, annotated=(), calls=calls, idle=(1,))
+            self.assertEqual(("straggler", "warning", [1]), (finding["kind"], finding["severity"], finding["ranks"]))
+            self.assertEqual(f"Ranks 0,2 wait in {waits} for rank 1: 4 times, 0.40 s at the median, 1.60 s in all; 1.60 s of that it was in no op", finding["title"])
+            self.assertIn("with_stack=True names the function", finding["try"])
+
+    def test_stacks_name_the_function_that_it_was_in(self):
+        """The innermost of the user's code that is half of the time."""
+        finding, = self.pipeline([50_000.0, 400_000.0, 50_000.0], ranks=3, annotated=(), calls=("gloo:all_reduce",), idle=(1,),
+                                 function="/u/train.py(40): augment")
+        self.assertRegex(finding["title"], r"; 1\.60 s of that it was in no op, 1\.28 s in augment \(train\.py:40\)$")
+        finding, = self.pipeline([50_000.0, 400_000.0, 50_000.0], ranks=3, annotated=(), calls=("gloo:all_reduce",), idle=(1,),
+                                 function="torch/utils/data.py(40): augment")
+        self.assertRegex(finding["title"], r", 1\.60 s in main \(train\.py:3\)$")
+
+    def test_of_collectives_the_op_that_takes_longest_is_named(self):
+        finding, = self.pipeline([50_000.0, 400_000.0, 50_000.0], ranks=3, annotated=(), calls=("gloo:all_reduce",))
+        self.assertEqual("warning", finding["severity"])
+        self.assertRegex(finding["title"], r"; 1\.60 s of that it was in aten::mm$")
+        finding, = self.pipeline([50_000.0, 400_000.0, 50_000.0], ranks=3, annotated=(), calls=("gloo:all_reduce",), op="bytecode_tracing (dynamo_timed)")
+        self.assertRegex(finding["title"], r"; 1\.60 s of that it compiled$")
+
+    def test_a_function_of_autograd_around_a_wait_is_no_work(self):
+        """A hook waits inside of it; what runs in no op of PyTorch is no op either."""
+        finding, = self.pipeline([50_000.0, 400_000.0, 50_000.0], ranks=3, annotated=(), calls=("gloo:all_reduce",),
+                                 op="autograd::engine::evaluate_function: HookBackward")
+        self.assertRegex(finding["title"], r"; 1\.60 s of that it was in no op$")
 
     def test_one_long_delay_is_none(self):
         self.assertEqual([], self.pipeline([400_000.0, 50_000.0], steps=1))

@@ -167,7 +167,8 @@ CREATE TABLE annotation_row (
   step INTEGER                    -- the n of ProfilerStep#n
 ) STRICT;
 
--- A Python frame with a line of generated code, or of a module (module.sql); all frames with --keep-python-frames.
+-- A Python frame with a line of generated code, or of a module (module.sql); of a rank that calls Gloo the user's of a millisecond and more;
+-- all frames with --keep-python-frames.
 CREATE TABLE python_frame_row (
   id INTEGER PRIMARY KEY,
   profile_id INTEGER NOT NULL REFERENCES profile(id),

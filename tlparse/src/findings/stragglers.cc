@@ -16,54 +16,99 @@
 namespace tlparse {
 namespace {
 
-// In one receive or collective after another, all others waited. Returns whether it is so.
-Result<bool> AddProfiledWait(FindingContext& context) {
-  std::set<std::int64_t> ranks;
-  for (const JobParticipant& one : context.job.participants()) {
-    if (one.rank) ranks.insert(*one.rank);
+std::string DelayText(std::int64_t ns) {
+  return ns < 100'000'000 ? fmt::format("{:.1f} ms", static_cast<double>(ns) / 1e6)
+                          : SecondsText(ns / 1000);
+}
+
+// What the rank did in the times in which it was awaited; empty: the most of it is not of one kind.
+std::string WhatItDid(const ProfiledWait& found) {
+  const MostWork& work = found.work;
+  if (!found.activity.empty())
+    return fmt::format("; {} of that it was in {}", DelayText(found.activity_ns), found.activity);
+  const std::int64_t ran_ns = found.lost_ns - work.idle_ns - work.compile_ns;
+  std::string text;
+  if (found.IsIdle()) {
+    text = fmt::format("; {} of that it was in no op", DelayText(work.idle_ns));
+  } else if (2 * work.compile_ns >= found.lost_ns) {
+    text = fmt::format("; {} of that it compiled", DelayText(work.compile_ns));
+  } else if (2 * work.op_ns >= found.lost_ns) {
+    text = fmt::format("; {} of that it was in {}", DelayText(work.op_ns), work.op);
+  } else if (2 * ran_ns >= found.lost_ns) {
+    text = fmt::format("; {} of that it ran ops, {} of it {}", DelayText(ran_ns),
+                       DelayText(work.op_ns), work.op);
   }
-  if (context.launches.size() > 1) return false;
-  ASSIGN_OR_RETURN(const std::optional<ProfiledWait> found,
-                   FindProfiledWait(context.database, context.job.run_id(), ranks));
-  if (!found) return false;
-  const auto seconds = [](std::int64_t ns) { return SecondsText(ns / 1000); };
-  Finding& finding = context.Add(FindingKind::kStraggler, FindingSeverity::kWarning);
+  if (found.function.name.empty()) return text;
+  return text + fmt::format("{} {} in {}", text.empty() ? ";" : ",", DelayText(found.function.ns),
+                            found.function.name);
+}
+
+std::string SuggestionOf(const ProfiledWait& found, bool has_collectives) {
+  const std::string before = has_collectives ? "before its next collective" : "before it sends";
+  if (!found.activity.empty())
+    return fmt::format("look at what rank {} does in {} {}", found.rank, found.activity, before);
+  if (!found.function.name.empty())
+    return fmt::format("look at what rank {} does in {}, {}", found.rank, found.function.name,
+                       before);
+  if (found.IsIdle())
+    return fmt::format(
+        "look at what rank {} does in Python or waits for {}: its loader, files, locks, the "
+        "garbage "
+        "collector; torch.profiler's with_stack=True names the function",
+        found.rank, before);
+  if (2 * found.work.compile_ns >= found.lost_ns)
+    return fmt::format(
+        "look at what rank {} compiles again, with TORCH_TRACE or "
+        "TORCH_LOGS=recompiles",
+        found.rank);
+  return fmt::format(
+      "compare what the ranks run {}: the shapes and the number of its ops, with "
+      "'tlparse cost --by op --rank {}'",
+      before, found.rank);
+}
+
+// In one receive or collective after another, all others waited.
+Finding ProfiledFinding(const FindingContext& context, const ProfiledWait& found) {
+  Finding finding;
+  finding.kind = FindingKind::kStraggler;
+  finding.severity = found.is_long_stage ? FindingSeverity::kNote : FindingSeverity::kWarning;
   finding.launch = context.job.launch();
-  finding.ranks = {found->rank};
+  finding.ranks = {found.rank};
   finding.rank_count = 1;
-  const bool is_one = found->waiting.size() == 1;
-  const bool has_collectives = found->kinds.contains("collectives");
-  const bool has_messages = found->kinds.size() > std::size_t{has_collectives};
-  const std::string calls = fmt::format("{}", fmt::join(found->kinds, " and "));
+  const bool is_one = found.waiting.size() == 1;
+  const bool has_collectives = found.kinds.contains("collectives");
+  const bool has_messages = found.kinds.size() > std::size_t{has_collectives};
+  const std::string calls = fmt::format("{}", fmt::join(found.kinds, " and "));
   finding.title = fmt::format(
-      "{} {} {} in {} for rank {}: {} times, {} at the median, {} in all; {} of that it was in {}",
-      is_one ? "Rank" : "Ranks", FormatRankRanges(found->waiting), is_one ? "waits" : "wait", calls,
-      found->rank, found->count, seconds(found->median_ns), seconds(found->lost_ns),
-      seconds(found->activity_ns), found->activity);
+      "{} {} {} in {} for rank {}: {} times, {} at the median, {} in all{}{}",
+      is_one ? "Rank" : "Ranks", FormatRankRanges(found.waiting), is_one ? "waits" : "wait", calls,
+      found.rank, found.count, DelayText(found.median_ns), DelayText(found.lost_ns),
+      found.steps > 1
+          ? fmt::format(" ({} a step)",
+                        DelayText(found.lost_ns / static_cast<std::int64_t>(found.steps)))
+          : std::string(),
+      WhatItDid(found));
   finding.detail = fmt::format(
       "By the profiles of all ranks, which cover {} together{}: in that time {} inside {} and rank "
       "{} "
       "was not.{}",
-      seconds(found->span_ns),
-      found->compiled_ns > 0 ? fmt::format(", {} of it in compiles", seconds(found->compiled_ns))
-                             : std::string(),
-      is_one ? "the other rank was" : "all other ranks were", calls, found->rank,
-      has_messages ? " Its own work in a pipeline is part of it." : "");
+      SecondsText(found.span_ns / 1000),
+      found.compiled_ns > 0
+          ? fmt::format(", {} of it in compiles", SecondsText(found.compiled_ns / 1000))
+          : std::string(),
+      is_one ? "the other rank was" : "all other ranks were", calls, found.rank,
+      found.is_long_stage ? " Each stage of a pipeline works while the others wait; this one does "
+                            "for longest."
+      : has_messages && !found.IsIdle() ? " Its own work in a pipeline is part of it."
+                                        : "");
   finding.cause = has_collectives ? "others wait in collectives" : "others wait in receives";
-  finding.since_us = found->since_ns / 1000;
-  finding.suggestion =
-      fmt::format("look at what rank {} does in {} before {}", found->rank, found->activity,
-                  has_collectives ? "its next collective" : "it sends");
+  finding.since_us = found.since_ns / 1000;
+  finding.suggestion = SuggestionOf(found, has_collectives);
   finding.query = fmt::format(
       "SELECT a.id, p.rank, a.name, a.start_us, a.duration_us FROM annotation a JOIN profile p "
       "ON p.id = a.profile_id WHERE p.run_id = {} AND a.name LIKE 'gloo:%' ORDER BY a.start_us",
       context.job.run_id());
-  return true;
-}
-
-std::string DelayText(std::int64_t ns) {
-  return ns < 100'000'000 ? fmt::format("{:.1f} ms", static_cast<double>(ns) / 1e6)
-                          : SecondsText(ns / 1000);
+  return finding;
 }
 
 std::string TitleOfStraggler(const IssuedJob& job, const Straggler& found,
@@ -114,47 +159,74 @@ std::string DetailOfStraggler(const Straggler& found, const std::string& rank) {
   return text;
 }
 
-}  // namespace
-
-Result<void> FindStragglers(FindingContext& context) {
-  const IssuedJob& job = context.issued;
-  ASSIGN_OR_RETURN(std::optional<Straggler> found, FindStraggler(context.database, job, false));
-  if (!found) {
-    ASSIGN_OR_RETURN(const bool is_profiled, AddProfiledWait(context));
-    if (is_profiled) return {};
-    ASSIGN_OR_RETURN(found, FindStraggler(context.database, job, true));
+Result<std::optional<ProfiledWait>> ProfiledWaitOf(FindingContext& context) {
+  std::set<std::int64_t> ranks;
+  for (const JobParticipant& one : context.job.participants()) {
+    if (one.rank) ranks.insert(*one.rank);
   }
-  if (!found) return {};
-  const std::string rank = RanksText(job, {found->rank});
+  if (context.launches.size() > 1) return std::optional<ProfiledWait>();
+  return FindProfiledWait(context.database, context.job.run_id(), ranks);
+}
+
+Finding IssuedFinding(FindingContext& context, const Straggler& found) {
+  const IssuedJob& job = context.issued;
+  const std::string rank = RanksText(job, {found.rank});
   CollectiveFinding problem;
   problem.kind = FindingKind::kStraggler;
   // A rank whose calls are not known may have come later still.
-  const std::vector<std::size_t>& unknown = found->group->unknown;
-  problem.severity = found->is_of_barriers || !unknown.empty() ? FindingSeverity::kNote
-                                                               : FindingSeverity::kWarning;
-  problem.title = TitleOfStraggler(job, *found, rank);
-  problem.detail = DetailOfStraggler(*found, rank);
+  const std::vector<std::size_t>& unknown = found.group->unknown;
+  problem.severity =
+      found.is_of_barriers || !unknown.empty() ? FindingSeverity::kNote : FindingSeverity::kWarning;
+  problem.title = TitleOfStraggler(job, found, rank);
+  problem.detail = DetailOfStraggler(found, rank);
   if (!unknown.empty())
     problem.detail += fmt::format(" When {} came is not known.", RanksText(job, unknown));
-  problem.ranks = {found->rank};
-  SetPlace(problem, *found->group, *found->call);
+  problem.ranks = {found.rank};
+  SetPlace(problem, *found.group, *found.call);
   problem.cause = "last at collectives";
   const std::string before =
-      found->call->Place().empty() ? found->call->PrintedOp() : found->call->Place();
+      found.call->Place().empty() ? found.call->PrintedOp() : found.call->Place();
   problem.advice =
-      found->is_of_device
+      found.is_of_device
           ? fmt::format(
                 "look at which kernels before {} take longer on {}, with 'tlparse cost --by "
                 "kernel --rank', and at the clock of its device",
                 before, rank)
-      : found->activity.empty()
+      : found.activity.empty()
           ? fmt::format(
                 "look at what {} does before {} that the others do not: its loader, its share "
                 "of the data, a recompile, its processor",
                 rank, before)
           : fmt::format("look at why {} takes longer in {}, before {}, than the others", rank,
-                        found->activity, before);
-  Finding finding = FindingOfIssued(context, job, problem);
+                        found.activity, before);
+  return FindingOfIssued(context, job, problem);
+}
+
+}  // namespace
+
+// Profiles of all ranks know in which calls of all groups a rank waited itself, and what it did.
+Result<void> FindStragglers(FindingContext& context) {
+  const IssuedJob& job = context.issued;
+  ASSIGN_OR_RETURN(std::optional<Straggler> found, FindStraggler(context.database, job, false));
+  std::optional<ProfiledWait> profiled;
+  if (!found || found->activity.empty()) {
+    ASSIGN_OR_RETURN(profiled, ProfiledWaitOf(context));
+  }
+  if (!found && !profiled) {
+    ASSIGN_OR_RETURN(found, FindStraggler(context.database, job, true));
+  }
+  if (!found && !profiled) return {};
+  Finding finding;
+  if (profiled) {
+    finding = ProfiledFinding(context, *profiled);
+    if (found && job.ranks[found->rank].rank == profiled->rank) {
+      Finding of_dumps = IssuedFinding(context, *found);
+      finding.place = of_dumps.place;
+      finding.evidence.push_back(std::move(of_dumps));
+    }
+  } else {
+    finding = IssuedFinding(context, *found);
+  }
   const auto error =
       std::find_if(context.findings.begin(), context.findings.end(), [&](const Finding& earlier) {
         return earlier.severity == FindingSeverity::kError && earlier.ranks == finding.ranks;

@@ -127,4 +127,45 @@ std::set<std::size_t> RanksNotAlwaysLast(const IssuedJob& job) {
   return ranks;
 }
 
+std::map<std::size_t, OwnWaits> WaitsOfRanks(const IssuedJob& job) {
+  std::map<std::size_t, OwnWaits> waits;
+  for (const IssuedGroup& group : job.groups) {
+    for (const auto& [sequence, calls] : CallsByNumber(group)) {
+      if (calls.size() != group.ranks.size() || !NeedsAllRanks(calls.front().call->plain_op))
+        continue;
+      std::int64_t last_ns = 0;
+      for (const RankCall& one : calls) last_ns = std::max(last_ns, one.call->arrived_ns);
+      for (const RankCall& one : calls) {
+        if (one.call->arrived_ns > 0 && one.call->arrived_ns < last_ns)
+          waits[one.rank].push_back({{one.call->arrived_ns, last_ns}, &group});
+      }
+    }
+  }
+  for (auto& [rank, own] : waits) {
+    std::sort(own.begin(), own.end(),
+              [](const OwnWait& a, const OwnWait& b) { return a.time.from_ns < b.time.from_ns; });
+    std::int64_t longest_ns = 0;
+    for (OwnWait& one : own) one.longest_to_ns = longest_ns = std::max(longest_ns, one.time.to_ns);
+  }
+  return waits;
+}
+
+bool StandOut(const std::vector<std::int64_t>& own_ns, std::vector<std::int64_t> others_ns) {
+  constexpr std::int64_t kTimeSliceNs = 2'000'000;  // of a busy processor
+  std::sort(others_ns.rbegin(), others_ns.rend());
+  const std::int64_t usual_ns = std::max(others_ns.size() > 1 ? others_ns[1] : 0, kTimeSliceNs);
+  const auto are_enough = [&](std::size_t least_count, std::int64_t times_usual) {
+    std::int64_t long_ns = 0, sum_ns = 0;
+    std::size_t count = 0;
+    for (const std::int64_t ns : own_ns) {
+      sum_ns += ns;
+      if (ns <= times_usual * usual_ns) continue;
+      long_ns += ns;
+      ++count;
+    }
+    return count >= least_count && 2 * long_ns >= sum_ns;
+  };
+  return are_enough(3, 3) || are_enough(2, 10);
+}
+
 }  // namespace tlparse

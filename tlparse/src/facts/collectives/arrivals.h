@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "facts/collectives/issued.h"
+#include "facts/collectives/rank_work.h"
 
 namespace tlparse {
 
@@ -47,8 +48,22 @@ void SetArrivals(IssuedGroup& group);
 
 Arrivals ArrivalsOf(const IssuedGroup& group, bool is_of_barriers);
 
+// When a rank had come to a collective and another had not.
+struct OwnWait {
+  TimeSpan time;
+  const IssuedGroup* group = nullptr;
+  std::int64_t longest_to_ns = 0;  // of this one and those before
+};
+using OwnWaits = std::vector<OwnWait>;  // by their begin
+std::map<std::size_t, OwnWaits> WaitsOfRanks(const IssuedJob& job);
+
 // The ranks that did not come last to some collective of a group: their clocks are not ahead of all
 // others by what they come late to those of another group.
 std::set<std::size_t> RanksNotAlwaysLast(const IssuedJob& job);
+
+// Whether times stand out of those of the other ranks: three or more, that make half of their sum, are
+// three times as long as the second longest of these and as what a busy processor does; or two of
+// them, ten times as long.
+bool StandOut(const std::vector<std::int64_t>& own_ns, std::vector<std::int64_t> others_ns);
 
 }  // namespace tlparse

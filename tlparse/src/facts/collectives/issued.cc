@@ -10,6 +10,7 @@
 
 #include "facts/collectives/arrivals.h"
 #include "facts/collectives/issued_batches.h"
+#include "facts/collectives/issued_group.h"
 #include "facts/collectives/issued_members.h"
 #include "inputs/common/collective_op.h"
 #include "queries/facts/collectives/issued.h"
@@ -326,6 +327,7 @@ Result<IssuedJob> LoadIssued(Database& database, std::int64_t run_id,
   TakeCalls(loaded, job);
   RETURN_IF_ERROR(LoadRankFacts(database, job));
   CountSources(job);
+  SetPace(job);
   if (has_dump) RETURN_IF_ERROR(LoadCutDumps(database, job));
   if (job.empty()) RETURN_IF_ERROR(AddDumpedRanks(database, job));
   if (has_dump || job.profile_ranks > 0) RETURN_IF_ERROR(LoadMembers(database, launch, job));

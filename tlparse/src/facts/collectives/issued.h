@@ -154,6 +154,14 @@ struct NotCompared {
   std::string reason;       // "they have no sequence number"
 };
 
+// The time that passes between two calls of a rank, in whatever group.
+struct CallPace {
+  std::size_t pauses = 0;  // that the rank with most of them has
+  std::int64_t usual_ns =
+      0;  // the longest of any rank, without the longest of each: that may be a compile
+  std::int64_t span_ns = 0;  // from the first call of a rank to its last
+};
+
 struct IssuedJob {
   std::int64_t run_id = 0;
   // "the dumps of 4 ranks": what the groups were made from.
@@ -165,6 +173,7 @@ struct IssuedJob {
   std::vector<IssuedGroup> groups;                                    // by name
   std::vector<MessageGroup> message_groups;                           // by name
   std::vector<CutDump> cut_dumps;                                     // by rank, then by path
+  CallPace pace;
   bool empty() const { return groups.empty() && message_groups.empty(); }
 };
 

@@ -94,8 +94,19 @@ class GroupFinder {
   std::vector<CollectiveFinding>& findings_;
 };
 
-// Ranks that wait so long are no moment of a job that runs.
-inline constexpr std::int64_t kLong_ns = 10'000'000'000;
+// IssuedJob::pace.
+void SetPace(IssuedJob& job);
+bool KnowsPace(const IssuedJob& job);  // it has calls enough
+
+// Whether ranks wait for longer than any moment of this job that runs: for nine tenths of the call's
+// timeout (0: unknown), or three times as long as the usual pauses between its calls are and ten seconds;
+// ten times as long, and as long as all of its calls took, if that is less. Of a job with few calls ten
+// seconds alone.
+bool IsLongWait(const IssuedJob& job, std::int64_t waited_ns, std::int64_t timeout_ms);
+// `is_known`: the dumps show how long it was.
+FindingSeverity SeverityOfWait(const IssuedJob& job, std::int64_t waited_ns,
+                               std::int64_t timeout_ms, bool is_known);
+inline constexpr std::string_view kMayBeRunning = "A dump of a job that runs can look the same";
 
 // Members of the group (pg_config) whose dumps are whole and hold nothing of it; indices into
 // IssuedJob::ranks.

@@ -192,9 +192,12 @@ Result<LateArrival> Describe(Database& database, const IssuedJob& job, const Del
   LateArrival arrival;
   CollectiveFinding& finding = arrival.finding;
   finding.kind = FindingKind::kLateRank;
-  // A barrier is there to wait in.
-  finding.severity =
-      call.plain_op.starts_with("barrier") ? FindingSeverity::kNote : FindingSeverity::kWarning;
+  // A barrier is there to wait in; and what is little of the job's time is no loss.
+  constexpr std::int64_t kLeastShare = 50;
+  const bool is_little =
+      kLeastShare * delay.delay_ns * static_cast<std::int64_t>(delay.lines) < job.pace.span_ns;
+  finding.severity = call.plain_op.starts_with("barrier") || is_little ? FindingSeverity::kNote
+                                                                       : FindingSeverity::kWarning;
   finding.title =
       fmt::format("{} came to {} #{} of {} {} after {}", Capital(late), call.PrintedOp(),
                   call.sequence, delay.line->group->Title(), delay_text, early);

@@ -118,6 +118,17 @@ CollectiveFinding NotIssued(const IssuedJob& job, const std::vector<MessageWait>
                               RanksText(job, {root}), Nth(first.message->ordinal),
                               OtherEnd(*first.message), first.group->Title(), WaitText(job, first));
   finding.detail = InOrder(job, behind) + ". " + LastIssued(job, *first.group, root);
+  const IssuedCollective& call = first.message->call;
+  std::int64_t known_ns = INT64_MIN;
+  for (const IssuingRank& rank : job.ranks) known_ns = std::max(known_ns, rank.last_known_ns);
+  const bool is_known = call.progress == IssuedProgress::kStarted &&
+                        job.ranks[first.rank].last_known_ns > call.start_ns;
+  if (KnowsPace(job))
+    finding.severity = SeverityOfWait(job, known_ns - call.start_ns, call.timeout_ms, is_known);
+  if (finding.severity != FindingSeverity::kError) {
+    finding.is_of_unknown_length = !is_known;
+    finding.detail += fmt::format(". {}", kMayBeRunning);
+  }
   finding.ranks = {root};
   finding.cause = fmt::format("a {} was not issued", first.message->is_send ? "receive" : "send");
   finding.advice =

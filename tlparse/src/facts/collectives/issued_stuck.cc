@@ -98,7 +98,7 @@ bool GroupFinder::FindUnknownPlace() {
     std::sort(ranks.begin(), ranks.end());
     CollectiveFinding finding;
     finding.kind = FindingKind::kStuck;
-    finding.severity = longest_ns >= kLong_ns ? FindingSeverity::kError : FindingSeverity::kWarning;
+    finding.severity = SeverityOfWait(job_, longest_ns, one.timeout_ms, false);
     const std::string waited =
         Open(open, line.sequence,
              fmt::format("{} #{} of {}", one.PrintedOp(), line.sequence, group_.Title()));
@@ -187,7 +187,7 @@ bool GroupFinder::FindStuck() {
   }
   const IssuedCollective& one = *CurrentOf(group_.issued.front());
   const std::int64_t waited_ns = WaitedTogether(sequence);
-  const bool is_long = waited_ns >= kLong_ns;
+  const bool is_long = IsLongWait(job_, waited_ns, one.timeout_ms);
   // Others than devices record the end of a call some time after it.
   if (!is_long && (all.size() < 2 || one.progress == IssuedProgress::kOpen)) return false;
   CollectiveFinding finding;

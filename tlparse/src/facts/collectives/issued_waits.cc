@@ -171,13 +171,11 @@ void GroupFinder::SetSeverity(const Positions& waiting, std::int64_t sequence,
     first_ns = std::min(first_ns, one.start_ns);
     is_known |= KnowsEnd(position, one);
   }
-  const std::int64_t waited_ns = known_ns - first_ns;
-  finding.severity = waited_ns >= kLong_ns ? FindingSeverity::kError
-                     : is_known            ? FindingSeverity::kNote
-                                           : FindingSeverity::kWarning;
-  if (waited_ns >= kLong_ns) return;
+  const std::int64_t timeout_ms = group_.At(waiting.front(), sequence).front()->timeout_ms;
+  finding.severity = SeverityOfWait(job_, known_ns - first_ns, timeout_ms, is_known);
+  if (finding.severity == FindingSeverity::kError) return;
   finding.is_of_unknown_length = !is_known;
-  finding.detail += ". A dump of a job that runs can look the same";
+  finding.detail += fmt::format(". {}", kMayBeRunning);
 }
 
 // Takes those out that wait in a call of another group, unless all do.

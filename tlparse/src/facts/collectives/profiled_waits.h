@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "facts/collectives/rank_work.h"
 #include "store/database.h"
 
 namespace tlparse {
@@ -23,18 +24,26 @@ struct ProfiledWait {
   std::int64_t span_ns = 0;          // what the profiles of all ranks cover
   std::int64_t compiled_ns = 0;      // of that, when some rank compiled
   std::int64_t since_ns = 0;         // the first of these times
+  std::size_t steps = 0;             // that the rank's profile marks in that time
   // The program's own name (record_function) for what the rank did meanwhile, and for how long.
   std::string activity = {};
   std::int64_t activity_ns = 0;
+  MostWork work = {};          // in these times
+  FunctionTime function = {};  // that took half of them or more
+  bool IsIdle() const { return 2 * work.idle_ns >= lost_ns; }
+  // It is the stage of a pipeline that computes for longest: that may be as it has to be.
+  bool is_long_stage = false;
 };
 
-// A rank of `ranks` that was outside any send, receive or collective while all others were inside one, at
-// least twice, for a tenth or more of the time in which no rank compiled, the longest time left out,
-// and three times as long as any other rank. Each stage of a pipeline works while the others wait, so
-// one part of its program has to take half of these times and to run elsewhere for less than half of
-// that: its loader, for example. Read are slices of calls that last until the others come to theirs
-// (those of Gloo). Nothing: there is no such rank; a rank has no profile; or the profiles are of several
-// hosts, whose clocks may differ.
+// A rank of `ranks` that was outside any send, receive or collective while all others were inside one, and
+// no op worked on theirs: for a tenth or more of the time in which no rank compiled, the longest time
+// left out, and three times as long as any other rank. And it stands out: in three quarters of all parts
+// of the time it was awaited longest (of two ranks: seven eighths), or StandOut.
+// Each stage of a pipeline works while the others wait: there only times in which no op worked count, or
+// which one part of its program has to take half of and to run elsewhere for less than half of that (its
+// loader, for example); what else is one makes a long stage. Read are slices of calls that last until
+// the others come to theirs (those of Gloo). Nothing: there is no such rank; a rank has no profile, or
+// none of ops; or the profiles are of several hosts, whose clocks may differ.
 Result<std::optional<ProfiledWait>> FindProfiledWait(Database& database, std::int64_t run_id,
                                                      const std::set<std::int64_t>& ranks);
 

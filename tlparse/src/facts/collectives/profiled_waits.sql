@@ -18,3 +18,10 @@ SELECT t.text AS name, a.start_ns, a.start_ns + a.duration_ns AS end_ns /*INTEGE
 FROM annotation_row a JOIN profile p ON p.id = a.profile_id JOIN text_row t ON t.id = a.name_id
 WHERE p.run_id = :run_id AND p.rank = :rank AND p.kind = 'kineto' AND a.device IS NULL AND a.step IS NULL
   AND t.text NOT LIKE 'gloo:%' AND t.text NOT LIKE 'nccl:%' AND t.text NOT LIKE 'c10d:%';
+
+-- How many steps of a rank began in a time.
+-- query StepsInTime(run_id INTEGER, rank INTEGER, from_ns INTEGER, to_ns INTEGER)
+SELECT count(DISTINCT a.step) AS count /*INTEGER*/
+FROM annotation_row a JOIN profile p ON p.id = a.profile_id
+WHERE p.run_id = :run_id AND p.rank = :rank AND p.kind = 'kineto' AND a.device IS NULL AND a.step IS NOT NULL
+  AND a.start_ns + a.duration_ns > :from_ns AND a.start_ns < :to_ns;

@@ -8,6 +8,7 @@
 
 #include "facts/collectives/arrivals.h"
 #include "facts/collectives/compile_spans.h"
+#include "facts/collectives/rank_work.h"
 #include "queries/facts/collectives/stragglers.h"
 
 namespace tlparse {
@@ -34,11 +35,33 @@ std::int64_t LostNs(std::vector<Lag> lags) {
   return std::min(Sum(lags), std::max(longest_ns, covered_ns - compiled_ns));
 }
 
+// The delays, those of calls that do not wait for each other as one: the longest of them.
+std::vector<std::int64_t> DelaysOf(const std::vector<Lag>& lags) {
+  std::vector<const Lag*> in_order;
+  for (const Lag& one : lags) in_order.push_back(&one);
+  std::sort(in_order.begin(), in_order.end(),
+            [](const Lag* a, const Lag* b) { return a->call->arrived_ns < b->call->arrived_ns; });
+  std::vector<std::int64_t> delays_ns;
+  std::int64_t until_ns = INT64_MIN;
+  for (const Lag* const one : in_order) {
+    const std::int64_t to_ns = one->call->arrived_ns;
+    if (to_ns - one->whole_ns < until_ns)
+      delays_ns.back() = std::max(delays_ns.back(), one->ns);
+    else
+      delays_ns.push_back(one->ns);
+    until_ns = to_ns;
+  }
+  return delays_ns;
+}
+
 // Without the longest: one delay is a compile, or a pause.
 std::int64_t SteadySum(const std::vector<Lag>& lags) {
-  std::int64_t longest = 0;
-  for (const Lag& one : lags) longest = std::max(longest, one.ns);
-  return Sum(lags) - longest;
+  std::int64_t sum = 0, longest = 0;
+  for (const std::int64_t ns : DelaysOf(lags)) {
+    sum += ns;
+    longest = std::max(longest, ns);
+  }
+  return sum - longest;
 }
 
 // A rank that came last every time may have a clock that is ahead.
@@ -75,6 +98,62 @@ void TakeOutCompiles(const std::vector<CompileSpan>& compiles, const IssuedJob& 
     lag.compiled_ns = std::clamp<std::int64_t>(compiled_ns, 0, lag.ns);
     lag.ns -= lag.compiled_ns;
   }
+}
+
+// Without what the rank waited meanwhile in calls of other groups: there it waits for another.
+void TakeOutWaits(const OwnWaits& waits, const IssuedGroup& group, std::vector<Lag>& lags) {
+  for (Lag& lag : lags) {
+    const TimeSpan time{lag.call->arrived_ns - lag.ns, lag.call->arrived_ns};
+    std::int64_t waited_ns = 0, until_ns = time.from_ns;
+    auto wait = std::partition_point(waits.begin(), waits.end(), [&](const OwnWait& one) {
+      return one.longest_to_ns <= time.from_ns;
+    });
+    for (; wait != waits.end() && wait->time.from_ns < time.to_ns; ++wait) {
+      if (wait->group == &group) continue;
+      waited_ns += SharedNs({std::max(wait->time.from_ns, until_ns), wait->time.to_ns}, time);
+      until_ns = std::max(until_ns, wait->time.to_ns);
+    }
+    if (waited_ns == 0) continue;
+    lag.ns -= std::min(lag.ns, waited_ns);
+    lag.since_ns = 0;
+  }
+}
+
+// Of calls that do not wait for each other the first: whether the rank came last to three quarters of them,
+// and more often than chance has it in one of 30,000 jobs.
+bool IsNearlyAlwaysLast(const Arrivals& arrivals, std::size_t rank, std::size_t ranks) {
+  struct Call {
+    TimeSpan time;
+    bool is_own = false;
+  };
+  std::vector<Call> calls;
+  for (const auto& [one, lags] : arrivals.lags) {
+    for (const Lag& lag : lags)
+      calls.push_back(
+          {{lag.call->arrived_ns - lag.whole_ns, lag.call->arrived_ns}, one == rank && lag.ns > 0});
+  }
+  std::sort(calls.begin(), calls.end(),
+            [](const Call& a, const Call& b) { return a.time.to_ns < b.time.to_ns; });
+  double count = 0, own = 0;
+  std::int64_t until_ns = INT64_MIN;
+  for (const Call& one : calls) {
+    if (one.time.from_ns >= until_ns) {
+      count += 1;
+      own += one.is_own ? 1 : 0;
+    }
+    until_ns = std::max(until_ns, one.time.to_ns);
+  }
+  const double share = 1.0 / static_cast<double>(ranks), beyond = own - count * share;
+  return 4 * own >= 3 * count && beyond > 0 && beyond * beyond >= 16 * count * share * (1 - share);
+}
+
+// Whether no chance made the rank the one that was awaited longest.
+bool IsNoChance(const Arrivals& arrivals, std::size_t rank, std::size_t ranks) {
+  std::vector<std::int64_t> own_ns, others_ns;
+  for (const auto& [one, lags] : arrivals.lags) {
+    for (const std::int64_t ns : DelaysOf(lags)) (one == rank ? own_ns : others_ns).push_back(ns);
+  }
+  return StandOut(own_ns, std::move(others_ns)) || IsNearlyAlwaysLast(arrivals, rank, ranks);
 }
 
 // Of delays in descending order: how many make nine tenths of the sum.
@@ -142,6 +221,7 @@ Result<std::optional<FoundStraggler>> StragglerOf(Database& database, const Issu
                                                   const IssuedGroup& group,
                                                   std::int64_t job_span_ns,
                                                   const std::set<std::size_t>& not_always_last,
+                                                  const std::map<std::size_t, OwnWaits>& waits,
                                                   bool is_of_barriers) {
   constexpr std::size_t kLeastCount = 2;
   constexpr std::int64_t kShareOfTime = 10, kShareOfSteadyTime = 5, kLeastShareOfTime = 50,
@@ -151,6 +231,8 @@ Result<std::optional<FoundStraggler>> StragglerOf(Database& database, const Issu
   ASSIGN_OR_RETURN(const std::vector<CompileSpan> compiles,
                    CompilesIn(database, job.run_id, arrivals.first_ns, arrivals.last_ns));
   for (auto& [one, lags] : arrivals.lags) {
+    if (const auto own = waits.find(one); own != waits.end())
+      TakeOutWaits(own->second, group, lags);
     if (job.ranks[one].rank) TakeOutCompiles(compiles, job, one, lags);
     if (arrivals.possible.at(one) == 0 && !not_always_last.contains(one)) TakeOutClock(lags);
   }
@@ -196,7 +278,9 @@ Result<std::optional<FoundStraggler>> StragglerOf(Database& database, const Issu
   straggler.is_of_device = 2 * issued_later_ns < Sum(lags);
   std::sort(lags.begin(), lags.end(), [](const Lag& a, const Lag& b) { return a.ns > b.ns; });
   const std::size_t sure_count = is_long ? lags.size() : CountOfSteady(lags);
-  if (sure_count < kLeastCount) return std::optional<FoundStraggler>();
+  const bool is_chance =
+      sure_count > kLeastCount && !IsNoChance(arrivals, rank, group.ranks.size());
+  if (sure_count < kLeastCount || is_chance) return std::optional<FoundStraggler>();
   SetLongDelays(lags, straggler);
   straggler.is_at_least = arrivals.possible.at(rank) == 0 && !not_always_last.contains(rank);
   for (const std::size_t one : group.ranks) {
@@ -279,10 +363,12 @@ Result<std::optional<Straggler>> FindStraggler(Database& database, const IssuedJ
   std::optional<FoundStraggler> worst;
   const std::int64_t job_span_ns = SpanOfJob(job);
   const std::set<std::size_t> not_always_last = RanksNotAlwaysLast(job);
+  const std::map<std::size_t, OwnWaits> waits =
+      job.groups.size() > 1 ? WaitsOfRanks(job) : std::map<std::size_t, OwnWaits>();
   for (const IssuedGroup& group : job.groups) {
     ASSIGN_OR_RETURN(
         std::optional<FoundStraggler> one,
-        StragglerOf(database, job, group, job_span_ns, not_always_last, is_of_barriers));
+        StragglerOf(database, job, group, job_span_ns, not_always_last, waits, is_of_barriers));
     if (one && (!worst || one->straggler.lost_ns > worst->straggler.lost_ns))
       worst = std::move(one);
   }

@@ -63,11 +63,11 @@ class KinetoFile {
   void TakeLaunch(const KinetoEvent& event);
   void TakeFrame(const KinetoEvent& event);
   void AddFrame(PythonFrameRow row, std::string_view name, std::string_view file);
-  // Frames of the user's code say where memory was allocated; without [memory] events they are left
-  // out.
+  // Frames of the user's code say where memory was allocated, and the long ones what a rank did while
+  // others waited for it; without [memory] events and calls of Gloo they are left out.
   void AddUserFrames();
   void LeaveOutUserFrames();
-  bool MayHoldFrame();
+  bool MayHoldFrame(std::int64_t duration_ns);
   void TakeMetadata(const KinetoEvent& event);
   void TakeMemory(const KinetoEvent& event);
   void TakeCollective(const KinetoEvent& event);
@@ -147,6 +147,8 @@ class KinetoFile {
   };
   std::vector<UserFrame> user_frames_;
   bool has_too_many_frames_ = false;
+  static constexpr std::int64_t kLongFrameNs = 1'000'000;
+  bool has_waits_ = false;  // calls of Gloo
   std::unordered_set<std::string> user_frame_texts_;
   JsonWriter metadata_;  // the object's other members
   bool has_metadata_ = false;

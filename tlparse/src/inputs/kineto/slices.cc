@@ -144,6 +144,7 @@ void KinetoFile::AddAnnotation(const KinetoEvent& event, std::optional<std::int6
                                std::optional<std::int64_t> stream) {
   std::optional<std::int64_t> step;
   if (event.name.starts_with("ProfilerStep#")) step = ToInt(event.name.substr(13));
+  has_waits_ |= event.name.starts_with("gloo:");
   rows().Add(AnnotationRow{.id = context_.NextId<AnnotationRow>(),
                            .profile_id = context_.profile_id(),
                            .name_id = context_.Text(event.name),
@@ -260,7 +261,7 @@ void KinetoFile::TakeFrame(const KinetoEvent& event) {
   const bool is_kept = context_.options().keep_python_frames || IsCachePath(file) ||
                        event.name.starts_with(kModuleFrame);
   const bool is_user = IsUserFile(file) || IsUserFile(FileOfFrame(event.name));
-  if (!is_kept && (!is_user || has_too_many_frames_ || !MayHoldFrame()))
+  if (!is_kept && (!is_user || !MayHoldFrame(event.duration_ns.value_or(0))))
     return Count(left_out_, "python_function", event.duration_ns);
   const PythonFrameRow row{.id = 0,
                            .profile_id = context_.profile_id(),
@@ -285,24 +286,40 @@ void KinetoFile::AddFrame(PythonFrameRow row, std::string_view name, std::string
   Kept();
 }
 
-// Of frames some of which are left out, the innermost that is kept may be an outer one: then none is.
-bool KinetoFile::MayHoldFrame() {
+// Of frames some of which are left out, the innermost that is kept may be an outer one: then memory
+// has none.
+bool KinetoFile::MayHoldFrame(std::int64_t duration_ns) {
   constexpr std::size_t kMost = 200'000;  // in memory
-  if (!memory_devices_.empty() || user_frames_.size() < kMost) return true;
-  has_too_many_frames_ = true;
-  LeaveOutUserFrames();
-  return false;
+  if (!memory_devices_.empty()) return !has_too_many_frames_;
+  if (!has_too_many_frames_ && user_frames_.size() >= kMost) {
+    has_too_many_frames_ = true;
+    std::erase_if(user_frames_, [&](const UserFrame& frame) {
+      const std::int64_t ns = frame.row.duration_ns.value();
+      if (ns < kLongFrameNs) Count(left_out_, "python_function", ns);
+      return ns < kLongFrameNs;
+    });
+  }
+  return !has_too_many_frames_ || (duration_ns >= kLongFrameNs && user_frames_.size() < kMost);
 }
 
 void KinetoFile::LeaveOutUserFrames() {
-  for (const UserFrame& frame : std::exchange(user_frames_, {}))
-    Count(left_out_, "python_function", frame.row.duration_ns.value());
+  for (const UserFrame& frame : std::exchange(user_frames_, {})) {
+    const std::int64_t ns = frame.row.duration_ns.value();
+    if (has_waits_ && ns >= kLongFrameNs)
+      AddFrame(frame.row, frame.name, frame.file);
+    else
+      Count(left_out_, "python_function", ns);
+  }
   user_frame_texts_.clear();
 }
 
 void KinetoFile::AddUserFrames() {
-  for (const UserFrame& frame : std::exchange(user_frames_, {}))
-    AddFrame(frame.row, frame.name, frame.file);
+  for (const UserFrame& frame : std::exchange(user_frames_, {})) {
+    if (has_too_many_frames_)
+      Count(left_out_, "python_function", frame.row.duration_ns.value());
+    else
+      AddFrame(frame.row, frame.name, frame.file);
+  }
   user_frame_texts_.clear();
 }
 
