@@ -219,6 +219,24 @@ class Receives(profiles.InputTest):
     def test_one_long_delay_is_none(self):
         self.assertEqual([], self.pipeline([400_000.0, 50_000.0], steps=1))
 
+    def test_sends_and_receives_are_counted_by_rank(self):
+        folder = self.path("messages")
+        os.mkdir(folder)
+        for rank, (name, op) in enumerate((("gloo:send", "c10d::send"), ("gloo:recv", "c10d::recv_"))):
+            events = [self.event("cpu_op", "aten::add", 0.0, 10.0)]
+            for number in range(3):
+                events.append(self.event("cpu_op", op, 1_000.0 * number + 100.0, 50.0))
+                events.append(self.event("user_annotation", name, 1_000.0 * number + 120.0, 400.0 + rank))
+            trace = {"schemaVersion": 1, "baseTimeNanoseconds": 1_790_857_026_000_000_000, "traceEvents": events,
+                     "distributedInfo": {"backend": "gloo", "rank": rank, "world_size": 2}}
+            with open(os.path.join(folder, f"profile_rank{rank}.json"), "w", encoding="utf-8") as file:
+                json.dump(trace, file)
+        database = self.ingest(folder, name="messages.db")
+        self.assertEqual([{"rank": 0, "sends": 3, "send_ns": 1_200_000, "receives": 0, "receive_ns": None},
+                          {"rank": 1, "sends": 0, "send_ns": None, "receives": 3, "receive_ns": 1_203_000}],
+                         self.answer("collectives", database)["profiled_messages"])
+        self.assertRegex(self.tlparse("collectives", database).stdout, r"(?s)rank  sends  in sends  receives  in receives\n +0 +3 +1\.2 ms +0 *\n +1 +0 +3 +1\.2 ms")
+
     def test_clocks_of_two_hosts_are_not_compared(self):
         self.assertEqual([], self.pipeline([400_000.0, 50_000.0], hosts=("a", "b")))
 

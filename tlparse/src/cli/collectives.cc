@@ -223,6 +223,11 @@ struct FieldsOf<CollectiveAnswer> {
       Field{"not_compared",
             [](const Of& of) -> const std::vector<NotCompared>& { return of.issued.not_compared; },
             "collectives in profiles, dumps and libtrace's logs that are not in `issued`"},
+      Field{"profiled_messages",
+            [](const Of& of) -> const std::vector<ProfiledMessages>& {
+              return of.issued.profiled_messages;
+            },
+            "sends and receives in the profiles, by rank: their peers are not in the files"},
       Field{"findings", &FindingsOf<Of>,
             "of what tlparse findings lists: those of kind collective_divergence, "
             "collective_not_reached or stuck, or with one of these among their evidence"},

@@ -233,6 +233,7 @@ void PrintIssued(const CollectiveAnswer& answer, bool all) {
   const IssuedJob& job = answer.issued;
   if (!job.empty()) PrintHeading(fmt::format("issued, by {}", job.Sources()));
   PrintCompared(answer, all);
+  PrintProfiledMessages(job);
   for (const NotCompared& one : job.not_compared) {
     PrintWrapped(
         fmt::format("not compared: {} of the {}: {}",

@@ -39,4 +39,21 @@ void PrintMessages(const IssuedJob& job) {
   }
 }
 
+void PrintProfiledMessages(const IssuedJob& job) {
+  if (job.profiled_messages.empty()) return;
+  const auto time = [](const std::optional<std::int64_t>& ns) {
+    return ns ? HumanDuration(static_cast<double>(*ns) / 1e9) : std::string();
+  };
+  PrintHeading("sends and receives in the profiles, whose peers are not in them");
+  Table table({{"rank", Table::Align::kRight},
+               {"sends", Table::Align::kRight},
+               {"in sends", Table::Align::kRight},
+               {"receives", Table::Align::kRight},
+               {"in receives", Table::Align::kRight}});
+  for (const ProfiledMessages& one : job.profiled_messages)
+    table.Add({fmt::format("{}", one.rank), fmt::format("{}", one.sends), time(one.send_ns),
+               fmt::format("{}", one.receives), time(one.receive_ns)});
+  table.Print();
+}
+
 }  // namespace tlparse

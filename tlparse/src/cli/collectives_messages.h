@@ -10,6 +10,7 @@
 namespace tlparse {
 
 void PrintMessages(const IssuedJob& job);
+void PrintProfiledMessages(const IssuedJob& job);
 std::string RankOfGroup(const IssuedJob& job, const MessageGroup& group, std::int64_t rank);
 
 }  // namespace tlparse

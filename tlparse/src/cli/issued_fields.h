@@ -132,6 +132,20 @@ struct FieldsOf<MessageLine> {
 };
 
 template <>
+struct FieldsOf<ProfiledMessages> {
+  using Of = ProfiledMessages;
+  static constexpr FieldList list{
+      Field{"rank", &Of::rank},
+      Field{"sends", &Of::sends},
+      Field{"send_ns", &Of::send_ns,
+            "how long the rank, or its device, was inside of them; null: the profile does not show "
+            "when they ended"},
+      Field{"receives", &Of::receives},
+      Field{"receive_ns", &Of::receive_ns},
+  };
+};
+
+template <>
 struct FieldsOf<CollectiveFinding> {
   using Of = CollectiveFinding;
   static constexpr std::string_view kinds[] = {"collective_not_reached", "collective_divergence",
