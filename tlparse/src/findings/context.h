@@ -124,6 +124,7 @@ Result<void> FindGraphBreaks(FindingContext& context);
 Result<void> FindNothingCompiled(FindingContext& context);  // after FindGraphBreaks
 Result<void> FindSkippedCudaGraphs(FindingContext& context);
 Result<void> FindInTorchLogs(FindingContext& context);  // of processes without a log
+Result<void> FindInRas(FindingContext& context);
 Result<void> FindSlowRanks(FindingContext& context);
 Result<void> FindAbsentRanks(FindingContext& context);
 // Ranks without a log whose recorder dump shows that they issue, without compiled graphs, what others

@@ -37,6 +37,7 @@ constexpr FamilyOfJob kFamilies[] = {
     {&FindNothingCompiled},
     {&FindSkippedCudaGraphs},
     {.find = &FindInTorchLogs, .needs_log = false, .needs_others = true},
+    {.find = &FindInRas, .needs_log = false, .needs_others = true},
     {&FindSlowRanks, true},
     {.find = &FindAbsentRanks, .needs_log = false},
     {&FindLateRanks, true},

@@ -123,5 +123,6 @@ std::unique_ptr<RuntimeReader> MakeNsysReader();
 std::unique_ptr<RuntimeReader> MakeTritonparseReader();
 std::unique_ptr<RuntimeReader> MakeTorchLogsReader();
 std::unique_ptr<RuntimeReader> MakeRunFileReader();
+std::unique_ptr<RuntimeReader> MakeNcclRasReader();
 
 }  // namespace tlparse

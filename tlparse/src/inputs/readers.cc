@@ -19,6 +19,7 @@ constexpr ReaderOfKind kReaders[] = {
     {InputKind::kTritonparse, &MakeTritonparseReader},
     {InputKind::kTorchLogs, &MakeTorchLogsReader},
     {InputKind::kRunFile, &MakeRunFileReader},
+    {InputKind::kNcclRas, &MakeNcclRasReader},
 };
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "base/input.h"
 #include "base/json_string.h"
 #include "inputs/common/pickle_reader.h"
+#include "inputs/nccl_ras/report.h"
 #include "inputs/torch_logs/tracebacks.h"
 #include "inputs/torch_logs/watchdog.h"
 #include "log/find_logs.h"
@@ -77,6 +78,7 @@ InputKind RecognizeObject(std::string_view text) {
     return InputKind::kTritonparse;
   if (head.Has("command") && head.Has("directory") && head.Has("started_us"))
     return InputKind::kRunFile;
+  if (head.Has("communicators") && head.Has("nccl_version")) return InputKind::kNcclRas;
   if (head.Has("device_traces") || (head.Has("segments") && IsMemorySnapshot(text)))
     return InputKind::kMemorySnapshot;
   if (head.Has("pg_config") || head.Has("pg_status")) return InputKind::kRecorderDump;
@@ -158,6 +160,8 @@ std::string_view Describe(InputKind kind) {
       return "text of TORCH_LOGS";
     case InputKind::kRunFile:
       return "a run.json of tlparse run";
+    case InputKind::kNcclRas:
+      return "a report of NCCL's RAS";
     case InputKind::kExecutionTrace:
       return "a Chakra execution trace";
     case InputKind::kOwnDatabase:
@@ -190,6 +194,7 @@ InputKind Recognize(std::string_view head) {
     if (kind != InputKind::kUnknown) return kind;
   }
   if (HasTraceLine(head)) return InputKind::kLog;
+  if (BeginsRasText(head)) return InputKind::kNcclRas;
   // A Chrome trace may be the bare list of its events.
   if (text.starts_with('[') && Contains(text, "\"ph\"") && Contains(text, "\"cat\""))
     return InputKind::kProfile;

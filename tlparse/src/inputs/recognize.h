@@ -22,6 +22,7 @@ enum class InputKind : std::uint8_t {
   kTritonparse,        // ndjson
   kTorchLogs,          // text of TORCH_LOGS
   kRunFile,            // run.json of tlparse run
+  kNcclRas,            // report of NCCL's RAS subsystem, text or JSON
   kExecutionTrace,     // Chakra
   kOwnDatabase,        // a database that tlparse wrote
 };

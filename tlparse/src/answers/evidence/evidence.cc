@@ -89,6 +89,8 @@ class Evidence {
     if (row.table == "failure") return AddRecordOf<RecordOfFailure>(row);
     if (row.table == "uncaught_exception" || row.table == "launcher_failure")
       return AddPrinted(row);
+    if (row.table == "nccl_ras_state") return AddLine<EvidenceOfRasState>(row);
+    if (row.table == "nccl_ras_process") return AddLine<EvidenceOfRasProcess>(row);
     return AddFile(row);
   }
 
@@ -181,14 +183,17 @@ class Evidence {
     return {};
   }
 
+  // A row that has a line of a file, and a text.
+  template <typename Row>
+  Result<void> AddLine(const FindingRow& row) {
+    ASSIGN_OR_RETURN(const FirstRow<Row> first, First(Query<Row>(database_, {.id = row.id})));
+    if (first)
+      lines_.push_back({row, std::string(first->path), first->line, {}, {}, Cut(first->text)});
+    return {};
+  }
+
   Result<void> AddPrinted(const FindingRow& row) {
-    if (row.table == "uncaught_exception") {
-      ASSIGN_OR_RETURN(const FirstRow<EvidenceException> first,
-                       First(Query<EvidenceException>(database_, {.id = row.id})));
-      if (first)
-        lines_.push_back({row, std::string(first->path), first->line, {}, {}, Cut(first->text)});
-      return {};
-    }
+    if (row.table == "uncaught_exception") return AddLine<EvidenceException>(row);
     ASSIGN_OR_RETURN(const FirstRow<EvidenceOfLauncher> first,
                      First(Query<EvidenceOfLauncher>(database_, {.id = row.id})));
     if (first)

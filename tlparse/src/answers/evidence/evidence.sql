@@ -65,3 +65,13 @@ FROM uncaught_exception e JOIN profile p ON p.id = e.profile_id WHERE e.id = :id
 -- query EvidenceOfLauncher(id INTEGER)
 SELECT p.path, l.line, l.rank, coalesce(l.exit_code, 0) AS exit_code /*INTEGER*/
 FROM launcher_failure l JOIN profile p ON p.id = l.profile_id WHERE l.id = :id;
+
+-- What a report of NCCL's RAS says of a rank or process, or of several.
+-- query EvidenceOfRasState(id INTEGER)
+SELECT p.path, s.line, iif(s.rank IS NULL, s.rank_count || ' ranks', 'rank ' || s.rank) || ' of ' || s.communicator || ': '
+  || s.topic || coalesce(' ' || s.launched || ' ' || s.operation, '') || coalesce(' ' || s.text, '') AS text /*TEXT*/
+FROM nccl_ras_state s JOIN profile p ON p.id = s.profile_id WHERE s.id = :id;
+
+-- query EvidenceOfRasProcess(id INTEGER)
+SELECT p.path, r.line, coalesce('process ' || r.pid || ' on node ' || r.node, r.process_count || ' processes') || ': ' || r.state AS text /*TEXT*/
+FROM nccl_ras_process r JOIN profile p ON p.id = r.profile_id WHERE r.id = :id;
