@@ -137,9 +137,9 @@ class NcclRas(AnswerTest):
         self.assertEqual((first["severity"], first["ranks"]), ("warning", [7]))
         self.assertEqual(first["title"], "Rank 7 of communicator 78db921d1c117b4a had launched 60 AllReduce operations, 7 ranks 70, the same in the last 2 reports")
         self.assertIn("1650386 on node 10.0.0.2", first["try"])
-        lines = ask("findings", self.database, "--evidence")["findings"][0]["lines"]
+        lines = ask("findings", self.database, "--evidence")["findings"][0]["log_lines"]
         self.assertEqual([(one["line"], one["text"]) for one in lines],
-                         [(84, "rank 7 of 78db921d1c117b4a: launched 60 AllReduce"), (83, "7 ranks of 78db921d1c117b4a: launched 70 AllReduce")])
+                         [(83, "rank 7 of 78db921d1c117b4a: launched 60 AllReduce"), (82, "7 ranks of 78db921d1c117b4a: launched 70 AllReduce")])
 
     def test_process_without_data_and_dead(self):
         first, = self.ask(GONE.format(NO_DATA, "Rank 7 -- GPU 3 managed by process 3748990 on node 10.0.0.2"))

@@ -39,7 +39,7 @@ struct RasTopic {
   auto operator<=>(const RasTopic&) const = default;
 };
 
-struct Report {
+struct RasSnapshot {
   std::int64_t id = 0;
   std::optional<std::int64_t> gpu_count;
   std::map<std::string, std::vector<RasHolder>> silent;  // by state
@@ -47,13 +47,13 @@ struct Report {
   std::map<std::string, std::optional<std::int64_t>> sizes;  // by communicator
 };
 
-Result<std::vector<Report>> LoadReports(FindingContext& context) {
-  std::vector<Report> reports;
+Result<std::vector<RasSnapshot>> LoadReports(FindingContext& context) {
+  std::vector<RasSnapshot> reports;
   FOR_EACH_ROW(const RasReport& row,
                Query<RasReport>(context.database, {.run_id = context.job.run_id()}))
     reports.push_back(
         {.id = row.id, .gpu_count = row.gpu_count, .silent = {}, .states = {}, .sizes = {}});
-  for (Report& report : reports) {
+  for (RasSnapshot& report : reports) {
     FOR_EACH_ROW(const RasProcess& row,
                  Query<RasProcess>(context.database, {.report_id = report.id}))
       report.silent[std::string(row.state)].push_back(
@@ -103,7 +103,7 @@ std::string ProcessesOf(const std::vector<RasHolder>& holders) {
 }
 
 // Ranks of a communicator of all GPUs of the job are those of the job.
-void SetRasRanks(const Report& report, const std::string& communicator,
+void SetRasRanks(const RasSnapshot& report, const std::string& communicator,
                  const std::vector<RankGroup>& groups, Finding& finding) {
   const auto size = report.sizes.find(communicator);
   const bool is_of_all =
@@ -125,7 +125,7 @@ std::string QueryOf(const std::vector<RankGroup>& groups) {
 
 // In how many reports, the last one and those just before it, this was the same.
 template <typename Same>
-std::size_t CountSame(const std::vector<Report>& reports, const Same& same) {
+std::size_t CountSame(const std::vector<RasSnapshot>& reports, const Same& same) {
   std::size_t count = 1;
   while (count < reports.size() && same(reports[reports.size() - 1 - count])) ++count;
   return count;
@@ -135,11 +135,11 @@ std::string InReports(std::size_t count) {
   return count < 2 ? "" : fmt::format(", the same in the last {} reports", count);
 }
 
-void AddSilent(FindingContext& context, const std::vector<Report>& reports,
+void AddSilent(FindingContext& context, const std::vector<RasSnapshot>& reports,
                const std::string& state, const std::vector<RasHolder>& holders) {
-  const Report& last = reports.back();
+  const RasSnapshot& last = reports.back();
   const bool is_dead = state == "dead";
-  const std::size_t times = CountSame(reports, [&](const Report& other) {
+  const std::size_t times = CountSame(reports, [&](const RasSnapshot& other) {
     const auto found = other.silent.find(state);
     return found != other.silent.end() && found->second.size() == holders.size() &&
            std::equal(holders.begin(), holders.end(), found->second.begin(),
@@ -175,8 +175,8 @@ void AddSilent(FindingContext& context, const std::vector<Report>& reports,
   context.findings.push_back(std::move(finding));
 }
 
-void AddBehind(FindingContext& context, const std::vector<Report>& reports, const RasTopic& topic,
-               const std::vector<RankGroup>& groups) {
+void AddBehind(FindingContext& context, const std::vector<RasSnapshot>& reports,
+               const RasTopic& topic, const std::vector<RankGroup>& groups) {
   const auto by_launched = [](const RankGroup& a, const RankGroup& b) {
     return a.launched < b.launched;
   };
@@ -187,7 +187,7 @@ void AddBehind(FindingContext& context, const std::vector<Report>& reports, cons
     if (one.launched == least->launched) behind.push_back(one);
     if (one.launched == most->launched) ahead.push_back(one);
   }
-  const std::size_t times = CountSame(reports, [&](const Report& other) {
+  const std::size_t times = CountSame(reports, [&](const RasSnapshot& other) {
     const auto found = other.states.find(topic);
     return found != other.states.end() && found->second == groups;
   });
@@ -218,7 +218,7 @@ void AddBehind(FindingContext& context, const std::vector<Report>& reports, cons
   context.findings.push_back(std::move(finding));
 }
 
-void AddErrors(FindingContext& context, const Report& report, const RasTopic& topic,
+void AddErrors(FindingContext& context, const RasSnapshot& report, const RasTopic& topic,
                const std::vector<RankGroup>& groups) {
   Finding finding;
   finding.kind = FindingKind::kCrashed;
@@ -236,7 +236,7 @@ void AddErrors(FindingContext& context, const Report& report, const RasTopic& to
 }  // namespace
 
 Result<void> FindInRas(FindingContext& context) {
-  ASSIGN_OR_RETURN(const std::vector<Report> reports, LoadReports(context));
+  ASSIGN_OR_RETURN(const std::vector<RasSnapshot> reports, LoadReports(context));
   if (reports.empty()) return {};
   for (const auto& [state, holders] : reports.back().silent)
     AddSilent(context, reports, state, holders);
