@@ -97,6 +97,21 @@ class Collectives(RecorderTest):
         folder, = [self.path(name) for name in os.listdir(self.folder) if name.startswith("planted") and not name.endswith((".db", ".out"))]
         return [one for one in self.answer("findings", self.ingest(folder, name="jitter.db"))["findings"] if one["kind"] == "straggler"]
 
+    def test_a_rank_that_is_always_last_at_one_line_is_named(self):
+        """Its delays are no longer than some of the others at another line, but no chance makes it last in all of ten steps."""
+        def change(rank, dump):
+            usual, entries = [one for one in dump["entries"] if one["process_group"][0] == "1"][0], []
+            for step in range(10):
+                for line, late_ms in ((10, 12 + step if rank == 3 else 0), (20, 8 if rank == step % 4 else 0)):
+                    at_ns = 1_763_000_000 * SECOND_NS + step * SECOND_NS // 10 + line * 3_000_000
+                    entries.append(dict(usual, record_id=len(entries), collective_seq_id=len(entries) + 1, time_created_ns=at_ns + late_ms * 1_000_000 + rank * 1000,
+                                        frames=[{"name": "step", "filename": "/u/train.py", "line": line}]))
+            dump["entries"] = entries
+        self.planted(change, logs=False)
+        folder, = [self.path(name) for name in os.listdir(self.folder) if name.startswith("planted") and not name.endswith((".db", ".out"))]
+        finding, = [one for one in self.answer("findings", self.ingest(folder, name="line.db"))["findings"] if one["kind"] == "straggler"]
+        self.assertEqual(([3], 10), (finding["ranks"], finding["place"]["line"]))
+
     def again_from_nothing(self):
         for name in os.listdir(self.folder):
             os.rename(self.path(name), self.path("old_" + name))
