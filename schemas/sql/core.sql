@@ -51,7 +51,7 @@ CREATE TABLE process (
   log_file_id INTEGER NOT NULL REFERENCES log_file(id),
   pid INTEGER NOT NULL,             -- number in the record prefix
   rank INTEGER,                     -- NULL: unknown
-  rank_source TEXT,                 -- record, prefix ("[rankN]:"), file_name, or NULL
+  rank_source TEXT,                 -- record, prefix ("[rankN]:"), file_name, run (of `tlparse run`), or NULL
   is_thread_id INTEGER NOT NULL,    -- 1: `pid` is a thread id (early logs, above 4,194,304); the row is of the whole file (and rank)
   torch_version TEXT,               -- from the torch_version artifact or compilation metrics
   python_version TEXT,              -- from compilation metrics (2.14)

@@ -22,6 +22,25 @@ class Ranks(AnswerTest):
         answer = ask("ranks", self.ingest(folder, name="devices"))
         self.assertEqual(len(answer["classes"]), 1, answer["classes"])
 
+    def test_a_first_call_without_gradients(self):
+        """As that of the stages of a pipeline but the last, by which they learn shapes: the last one is compared with their second."""
+        def compiled(rank, number, stages):
+            ids = {"rank": rank, "frame_id": 0, "frame_compile_id": number, "attempt": 0}
+            graph = 'class GraphModule(torch.nn.Module):\n    def forward(self, L_x_: "f32[4][1]cpu"):\n        add: "f32[4][1]cpu" = L_x_ + 1\n        return (add,)\n'
+            metrics = {"co_name": "forward", "co_filename": "/u/m.py", "co_firstlineno": 10, "compile_id": f"0/{number}"}
+            return "".join([record({"dynamo_start": {"stack": [{"line": 10, "name": "forward", "filename": 1, "loc": "x"}]}, **ids}),
+                            record({"dynamo_output_graph": {"sizes": {}}, **ids}, graph), *(record({stage: {}, **ids}, graph) for stage in stages),
+                            record({"compilation_metrics": metrics, **ids})])
+
+        with_gradients, without = ("aot_joint_graph", "aot_forward_graph", "aot_backward_graph"), ("aot_inference_graph",)
+        for rank in range(3):
+            calls = [with_gradients] if rank == 2 else [without, with_gradients]
+            self.save(f"stages/dedicated_log_torch_trace_rank_{rank}_abcdefgh.log", record({"str": ["/u/m.py", 1]}),
+                      *(compiled(rank, number, stages) for number, stages in enumerate(calls)))
+        findings = ask("findings", self.ingest(os.path.join(self.scratch, "stages"), name="stages"))["findings"]
+        self.assertEqual({one["severity"] for one in findings}, {"note"})
+        self.assertIn("Rank 2 did not compile 0/0 forward without gradients, the others did", [one["title"] for one in findings])
+
     def test_a_rank_that_compiled_nothing_is_known_by_its_process(self):
         self.save("job/dedicated_log_torch_trace_rank_0_abcdefgh.log", record({"str": ["/u/m.py", 1]}), self.compiled(0, "f", "add", 0))
         processes = [{"pid": 100 + rank, "parent_pid": 99, "rank": rank, "exit_code": 0, "signal": None, "started_us": 1, "ended_us": 2} for rank in range(2)]

@@ -46,6 +46,15 @@ class Exceptions(Running):
         self.assertEqual(first["title"], "The command raised KeyError: 'audio' (in DataLoader worker process 1)")
         self.assertEqual(first["place"], {"file": "/u/clips.py", "line": 14, "code": None})
 
+    def test_an_exception_of_a_worker_that_is_raised_as_another(self):
+        """As that of a class that takes several arguments."""
+        program = self.script("loader.py", """\
+            raise RuntimeError("Caught JSONDecodeError in DataLoader worker process 0.\\nOriginal Traceback (most recent call last):\\n"
+                '  File "/u/rows.py", line 13, in __iter__\\n    row = json.loads(line)\\n' + "json.decoder.JSONDecodeError: Expecting value: line 2\\n")
+            """)
+        self.run_command("--", PYTHON, program, expect=1)
+        self.assertEqual(self.findings()[0]["title"], "The command raised JSONDecodeError: Expecting value: line 2 (in DataLoader worker process 0)")
+
     def test_the_exception_from_which_another_was_raised(self):
         program = self.script("wrap.py", """\
             try:

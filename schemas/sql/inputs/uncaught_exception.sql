@@ -1,4 +1,4 @@
--- An exception that ended a Python process: of run.json, where the hook of `tlparse run` saw it, or of the standard error of a job, where
+-- An exception that ended a Python process or a thread of it: of run.json, where the hook of `tlparse run` saw it, or of the standard error of a job, where
 -- PyTorch prints "[rankN]: " before each line.
 CREATE TABLE uncaught_exception (
   id INTEGER PRIMARY KEY,
@@ -6,6 +6,7 @@ CREATE TABLE uncaught_exception (
   ordinal INTEGER,                -- of its run_process; NULL: it is in a text
   line INTEGER,                   -- of the text, 1-based: where the traceback begins
   rank INTEGER,                   -- NULL: none, or not known
+  thread TEXT,                    -- name of the thread that it ended; NULL: it ended the process
   type TEXT NOT NULL,             -- class, without its module
   message TEXT NOT NULL,          -- of several lines, maybe
   user_file TEXT,                 -- the innermost line of the user's; NULL: none is

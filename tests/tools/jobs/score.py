@@ -66,6 +66,11 @@ def inputs_of(folder):
     )
 
 
+def why_not_scored(folder):
+    """A job that ended before any process wrote a log leaves nothing to read."""
+    return load(folder)["problems"] or ([] if inputs_of(folder) else ["no input was written"])
+
+
 def ask(tlparse, folder):
     """What tlparse answers of a recording, with its time and memory; "error": it did not."""
     with tempfile.TemporaryDirectory() as scratch:
@@ -361,13 +366,13 @@ def main():
     parser.add_argument("--markdown", action="store_true")
     arguments = parser.parse_args()
     folders = [folder for folder in recordings(arguments.directories)]
-    bad = [folder for folder in folders if load(folder)["problems"]]
+    bad = [folder for folder in folders if why_not_scored(folder)]
     folders = [folder for folder in folders if folder not in bad]
     rows = [score(arguments.tlparse, folder) for folder in folders]
     print(report(rows, arguments.markdown))
     for folder in bad:
         print(
-            f"not scored, the recording is not what was planned: {os.path.basename(folder)}: {load(folder)['problems']}"
+            f"not scored, the recording is not what was planned: {os.path.basename(folder)}: {why_not_scored(folder)}"
         )
     if arguments.json_file:
         with open(arguments.json_file, "w", encoding="utf-8") as file:

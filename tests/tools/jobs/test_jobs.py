@@ -226,14 +226,15 @@ class Recording(unittest.TestCase):
 
     @staticmethod
     def cause(what, ranks, *words):
-        return {
-            "class": what,
-            "ranks": ranks,
-            "visible": True,
-            "words": [list(words)] if words else [],
-            "says": [],
-            "place": [],
-        }
+        words = [list(words)] if words else []
+        return {"class": what, "ranks": ranks, "visible": True, "words": words, "says": [], "place": []}
+
+
+class NotScored(Recording):
+    def test_a_job_that_wrote_no_input_is_not_scored(self):
+        self.assertEqual(score.why_not_scored(self.recording("rank_missing")), [])
+        self.assertEqual(score.why_not_scored(self.recording("no such", name="empty")), ["no input was written"])
+        self.assertEqual(score.why_not_scored(self.recording("rank_missing", "odd", problems=["x"])), ["x"])
 
 
 class RawLogs(Recording):

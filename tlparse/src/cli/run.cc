@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
@@ -39,6 +40,9 @@ namespace tlparse {
 namespace {
 
 constexpr std::chrono::seconds kTermToKill(10);
+// What is taken of a hang uses the CPU itself; later than that, less idle time is the command's work.
+constexpr std::int64_t kTakenUs = 10'000'000;
+constexpr std::chrono::seconds kIdleAtWork(5);
 constexpr std::size_t kMostHangs = 3;  // reports of one command
 
 std::int64_t EpochUsNow() {
@@ -85,9 +89,11 @@ class RunningCommand : public StartedJob {
   }
 
   void SeeFindings(const std::vector<Finding>& findings) override {
-    for (const Finding& finding : findings) {
-      if (finding.kind == FindingKind::kStuck && stuck_.empty()) stuck_ = finding.title;
-    }
+    const auto stuck = std::find_if(findings.begin(), findings.end(), [](const Finding& one) {
+      return one.kind == FindingKind::kStuck;
+    });
+    if (stuck_.empty()) stuck_since_us_ = EpochUsNow();
+    stuck_ = stuck == findings.end() ? std::string() : stuck->title;
   }
 
   Result<void> Complete() override {
@@ -115,8 +121,10 @@ class RunningCommand : public StartedJob {
   RunFacts facts_;
   Child child_;
   std::unique_ptr<ProcessWatch> processes_;
-  std::string stuck_;  // title of the first finding of that kind
-  bool is_stuck_handled_ = false, is_idle_handled_ = false;
+  std::string stuck_;                // title of the first finding of that kind; empty: none
+  std::int64_t stuck_since_us_ = 0;  // when it was first seen
+  std::int64_t hang_us_ = 0;         // when the last hang was handled
+  bool is_handled_ = false;          // the hang that lasts
   std::optional<std::chrono::steady_clock::time_point> terminated_;
 };
 
@@ -127,14 +135,19 @@ void RunningCommand::LookForHang() {
   }
   if (options_.on_hang == OnHang::kNone) return;
   const std::chrono::seconds idle = processes_->IdleTime();
-  if (idle < std::chrono::seconds(options_.hang_after_s)) is_idle_handled_ = false;
-  if (!stuck_.empty() && !is_stuck_handled_) {
-    is_stuck_handled_ = true;
-    HandleHang(stuck_);
-  } else if (idle >= std::chrono::seconds(options_.hang_after_s) && !is_idle_handled_) {
-    is_idle_handled_ = true;
-    HandleHang(fmt::format("no process of the command has used the CPU for {} s", idle.count()));
-  }
+  const std::int64_t now_us = EpochUsNow();
+  if (stuck_.empty() && idle < kIdleAtWork && now_us - hang_us_ > kTakenUs) is_handled_ = false;
+  // None is ended before the time that was given because it takes longer than others did.
+  const std::int64_t least_us =
+      options_.on_hang == OnHang::kKill ? options_.hang_after_s * 1'000'000 : 0;
+  const bool is_stuck = !stuck_.empty() && now_us - stuck_since_us_ >= least_us;
+  const bool is_idle = idle >= std::chrono::seconds(options_.hang_after_s);
+  if (is_handled_ || (!is_stuck && !is_idle)) return;
+  is_handled_ = true;
+  HandleHang(
+      is_stuck ? stuck_
+               : fmt::format("no process of the command has used the CPU for {} s", idle.count()));
+  hang_us_ = EpochUsNow();
 }
 
 void RunningCommand::LookForDemand() {

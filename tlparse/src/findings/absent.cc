@@ -62,9 +62,10 @@ bool HasUnexplainedEnd(const FindingContext& context) {
 
 // A rank that compiles nothing writes no log. If fewer than half of the ranks have logs, the user may
 // have given only some of them. Otherwise a log is missing where the rank had one before, where the
-// others' graphs need the rank, or where nothing else says why the job ended.
+// others' graphs need the rank, or where nothing else says why the job ended: where run.json shows that
+// the rank ran, it does.
 FindingSeverity SeverityOfMissing(const FindingContext& context, std::size_t count,
-                                  bool has_other_log, bool is_needed) {
+                                  bool has_other_log, bool is_needed, bool have_run) {
   if (context.options.world_size) return FindingSeverity::kWarning;
   if (2 * static_cast<std::int64_t>(count) > context.ranks.world_size)
     return FindingSeverity::kNote;
@@ -73,7 +74,7 @@ FindingSeverity SeverityOfMissing(const FindingContext& context, std::size_t cou
         return one.kind == FindingKind::kCompileFailed && one.severity == FindingSeverity::kError;
       });
   const bool is_suspicious =
-      has_other_log || (!is_explained && (is_needed || HasUnexplainedEnd(context)));
+      has_other_log || (!is_explained && (is_needed || (!have_run && HasUnexplainedEnd(context))));
   return is_suspicious ? FindingSeverity::kWarning : FindingSeverity::kNote;
 }
 
@@ -114,10 +115,8 @@ Result<void> TakeEndsTogether(FindingContext& context, Finding& finding) {
 }
 
 // What shows that there are such ranks.
-Result<std::string> WhatShowsThem(const FindingContext& context,
-                                  const std::vector<std::int64_t>& missing) {
-  ASSIGN_OR_RETURN(const std::vector<ProcessExit> exits,
-                   LoadExits(context.database, context.job.run_id()));
+std::string WhatShowsThem(const FindingContext& context, const std::vector<ProcessExit>& exits,
+                          const std::vector<std::int64_t>& missing) {
   std::set<std::int64_t> seen, done;
   for (const ProcessExit& one : exits) {
     if (!one.rank || !std::binary_search(missing.begin(), missing.end(), *one.rank)) continue;
@@ -147,10 +146,16 @@ Result<void> AddMissing(FindingContext& context) {
       const FirstRow<LaunchWithWorldCollectives> world,
       First(Query<LaunchWithWorldCollectives>(
           context.database, {.run_id = context.job.run_id(), .launch = context.job.launch()})));
+  ASSIGN_OR_RETURN(const std::vector<ProcessExit> exits,
+                   LoadExits(context.database, context.job.run_id()));
+  const bool have_run = std::all_of(missing.begin(), missing.end(), [&](std::int64_t rank) {
+    return std::any_of(exits.begin(), exits.end(),
+                       [&](const ProcessExit& one) { return one.rank == rank; });
+  });
   Finding finding;
   finding.kind = FindingKind::kMissingRank;
   finding.severity =
-      SeverityOfMissing(context, missing.size(), elsewhere > 0, world->has_collectives);
+      SeverityOfMissing(context, missing.size(), elsewhere > 0, world->has_collectives, have_run);
   finding.ranks = missing;
   finding.rank_count = missing.size();
   const std::string list = FormatRankRanges(missing);
@@ -162,7 +167,7 @@ Result<void> AddMissing(FindingContext& context) {
     finding.title +=
         fmt::format(" ({} of {} ranks have one)",
                     world_size - static_cast<std::int64_t>(missing.size()), world_size);
-  ASSIGN_OR_RETURN(finding.detail, WhatShowsThem(context, missing));
+  finding.detail = WhatShowsThem(context, exits, missing);
   if (elsewhere > 0)
     finding.detail += fmt::format(
         " {} in launch {}.", missing.size() == 1 ? "It has a log" : "They have logs", elsewhere);

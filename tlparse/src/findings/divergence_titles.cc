@@ -165,14 +165,16 @@ std::optional<Difference> DivergenceFinder::Describe(const RankClass& one,
                      "have different output tensors in ", aspect.text));
   if (area == AspectArea::kCompiles && aspect.cause == CauseKind::kMissingCompile) {
     if (aspect.is_absence) return std::nullopt;  // the finding on the end says where
+    const bool is_without = AreWithoutGradients(aspect);
     const bool is_note =
-        answer_.damage.AnyIsIncomplete(Lacking(one, aspect)) || AreFewRecompiles(one, aspect) ||
-        EndedAfterFailure(one, aspect) ||
+        is_without || answer_.damage.AnyIsIncomplete(Lacking(one, aspect)) ||
+        AreFewRecompiles(one, aspect) || EndedAfterFailure(one, aspect) ||
         (IsOfOwnFunction(one, aspect) &&
          (!(aspect.is_on_others && aspect.has_majority) || WentOnWithout(one, aspect)));
     return make(aspect.is_on_others ? FindingKind::kMissingCompile : FindingKind::kExtraCompile,
                 is_note ? FindingSeverity::kNote : FindingSeverity::kWarning, aspect.reason,
-                TitleOfMissing(one, aspect, where, aspect.reason));
+                TitleOfMissing(one, aspect, is_without ? where + " without gradients" : where,
+                               aspect.reason));
   }
   if (area == AspectArea::kCompiles)
     return make(FindingKind::kGraphDivergence, FindingSeverity::kWarning, aspect.text,

@@ -74,6 +74,7 @@ class DivergenceFinder {
   }
   bool IsOfOwnFunction(const RankClass& one, const RankAspect& aspect) const;
   bool WentOnWithout(const RankClass& one, const RankAspect& aspect) const;
+  bool AreWithoutGradients(const RankAspect& aspect) const;
   bool EndedAfterFailure(const RankClass& one, const RankAspect& aspect) const;
   std::string RecompiledText(const RankAspect& aspect, const std::vector<RankIndex>& with,
                              const std::string& reason) const;

@@ -8,8 +8,10 @@
 #include <set>
 #include <utility>
 
+#include "findings/consequences.h"
 #include "findings/context.h"
 #include "findings/exit_texts.h"
+#include "findings/hidden_failures.h"
 #include "findings/waiting_ranks.h"
 
 namespace tlparse {
@@ -50,11 +52,13 @@ bool IsAbout(const Finding& finding, const std::optional<std::int64_t>& rank) {
 }
 
 // An exit code says less than any record of the failure; the exception of a compile that failed is
-// that of its record.
+// that of its record. Where the logs of several end is no failure of one.
 bool IsExplained(const FindingContext& context, const std::optional<std::int64_t>& rank,
                  bool has_exception) {
   return std::any_of(context.findings.begin(), context.findings.end(), [&](const Finding& one) {
-    return one.severity == FindingSeverity::kError && IsAbout(one, rank) &&
+    const bool is_end_of_several =
+        one.kind == FindingKind::kStoppedFirst && rank && one.ranks.size() > 1;
+    return one.severity == FindingSeverity::kError && IsAbout(one, rank) && !is_end_of_several &&
            (!has_exception || one.kind == FindingKind::kCompileFailed);
   });
 }
@@ -109,40 +113,27 @@ void SetException(Finding& finding, const FatalException& raised, const Raisers&
         "look for the process that was gone: its end came before, and is not known";
 }
 
-// Whether where a log ends, and what its rank did not reach, follow from `cause`, an end.
-bool Follows(const Finding& end, const Finding& cause, bool is_root) {
-  const bool is_stop = end.kind == FindingKind::kStoppedFirst;
-  if (!is_stop && end.kind != FindingKind::kCollectiveNotReached) return false;
-  if (end.ranks == cause.ranks || (is_root && is_stop && end.ranks.empty())) return true;
-  if (cause.ranks.empty()) return is_root && cause.rank_count > 1;
-  return !end.ranks.empty() &&
-         std::includes(cause.ranks.begin(), cause.ranks.end(), end.ranks.begin(), end.ranks.end());
-}
-
-// A finding of such an end; what follows from it becomes its evidence: where the log of the rank ends,
-// and what it did not reach. `is_root`: it is no consequence of another end; where all logs end, when the
-// logs do not show which was first, follows from it.
-void Add(FindingContext& context, Finding finding, bool is_root = false) {
+// A finding of such an end; what follows from it becomes its evidence. `is_root`: it is no consequence of
+// another end.
+void Add(FindingContext& context, Finding finding, const std::vector<ProcessExit>& exits,
+         bool is_root = false) {
   finding.kind = FindingKind::kCrashed;
   finding.severity = FindingSeverity::kError;
   finding.rank_count = std::max({std::size_t{1}, finding.rank_count, finding.ranks.size()});
-  for (auto one = context.findings.begin(); one != context.findings.end();) {
-    const bool follows = Follows(*one, finding, is_root);
-    if (follows) finding.evidence.push_back(std::move(*one));
-    one = follows ? context.findings.erase(one) : one + 1;
-  }
+  TakeConsequences(context.findings, finding, exits, is_root);
   context.findings.push_back(std::move(finding));
 }
 
 // A finding of an exception which says that another process was gone. It follows from the end of that
 // one, where the logs show it.
-void AddOfPeer(FindingContext& context, Finding finding, const Exceptions& raised) {
+void AddOfPeer(FindingContext& context, Finding finding, const Exceptions& raised,
+               const std::vector<ProcessExit>& exits) {
   Finding* const end = EndOfGone(context, raised);
   if (end == nullptr) {
     if (const std::optional<std::int64_t> gone = OnlyOneWithout(context, raised))
       finding.suggestion = fmt::format(
           "look at why rank {} was gone: of the ranks with a log it alone raised nothing", *gone);
-    return Add(context, std::move(finding));
+    return Add(context, std::move(finding), exits);
   }
   finding.kind = FindingKind::kCrashed;
   finding.severity = FindingSeverity::kError;
@@ -229,22 +220,29 @@ Result<void> AddExit(FindingContext& context, const std::vector<ProcessExit>& ex
     if (!kernel.empty())
       finding.detail += fmt::format(" The index is of one of the operations of {}.", kernel);
   }
+  if (exit.raised && exit.raised->HasWaited()) {
+    ASSIGN_OR_RETURN(const bool is_told, PutHiddenFirst(context, finding, &exit));
+    if (is_told) {
+      Add(context, std::move(finding), exits, true);
+      return {};
+    }
+  }
   const bool is_apart = exit.raised && (SetApart(finding, raised) || SetLate(finding, raised));
   if (!is_apart) SayWhereTheyWere(finding, exit, exits);
   if (!is_apart && exit.raised && exit.raised->ComesOfPeer()) {
     std::optional<Finding> done = EndOfDone(context, exits, exit);
     if (!done) {
-      AddOfPeer(context, std::move(finding), raised);
+      AddOfPeer(context, std::move(finding), raised, exits);
       return {};
     }
     finding.kind = FindingKind::kCrashed;
     finding.severity = FindingSeverity::kError;
     finding.suggestion.clear();
     done->evidence.push_back(std::move(finding));
-    Add(context, *std::move(done), true);
+    Add(context, *std::move(done), exits, true);
     return {};
   }
-  Add(context, std::move(finding), exit.raised && !exit.raised->ComesOfPeer());
+  Add(context, std::move(finding), exits, exit.raised && !exit.raised->ComesOfPeer());
   return {};
 }
 
@@ -341,8 +339,8 @@ void AddPrinted(FindingContext& context, const PrintedFailures& printed) {
     finding.detail += raised->Rest();
     finding.query = QueryOf(*raised);
     const bool is_apart = SetApart(finding, all);
-    if (!is_apart && raised->ComesOfPeer()) return AddOfPeer(context, std::move(finding), all);
-    Add(context, std::move(finding), raised->rank && !raised->ComesOfPeer());
+    if (!is_apart && raised->ComesOfPeer()) return AddOfPeer(context, std::move(finding), all, {});
+    Add(context, std::move(finding), {}, raised->rank && !raised->ComesOfPeer());
     return;
   }
   if (!printed.root || !printed.root->exit_code || code == 0) return;
@@ -359,7 +357,7 @@ void AddPrinted(FindingContext& context, const PrintedFailures& printed) {
   finding.query =
       fmt::format("SELECT id, rank FROM launcher_failure WHERE id = {}", printed.root->id);
   finding.ranks = {*rank};
-  Add(context, std::move(finding));
+  Add(context, std::move(finding), {});
 }
 
 }  // namespace

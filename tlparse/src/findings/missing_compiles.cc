@@ -148,6 +148,17 @@ bool DivergenceFinder::IsOfOwnFunction(const RankClass& one, const RankAspect& a
   });
 }
 
+// Whether these compiles are of functions that a rank compiled both with and without gradients, without
+// them: an evaluation, or a first call to learn shapes.
+bool DivergenceFinder::AreWithoutGradients(const RankAspect& aspect) const {
+  return std::all_of(aspect.slots.begin(), aspect.slots.end(), [&](std::int32_t slot) {
+    const auto having =
+        std::find_if(job_.compiles().begin(), job_.compiles().end(),
+                     [slot](const JobCompile& compile) { return compile.slot == slot; });
+    return having != job_.compiles().end() && job_.IsWithoutGradients(*having);
+  });
+}
+
 // Whether ranks went on without what the others compiled, in which nobody waits for them: a part of
 // the program that is not theirs.
 bool DivergenceFinder::WentOnWithout(const RankClass& one, const RankAspect& aspect) const {

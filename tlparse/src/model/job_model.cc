@@ -113,6 +113,7 @@ std::vector<std::int64_t> LaunchesOf(const std::vector<TreeProcess>& processes) 
 }  // namespace
 
 Result<void> WriteJobModel(Database& database, std::int64_t run_id) {
+  RETURN_IF_ERROR(Execute<SetRanksOfRun>(database, {.run_id = run_id}));
   ASSIGN_OR_RETURN(std::vector<TreeProcess> processes, LoadProcesses(database, run_id));
   FindChildren(processes);
   const std::vector<std::int64_t> launches = LaunchesOf(processes);

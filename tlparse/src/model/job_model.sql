@@ -1,3 +1,12 @@
+-- A process without rank in its records, as of torch.distributed.rpc, has the one that `tlparse run` saw.
+-- query SetRanksOfRun(run_id INTEGER)
+UPDATE process SET rank = c.rank, rank_source = 'run'
+FROM run_process c JOIN profile f ON f.id = c.profile_id
+WHERE f.run_id = :run_id AND c.rank IS NOT NULL AND c.pid = process.pid AND process.rank IS NULL
+  AND process.is_thread_id = 0 AND process.first_record_us BETWEEN c.started_us - 1000000
+    AND coalesce(c.ended_us, process.first_record_us) + 1000000
+  AND process.log_file_id IN (SELECT id FROM log_file WHERE run_id = :run_id AND name_rank IS NULL);
+
 -- The processes of a run. A process without rank in a log of one rank has that rank: a child, or a
 -- start before the rank was known.
 -- query ModelProcess(run_id INTEGER)

@@ -154,6 +154,8 @@ void AddStacks(const RecordPlaces& places, ProcessWatch& watch, HangReport& repo
     ++taken;
     report.taken.push_back(Whose(process) +
                            (frame.empty() ? ": Python stacks" : " is at " + frame));
+    for (std::string& other : OtherFrames(stacks, Whose(process)))
+      report.taken.push_back(std::move(other));
   }
   if (taken > 0) report.taken.push_back("all Python stacks are in " + places.stacks);
   if (without == 0) return;

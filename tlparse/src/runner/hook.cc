@@ -5,6 +5,7 @@ namespace tlparse {
 std::string_view HookText() {
   static constexpr char kText[] =
 #include "runner_changes.inc"
+#include "runner_exceptions.inc"
 #include "runner_hook.inc"
       ;
   return {kText, sizeof kText - 1};

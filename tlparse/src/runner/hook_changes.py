@@ -1,4 +1,4 @@
-# The first part of the hook; sitecustomize.py is the rest.
+# The first part of the hook; hook_raises.py and sitecustomize.py are the rest.
 
 
 class Changes:

@@ -44,6 +44,13 @@ std::optional<UncaughtException> ParseRaised(std::string_view time, std::string_
   return raised;
 }
 
+// Its name is the first line.
+void TakeThread(UncaughtException& raised) {
+  const std::size_t end = std::min(raised.traceback.find('\n'), raised.traceback.size());
+  raised.thread = raised.traceback.substr(0, end);
+  raised.traceback.erase(0, end + 1);
+}
+
 // machine, kind, pid, start, parent; then rank and command, or what was raised
 std::optional<ProcessIdentity> ParseIdentity(std::string_view line, std::string_view machine) {
   std::array<std::string_view, 7> fields;
@@ -58,9 +65,11 @@ std::optional<ProcessIdentity> ParseIdentity(std::string_view line, std::string_
       !ParseNumber(fields[3], identity.started_ticks) ||
       !ParseNumber(fields[4], identity.parent_pid))
     return std::nullopt;
-  if (fields[1] == "raised") {
+  identity.is_of_thread = fields[1] == "thread";
+  if (fields[1] == "raised" || identity.is_of_thread) {
     identity.raised = ParseRaised(fields[5], fields[6]);
     if (!identity.raised) return std::nullopt;
+    if (identity.is_of_thread) TakeThread(*identity.raised);
     return identity;
   }
   identity.is_member = fields[1] == "member";

@@ -28,6 +28,7 @@ constexpr std::chrono::seconds kIdleStep(2);
 constexpr double kIdleUse = 0.02, kIdleBurstS = 0.05;
 constexpr std::chrono::milliseconds kLastEnds(500);
 constexpr std::int64_t kSettledUs = 3'000'000;
+constexpr std::size_t kMostThreads = 20;  // of a process, whose exceptions are kept
 
 std::chrono::nanoseconds ThreadTime() {
   timespec time{};
@@ -266,10 +267,12 @@ void ProcessWatch::ReadIdentities() {
   for (ProcessIdentity& identity : identities_.ReadNew()) {
     Entry* const entry = FindIdentified(identity);
     if (entry == nullptr) continue;
-    if (identity.raised) {
+    std::vector<UncaughtException>& in_threads = entry->process.raised_in_threads;
+    if (identity.raised && !identity.is_of_thread)
       entry->process.raised = std::move(identity.raised);
-      continue;
-    }
+    else if (identity.raised && in_threads.size() < kMostThreads)
+      in_threads.push_back(*std::move(identity.raised));
+    if (identity.raised) continue;
     entry->is_known = true;
     entry->is_member = identity.is_member;
     entry->rank_text = std::move(identity.rank_text);

@@ -39,6 +39,7 @@ struct WatchedProcess {
   std::optional<std::int64_t> ended_us;  // nothing: it lives on
   std::optional<int> exit_code, signal;  // at most one; neither: not known
   std::optional<UncaughtException> raised;
+  std::vector<UncaughtException> raised_in_threads;  // the first ones
   std::string at;  // "file:line in f, which called g" when a signal ended it; empty: not known
 };
 

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <optional>
 
 #include "artifacts/common/text/python_traceback.h"
@@ -41,20 +42,19 @@ std::optional<Frame> FrameOf(std::string_view line) {
                text(kIndent.size(), opens)};
 }
 
+constexpr std::string_view kThread = "hread 0x";  // "Thread", "Current thread"
+
 // The stack of the main thread: the last one that faulthandler writes, one with a name of py-spy.
 std::string_view MainThread(std::string_view stacks) {
   if (const std::size_t at = stacks.find(": \"MainThread\"\n"); at != std::string_view::npos) {
     stacks.remove_prefix(at);
     return stacks.substr(0, stacks.find("\nThread "));
   }
-  return stacks.substr(std::min(stacks.rfind("hread 0x"), stacks.size()));
+  return stacks.substr(std::min(stacks.rfind(kThread), stacks.size()));
 }
 
-}  // namespace
-
-// The innermost frame comes first.
-std::string MainFrame(std::string_view stacks) {
-  stacks = MainThread(stacks);
+// Of one thread. The innermost frame comes first.
+std::string UsersFrame(std::string_view stacks) {
   std::string called;
   while (!stacks.empty()) {
     const std::string_view line = stacks.substr(0, stacks.find('\n'));
@@ -67,6 +67,26 @@ std::string MainFrame(std::string_view stacks) {
     if (called.empty() || frame->function != "wrapper") called = frame->function;
   }
   return {};
+}
+
+}  // namespace
+
+std::string MainFrame(std::string_view stacks) { return UsersFrame(MainThread(stacks)); }
+
+std::vector<std::string> OtherFrames(std::string_view stacks, std::string_view whose) {
+  std::map<std::string, int> counts;
+  const std::size_t main = stacks.rfind(kThread);
+  for (std::size_t at = stacks.find(kThread); at < main && main != stacks.npos;) {
+    const std::size_t end = stacks.find(kThread, at + 1);
+    if (std::string frame = UsersFrame(stacks.substr(at, end - at)); !frame.empty())
+      ++counts[std::move(frame)];
+    at = end;
+  }
+  std::vector<std::string> frames;
+  for (const auto& [frame, count] : counts)
+    frames.push_back(fmt::format("{} other thread{} of {} {} at {}", count, count == 1 ? "" : "s",
+                                 whose, count == 1 ? "is" : "are", frame));
+  return frames;
 }
 
 std::string TextFrom(const std::string& path, std::int64_t from) {

@@ -15,6 +15,10 @@ namespace tlparse {
 // "/app/train.py:21 in validate, which called barrier". Empty: no frame is known.
 std::string MainFrame(std::string_view stacks);
 
+// Of the other threads, as faulthandler writes them, those that are in the code of the user: "3 other
+// threads of rank 2 (pid 5088) are at /app/serve.py:9 in handle, which called acquire".
+std::vector<std::string> OtherFrames(std::string_view stacks, std::string_view whose);
+
 // "rank 2 (pid 5088)"; "pid 5088".
 std::string Whose(const WatchedProcess& process);
 

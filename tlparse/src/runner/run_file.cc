@@ -19,7 +19,8 @@ constexpr std::size_t kMostProcesses = 10'000;
 bool IsTold(const RunFacts& facts, const WatchedProcess& process, std::size_t index) {
   const bool was_short = process.ended_us && *process.ended_us - process.started_us < 1'000'000;
   const bool was_fine =
-      process.exit_code == 0 || (!process.exit_code && !process.signal && !process.raised);
+      process.raised_in_threads.empty() &&
+      (process.exit_code == 0 || (!process.exit_code && !process.signal && !process.raised));
   return index < kMostProcesses &&
          (process.rank || process.pid == facts.processes.front().pid || !was_short || !was_fine);
 }
@@ -44,7 +45,13 @@ void WriteProcesses(JsonWriter& json, const RunFacts& facts) {
       json.Key("raised_us").Int(process.raised->raised_us);
       json.Key("traceback").String(process.raised->traceback);
     }
-    json.EndObject();
+    json.Key("raised_in_threads").BeginArray();
+    for (const UncaughtException& raised : process.raised_in_threads) {
+      json.BeginObject().Key("thread").String(raised.thread);
+      json.Key("raised_us").Int(raised.raised_us);
+      json.Key("traceback").String(raised.traceback).EndObject();
+    }
+    json.EndArray().EndObject();
   }
   json.EndArray().Key("processes_left_out").Int(left_out);
 }

@@ -33,7 +33,8 @@ def content(path):
 def write_identity(kind, value, text=None):
     """Who this process is, in a line: tlparse may look at processes only when this one has ended. `kind`: "start", with the rank of the
     environment; "member", with the rank in the process group; "raised", with the time, and the traceback of the exception that ends
-    the program. runner/identity_file.cc reads it."""
+    the program; "thread", with the time, and the name and traceback of a thread that an exception ended. runner/identity_file.cc
+    reads it."""
     machine = content("/proc/sys/kernel/random/boot_id").strip() + " " + os.readlink("/proc/self/ns/pid")
     stat = content("/proc/self/stat").rpartition(")")[2].split()  # from the third field of proc(5) on
     command = "".join(letter if letter.isprintable() else " " for letter in content("/proc/self/cmdline")[:2000].rstrip("\0"))
@@ -42,29 +43,14 @@ def write_identity(kind, value, text=None):
         file.write(line.encode("utf-8", "replace"))
 
 
+def write_start():
+    write_identity("start", os.environ.get("RANK", ""))
+
+
 def at_end(step, *arguments):
     """Calls the step when the program ends by itself, also in a child of multiprocessing, which atexit leaves out."""
     from multiprocessing import util
     util.Finalize(None, attempt, (step, *arguments), exitpriority=100)
-
-
-def write_raise(kind, error, trace):
-    import json
-    import traceback
-
-    now_us = time.time_ns() // 1000
-    write_identity("raised", str(now_us), json.dumps("".join(traceback.format_exception(kind, error, trace))[:50000]))
-
-
-def listen_for_raises():
-    """The hooks that PyTorch and others put in front of it call it too."""
-    show = sys.excepthook
-
-    def excepthook(kind, error, trace):
-        attempt(write_raise, kind, error, trace)
-        show(kind, error, trace)
-
-    sys.excepthook = excepthook
 
 
 def listen_for_stacks():
@@ -375,11 +361,15 @@ def watch_imports():
     if NUMBERS:
         from tlparse_numbers import Numbers
         after["torch._inductor.output_code"] = Numbers(NUMBERS).after_output_code
+    after.update({"threading": after_threading, "multiprocessing.process": after_multiprocessing})
+    for name in [name for name in after if name in sys.modules]:
+        attempt(after.pop(name), sys.modules[name])
     sys.meta_path.insert(0, Finder({"torch": leave_one_name}, after))
 
 
 if STACKS:
-    attempt(write_identity, "start", os.environ.get("RANK", ""))
+    attempt(write_start)
+    os.register_at_fork(after_in_child=lambda: attempt(write_start))
     attempt(listen_for_stacks)
     attempt(listen_for_raises)
     if ENDS:

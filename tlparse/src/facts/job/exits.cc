@@ -12,7 +12,6 @@
 #include "queries/facts/job/exits.h"
 
 namespace tlparse {
-namespace {
 
 std::string RaisedFrom(std::string_view traceback, std::string_view message) {
   const TracebackSummary cause = CauseOfTraceback(traceback);
@@ -20,8 +19,6 @@ std::string RaisedFrom(std::string_view traceback, std::string_view message) {
   if (cause.type.empty() || message.find(first) != std::string_view::npos) return {};
   return fmt::format("{}: {}", cause.type, cause.message);
 }
-
-}  // namespace
 
 std::string FatalException::Text() const {
   constexpr std::size_t kMost = 160;
@@ -32,7 +29,7 @@ std::string FatalException::Text() const {
         fmt::format("{}: {}", quoted.type, quoted.message.substr(0, quoted.message.find('\n')));
     // "Caught KeyError in DataLoader worker process 0."
     const std::string caught = fmt::format("Caught {} in ", quoted.type);
-    const bool is_same = first.starts_with(caught) && first.ends_with('.') && type == quoted.type;
+    const bool is_same = first.starts_with(caught) && first.ends_with('.');
     const std::string_view where = is_same ? first.substr(caught.size()) : std::string_view();
     whole = is_same ? fmt::format("{} (in {})", inner, where.substr(0, where.size() - 1))
                     : fmt::format("{}: {}", whole, inner);
@@ -72,6 +69,13 @@ bool FatalException::IsTimeout() const {
       return true;
   }
   return false;
+}
+
+bool FatalException::HasWaited() const {
+  // The end of a pipe has no message.
+  return IsTimeout() || ComesOfPeer() || (type == "EOFError" && message.empty()) ||
+         type == "Empty" || type == "TimeoutError" || type == "BrokenPipeError" ||
+         type == "ConnectionResetError" || type == "ConnectionRefusedError";
 }
 
 std::string FatalException::Place() const {

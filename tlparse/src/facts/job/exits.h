@@ -5,6 +5,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -32,9 +33,14 @@ struct FatalException {
   bool ComesOfPeer() const;
   // It waited too long for other processes.
   bool IsTimeout() const;
+  // One of these, or of another process or thread of the program itself.
+  bool HasWaited() const;
   // "f4.py:27"; empty: no line is known.
   std::string Place() const;
 };
+
+// The type and message of that from which a traceback's exception was raised; empty: `message` has it.
+std::string RaisedFrom(std::string_view traceback, std::string_view message);
 
 using Exceptions = std::vector<const FatalException*>;
 

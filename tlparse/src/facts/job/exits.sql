@@ -10,7 +10,7 @@ SELECT c.profile_id, c.ordinal, c.pid, c.rank, c.command, c.exit_code, c.signal,
         AND coalesce(c.ended_us, p.first_record_us) + 1000000) AS process_id /*INTEGER?*/
 FROM run_process c JOIN run_command r ON r.profile_id = c.profile_id
   JOIN profile f ON f.id = c.profile_id
-  LEFT JOIN uncaught_exception e ON e.profile_id = c.profile_id AND e.ordinal = c.ordinal
+  LEFT JOIN uncaught_exception e ON e.profile_id = c.profile_id AND e.ordinal = c.ordinal AND e.thread IS NULL
 WHERE f.run_id = :run_id AND (c.rank IS NOT NULL OR c.ordinal = 0 OR e.id IS NOT NULL
   OR c.parent_pid IN (SELECT o.pid FROM run_process o WHERE o.profile_id = c.profile_id AND o.ordinal = 0)
   OR EXISTS (SELECT 1 FROM process p JOIN log_file l ON l.id = p.log_file_id WHERE l.run_id = :run_id

@@ -5,12 +5,35 @@
 #include <algorithm>
 #include <charconv>
 #include <string_view>
+#include <utility>
 
 #include "facts/job/participants.h"
 #include "queries/facts/job/hangs.h"
 
 namespace tlparse {
 namespace {
+
+// "3 other threads of rank 2 (pid 5088) are at /app/serve.py:9 in handle"; in the past
+void AddThreads(std::string_view sentence, std::vector<std::string>& threads) {
+  for (const auto& [is, was] :
+       {std::pair(" is at ", " was at "), std::pair(" are at ", " were at ")}) {
+    const std::size_t at = sentence.find(is);
+    if (at == sentence.npos || sentence.find(" other thread") > at) continue;
+    threads.push_back(fmt::format("{}{}{}", sentence.substr(0, at), was,
+                                  sentence.substr(at + std::string_view(is).size())));
+    return;
+  }
+}
+
+// "/app/train.py:27 in <module>, which called backward" → "backward at train.py:27"
+std::string ShortPlace(std::string_view where) {
+  constexpr std::string_view kIn = " in ", kCalled = ", which called ";
+  const std::string_view line = where.substr(0, where.find(kIn));
+  const std::size_t called = where.find(kCalled);
+  const std::string place = fmt::format("at {}", line.substr(line.rfind('/') + 1));
+  if (called == where.npos) return place;
+  return fmt::format("in {} {}", where.substr(called + kCalled.size()), place);
+}
 
 // "rank 2 (pid 5088) is at /app/train.py:27 in <module>, which called backward"
 void AddPlace(std::string_view sentence, std::vector<HangPlace>& places) {
@@ -43,20 +66,37 @@ std::string Hang::PlacesText() const {
   return text;
 }
 
+std::string Hang::ShortPlaces() const {
+  constexpr std::size_t kMost = 3;
+  std::string text;
+  if (places.size() > kMost) return text;
+  for (const HangPlace& place : places)
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", place.who, ShortPlace(place.where));
+  return text;
+}
+
 Result<std::vector<Hang>> LoadHangs(Database& database, std::int64_t run_id) {
   std::vector<Hang> hangs;
   FOR_EACH_ROW(const HangOfRun& row, Query<HangOfRun>(database, {.run_id = run_id})) {
-    Hang hang{row.profile_id, row.time_us,       std::string(row.why),
-              row.was_ended,  row.was_signalled, {}};
+    Hang hang{
+        row.profile_id, row.time_us, std::string(row.why), row.was_ended, row.was_signalled, {}, {},
+        row.again_us};
     FOR_EACH_ROW(
         const TakenOfHang& taken,
-        Query<TakenOfHang>(database, {.profile_id = row.profile_id, .ordinal = row.ordinal}))
-      AddPlace(taken.text, hang.places);
+        Query<TakenOfHang>(database, {.profile_id = row.profile_id, .ordinal = row.ordinal})) {
+      if (!taken.text.empty() && taken.text.front() >= '0' && taken.text.front() <= '9')
+        AddThreads(taken.text, hang.threads);
+      else
+        AddPlace(taken.text, hang.places);
+    }
     std::vector<HangPlace>& places = hang.places;
     const auto is_rank = [](const HangPlace& one) { return !one.ranks.empty(); };
     // A launcher waits for its ranks.
     if (std::any_of(places.begin(), places.end(), is_rank))
       std::erase_if(places, [&](const HangPlace& one) { return !is_rank(one); });
+    // A helper of multiprocessing waits for its program.
+    const auto is_text = [](const HangPlace& one) { return one.where.starts_with("<string>:"); };
+    if (!std::all_of(places.begin(), places.end(), is_text)) std::erase_if(places, is_text);
     for (HangPlace& place : places) {
       if (place.ranks.empty()) continue;
       std::sort(place.ranks.begin(), place.ranks.end());

@@ -25,9 +25,15 @@ struct Hang {
   bool was_ended = false;         // `tlparse run` ended the command then (--on-hang kill)
   bool was_signalled = false;     // the command or all its ranks, which signals ended later
   std::vector<HangPlace> places;  // of the ranks; where there is none, of all processes
+  std::vector<std::string> threads;  // "3 other threads of rank 2 (pid 7) were at …"
+  // When ranks that lived then had been started, as others of the same rank had ended; nothing: they
+  // were the first.
+  std::optional<std::int64_t> again_us = {};
 
   // "ranks 0,1 were at a.py:21 in f; rank 2 was at a.py:27 in g".
   std::string PlacesText() const;
+  // "ranks 0,1 in barrier at a.py:21, rank 2 at a.py:27", of at most 3 places; else empty.
+  std::string ShortPlaces() const;
 };
 
 // In order of time. Empty: there was none, or no run.json was read.

@@ -3,7 +3,11 @@
 SELECT c.profile_id, h.key AS ordinal /*INTEGER*/, json_extract(c.hangs, h.fullkey || '.time_us') AS time_us /*INTEGER*/,
   json_extract(c.hangs, h.fullkey || '.why') AS why /*TEXT*/, coalesce(json_extract(c.hangs, h.fullkey || '.was_ended'), 0) AS was_ended /*BOOLEAN*/,
   coalesce(c.exit_code >= 128, 0) OR (SELECT count(*) > 0 AND count(*) = count(p.signal) FROM run_process p
-    WHERE p.profile_id = c.profile_id AND p.rank IS NOT NULL AND p.ended_us > json_extract(c.hangs, h.fullkey || '.time_us')) AS was_signalled /*BOOLEAN*/
+    WHERE p.profile_id = c.profile_id AND p.rank IS NOT NULL AND p.ended_us > json_extract(c.hangs, h.fullkey || '.time_us')) AS was_signalled /*BOOLEAN*/,
+  (SELECT min(p.started_us) FROM run_process p WHERE p.profile_id = c.profile_id AND p.rank IS NOT NULL
+    AND json_extract(c.hangs, h.fullkey || '.time_us') BETWEEN p.started_us AND coalesce(p.ended_us, c.ended_us)
+    AND EXISTS (SELECT 1 FROM run_process o WHERE o.profile_id = p.profile_id AND o.rank = p.rank
+      AND o.ended_us < p.started_us)) AS again_us /*INTEGER?*/
 FROM run_command c JOIN profile f ON f.id = c.profile_id, json_each(c.hangs) h
 WHERE f.run_id = :run_id AND c.hangs IS NOT NULL AND json_extract(c.hangs, h.fullkey || '.why') IS NOT NULL ORDER BY c.profile_id, h.key;
 

@@ -76,7 +76,8 @@ struct JobCompile {
   std::int64_t line = 0;           // 0: unknown
   std::int64_t graph_content = 0;  // content id of dynamo_output_graph; 0: none
   std::int32_t variant_id = -1;  // "L['kind'] == 'image'": the values of arguments by which a rank
-                                 // compiled the function again; -1: none, or unknown
+                                 // compiled the function again, and whether gradients were needed
+                                 // where it did both; -1: none, or unknown
   std::int64_t start_us = 0;     // 0: unknown
   std::int64_t duration_us = 0;  // 0: unknown
   std::int64_t backward_duration_us = 0;
@@ -161,6 +162,8 @@ class Job {
   JobSlot SlotOf(std::int32_t slot, const std::vector<RankIndex>& who) const;
   // By name, file and line.
   bool IsOfFunction(const JobCompile& compile, const JobSlot& slot) const;
+  // Of a function that a rank compiled both with and without gradients, without them.
+  bool IsWithoutGradients(const JobCompile& compile) const;
   // Whether functions of one name begin in other lines, or in files of other names.
   bool HaveOtherPlaces(const JobCompile& a, const JobCompile& b) const;
   std::string InLogs(std::string_view column) const { return records_.InLogs(column); }

@@ -1,4 +1,4 @@
-// Variants of functions: what is compiled again where an argument has another value.
+// Variants of functions: what is compiled again where an argument has another value, or for evaluation.
 #include "queries/facts/job/job_variants.h"
 
 #include <algorithm>
@@ -14,6 +14,8 @@ namespace tlparse {
 namespace {
 
 using Checks = std::map<std::string, std::string>;  // by argument: "L['kind'] == 'image'"
+
+constexpr std::string_view kWithoutGradients = "inference\n";
 
 // Whether a source is an argument itself, and nothing that is reached from one.
 bool IsArgument(std::string_view source) {
@@ -33,7 +35,47 @@ std::set<std::string> Varying(const std::vector<const Checks*>& of_rank) {
   return varying;
 }
 
+using ChecksOfCompile = std::unordered_map<std::int32_t, const Checks*>;
+using GradientsOfCompiles = std::unordered_map<std::int32_t, bool>;  // whether they are needed
+
+// Of the compiles of a function: by what each differs from others of its rank.
+std::map<std::int32_t, std::string> FindVariants(const std::vector<std::int32_t>& of_function,
+                                                 const std::vector<JobCompile>& compiles,
+                                                 const ChecksOfCompile& checks,
+                                                 const GradientsOfCompiles& gradients) {
+  std::set<std::string> varying;
+  std::map<RankIndex, std::vector<const Checks*>> by_rank;
+  std::map<RankIndex, std::set<bool>> modes;
+  for (const std::int32_t index : of_function) {
+    const RankIndex rank = compiles[static_cast<std::size_t>(index)].participant;
+    if (const auto found = gradients.find(index); found != gradients.end())
+      modes[rank].insert(found->second);
+    if (const auto found = checks.find(index); found != checks.end())
+      by_rank[rank].push_back(found->second);
+  }
+  for (const auto& [rank, of_rank] : by_rank) varying.merge(Varying(of_rank));
+  const bool has_modes = std::any_of(modes.begin(), modes.end(),
+                                     [](const auto& one) { return one.second.size() > 1; });
+  std::map<std::int32_t, std::string> variants;
+  for (const std::int32_t index : of_function) {
+    std::string variant;
+    if (const auto mode = gradients.find(index); has_modes && mode != gradients.end())
+      variant = mode->second ? "gradients\n" : kWithoutGradients;
+    if (const auto found = checks.find(index); found != checks.end()) {
+      for (const auto& [argument, check] : *found->second) {
+        if (varying.contains(argument)) variant += check + '\n';
+      }
+    }
+    if (!variant.empty()) variants.emplace(index, std::move(variant));
+  }
+  return variants;
+}
+
 }  // namespace
+
+bool Job::IsWithoutGradients(const JobCompile& compile) const {
+  return compile.variant_id >= 0 && string(compile.variant_id).starts_with(kWithoutGradients);
+}
 
 Result<void> Job::LoadVariants(Database& database) {
   using Function = std::tuple<std::int32_t, std::int32_t, std::int64_t>;
@@ -57,8 +99,13 @@ Result<void> Job::LoadVariants(Database& database) {
     if (IsArgument(row.source))
       checks_of_content[row.content_id].try_emplace(std::string(row.source), row.expression);
   }
-  if (checks_of_content.empty()) return {};
-  std::unordered_map<std::int32_t, const Checks*> checks_of_compile;
+  GradientsOfCompiles gradients;
+  FOR_EACH_ROW(const GradientsOfCompile& row,
+               Query<GradientsOfCompile>(database, {.in_logs = InLogs("t.record_id")})) {
+    const auto compile = compile_index_.find(row.compile_id);
+    if (compile != compile_index_.end()) gradients[compile->second] = row.are_needed;
+  }
+  ChecksOfCompile checks_of_compile;
   FOR_EACH_ROW(const GuardsOfCompile& row,
                Query<GuardsOfCompile>(database, {.in_logs = InLogs("record_id")})) {
     const auto compile = compile_index_.find(row.compile_id);
@@ -67,22 +114,9 @@ Result<void> Job::LoadVariants(Database& database) {
       checks_of_compile[compile->second] = &checks->second;
   }
   for (const Function& function : repeated) {
-    std::set<std::string> varying;
-    std::map<RankIndex, std::vector<const Checks*>> by_rank;
-    for (const std::int32_t index : functions[function]) {
-      if (const auto found = checks_of_compile.find(index); found != checks_of_compile.end())
-        by_rank[compiles_[static_cast<std::size_t>(index)].participant].push_back(found->second);
-    }
-    for (const auto& [rank, of_rank] : by_rank) varying.merge(Varying(of_rank));
-    for (const std::int32_t index : functions[function]) {
-      const auto found = checks_of_compile.find(index);
-      if (found == checks_of_compile.end()) continue;
-      std::string variant;
-      for (const auto& [argument, check] : *found->second) {
-        if (varying.contains(argument)) variant += check + '\n';
-      }
-      if (!variant.empty()) compiles_[static_cast<std::size_t>(index)].variant_id = Intern(variant);
-    }
+    for (const auto& [index, variant] :
+         FindVariants(functions[function], compiles_, checks_of_compile, gradients))
+      compiles_[static_cast<std::size_t>(index)].variant_id = Intern(variant);
   }
   return {};
 }

@@ -97,6 +97,16 @@ class RunFileReader final : public RuntimeReader {
       AddException(context,
                    {.ordinal = ordinal, .rank = row.rank, .raised_us = process["raised_us"].Int()},
                    *text);
+    const PlainValue in_threads = process["raised_in_threads"];
+    for (std::size_t i = 0; i < in_threads.size(); ++i) {
+      const PlainValue one = in_threads.At(i);
+      AddException(context,
+                   {.ordinal = ordinal,
+                    .rank = row.rank,
+                    .raised_us = one["raised_us"].Int(),
+                    .thread = TextOf(one["thread"]).value_or("")},
+                   TextOf(one["traceback"]).value_or(""));
+    }
   }
 };
 

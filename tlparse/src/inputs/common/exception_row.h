@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "inputs/reader.h"
@@ -15,6 +16,7 @@ struct ExceptionPlace {
   std::optional<std::int64_t> line = {};     // of a text
   std::optional<std::int64_t> rank = {};
   std::optional<std::int64_t> raised_us = {};
+  std::optional<std::string> thread = {};  // that it ended
 };
 
 // Adds nothing if the text holds no traceback. The reader uses UncaughtExceptionRow.

@@ -1,0 +1,156 @@
+#!/usr/bin/env python3
+"""tlparse run: failures that end no rank and not the command: of threads, of children, before a restart; and what waits for them."""
+
+import json
+import re
+import sys
+import unittest
+
+import test_run_ends
+from test_run import Running
+
+PYTHON = sys.executable
+
+
+class Hidden(Running):
+    def findings(self):
+        return json.loads(self.tlparse("findings", "tl_run", "--json").stdout)["findings"]
+
+    def hang(self, program, *arguments, after="3"):
+        return self.run_command("--on-hang", "kill", "--hang-after", after, "--", PYTHON, program, *arguments, expect=143)
+
+    def test_a_thread_that_died_is_why_the_program_waits(self):
+        program = self.script("judge.py", """\
+            import queue, threading, time
+            answers = queue.Queue()
+            def judge():
+                time.sleep(0.5)
+                answers.put({}["rubric"])
+            threading.Thread(target=judge, name="judge\\t1", daemon=True).start()
+            answers.get()
+            """)
+        _, errors = self.hang(program)
+        self.assertEqual(errors.count("KeyError: 'rubric'\n"), 1 + errors.count("raised KeyError: 'rubric'\n"))  # Python prints it as ever
+        first, = self.findings()
+        self.assertEqual((first["kind"], first["severity"], first["title"]), ("crashed", "error", "Thread judge 1 of the command raised KeyError: 'rubric'"))
+        self.assertEqual((first["place"]["file"], first["place"]["line"]), (program, 5))
+        self.assertRegex(first["detail"], r"Its process went on; \d.* later: The command seemed to hang, pid \d+ in get at judge.py:7\.$")
+        self.assertRegex(first["evidence"][0]["detail"], "Why: no process of the command has used the CPU for")
+
+    def test_a_thread_that_died_in_a_program_that_did_well(self):
+        program = self.script("fine.py", """\
+            import threading
+            def log():
+                raise ConnectionError("no server")
+            for name in ("log", "quiet"):
+                thread = threading.Thread(target=log if name == "log" else exit, name=name)
+                thread.start()
+                thread.join()
+            """)
+        self.run_command("--", PYTHON, program)
+        first, = self.findings()
+        self.assertEqual((first["severity"], first["title"]), ("note", "Thread log of the command raised ConnectionError: no server"))
+
+    def test_where_threads_are_that_wait_for_each_other(self):
+        program = self.script("lock.py", """\
+            import threading
+            lock = threading.Lock()
+            def serve():
+                lock.acquire()
+                lock.acquire()
+            for _ in range(3):
+                threading.Thread(target=serve, daemon=True).start()
+            threading.Event().wait()
+            """)
+        _, errors = self.hang(program)
+        self.assertRegex(errors, rf"tlparse: 2 other threads of pid \d+ are at {re.escape(program)}:4 in serve\n")
+        first, = self.findings()
+        self.assertRegex(first["title"], r"^The command seemed to hang, pid \d+ in wait at lock.py:8$")
+        self.assertRegex(first["detail"], r" 2 other threads of pid \d+ were at .*/lock.py:4 in serve\.")
+
+    CHILD = """\
+        import multiprocessing, os, sys, time
+        def simulate(pipe, how):
+            time.sleep(0.5)
+            if how == "exits":
+                os._exit(3)
+            raise RuntimeError("the licence is lost")
+        context = multiprocessing.get_context("fork")
+        mine, other = context.Pipe()
+        context.Process(target=simulate, args=(other, sys.argv[1]), daemon=True).start()
+        other.close()
+        mine.recv()
+        """
+
+    def test_a_child_that_failed_is_why_its_parent_lost_it(self):
+        program = self.script("env.py", self.CHILD)
+        for how, what in (("exits", r"ended with exit code 3"), ("raises", "raised RuntimeError: the licence is lost")):
+            with self.subTest(how):
+                _, errors = self.run_command("-o", how, "--", PYTHON, program, how, expect=1)
+                self.assertNotIn("sitecustomize", errors)  # Python prints it as ever
+                first = json.loads(self.tlparse("findings", how, "--json").stdout)["findings"][0]
+                self.assertRegex(first["title"], rf"^A child \(pid \d+\) of the command {what}$")
+                self.assertEqual(first["evidence"][0]["title"], "The command raised EOFError")
+
+    def test_a_child_is_not_why_its_parent_fails_otherwise(self):
+        program = self.script("other.py", """\
+            import subprocess, sys, time
+            subprocess.run([sys.executable, "-c", "raise SystemExit(3)"])
+            time.sleep(1)
+            raise ValueError("not finite")
+            """)
+        self.run_command("--", PYTHON, program, expect=1)
+        self.assertEqual([one["title"] for one in self.findings()], ["The command raised ValueError: not finite"])
+
+    def test_a_hang_after_a_restart_is_not_the_failure_before(self):
+        launch = self.script("launch.py", """\
+            import os, subprocess, sys, time
+            open("rank.py", "w").write("import os, sys, threading\\nif sys.argv[1] == '1':\\n    threading.Event().wait()\\nos.kill(os.getpid(), 9)\\n")
+            for again in range(2):
+                ranks = [subprocess.Popen([sys.executable, "rank.py", str(again)], env={**os.environ, "RANK": str(rank)}) for rank in range(2)]
+                time.sleep(1)
+                for rank in ranks:
+                    rank.wait()
+            """)
+        self.hang(launch)
+        first, = self.findings()
+        self.assertEqual((first["kind"], first["severity"], first["title"]), ("stuck", "error", "The command was started again, and seemed to hang, ranks 0,1 in wait at rank.py:3"))
+        self.assertRegex(first["evidence"][0]["title"], "^Rank [01] was ended by SIGKILL$")
+
+    def test_ranks_whose_logs_do_not_know_them(self):
+        """As those of torch.distributed.rpc; rank 2 is inside a compile when its launcher ends it, since rank 1 is gone."""
+        self.script("rank.py", test_run_ends.Ends.TRACED + """\
+        if os.environ["RANK"] == "1":
+            write({"compilation_metrics": {"co_name": "f", "co_filename": "/u/m.py", "has_guarded_code": True}, **ids})
+            time.sleep(1)
+            sys.exit(5)
+        time.sleep(60)
+        """)
+        launch = self.script("launch.py", """\
+            import os, subprocess, sys
+            ranks = [subprocess.Popen([sys.executable] + (["rank.py"] if rank else ["-c", "import time; time.sleep(60)"]), env={**os.environ, "RANK": str(rank)}) for rank in range(3)]
+            ranks[1].wait()
+            for rank in (ranks[0], ranks[2]):
+                rank.terminate()
+            sys.exit(5)
+            """)
+        self.run_command("--", PYTHON, launch, expect=5, environment={"TZ": "UTC"})
+        first, *others = self.findings()
+        self.assertEqual((first["severity"], first["ranks"], first["title"]), ("error", [1], "Rank 1 ended with exit code 5"))
+        self.assertEqual([one["kind"] for one in first["evidence"]], ["stopped_first"])  # it follows: the launcher ended rank 2
+        self.assertEqual([(one["severity"], one["title"]) for one in others], [("note", "No log from rank 0 (2 of 3 ranks have one)")])
+
+    def test_a_hang_that_lasts_is_said_once(self):
+        _, errors = self.run_command("--hang-after", "2", "--", PYTHON, self.script("wait.py", """\
+            import time
+            time.sleep(20)
+            until = time.time() + 8
+            while time.time() < until:
+                pass
+            time.sleep(8)
+            """))
+        self.assertEqual(errors.count("the command seems to hang"), 2)  # it worked in between
+
+
+if __name__ == "__main__":
+    unittest.main()

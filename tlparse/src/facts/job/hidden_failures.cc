@@ -1,0 +1,65 @@
+#include "facts/job/hidden_failures.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "queries/facts/job/hidden_failures.h"
+
+namespace tlparse {
+
+std::string HiddenFailure::Subject() const {
+  const std::string owner = owner_rank         ? fmt::format("rank {}", *owner_rank)
+                            : is_owner_command ? "the command"
+                                               : fmt::format("pid {}", owner_pid);
+  if (!thread) return fmt::format("A child (pid {}) of {}", exit.pid, owner);
+  return thread->empty() ? "A thread of " + owner : fmt::format("Thread {} of {}", *thread, owner);
+}
+
+Result<std::vector<HiddenFailure>> LoadHiddenFailures(Database& database, std::int64_t run_id) {
+  std::vector<HiddenFailure> failures;
+  FOR_EACH_ROW(const HiddenFailureOfRun& row,
+               Query<HiddenFailureOfRun>(database, {.run_id = run_id})) {
+    HiddenFailure failure{{},
+                          {},
+                          row.owner_pid,
+                          row.owner_ordinal == 0,
+                          row.owner_rank,
+                          row.raised_us ? *row.raised_us : row.ended_us.value_or(0),
+                          row.is_of_job};
+    failure.exit.profile_id = row.profile_id;
+    failure.exit.ordinal = row.ordinal;
+    failure.exit.pid = row.pid;
+    if (row.thread) failure.thread = std::string(*row.thread);
+    if (!row.thread) {
+      failure.exit.ended_us = row.ended_us;
+      failure.exit.exit_code = row.exit_code;
+      failure.exit.signal = row.signal;
+    }
+    if (row.exception_id)
+      failure.exit.raised = FatalException{*row.exception_id,
+                                           row.owner_rank,
+                                           std::string(row.type),
+                                           std::string(row.message),
+                                           std::string(row.user_file),
+                                           row.user_line,
+                                           row.raised_us,
+                                           std::string(row.path),
+                                           RaisedFrom(row.traceback, row.message)};
+    if (!failure.exit.WasAsked() && failure.time_us > 0) failures.push_back(std::move(failure));
+  }
+  return failures;
+}
+
+const HiddenFailure* FirstHidden(const std::vector<HiddenFailure>& failures,
+                                 const ProcessExit* waiting, std::int64_t until_us) {
+  const auto found = std::find_if(failures.begin(), failures.end(), [&](const HiddenFailure& one) {
+    const bool is_own = waiting != nullptr && one.owner_pid == waiting->pid;
+    const bool is_of_ranks = one.owner_rank && (waiting == nullptr || waiting->rank);
+    return one.time_us <= until_us &&
+           (is_own || is_of_ranks || (waiting == nullptr && (one.thread || one.is_of_job)));
+  });
+  return found == failures.end() ? nullptr : &*found;
+}
+
+}  // namespace tlparse

@@ -1,0 +1,18 @@
+// What follows from the end of a process. Internal to findings.
+#pragma once
+
+#include <vector>
+
+#include "facts/job/exits.h"
+#include "findings/findings.h"
+
+namespace tlparse {
+
+// Makes what follows from `cause`, an end, its evidence: where the log of its rank ends, what that did
+// not reach, and where the logs of others end that were asked to end afterwards. `is_root`: it is no
+// consequence of another end; where all logs end, when the logs do not show which was first, follows from
+// it.
+void TakeConsequences(std::vector<Finding>& findings, Finding& cause,
+                      const std::vector<ProcessExit>& exits, bool is_root);
+
+}  // namespace tlparse

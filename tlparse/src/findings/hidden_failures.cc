@@ -1,0 +1,66 @@
+// A thread or a child that failed, while its process went on: the cause of what waits for it.
+#include "findings/hidden_failures.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "findings/exit_texts.h"
+
+namespace tlparse {
+namespace {
+
+Finding FindingOfHidden(const HiddenFailure& failure) {
+  Finding finding;
+  finding.kind = FindingKind::kCrashed;
+  finding.rank_count = 1;
+  if (failure.owner_rank) finding.ranks = {*failure.owner_rank};
+  const std::optional<FatalException>& raised = failure.exit.raised;
+  finding.title = fmt::format("{} {}", failure.Subject(),
+                              raised ? "raised " + raised->Text() : HowItEnded(failure.exit));
+  finding.cause = raised                ? raised->Text()
+                  : failure.exit.signal ? SignalName(*failure.exit.signal)
+                                        : "exit code";
+  finding.since_us = failure.time_us;
+  finding.detail = fmt::format("At {} (run.json).", ClockText(failure.time_us));
+  if (raised) finding.detail += raised->Rest();
+  if (raised && !raised->file.empty()) finding.place = FindingPlace{raised->file, raised->line, {}};
+  finding.query = raised ? QueryOf(*raised) : QueryOf(failure.exit);
+  return finding;
+}
+
+}  // namespace
+
+Result<bool> PutHiddenFirst(FindingContext& context, Finding& waiting, const ProcessExit* exit) {
+  ASSIGN_OR_RETURN(const std::vector<HiddenFailure> failures,
+                   LoadHiddenFailures(context.database, context.job.run_id()));
+  const HiddenFailure* const first =
+      FirstHidden(failures, exit, waiting.since_us.value_or(0) + kSeenAfterUs);
+  if (first == nullptr || !IsOfLaunch(context, first->time_us)) return false;
+  Finding finding = FindingOfHidden(*first);
+  finding.severity = FindingSeverity::kError;
+  finding.detail += fmt::format(
+      " Its process went on; {} later: {}.",
+      SecondsText(std::max<std::int64_t>(0, waiting.since_us.value_or(0) - first->time_us)),
+      waiting.title);
+  finding.evidence.push_back(std::exchange(waiting, {}));
+  waiting = std::move(finding);
+  return true;
+}
+
+// Those of threads that no other finding has: the process went on.
+Result<void> FindFailedThreads(FindingContext& context) {
+  ASSIGN_OR_RETURN(const std::vector<HiddenFailure> failures,
+                   LoadHiddenFailures(context.database, context.job.run_id()));
+  for (const HiddenFailure& one : failures) {
+    Finding finding = FindingOfHidden(one);
+    const auto is_it = [&](const Finding& known) { return known.query == finding.query; };
+    const bool is_known = std::any_of(context.findings.begin(), context.findings.end(), is_it);
+    if (one.thread && !is_known && IsOfLaunch(context, one.time_us))
+      context.findings.push_back(std::move(finding));
+  }
+  return {};
+}
+
+}  // namespace tlparse
