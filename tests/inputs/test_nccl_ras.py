@@ -170,6 +170,15 @@ class NcclRas(AnswerTest):
         self.assertEqual(self.rows("SELECT taken_at, timeout_count, nccl_version FROM nccl_ras_report"), [("2026-11-19 13:06:53", 1, "2.29.1")])
         self.assertIn(("Broadcast", None, 3, 0), self.rows("SELECT operation, rank, rank_count, launched FROM nccl_ras_state WHERE topic = 'launched'"))
 
+    def test_many_communicators_are_one_finding(self):
+        text = BEHIND.format(64, 60)
+        block = text[text.index("#0-0"):]
+        other = block.replace("78db921d1c117b4a", "11db921d1c117b4a").replace("operation 60", "operation 0").replace("has launched up to operation 0",
+                                                                                                             "has not launched any operations")
+        first, = self.ask(text + other)
+        self.assertEqual(first["title"], "Rank 7 of communicator 11db921d1c117b4a had launched no AllReduce operations, 7 ranks 64")
+        self.assertIn("1 number more", first["detail"])
+
     def test_cut_and_odd_lines_lose_nothing(self):
         text = BEHIND.format(64, 60)
         for end in range(len(HEAD), len(text), 7):

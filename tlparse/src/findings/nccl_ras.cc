@@ -53,6 +53,7 @@ Result<std::vector<RasSnapshot>> LoadReports(FindingContext& context) {
                Query<RasReport>(context.database, {.run_id = context.job.run_id()}))
     reports.push_back(
         {.id = row.id, .gpu_count = row.gpu_count, .silent = {}, .states = {}, .sizes = {}});
+  std::reverse(reports.begin(), reports.end());
   for (RasSnapshot& report : reports) {
     FOR_EACH_ROW(const RasProcess& row,
                  Query<RasProcess>(context.database, {.report_id = report.id}))
@@ -98,8 +99,9 @@ std::string ProcessesOf(const std::vector<RasHolder>& holders) {
   }
   std::string text = count == 1 ? "process" : Count(count, "process");
   if (named == nullptr) return text;
-  return text + fmt::format("{}{} on node {} (GPU {})", count == 1 ? " " : ", the first ",
-                            *named->pid, named->node, named->gpus);
+  text +=
+      fmt::format("{}{} on node {}", count == 1 ? " " : ", the first ", *named->pid, named->node);
+  return named->gpus.empty() ? text : fmt::format("{} (GPU {})", text, named->gpus);
 }
 
 // Ranks of a communicator of all GPUs of the job are those of the job.
@@ -115,6 +117,7 @@ void SetRasRanks(const RasSnapshot& report, const std::string& communicator,
   std::sort(finding.ranks.begin(), finding.ranks.end());
 }
 
+// The rows of one topic of a communicator.
 std::string QueryOf(const std::vector<RankGroup>& groups) {
   return fmt::format(
       "SELECT s.* FROM nccl_ras_state s JOIN nccl_ras_state o ON o.report_id = s.report_id "
@@ -152,7 +155,7 @@ void AddSilent(FindingContext& context, const std::vector<RasSnapshot>& reports,
                           : fmt::format("NCCL's RAS got no data from {}{}", ProcessesOf(holders),
                                         InReports(times));
   for (const auto& [topic, groups] : last.states) {
-    if (topic.topic != "missing") continue;
+    if (topic.topic != "missing" || finding.detail.size() > 200) continue;
     finding.detail +=
         fmt::format("{}{} of communicator {}", finding.detail.empty() ? "Missing: " : "; ",
                     RanksOf(groups), topic.communicator);
@@ -175,60 +178,94 @@ void AddSilent(FindingContext& context, const std::vector<RasSnapshot>& reports,
   context.findings.push_back(std::move(finding));
 }
 
-void AddBehind(FindingContext& context, const std::vector<RasSnapshot>& reports,
-               const RasTopic& topic, const std::vector<RankGroup>& groups) {
-  const auto by_launched = [](const RankGroup& a, const RankGroup& b) {
-    return a.launched < b.launched;
-  };
-  const auto [least, most] = std::minmax_element(groups.begin(), groups.end(), by_launched);
-  if (least->launched == most->launched) return;
-  std::vector<RankGroup> behind, ahead;
-  for (const RankGroup& one : groups) {
-    if (one.launched == least->launched) behind.push_back(one);
-    if (one.launched == most->launched) ahead.push_back(one);
+// Ranks of a communicator that have launched fewer operations of a kind than others of it.
+struct Behind {
+  const RasTopic* topic = nullptr;
+  const std::vector<RankGroup>* groups = nullptr;
+  std::int64_t least = 0, most = 0;
+  std::size_t times = 1;  // reports that say the same
+};
+
+std::vector<Behind> FindBehind(const std::vector<RasSnapshot>& reports) {
+  std::vector<Behind> all;
+  for (const auto& [topic, groups] : reports.back().states) {
+    if (topic.topic != "launched") continue;
+    const auto [least, most] = std::minmax_element(
+        groups.begin(), groups.end(),
+        [](const RankGroup& a, const RankGroup& b) { return a.launched < b.launched; });
+    if (least->launched == most->launched) continue;
+    const std::size_t times = CountSame(reports, [&key = topic, &now = groups](const auto& other) {
+      const auto found = other.states.find(key);
+      return found != other.states.end() && found->second == now;
+    });
+    all.push_back({&topic, &groups, least->launched, most->launched, times});
   }
-  const std::size_t times = CountSame(reports, [&](const RasSnapshot& other) {
-    const auto found = other.states.find(topic);
-    return found != other.states.end() && found->second == groups;
-  });
-  const auto number = [](std::int64_t count) {
-    return count == 0 ? std::string("no") : fmt::format("{}", count);
-  };
+  return all;
+}
+
+// One finding for all communicators: of the one whose numbers have stayed the same for longest, then of
+// the one that differs most.
+void AddBehind(FindingContext& context, const std::vector<RasSnapshot>& reports) {
+  const std::vector<Behind> all = FindBehind(reports);
+  if (all.empty()) return;
+  const Behind& worst =
+      *std::max_element(all.begin(), all.end(), [](const Behind& a, const Behind& b) {
+        return std::pair(a.times, a.most - a.least) < std::pair(b.times, b.most - b.least);
+      });
+  std::vector<RankGroup> behind, ahead;
+  for (const RankGroup& one : *worst.groups) {
+    if (one.launched == worst.least) behind.push_back(one);
+    if (one.launched == worst.most) ahead.push_back(one);
+  }
   Finding finding;
   finding.kind = FindingKind::kCollectiveNotReached;
-  finding.severity = times > 1 ? FindingSeverity::kWarning : FindingSeverity::kNote;
-  finding.title =
-      fmt::format("{} of communicator {} had launched {} {} operations, {} {}{}", RanksOf(behind),
-                  topic.communicator, number(least->launched), topic.operation, RanksOf(ahead),
-                  number(most->launched), InReports(times));
+  finding.severity = worst.times > 1 ? FindingSeverity::kWarning : FindingSeverity::kNote;
+  finding.title = fmt::format(
+      "{} of communicator {} had launched {} {} operations, {} {}{}", RanksOf(behind),
+      worst.topic->communicator, worst.least == 0 ? "no" : fmt::format("{}", worst.least),
+      worst.topic->operation, RanksOf(ahead), worst.most, InReports(worst.times));
   if (finding.title[0] == 'r') finding.title[0] = 'R';
   finding.detail =
-      times > 1 ? "By NCCL's RAS: none of them launched another one between these reports."
-                : "By one report of NCCL's RAS: ranks of a healthy job differ for a moment too.";
+      worst.times > 1
+          ? "By NCCL's RAS: none of them launched another one between these reports."
+          : "By one report of NCCL's RAS: ranks of a healthy job differ for a moment too.";
+  if (all.size() > 1)
+    finding.detail += fmt::format(" Ranks differ in {} more, by communicator and operation.",
+                                  Count(all.size() - 1, "number"));
   const RasHolder& holder = behind.front().holder;
   finding.suggestion =
-      times < 2 ? "ask once more: numbers that have not changed are of a communicator that is stuck"
+      worst.times < 2
+          ? "ask once more: numbers that have not changed are of a communicator that is stuck"
       : holder.pid ? fmt::format("look at what process {} on node {} does: py-spy dump --pid {}",
                                  *holder.pid, holder.node, *holder.pid)
                    : "ask with ncclras -v, which names more ranks";
-  finding.cause = topic.operation;
+  finding.cause = worst.topic->operation;
   finding.needs_no_role = true;
-  SetRasRanks(reports.back(), topic.communicator, behind, finding);
-  finding.query = QueryOf(groups);
+  SetRasRanks(reports.back(), worst.topic->communicator, behind, finding);
+  finding.query = QueryOf(*worst.groups);
   context.findings.push_back(std::move(finding));
 }
 
-void AddErrors(FindingContext& context, const RasSnapshot& report, const RasTopic& topic,
-               const std::vector<RankGroup>& groups) {
+void AddErrors(FindingContext& context, const RasSnapshot& report) {
+  const RasTopic* first = nullptr;
+  std::size_t count = 0;
+  for (const auto& [topic, groups] : report.states) {
+    if (topic.topic != "error") continue;
+    if (count++ == 0) first = &topic;
+  }
+  if (first == nullptr) return;
+  const std::vector<RankGroup>& groups = report.states.at(*first);
   Finding finding;
   finding.kind = FindingKind::kCrashed;
   finding.severity = FindingSeverity::kError;
   finding.title = fmt::format("NCCL reports an error on {} of communicator {}: {}", RanksOf(groups),
-                              topic.communicator, groups.front().text);
+                              first->communicator, groups.front().text);
+  if (count > 1)
+    finding.detail = fmt::format("{} more had errors.", Count(count - 1, "communicator"));
   finding.cause = groups.front().text;
   finding.suggestion = "NCCL_DEBUG=WARN prints where NCCL met it";
   finding.needs_no_role = true;
-  SetRasRanks(report, topic.communicator, groups, finding);
+  SetRasRanks(report, first->communicator, groups, finding);
   finding.query = QueryOf(groups);
   context.findings.push_back(std::move(finding));
 }
@@ -240,10 +277,8 @@ Result<void> FindInRas(FindingContext& context) {
   if (reports.empty()) return {};
   for (const auto& [state, holders] : reports.back().silent)
     AddSilent(context, reports, state, holders);
-  for (const auto& [topic, groups] : reports.back().states) {
-    if (topic.topic == "launched") AddBehind(context, reports, topic, groups);
-    if (topic.topic == "error") AddErrors(context, reports.back(), topic, groups);
-  }
+  AddBehind(context, reports);
+  AddErrors(context, reports.back());
   return {};
 }
 

@@ -1,8 +1,8 @@
--- In the order in which they were taken, as far as it is known.
+-- The last ones, the latest first, as far as their order is known.
 -- query RasReport(run_id INTEGER)
 SELECT r.id, r.gpu_count, r.taken_at
 FROM nccl_ras_report r JOIN profile p ON p.id = r.profile_id
-WHERE p.run_id = :run_id ORDER BY coalesce(r.taken_at, ''), p.path, r.number;
+WHERE p.run_id = :run_id ORDER BY coalesce(r.taken_at, '') DESC, p.path DESC, r.number DESC LIMIT 16;
 
 -- query RasProcess(report_id INTEGER)
 SELECT state, process_count, pid, coalesce(node, '') AS node /*TEXT*/, coalesce(gpus, '') AS gpus /*TEXT*/

@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <set>
+#include <utility>
 
 #include "base/plural.h"
 #include "base/utf8.h"
@@ -22,8 +24,9 @@ constexpr std::size_t kMostReportBytes = std::size_t{64} << 20;
 constexpr std::size_t kMostTextLine = std::size_t{64} << 10;
 
 std::string Gpu(const PlainValue& of) {
-  const std::int64_t cuda = of["cuda_dev"].Int().value_or(-1);
-  const std::int64_t nvml = of["nvml_dev"].Int().value_or(cuda);
+  const std::optional<std::int64_t> device = of["cuda_dev"].Int();
+  if (!device) return {};
+  const std::int64_t cuda = *device, nvml = of["nvml_dev"].Int().value_or(cuda);
   return cuda == nvml ? fmt::format("{}", cuda) : fmt::format("{} (NVML {})", cuda, nvml);
 }
 
@@ -86,7 +89,9 @@ class RankValues {
   std::map<std::string, std::vector<RasState>> by_value_;
 };
 
-void AddJsonCommunicator(const PlainValue& communicator, RasReport& report) {
+using KnownProcesses = std::set<std::pair<std::int64_t, std::string>>;  // pid, node
+
+void AddJsonCommunicator(const PlainValue& communicator, KnownProcesses& known, RasReport& report) {
   RasState state;
   state.communicator = TextOf(communicator["hash"]).value_or("");
   if (state.communicator.starts_with("0x")) state.communicator.erase(0, 2);
@@ -137,11 +142,8 @@ void AddJsonCommunicator(const PlainValue& communicator, RasReport& report) {
     process.pid = one.pid;
     process.node = one.node;
     process.gpus = one.gpu;
-    const bool is_known =
-        std::any_of(report.processes.begin(), report.processes.end(), [&](const RasProcess& other) {
-          return other.pid == process.pid && other.node == process.node;
-        });
-    if (!is_known) report.processes.push_back(std::move(process));
+    if (known.emplace(process.pid.value_or(-1), process.node).second)
+      report.processes.push_back(std::move(process));
     report.states.push_back(std::move(one));
   }
 }
@@ -151,9 +153,10 @@ RasReport ReportOf(const PlainValue& root) {
   report.nccl_version = TextOf(root["nccl_version"]).value_or("");
   report.taken_at = TextOf(root["timestamp"]).value_or("");
   report.timeout_count = root["ras"]["timeouts_count"].Int();
+  KnownProcesses known;
   const PlainValue communicators = root["communicators"];
   for (std::size_t i = 0; i < communicators.size(); ++i)
-    AddJsonCommunicator(communicators.At(i), report);
+    AddJsonCommunicator(communicators.At(i), known, report);
   return report;
 }
 

@@ -239,9 +239,10 @@ void RasText::BeginCommunicator(std::string_view line) {
   state_.communicator = line.substr(open + 1, close - open - 1);
   line.remove_prefix(1);
   const std::optional<std::int64_t> group = TakeNumber(line);
-  for (const RasGroup& one : report_->groups) {
-    if (one.number == group) state_.size = one.rank_count;
-  }
+  // NCCL numbers the groups from 0 in the order in which it prints them.
+  const std::size_t at = static_cast<std::size_t>(group.value_or(0));
+  if (group && at < report_->groups.size() && report_->groups[at].number == *group)
+    state_.size = report_->groups[at].rank_count;
 }
 
 // "Rank 7 has launched up to operation 60 -- GPU 3 managed by process 165 on node n", "Rank 7 -- …",
