@@ -160,15 +160,16 @@ std::optional<std::int64_t> LongestAwaited(const SpansByRank& awaited, const Tim
   if (most_ns == 0 || kShareOfTime * most_ns < common.Length() - compiled_ns ||
       most_ns < kTimesOthers * next_ns)
     return std::nullopt;
-  constexpr std::size_t kParts = 16;
+  constexpr std::uint8_t kParts = 16;
   std::vector<std::map<std::int64_t, std::int64_t>> parts(kParts);
   std::vector<std::int64_t> own_ns, others_ns;
   for (const auto& [one, spans] : awaited) {
     for (const TimeSpan& span : spans) {
       (one == rank ? own_ns : others_ns).push_back(span.Length());
-      const auto part = static_cast<std::size_t>((span.from_ns - common.from_ns) /
-                                                 (common.Length() / kParts + 1));
-      parts[std::min(part, kParts - 1)][one] += span.Length();
+      const std::int64_t part =
+          (span.from_ns - common.from_ns) / (common.Length() / std::int64_t{kParts} + 1);
+      parts[static_cast<std::size_t>(std::clamp(part, std::int64_t{0}, std::int64_t{kParts} - 1))]
+           [one] += span.Length();
     }
   }
   std::size_t longest_in = 0;
