@@ -71,10 +71,10 @@ def why_not_scored(folder):
     return load(folder)["problems"] or ([] if inputs_of(folder) else ["no input was written"])
 
 
-def ask(tlparse, folder):
-    """What tlparse answers of a recording, with its time and memory; "error": it did not."""
+def ask(tlparse, folder, paths=None):
+    """What tlparse answers of a recording, or of some of its files, with its time and memory; "error": it did not."""
     with tempfile.TemporaryDirectory() as scratch:
-        for path in inputs_of(folder):
+        for path in inputs_of(folder) if paths is None else paths:
             target = os.path.join(scratch, "in", os.path.relpath(path, folder))
             os.makedirs(os.path.dirname(target), exist_ok=True)
             os.symlink(os.path.abspath(path), target)
