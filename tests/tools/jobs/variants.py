@@ -67,7 +67,8 @@ def logs_alone(folder):
 def ask_together(tlparse, healthy, other):
     """What is said of `other` alone, and no longer beside the logs of `healthy`; or only then."""
     alone = score.ask(tlparse, other, logs_alone(other))
-    both = score.ask(tlparse, os.path.dirname(healthy), logs_alone(healthy) + logs_alone(other))
+    folder = os.path.commonpath([healthy, other])
+    both = score.ask(tlparse, folder, logs_alone(healthy) + logs_alone(other))
     if both["error"] or alone["error"]:
         return [both["error"] or alone["error"]]
     titles = [{one["title"] for one in alarms(answer)} for answer in (alone, both)]
