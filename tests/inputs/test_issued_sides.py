@@ -315,7 +315,7 @@ class MixedForms(RecorderTest):
 
 
 class WhatADumpDoesNotHold(RecorderTest):
-    def waiting(self, status):
+    def waiting(self, status, ranks=4):
         """Ranks 0, 1 and 3 are in #42 of all ranks; the dump of rank 2 has no entry."""
         def change(rank, dump):
             self.nccl(dump, False)
@@ -323,7 +323,13 @@ class WhatADumpDoesNotHold(RecorderTest):
             dump["entries"] = [] if rank == 2 else [dict(of_group(dump, "0")[0], profiling_name="nccl:all_reduce", collective_seq_id=42, state="started")]
             counts = {f"last_{what}_collective": status if rank == 2 else 42 for what in ("enqueued", "started", "completed")}
             dump["pg_status"] = {"0": counts}
-        return self.planted(change, logs=False)
+        return self.planted(change, ranks, logs=False)
+
+    def test_one_dump_of_several_ranks(self):
+        """A rank of a healthy job is inside a call too: nothing shows that the others do not come."""
+        finding, = self.waiting(42, ranks=1)["findings"]
+        self.assertEqual(("stuck", "note"), (finding["kind"], finding["severity"]))
+        self.assertIn("Rank 0 waits in all_reduce #42", finding["title"])
 
     def test_a_rank_whose_calls_are_only_counted(self):
         """With the active calls alone in its dump, or without a ring, a rank has issued what its pg_status counts."""

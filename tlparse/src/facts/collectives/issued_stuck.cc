@@ -99,6 +99,10 @@ bool GroupFinder::FindUnknownPlace() {
     CollectiveFinding finding;
     finding.kind = FindingKind::kStuck;
     finding.severity = SeverityOfWait(job_, longest_ns, one.timeout_ms, false);
+    // Of a healthy job a rank is inside a call too when its dump is taken; and where most ranks are unknown,
+    // only some of the dumps may have been given.
+    if (finding.severity == FindingSeverity::kWarning && ranks.size() >= open.size())
+      finding.severity = FindingSeverity::kNote;
     const std::string waited =
         Open(open, line.sequence,
              fmt::format("{} #{} of {}", one.PrintedOp(), line.sequence, group_.Title()));
