@@ -157,7 +157,9 @@ assert counters["sent"] + counters["rejected"] + counters["dropped"] >= all_coun
 assert counters["dropped"] == 0 and counters["failed"] >= 1, counters
 receiver = Receiver([(400, "")] * 100)
 counters, _logs, _text = run(receiver.port)
-assert counters == {"sent": 0, "dropped": 0, "rejected": all_count, "failed": receiver.requests - 1}, (counters, receiver.requests)
+# One request is the child's, which on a busy machine can run into its timeout before it is sent.
+assert {**counters, "failed": 0} == {"sent": 0, "dropped": 0, "rejected": all_count, "failed": 0}, counters
+assert receiver.requests - counters["failed"] in (0, 1) and counters["failed"] >= 1, (counters, receiver.requests)
 receiver = Receiver([(200, '{"partialSuccess": {"rejectedSpans": "2", "errorMessage": "no"}}')] + [(200, "{}")] * 9)
 counters, _logs, _text = run(receiver.port)
 assert counters["rejected"] in (0, 2) and counters["sent"] + counters["rejected"] == all_count, counters  # the child's request may be the first
