@@ -153,6 +153,13 @@ class NcclRas(AnswerTest):
         self.assertEqual((first["severity"], first["ranks"]), ("error", [7]))
         self.assertEqual(first["title"], "NCCL's RAS holds process 3748990 on node 10.0.0.2 (GPU 3) for dead")
 
+    def test_each_process_has_its_own_ranks(self):
+        report = json.loads(of_json([5, 5], missing=[2, 3]))
+        report["communicators"][0]["missing_ranks"][1]["status"]["considered_dead"] = True
+        details = {one["title"]: one["detail"] for one in self.ask(json.dumps(report))}
+        self.assertIn("Missing: rank 3 of", details["NCCL's RAS holds process 103 on node 10.0.0.1 (GPU 3) for dead"])
+        self.assertIn("Missing: rank 2 of", details["NCCL's RAS got no data from process 102 on node 10.0.0.1 (GPU 2)"])
+
     def test_an_old_version_names_some_and_counts_others(self):
         first, = self.ask(OLD)
         self.assertEqual(first["title"], "Ranks 0,2,3 and 3 more of communicator 27a079b828ff1a75 had launched 6649 collective operations, 26 ranks 6650")

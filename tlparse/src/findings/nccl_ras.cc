@@ -7,7 +7,10 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/plural.h"
@@ -138,6 +141,23 @@ std::string InReports(std::size_t count) {
   return count < 2 ? "" : fmt::format(", the same in the last {} reports", count);
 }
 
+// The missing ranks of these processes. Those whose process is not named are of them if there are no
+// others.
+std::vector<RankGroup> RanksOfProcesses(const std::vector<RankGroup>& missing,
+                                        const std::vector<RasHolder>& holders, bool are_all) {
+  std::set<std::pair<std::int64_t, std::string_view>> processes;
+  for (const RasHolder& one : holders) {
+    if (one.pid) processes.emplace(*one.pid, one.node);
+  }
+  std::vector<RankGroup> own;
+  for (const RankGroup& one : missing) {
+    const RasHolder& of = one.holder;
+    if (of.pid ? processes.contains({*of.pid, std::string_view(of.node)}) : are_all)
+      own.push_back(one);
+  }
+  return own;
+}
+
 void AddSilent(FindingContext& context, const std::vector<RasSnapshot>& reports,
                const std::string& state, const std::vector<RasHolder>& holders) {
   const RasSnapshot& last = reports.back();
@@ -154,8 +174,10 @@ void AddSilent(FindingContext& context, const std::vector<RasSnapshot>& reports,
   finding.title = is_dead ? fmt::format("NCCL's RAS holds {} for dead", ProcessesOf(holders))
                           : fmt::format("NCCL's RAS got no data from {}{}", ProcessesOf(holders),
                                         InReports(times));
-  for (const auto& [topic, groups] : last.states) {
+  for (const auto& [topic, all] : last.states) {
     if (topic.topic != "missing" || finding.detail.size() > 200) continue;
+    const std::vector<RankGroup> groups = RanksOfProcesses(all, holders, last.silent.size() == 1);
+    if (groups.empty()) continue;
     finding.detail +=
         fmt::format("{}{} of communicator {}", finding.detail.empty() ? "Missing: " : "; ",
                     RanksOf(groups), topic.communicator);
