@@ -134,16 +134,7 @@ Result<std::vector<ProcessExit>> LoadExits(Database& database, std::int64_t run_
     exits.push_back({row.profile_id, row.ordinal, row.pid, row.rank, row.process_id,
                      std::string(row.host), std::string(row.command), row.started_us, row.ended_us,
                      row.exit_code, row.signal, std::string(row.stopped_at), std::nullopt});
-    if (row.exception_id)
-      exits.back().raised = FatalException{*row.exception_id,
-                                           row.rank,
-                                           std::string(row.type),
-                                           std::string(row.message),
-                                           std::string(row.user_file),
-                                           row.user_line,
-                                           row.raised_us,
-                                           std::string(row.path),
-                                           RaisedFrom(row.traceback, row.message)};
+    if (row.exception_id) exits.back().raised = ExceptionOfRow(row, row.rank);
   }
   return exits;
 }

@@ -42,6 +42,20 @@ struct FatalException {
 // The type and message of that from which a traceback's exception was raised; empty: `message` has it.
 std::string RaisedFrom(std::string_view traceback, std::string_view message);
 
+// Of a row of a query that has the columns of uncaught_exception, with its id.
+template <typename Row>
+FatalException ExceptionOfRow(const Row& row, std::optional<std::int64_t> rank) {
+  return {*row.exception_id,
+          rank,
+          std::string(row.type),
+          std::string(row.message),
+          std::string(row.user_file),
+          row.user_line,
+          row.raised_us,
+          std::string(row.path),
+          RaisedFrom(row.traceback, row.message)};
+}
+
 using Exceptions = std::vector<const FatalException*>;
 
 // The ranks that raised one exception: the same text at the same line, numbers aside.

@@ -36,16 +36,7 @@ Result<std::vector<HiddenFailure>> LoadHiddenFailures(Database& database, std::i
       failure.exit.exit_code = row.exit_code;
       failure.exit.signal = row.signal;
     }
-    if (row.exception_id)
-      failure.exit.raised = FatalException{*row.exception_id,
-                                           row.owner_rank,
-                                           std::string(row.type),
-                                           std::string(row.message),
-                                           std::string(row.user_file),
-                                           row.user_line,
-                                           row.raised_us,
-                                           std::string(row.path),
-                                           RaisedFrom(row.traceback, row.message)};
+    if (row.exception_id) failure.exit.raised = ExceptionOfRow(row, row.owner_rank);
     if (!failure.exit.WasAsked() && failure.time_us > 0) failures.push_back(std::move(failure));
   }
   return failures;
