@@ -9,11 +9,12 @@ import sys
 import tempfile
 import unittest
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+sys.path[:0] = [os.path.dirname(os.path.abspath(__file__)), os.path.join(os.path.dirname(os.path.abspath(__file__)), "pytorch")]
 import count_records
 import derive_traces
 import derived_trace
 import make_bench_input
+import new_names
 import trace_lines
 
 
@@ -133,6 +134,15 @@ class Fixtures(unittest.TestCase):
                 origin = os.path.join(os.path.dirname(log), ".origin")
                 with open(origin, encoding="utf-8") as file:
                     self.assertRegex(file.read(), r"(PyTorch|libtorch|libtrace) ?[\d.]*")
+
+    def test_names_that_sources_of_pytorch_write_are_declared(self):
+        known = new_names.declared()
+        written = sorted(glob.glob(os.path.join(os.path.dirname(derived_trace.fixture()), "versions", "*", "names.json")))
+        self.assertGreater(len(written), 9)
+        for path in written:
+            with open(path, encoding="utf-8") as file:
+                for kind, names in json.load(file).items():
+                    self.assertEqual([name for name in names if not new_names.is_known(name, known[kind])], [], (path, kind))
 
 
 if __name__ == "__main__":

@@ -27,7 +27,7 @@ def source(*parts):
 
 
 def declared():
-    """{kind: patterns} of tlparse: TLPARSE_ARTIFACT of the artifact families, pytorch_names.cc, the reader of recorder dumps."""
+    """{kind: patterns} of tlparse: TLPARSE_ARTIFACT of the artifact families, pytorch_names.cc, the sources that read recorder dumps."""
     known = {"artifact": set(), "record": set()}
     for path in glob.glob(os.path.join(ROOT, "tlparse", "src", "artifacts", "*.cc")):
         text = source("artifacts", os.path.basename(path))
@@ -39,9 +39,8 @@ def declared():
     for kind, variable in LISTS.items():
         block = names[names.index(f"{variable}[] = {{"):]
         known[kind] = set(re.findall(r'\{"([^"]+)"', block[:block.index("};")]))
-    recorder = "".join(source("runtime", os.path.relpath(path, os.path.join(ROOT, "tlparse", "src", "runtime")))
-                       for path in glob.glob(os.path.join(ROOT, "tlparse", "src", "runtime", "**", "*.cc"), recursive=True))
-    known["recorder"] = set(STRING.findall(recorder))
+    # The reader keeps the members of a dump whatever their names are; recognize.cc knows dumps by them.
+    known["recorder"] = set(STRING.findall(source("inputs", "recorder", "reader.cc") + source("inputs", "recognize.cc")))
     return known
 
 
