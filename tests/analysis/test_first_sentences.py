@@ -78,27 +78,6 @@ class Graphs(RankTest):
         self.assertIn("Rank 1 compiled it for self.param_groups[0]['foreach'] == False, rank 0 for self.param_groups[0]['foreach'] == True, which "
                       "adam.py:7 tests: if foreach:", one["detail"])
 
-    def constants(self, value):
-        for rank in range(2):
-            guard = f"+- EQUALS_MATCH: G['{value}'] == {rank}  # y = x + {value}  # m.py:10 in f"
-            guards = f"\nTREE_GUARD_MANAGER:\n+- RootGuardManager\n| +- GuardManager: source=G['{value}'], type=<class 'int'>\n| | {guard}\n"
-            self.rank(rank, self.compile(rank, 0, graph('L_x_: "f32[4]"', "l_x_ = L_x_", f'y: "f32[4]" = l_x_ + {8 * rank}'), guards))
-        return self.job_findings()
-
-    def test_a_constant_of_the_rank_is_a_note_of_two_ranks_too(self):
-        one, = self.constants("RANK")
-        self.assertEqual(one["severity"], "note")
-        self.assertIn("the rank is part of a computation", one["detail"])
-
-    def test_a_multiple_of_the_rank_is_a_note_without_guards(self):
-        """As a compile ahead of time writes it: vLLM's shards of the vocabulary."""
-        for first, second, severity in ((0, 256, "note"), (2, 3, "warning"), (0.0, 0.5, "warning")):
-            for rank, value in enumerate((first, second)):
-                self.rank(rank, self.compile(rank, 0, graph('L_x_: "f32[4]"', "l_x_ = L_x_", f'y: "f32[4]" = l_x_ >= {value}')))
-            one, = self.job_findings()
-            self.assertEqual((one["kind"], one["severity"]), ("graph_divergence", severity))
-            (self.assertIn if severity == "note" else self.assertNotIn)("is a multiple of the rank", one["detail"])
-
     def test_a_graph_with_other_parameters_is_a_part_of_a_model(self):
         def body(tables):
             weights = [f"l_self_modules_t_modules_{k}_parameters_weight_ = L_self_modules_t_modules_{k}_parameters_weight_" for k in range(tables)]

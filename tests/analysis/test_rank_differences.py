@@ -9,7 +9,7 @@ import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from answers import LOGS, ROOT, AnswerTest, ask, edit_log, record, run  # noqa: E402
-from test_first_sentences import RankTest  # noqa: E402
+from test_first_sentences import RankTest, graph  # noqa: E402
 
 
 class Ranks(AnswerTest):
@@ -312,6 +312,39 @@ class Roles(RankTest):
                          [(one["ranks"]["ranks"], one["role"], one["aspects"]) for one in answer["classes"]])
         self.assertEqual((False, True), (answer["has_divergence"], answer["has_majority"]))
         self.assertIn("ranks 1,2 compiled the same thing", run("ranks", self.database))
+
+
+class Constants(RankTest):
+    def constants(self, value):
+        for rank in range(2):
+            guard = f"+- EQUALS_MATCH: G['{value}'] == {rank}  # y = x + {value}  # m.py:10 in f"
+            guards = f"\nTREE_GUARD_MANAGER:\n+- RootGuardManager\n| +- GuardManager: source=G['{value}'], type=<class 'int'>\n| | {guard}\n"
+            self.rank(rank, self.compile(rank, 0, graph('L_x_: "f32[4]"', "l_x_ = L_x_", f'y: "f32[4]" = l_x_ + {8 * rank}'), guards))
+        return self.job_findings()
+
+    def test_a_constant_of_the_rank_is_a_note_of_two_ranks_too(self):
+        one, = self.constants("RANK")
+        self.assertEqual(one["severity"], "note")
+        self.assertIn("the rank is part of a computation", one["detail"])
+
+    def test_a_multiple_of_the_rank_is_a_note_without_guards(self):
+        """As a compile ahead of time writes it: vLLM's shards of the vocabulary."""
+        for first, second, severity in ((0, 256, "note"), (2, 3, "warning"), (0.0, 0.5, "warning")):
+            for rank, value in enumerate((first, second)):
+                self.rank(rank, self.compile(rank, 0, graph('L_x_: "f32[4]"', "l_x_ = L_x_", f'y: "f32[4]" = l_x_ >= {value}')))
+            one, = self.job_findings()
+            self.assertEqual((one["kind"], one["severity"]), ("graph_divergence", severity))
+            (self.assertIn if severity == "note" else self.assertNotIn)("is a multiple of the rank", one["detail"])
+
+    def test_two_shards_on_more_ranks_are_a_note(self):
+        """Ranks of a mesh hold the first and the second part of a table; one rank that is alone has another program."""
+        for values, severity in (((0, 256, 0, 256), "note"), ((0, 0, 256, 256), "note"), ((256, 0, 256, 0), "warning"), ((0, 256, 256, 0), "warning"),
+                                 ((0, 0, 0, 256), "warning")):
+            for rank, value in enumerate(values):
+                self.rank(rank, self.compile(rank, 0, graph('L_x_: "f32[4]"', "l_x_ = L_x_", f'y: "f32[4]" = l_x_ >= {value}')))
+            one, = self.job_findings()
+            self.assertEqual((one["kind"], one["severity"]), ("graph_divergence", severity), values)
+            (self.assertIn if severity == "note" else self.assertNotIn)("is 0 on one half of the ranks", one["detail"])
 
 
 if __name__ == "__main__":

@@ -5,10 +5,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <map>
+#include <optional>
 
 #include "facts/cache/cause.h"
+#include "facts/contents/graph_difference.h"
 #include "facts/text/guard_text.h"
 #include "facts/text/shorten.h"
 #include "findings/context.h"
@@ -203,41 +206,75 @@ std::vector<std::int64_t> IntegersIn(std::string_view text) {
   return numbers;
 }
 
-// Of a job of two ranks: constants that are a multiple of the rank, as where a shard of a table begins,
-// make `finding` a note. Of more ranks two say nothing of the others.
-std::string MultipleSentence(const FindingContext& context, const JobCompile& odd,
-                             const JobCompile& other, Finding& finding) {
-  constexpr std::string_view kDiffers = "differs: ", kTo = " → ", kAt = " at ";
-  const std::string_view cause = finding.cause;
-  const std::size_t begin = cause.find(kDiffers), to = cause.find(kTo);
-  if (!finding.is_of_numbers || !finding.ranks.empty() || finding.rank_count != 2 ||
-      begin == cause.npos || to == cause.npos || to < begin)
-    return {};
-  const std::string_view after = cause.substr(to + kTo.size());
-  const std::vector<std::int64_t> of_other =
-      IntegersIn(cause.substr(begin + kDiffers.size(), to - begin - kDiffers.size()));
-  const std::vector<std::int64_t> of_odd = IntegersIn(after.substr(0, after.find(kAt)));
-  const auto rank_of = [&](const JobCompile& compile) {
-    return context.job.participants()[static_cast<std::size_t>(compile.participant)].rank;
-  };
-  const std::optional<std::int64_t> odd_rank = rank_of(odd), other_rank = rank_of(other);
-  if (!odd_rank || !other_rank || of_odd.size() != of_other.size() || of_odd == of_other) return {};
+// Which shard of a tensor ranks of the two graphs hold, if each rank has one of them and they are as
+// the ranks of a mesh along one of its dimensions: [other, odd]; of two ranks these are the ranks.
+std::optional<std::array<std::int64_t, 2>> FindShards(const FindingContext& context,
+                                                      const JobCompile& odd,
+                                                      const JobCompile& other) {
+  std::map<std::int64_t, bool> is_odd;  // by rank
+  for (const JobCompile& compile : context.job.compiles()) {
+    if (compile.slot != odd.slot) continue;
+    const auto rank =
+        context.job.participants()[static_cast<std::size_t>(compile.participant)].rank;
+    if (!rank || (compile.graph_content != odd.graph_content &&
+                  compile.graph_content != other.graph_content))
+      return std::nullopt;
+    is_odd[*rank] = compile.graph_content == odd.graph_content;
+  }
+  const std::size_t count = is_odd.size();
+  if (count != context.job.participants().size() || count % 2 != 0) return std::nullopt;
+  if (count == 2) {
+    const auto last = std::prev(is_odd.end());
+    return last->second ? std::array{is_odd.begin()->first, last->first}
+                        : std::array{last->first, is_odd.begin()->first};
+  }
+  for (std::size_t stride = 1; stride <= count / 2; stride *= 2) {
+    if (count % (2 * stride) != 0) break;
+    const bool is_first_odd = is_odd.begin()->second;
+    std::size_t at = 0;
+    if (std::all_of(is_odd.begin(), is_odd.end(), [&](const auto& one) {
+          return one.second == ((at++ / stride % 2 == 0) == is_first_odd);
+        }))
+      return is_first_odd ? std::array<std::int64_t, 2>{1, 0} : std::array<std::int64_t, 2>{0, 1};
+  }
+  return std::nullopt;
+}
+
+// Constants that are a multiple of the number of a shard, as where a shard of a table begins, make
+// `finding` a note. Of more graphs than two see TellOwnThings.
+Result<std::string> ShardSentence(const FindingContext& context, const JobCompile& odd,
+                                  const JobCompile& other, Finding& finding) {
+  if (!finding.is_of_numbers || !finding.ranks.empty() || odd.graph_content == 0 ||
+      other.graph_content == 0)
+    return std::string();
+  const std::optional<std::array<std::int64_t, 2>> shards = FindShards(context, odd, other);
+  if (!shards) return std::string();
+  ASSIGN_OR_RETURN(
+      const GraphDifference difference,
+      CompareGraphs(context.database, other.graph_content, context.database, odd.graph_content));
+  const std::vector<std::int64_t> of_other = IntegersIn(difference.a_node),
+                                  of_odd = IntegersIn(difference.b_node);
+  const auto [other_shard, odd_shard] = *shards;
+  if (of_odd.size() != of_other.size() || of_odd == of_other) return std::string();
   for (std::size_t i = 0; i < of_odd.size(); ++i) {
     constexpr std::int64_t kMost = 1'000'000'000'000, kMostRanks = 1'000'000;
     if (of_odd[i] == of_other[i]) continue;
-    if (std::max(of_odd[i], of_other[i]) > kMost || std::max(*odd_rank, *other_rank) > kMostRanks ||
-        of_odd[i] * *other_rank != of_other[i] * *odd_rank ||
-        (*odd_rank != 0 && of_odd[i] % *odd_rank != 0))
-      return {};
+    if (std::max(of_odd[i], of_other[i]) > kMost || std::max(odd_shard, other_shard) > kMostRanks ||
+        of_odd[i] * other_shard != of_other[i] * odd_shard ||
+        (odd_shard != 0 && of_odd[i] % odd_shard != 0))
+      return std::string();
   }
   finding.severity = FindingSeverity::kNote;
   finding.detail.clear();
   for (Finding& one : finding.evidence) {
     if (one.kind == FindingKind::kCodeDivergence) one.severity = FindingSeverity::kNote;
   }
-  return "The number in which they first differ is a multiple of the rank, as where each rank "
-         "holds "
-         "a part of a tensor.";
+  return std::string(
+      finding.rank_count == 2
+          ? "The number in which they first differ is a multiple of the rank, as where each rank "
+            "holds a part of a tensor."
+          : "The number in which they first differ is 0 on one half of the ranks, as where ranks "
+            "hold the first and the second part of a tensor.");
 }
 
 }  // namespace
@@ -257,8 +294,9 @@ Result<void> SayBranches(FindingContext& context) {
       if (sentence.empty() && finding.severity != FindingSeverity::kNote) {
         ASSIGN_OR_RETURN(sentence, ValueSentence(context, *odd, *sides.other, finding));
       }
-      if (sentence.empty() && finding.severity != FindingSeverity::kNote)
-        sentence = MultipleSentence(context, *odd, *sides.other, finding);
+      if (sentence.empty() && finding.severity != FindingSeverity::kNote) {
+        ASSIGN_OR_RETURN(sentence, ShardSentence(context, *odd, *sides.other, finding));
+      }
       if (!sentence.empty()) break;
     }
     if (sentence.empty()) continue;
