@@ -210,6 +210,17 @@ class OnSomeRanks(SentenceTest):
         self.assertEqual((found[0]["place"]["line"], found[0]["place"]["code"]), (19, "s = W[self.task]"))
         self.assertEqual(found[0]["try"], "branch on self.task outside of the compiled function, if it is meant to vary")
 
+    def test_values_of_several_ranks_are_not_mixed(self):
+        """A series has the values of the rank that recompiled most, and says whose they are if others have others."""
+        def sizes(*values):
+            return [[]] + [[f"0/{number}: tensor 'x' size mismatch at index 0. expected {old}, actual {new}"]
+                           for number, (old, new) in enumerate(zip(values, values[1:]))]
+        for others, rank, text in ((sizes(9, 4), 2, "  rank 2: 8, 16, 24"), (sizes(8, 16), None, "  8, 16, 24 ")):
+            database = self.job_with(sizes(8, 16, 24), other_reasons=others)
+            one, = json.loads(run("recompiles", database, "--json"))["series"]
+            self.assertEqual((one["values"], one["values_rank"], one["ranks"]), (["8", "16", "24"], rank, [0, 1, 2]))
+            self.assertIn(text, run("recompiles", database))
+
     def test_more_often_than_the_others(self):
         database = self.job_with(self.TASKS, other_reasons=self.TASKS[:2])
         one, = [one for one in self.findings(database) if one["severity"] != "note"]

@@ -65,12 +65,15 @@ std::string Who(const RecompileSeries& series) {
   return text;
 }
 
-std::string ValuesText(const std::vector<std::string>& values) {
+std::string ValuesText(const RecompileSeries& series) {
   constexpr std::size_t kMost = 8;
+  const std::vector<std::string>& values = series.values;
   std::string text;
   for (std::size_t i = 0; i < values.size() && i < kMost; ++i)
     text += (i == 0 ? "" : ", ") + Shorten(values[i], 24);
   if (values.size() > kMost) text += fmt::format(", … ({})", values.size());
+  if (series.values_rank) return fmt::format("rank {}: {}", *series.values_rank, text);
+  if (series.values_pid) return fmt::format("pid {}: {}", *series.values_pid, text);
   return text;
 }
 
@@ -104,7 +107,7 @@ void PrintSeries(const std::vector<RecompileSeries>& all, const RunFilter& runs)
     if (line > 0) where += fmt::format(":{}", line);
     runs.AddOfLaunch(table, one.run, one.launch ? std::to_string(*one.launch) : "",
                      {Who(one), one.function, CompilesText(one.compiles), std::move(guard),
-                      ValuesText(one.values), std::move(where), TimesText(one),
+                      ValuesText(one), std::move(where), TimesText(one),
                       one.seconds_lost ? HumanDuration(*one.seconds_lost) : "", LimitText(one)});
   }
   table.Print();
@@ -138,7 +141,11 @@ struct FieldsOf<RecompileSeries> {
       Field{"line", Positive{&Of::line}, "of the function"},
       Field{"guard", &Of::guard, "what was compared, size 0 of x; else the guard"},
       Field{"at", OrNull{&Of::at}, "its line, where the guard names what only generated code has"},
-      Field{"values", &Of::values, "in order: what compiles were made for, and what came"},
+      Field{"values", &Of::values,
+            "in order: what compiles were made for, and what came; of the process that recompiled "
+            "most"},
+      Field{"values_rank", &Of::values_rank, "whose the values are, if others have others"},
+      Field{"values_pid", &Of::values_pid, "the same of a process without a rank"},
       Field{"user_file", OrNull{&Of::user_file}, "where the guard comes from"},
       Field{"user_line", Positive{&Of::user_line}},
       Field{"recompiles", &Of::recompiles, "of the rank that has most"},

@@ -16,8 +16,10 @@ namespace {
 
 // Of one process.
 struct Extent {
-  std::int64_t recompiles = 0, refused = 0, lost_us = 0;
+  std::optional<std::int64_t> rank;
+  std::int64_t pid = 0, recompiles = 0, refused = 0, lost_us = 0;
   bool has_time = false;
+  std::vector<std::string> values = {};
 };
 
 struct Growing {
@@ -78,9 +80,10 @@ void SeriesCollector::Add(const Reason& reason) {
     series.is_of_torch_logs = reason.is_of_torch_logs;
   }
   AddValue(reason.label, series.compiles);
-  AddValue(parsed.value, series.values);
-  AddValue(parsed.actual, series.values);
-  Extent& extent = one.of_process[reason.process];
+  Extent& extent =
+      one.of_process.try_emplace(reason.process, Extent{reason.rank, reason.pid}).first->second;
+  AddValue(parsed.value, extent.values);
+  AddValue(parsed.actual, extent.values);
   ++(reason.is_refused ? extent.refused : extent.recompiles);
   extent.lost_us += reason.lost_us.value_or(0);
   extent.has_time |= reason.lost_us.has_value();
@@ -90,6 +93,23 @@ void SeriesCollector::Add(const Reason& reason) {
     one.pids.insert(reason.pid);
   }
   if (reason.is_refused) SetLimit(reason.function);
+}
+
+void SetValues(const std::map<std::int64_t, Extent>& of_process, RecompileSeries& series) {
+  const auto count = [](const auto& one) { return one.second.recompiles + one.second.refused; };
+  const Extent& most =
+      std::max_element(of_process.begin(), of_process.end(), [&](const auto& a, const auto& b) {
+        return count(a) < count(b);
+      })->second;
+  series.values = most.values;
+  const bool have_these = std::all_of(of_process.begin(), of_process.end(), [&](const auto& one) {
+    const std::vector<std::string>& own = one.second.values;
+    return own.size() <= most.values.size() &&
+           std::equal(own.begin(), own.end(), most.values.begin());
+  });
+  if (have_these) return;
+  series.values_rank = most.rank;
+  if (!most.rank) series.values_pid = most.pid;
 }
 
 std::vector<RecompileSeries> SeriesCollector::Take() {
@@ -105,6 +125,7 @@ std::vector<RecompileSeries> SeriesCollector::Take() {
         series.seconds_lost =
             std::max(series.seconds_lost.value_or(0), static_cast<double>(extent.lost_us) / 1e6);
     }
+    SetValues(one.of_process, series);
     series.is_limit_reached = limited_.contains(std::get<0>(key));
     series.ranks.assign(one.ranks.begin(), one.ranks.end());
     series.pids.assign(one.pids.begin(), one.pids.end());

@@ -15,11 +15,15 @@ struct RecompileSeries {
   std::string run;
   std::optional<std::int64_t> launch;  // ordinal
   std::string function, file;
-  std::int64_t line = 0;            // of the function; 0: unknown
-  std::string guard;                // what was compared, "size 0 of x"; else the guard
-  std::string at;                   // its line, where the guard names only generated code
-  std::vector<std::string> values;  // in order: what compiles were made for, and what came
-  std::string user_file;            // where the guard comes from; empty: unknown
+  std::int64_t line = 0;  // of the function; 0: unknown
+  std::string guard;      // what was compared, "size 0 of x"; else the guard
+  std::string at;         // its line, where the guard names only generated code
+  // In order: what compiles were made for, and what came; of the process that recompiled most.
+  std::vector<std::string> values;
+  // Whose the values are, if others have others; nothing of both: every process has these, or the
+  // first of them.
+  std::optional<std::int64_t> values_rank, values_pid;
+  std::string user_file;  // where the guard comes from; empty: unknown
   std::int64_t user_line = 0;
   // Recompiles and attempts that the recompile limit refused, of the rank that has most of both.
   std::int64_t recompiles = 0, refused = 0;
