@@ -51,6 +51,20 @@ class Hidden(Running):
         first, = self.findings()
         self.assertEqual((first["severity"], first["title"]), ("note", "Thread log of the command raised ConnectionError: no server"))
 
+    def test_a_child_that_nobody_waited_for_is_recorded_once(self):
+        """It becomes a child of tlparse when its parent ends."""
+        program = self.script("leaves.py", """\
+            import os, time
+            if os.fork() == 0:
+                time.sleep(0.3)
+                os._exit(3)
+            time.sleep(1)
+            os._exit(0)
+            """)
+        self.run_command("--", PYTHON, program)
+        processes = self.run_file()["processes"]
+        self.assertEqual(sorted(one["exit_code"] for one in processes), [0, 3], processes)
+
     def test_where_threads_are_that_wait_for_each_other(self):
         program = self.script("lock.py", """\
             import threading

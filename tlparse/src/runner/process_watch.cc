@@ -190,11 +190,14 @@ void ProcessWatch::Reap() {
       has_ended_.notify_all();
       continue;
     }
-    const auto known = living_.find(pid);
-    if (known == living_.end()) {
-      std::set<pid_t> looking;
-      others_.erase(pid);
-      Adopt(pid, looking);
+    if (!living_.contains(pid)) {
+      // One whose end was noted becomes our child where its parent ends without having waited for it.
+      const std::optional<ProcStat> stat = ReadProcStat(pid);
+      if (!stat || FindEnded(pid, stat->started_ticks) == nullptr) {
+        std::set<pid_t> looking;
+        others_.erase(pid);
+        Adopt(pid, looking);
+      }
     }
     if (waitpid(pid, &status, WNOHANG | WUNTRACED) != pid) return;
     if (WIFSTOPPED(status)) {
@@ -282,20 +285,25 @@ void ProcessWatch::ReadIdentities() {
   }
 }
 
+// nullptr: it has not ended, or is no descendant.
+ProcessWatch::Entry* ProcessWatch::FindEnded(pid_t pid, std::int64_t started_ticks) {
+  const auto found = std::find_if(ended_.rbegin(), ended_.rend(), [&](const Entry& entry) {
+    return entry.process.pid == pid && entry.started_ticks == started_ticks;
+  });
+  return found == ended_.rend() ? nullptr : &*found;
+}
+
 // nullptr: it is no descendant.
 ProcessWatch::Entry* ProcessWatch::FindIdentified(const ProcessIdentity& identity) {
-  const auto is_it = [&](const Entry& entry) {
-    return entry.process.pid == identity.pid && entry.started_ticks == identity.started_ticks;
-  };
-  const auto ended = std::find_if(ended_.rbegin(), ended_.rend(), is_it);
-  if (ended != ended_.rend()) return &*ended;
+  if (Entry* const ended = FindEnded(identity.pid, identity.started_ticks)) return ended;
   if (!living_.contains(identity.pid)) {
     std::set<pid_t> looking;
     others_.erase(identity.pid);
     Adopt(identity.pid, looking);
   }
   const auto living = living_.find(identity.pid);
-  if (living != living_.end() && is_it(living->second)) return &living->second;
+  if (living != living_.end() && living->second.started_ticks == identity.started_ticks)
+    return &living->second;
   const std::optional<ProcStat> stat = ReadProcStat(identity.pid);
   if (stat && stat->started_ticks == identity.started_ticks) return nullptr;
   // It has ended, and its parent has waited for it.

@@ -85,6 +85,7 @@ class ProcessWatch {
   void Learn(Entry& entry);
   void LearnOfYoung();
   void ReadIdentities();
+  Entry* FindEnded(pid_t pid, std::int64_t started_ticks);
   Entry* FindIdentified(const ProcessIdentity& identity);
   void MeasureIdle();
   void NoteEnd(Entry& entry);
