@@ -6,6 +6,7 @@
 #include "cli/compile_status_fields.h"
 #include "cli/diff_output.h"
 #include "cli/schemas.h"
+#include "cli/vllm_start_output.h"
 
 namespace tlparse {
 namespace {
@@ -378,8 +379,7 @@ struct FieldsOf<RunComparison> {
   static constexpr FieldList list{
       Field{"is_equal", &AreEqualByLogs,
             "in everything but times and memory, on all ranks; null: a side has no log, only "
-            "profiles are "
-            "compared"},
+            "profiles are compared"},
       Field{"comparisons", &Of::comparisons, "most pairs first"},
       Field{"left_out", &Of::left_out, "comparisons beyond the first 16"},
       Field{"only_a_ranks", OrNull{&Of::only_a_ranks}, "ranks without a partner"},
@@ -387,6 +387,7 @@ struct FieldsOf<RunComparison> {
       Field{"digests", &Of::digests,
             "whether runs of graphs that both sides hashed (libtrace_run_digest) used and gave the "
             "same; null: a side has hashed none"},
+      Missable{"vllm_starts", &Of::starts, "the last start of vLLM of each side"},
       Field{"memory", &Of::memory,
             "the device whose peak grew most, of those of which both sides have a snapshot of the "
             "allocator or a profile with memory events; null: they have none in common"},

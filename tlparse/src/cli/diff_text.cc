@@ -11,6 +11,7 @@
 #include "cli/diff_output.h"
 #include "cli/rank_output.h"
 #include "cli/terminal.h"
+#include "cli/vllm_start_output.h"
 #include "facts/text/shorten.h"
 
 namespace tlparse {
@@ -327,6 +328,7 @@ void PrintDiff(const RunComparison& answer, bool all) {
   if (!answer.only_b_ranks.empty()) PrintWrapped("ranks only in b: " + answer.only_b_ranks, 0, 2);
   if (answer.digests) PrintDigests(*answer.digests, all);
   if (answer.memory) PrintMemoryDifference(*answer.memory, all);
+  if (answer.starts) PrintVllmStartDifference(answer.starts->a, answer.starts->b);
 }
 
 }  // namespace tlparse

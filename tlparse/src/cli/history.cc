@@ -18,6 +18,7 @@
 #include "cli/commands.h"
 #include "cli/history_output.h"
 #include "cli/rank_output.h"
+#include "cli/vllm_start_output.h"
 #include "facts/compiles/recompile_reasons.h"
 #include "facts/job/not_looked_for.h"
 #include "facts/job/participants.h"
@@ -270,6 +271,10 @@ struct HistoryOptions {
 Result<void> AnswerHistory(Database& database, HistoryOptions& options) {
   ASSIGN_OR_RETURN(const RunFilter::Named named, options.runs.Find(database));
   const bool is_page = options.json && (options.skipped || options.most);
+  std::vector<VllmStart> starts;
+  if (!options.rank && !options.pid && !named.launch) {
+    ASSIGN_OR_RETURN(starts, LoadVllmStarts(database, named.run_id));
+  }
   auto compiles = Query<CompileInHistory>(
       database, {.rank = options.rank,
                  .run_id = named.run_id,
@@ -277,10 +282,14 @@ Result<void> AnswerHistory(Database& database, HistoryOptions& options) {
                  .pid = options.pid,
                  .skipped = options.skipped.value_or(0),
                  .most = is_page ? std::optional(options.most.value_or(-1)) : std::nullopt});
-  if (!options.json)
-    return PrintHistory(database, std::move(compiles), options.runs, options.all,
-                        options.rank || options.pid || options.runs.has_launch());
+  if (!options.json) {
+    RETURN_IF_ERROR(PrintHistory(database, std::move(compiles), options.runs, options.all,
+                                 options.rank || options.pid || options.runs.has_launch()));
+    PrintVllmStarts(starts);
+    return {};
+  }
   HistoryAnswer answer;
+  answer.starts = std::move(starts);
   ASSIGN_OR_RETURN(answer.why_none, options.runs.WhyNone(database, kElsewhereInText));
   if (is_page) {
     ASSIGN_OR_RETURN(const FirstRow<SizeOfHistory> size,
@@ -299,7 +308,8 @@ int RunHistory(std::span<const std::string> arguments) {
   Arguments app(
       "The compiles in order of time: when, how long by phase, status, graph breaks, recompiles "
       "and why, caches; with profiles how often each was called, and how long it ran. Compiles of "
-      "several ranks that are alike share a line.",
+      "several ranks that are alike share a line. With what vLLM printed, how long it took to "
+      "start, by stage.",
       "history");
   AnswerArguments common;
   HistoryOptions options;

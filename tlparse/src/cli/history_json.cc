@@ -6,6 +6,7 @@
 #include "cli/compile_status_fields.h"
 #include "cli/history_output.h"
 #include "cli/schemas.h"
+#include "cli/vllm_start_output.h"
 #include "facts/compiles/recompile_reasons.h"
 #include "facts/job/not_looked_for.h"
 
@@ -86,6 +87,10 @@ struct FieldsOf<HistoryAnswer> {
   static constexpr FieldList list{
       Field{"compiles", [](const Of&, const InHistory& in) { return EachRow(in.compiles); }},
       Missable{"compile_count", &Of::compile_count, "with --limit or --skip: of all compiles"},
+      Missable{
+          "vllm_starts",
+          [](const Of& of) { return of.starts.empty() ? std::nullopt : std::optional(of.starts); },
+          "how long vLLM took to start, by stage, as its own lines tell"},
       Missable{"not_looked_for", OrNull{&Of::why_none}, kWhyNone},
   };
 };

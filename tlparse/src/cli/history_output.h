@@ -4,10 +4,12 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "artifacts/common/compile_status.h"
 #include "base/json_writer.h"
 #include "base/result.h"
+#include "facts/compiles/vllm_start.h"
 #include "queries/answers/history/history.h"
 #include "store/database.h"
 
@@ -19,6 +21,7 @@ inline CompileStatus StatusOf(const CompileInHistory& row) { return CompileStatu
 struct HistoryAnswer {
   std::string why_none;
   std::optional<std::int64_t> compile_count;
+  std::vector<VllmStart> starts;
 };
 
 // Reads the compiles to their end.

@@ -12,6 +12,7 @@
 #include "inputs/common/pickle_reader.h"
 #include "inputs/nccl_ras/report.h"
 #include "inputs/torch_logs/tracebacks.h"
+#include "inputs/torch_logs/vllm.h"
 #include "inputs/torch_logs/watchdog.h"
 #include "log/find_logs.h"
 
@@ -118,7 +119,8 @@ bool HasTraceLine(std::string_view text) {
 }
 
 // A line of TORCH_LOGS: header of glog, then "[__artifact]" behind brackets; or the warning at the
-// recompile limit; or one of NCCL's watchdog; or what a rank or torchrun prints of a failure.
+// recompile limit; or one of NCCL's watchdog; or what a rank or torchrun prints of a failure, or vLLM of its
+// start.
 bool HasTorchLogsLine(std::string_view text) {
   while (!text.empty()) {
     const std::size_t end = std::min(text.find('\n'), text.size());
@@ -126,6 +128,7 @@ bool HasTorchLogsLine(std::string_view text) {
     if (BeginsFailureText(line)) return true;
     if (line.starts_with("[rank")) line.remove_prefix(std::min(line.find("]:") + 2, line.size()));
     if (Contains(line, "torch._dynamo hit config.") || ParseWatchdogLine(line)) return true;
+    if (const std::optional<VllmLine> vllm = ParseVllmLine(line); vllm && vllm->stage) return true;
     const std::size_t bracket = line.find("] [");
     if (line.size() > 22 && std::string_view("VIWECD").find(line[0]) != line.npos &&
         bracket != line.npos && Contains(line.substr(bracket), "[__")) {

@@ -172,22 +172,27 @@ TimedPhase PhaseInside(std::string_view name, TimedPhase outer) {
   if ((name == "code_gen" || name == "AotCodeCompiler.compile") && outer == TimedPhase::kInductor)
     return TimedPhase::kCodeGeneration;
   if ((name == "backend_compile" && outer == TimedPhase::kDynamo) ||
-      (name == "create_aot_dispatcher_function" && outer == TimedPhase::kOther))
+      // Of a compile ahead of time the event around it is Dynamo's, fullgraph_capture.
+      (name == "create_aot_dispatcher_function" &&
+       (outer == TimedPhase::kOther || outer == TimedPhase::kDynamo)))
     return TimedPhase::kAotAutograd;
   if (outer == TimedPhase::kOther && IsTracing(name)) return TimedPhase::kDynamo;
   return outer;
 }
 
-Result<ProcessTimes> LoadProcessTimes(Database& database, std::int64_t process_id) {
+Result<ProcessTimes> LoadProcessTimes(Database& database, std::int64_t process_id,
+                                      const TimeWindow& window) {
   TimeSweep sweep;
   FOR_EACH_ROW(const SpanOfCompile& row,
                Query<SpanOfCompile>(database, {.process_id = process_id})) {
-    sweep.AddCompile(row.id, row.start_time_us, row.duration_us);
-    sweep.AddCompile(row.id, row.backward_start_us, row.backward_duration_us);
+    if (row.start_time_us && window.Has(static_cast<double>(*row.start_time_us)))
+      sweep.AddCompile(row.id, row.start_time_us, row.duration_us);
+    if (row.backward_start_us && window.Has(static_cast<double>(*row.backward_start_us)))
+      sweep.AddCompile(row.id, row.backward_start_us, row.backward_duration_us);
   }
   FOR_EACH_ROW(const TimedEventOfProcess& row,
                Query<TimedEventOfProcess>(database, {.process_id = process_id})) {
-    sweep.AddEvent(row);
+    if (window.Has(row.start_us)) sweep.AddEvent(row);
   }
   return sweep.Finish();
 }

@@ -65,7 +65,16 @@ struct ProcessTimes {
   std::vector<TimeNode> nodes;
 };
 
+// What began in it, in microseconds since the epoch.
+struct TimeWindow {
+  std::int64_t from_us = INT64_MIN, until_us = INT64_MAX;
+  bool Has(double us) const {
+    return us >= static_cast<double>(from_us) && us < static_cast<double>(until_us);
+  }
+};
+
 // Empty where the log has no timed events and no compile of known time.
-Result<ProcessTimes> LoadProcessTimes(Database& database, std::int64_t process_id);
+Result<ProcessTimes> LoadProcessTimes(Database& database, std::int64_t process_id,
+                                      const TimeWindow& window = {});
 
 }  // namespace tlparse

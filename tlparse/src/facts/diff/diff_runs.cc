@@ -121,6 +121,18 @@ Result<std::optional<MemoryDifference>> CompareMemoryOf(const DiffSide& a, const
   return CompareMemory({a.database, a_run, RankOf(a)}, {b.database, b_run, RankOf(b)});
 }
 
+Result<std::optional<VllmStartPair>> CompareStarts(const DiffSide& a, const DiffSide& b) {
+  std::vector<VllmStart> starts[2];
+  if (a.rank || b.rank || a.launch || b.launch) return std::optional<VllmStartPair>();
+  for (const bool is_b : {false, true}) {
+    const DiffSide& side = is_b ? b : a;
+    ASSIGN_OR_RETURN(const std::int64_t run, FindRun(*side.database, side.run));
+    ASSIGN_OR_RETURN(starts[is_b ? 1 : 0], LoadVllmStarts(*side.database, run));
+  }
+  if (starts[0].empty() || starts[1].empty()) return std::optional<VllmStartPair>();
+  return std::optional(VllmStartPair{std::move(starts[0].back()), std::move(starts[1].back())});
+}
+
 // Nothing: both sides have logs.
 Result<std::optional<RunComparison>> CompareWithoutLogs(const DiffSide& a, const DiffSide& b) {
   DiffAnswer diff;
@@ -150,10 +162,12 @@ Result<std::optional<RunComparison>> CompareWithoutLogs(const DiffSide& a, const
   }
   RunComparison result;
   ASSIGN_OR_RETURN(result.memory, CompareMemoryOf(a, b));
+  ASSIGN_OR_RETURN(result.starts, CompareStarts(a, b));
   Result<MeasuredDifference> measured = CompareProfiles(sides[0], sides[1]);
-  // Snapshots of memory are no profiles.
+  // Snapshots of memory and texts of vLLM are no profiles.
   if (measured) diff.measured = *std::move(measured);
-  if (!measured && (measured.error().code != ErrorCode::kNotFound || !result.memory))
+  if (!measured &&
+      (measured.error().code != ErrorCode::kNotFound || (!result.memory && !result.starts)))
     return tl::unexpected<Error>(std::move(measured).error());
   RankComparison& one = result.comparisons.emplace_back();
   one.count = 1;
@@ -178,6 +192,7 @@ Result<RunComparison> AnalyzeRunDiff(const DiffSide& a, const DiffSide& b,
   if (of_profiles) return *std::move(of_profiles);
   RunComparison result;
   ASSIGN_OR_RETURN(result.memory, CompareMemoryOf(a, b));
+  ASSIGN_OR_RETURN(result.starts, CompareStarts(a, b));
   if (a.rank || b.rank) {
     RankComparison one;
     ASSIGN_OR_RETURN(one.diff, AnalyzeDiff(a, b, options));

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "facts/compiles/vllm_start.h"
 #include "facts/diff/diff.h"
 #include "facts/diff/digest_difference.h"
 #include "facts/diff/memory_difference.h"
@@ -27,6 +28,7 @@ struct RunComparison {
   std::size_t left_out = 0;                 // comparisons beyond the first 16
   std::optional<DigestDifference> digests;  // of all pairs; nothing: not both sides have any
   std::optional<MemoryDifference> memory;   // nothing: not both sides have any
+  std::optional<VllmStartPair> starts;      // the last ones; nothing: not both sides have one
   bool IsEqual() const;                     // in everything but times and memory
 };
 

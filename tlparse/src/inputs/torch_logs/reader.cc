@@ -1,7 +1,7 @@
 // Text that processes print. TORCH_LOGS: "V1122 19:30:29.099000 26478 torch/_inductor/scheduler.py:2132] [0/0]
 // [__fusion] cannot fuse …". Lines that name an artifact become rows, and those of the warning at the
-// recompile limit, which PyTorch prints without TORCH_LOGS too; so do lines of NCCL's watchdog (watchdog.h), and what ranks and torchrun
-// print of failures (tracebacks.h). The rest is reported once.
+// recompile limit, which PyTorch prints without TORCH_LOGS too; so do lines of NCCL's watchdog (watchdog.h), what ranks and torchrun
+// print of failures (tracebacks.h), and what vLLM says of its start (vllm.h). The rest is reported once.
 #include "inputs/reader.h"
 
 #include <fmt/format.h>
@@ -9,6 +9,7 @@
 #include <charconv>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -18,10 +19,12 @@
 #include "inputs/common/exception_row.h"
 #include "inputs/common/line_stream.h"
 #include "inputs/torch_logs/tracebacks.h"
+#include "inputs/torch_logs/vllm.h"
 #include "inputs/torch_logs/watchdog.h"
 #include "log/glog_prefix.h"
 #include "rows/torch_logs.h"
 #include "rows/uncaught_exception.h"
+#include "rows/vllm.h"
 #include "rows/watchdog.h"
 
 namespace tlparse {
@@ -141,6 +144,7 @@ class TorchLogsReader final : public RuntimeReader {
   void Prepare(TableSet& tables) override {
     tables.Use<TorchLogLineRow>();
     tables.Use<NcclWatchdogRow>();
+    tables.Use<VllmLineRow>();
     tables.Use<UncaughtExceptionRow>();
     tables.Use<LauncherFailureRow>();
   }
@@ -197,6 +201,34 @@ void AddWatchdogRow(RuntimeContext& context, std::int64_t number, const Watchdog
   ++context.facts().kept_count;
 }
 
+// Lines of vLLM: those of its start, and the first one of each process.
+class VllmLines {
+ public:
+  // False: it is of none of these, or says nothing of the start.
+  bool Add(RuntimeContext& context, std::string_view text, std::int64_t number) {
+    const std::optional<VllmLine> line = ParseVllmLine(text);
+    if (!line) return false;
+    const bool is_first = known_.insert(line->pid.value_or(-1)).second;
+    if (!line->stage && !is_first) return false;
+    const std::string process = SanitizeUtf8(line->process_name), said = SanitizeUtf8(line->text);
+    VllmLineRow row{.id = context.NextId<VllmLineRow>(),
+                    .profile_id = context.profile_id(),
+                    .line = number,
+                    .local_time = RowText(line->local_time),
+                    .stage = line->stage.value_or(VllmStage::kFirstLine),
+                    .text = RowText(said)};
+    if (!process.empty()) row.process_name = RowText(process);
+    row.pid = line->pid;
+    row.seconds = line->seconds;
+    context.rows().Add(row);
+    ++context.facts().kept_count;
+    return true;
+  }
+
+ private:
+  std::set<std::int64_t> known_;
+};
+
 void AddFailures(RuntimeContext& context, const FailureText& text) {
   for (const PrintedTraceback& one : text.tracebacks) {
     ++context.facts().kept_count;
@@ -215,13 +247,33 @@ void AddFailures(RuntimeContext& context, const FailureText& text) {
   }
 }
 
+void AddLogLine(RuntimeContext& context, std::int64_t number, const LogLine& line) {
+  const std::string text = SanitizeUtf8(line.text);
+  const std::string level(1, line.level);
+  TorchLogLineRow row{.id = context.NextId<TorchLogLineRow>(),
+                      .profile_id = context.profile_id(),
+                      .line = number,
+                      .level = RowText(level),
+                      .local_time = RowText(line.local_time),
+                      .pid = line.pid,
+                      .source_file_id = context.Text(line.source_file),
+                      .source_line = line.source_line,
+                      .artifact_id = context.Text(line.artifact),
+                      .text = RowText(text)};
+  row.rank = line.rank;
+  row.label_id = context.OptionalText(line.label);
+  if (row.label_id) row.attempt = line.attempt;
+  context.rows().Add(row);
+  ++context.facts().kept_count;
+}
+
 Result<bool> TorchLogsReader::Read(RuntimeContext& context) {
-  RowBatch& rows = context.rows();
   ProfileFacts& facts = context.facts();
   facts.kind = "torch_logs";
   LineStream lines(context, kMostLineBytes);
   Others others;
   FailureText failures;
+  VllmLines vllm;
   bool is_in_limit = false;
   std::map<std::int64_t, std::int64_t> lines_of_pid;
   while (true) {
@@ -240,28 +292,17 @@ Result<bool> TorchLogsReader::Read(RuntimeContext& context) {
         continue;
       }
     }
+    if (!line && !next->is_too_long && vllm.Add(context, next->text, next->number)) {
+      others.Flush(context);
+      RETURN_IF_ERROR(context.Flush());
+      continue;
+    }
     if (!line) {
       if (next->is_too_long || !failures.Add(next->text, next->number)) others.Add(*next);
       continue;
     }
     others.Flush(context);
-    const std::string text = SanitizeUtf8(line->text);
-    const std::string level(1, line->level);
-    TorchLogLineRow row{.id = context.NextId(rows.TableOf<TorchLogLineRow>()),
-                        .profile_id = context.profile_id(),
-                        .line = next->number,
-                        .level = RowText(level),
-                        .local_time = RowText(line->local_time),
-                        .pid = line->pid,
-                        .source_file_id = context.Text(line->source_file),
-                        .source_line = line->source_line,
-                        .artifact_id = context.Text(line->artifact),
-                        .text = RowText(text)};
-    row.rank = line->rank;
-    row.label_id = context.OptionalText(line->label);
-    if (row.label_id) row.attempt = line->attempt;
-    rows.Add(row);
-    ++facts.kept_count;
+    AddLogLine(context, next->number, *line);
     if (line->pid != 0) ++lines_of_pid[line->pid];
     if (line->rank)
       facts.rank = facts.kept_count == 1 || facts.rank == line->rank ? line->rank : std::nullopt;

@@ -1,0 +1,129 @@
+#!/usr/bin/env python3
+"""Starts of vLLM: `tlparse history` adds up what its lines and the logs of its processes tell. Recorded: vLLM 0.32 on a CPU, a first start
+and one that finds what the first has compiled and cannot load it. Lines of a GPU are as vLLM's source prints them; none was recorded."""
+
+import json
+import os
+import re
+import sys
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import profiles  # noqa: E402
+
+CASE = os.path.join(profiles.ROOT, "fixtures", "inputs", "vllm_start")
+
+GPU = """(APIServer pid=10) INFO 03-01 23:58:00 [api_server.py:1] vLLM API server version 0.32.0
+(EngineCore pid=20) INFO 03-01 23:58:20 [core.py:133] Initializing a V1 LLM engine (v0.32.0) with config: model='m'
+(Worker_TP0 pid=30) INFO 03-01 23:58:40 [gpu_model_runner.py:5040] Starting to load model m...
+(Worker_TP1 pid=31) INFO 03-01 23:58:40 [gpu_model_runner.py:5040] Starting to load model m...
+(Worker_TP0 pid=30) INFO 03-01 23:58:50 [default_loader.py:501] Loading weights took 8.25 seconds
+(Worker_TP0 pid=30) INFO 03-01 23:58:51 [gpu_model_runner.py:5149] Model loading took 7.51 GiB memory and 10.500000 seconds
+{cache}
+(Worker_TP0 pid=30) INFO 03-01 23:59:35 [monitor.py:91] Initial profiling/warmup run took 1.50 s
+(Worker_TP0 pid=30) INFO 03-02 00:00:05 [gpu_model_runner.py:6581] Graph capturing finished in 20 secs, took 0.51 GiB
+(EngineCore pid=20) INFO 03-02 00:00:06 [core.py:402] init engine (profile, create kv cache, warmup model) took 75.00 s (compilation: {compile:.2f} s)
+(APIServer pid=10) INFO 03-02 00:00:09 [entry.py:140] Starting vLLM server on http://0.0.0.0:8000
+"""
+COLD = """(Worker_TP0 pid=30) INFO 03-01 23:59:01 [backends.py:1167] Dynamo bytecode transform time: 6.25 s
+(Worker_TP0 pid=30) INFO 03-01 23:59:30 [backends.py:398] Compiling a graph for compile range (1, 2048) takes 22.00 s
+(Worker_TP0 pid=30) INFO 03-01 23:59:33 [monitor.py:65] torch.compile took 32.50 s in total"""
+WARM = """(Worker_TP0 pid=30) INFO 03-01 23:59:32 [decorators.py:319] Directly load AOT compilation from path /cache/model
+(Worker_TP0 pid=30) INFO 03-01 23:59:33 [monitor.py:65] torch.compile took 2.50 s in total"""
+
+
+class VllmStart(profiles.InputTest):
+    def starts(self, database):
+        return self.answer("history", database).get("vllm_starts", [])
+
+    def sums(self, start):
+        """Checks that the parts of each stage, and of the start, add up to it."""
+        for name, seconds in [(None, start["seconds"]), *((one["name"], one["seconds"]) for one in start["stages"])]:
+            parts = [one["seconds"] for one in start["stages"] if one["within"] == name]
+            if parts and name != "not_attributed":
+                self.assertAlmostEqual(seconds, sum(parts), places=6, msg=name)
+        return {(one["within"], one["name"]): round(one["seconds"], 3) for one in start["stages"]}
+
+    def test_recorded_starts(self):
+        """Each number is in the raw files."""
+        spans, found = {}, {}
+        for name in ("cold", "again"):
+            folder = os.path.join(CASE, name)
+            start, = self.starts(self.ingest(folder, name=name + ".db"))
+            stages = found[name] = self.sums(start)
+            with open(os.path.join(folder, "vllm.txt"), encoding="utf-8") as file:
+                text = file.read()
+            self.assertEqual(float(re.search(r"init engine .* took ([\d.]+) s", text)[1]), stages[None, "init_engine"])
+            self.assertEqual(float(re.search(r"warmup run took ([\d.]+) s", text)[1]), stages["warm_up", "first_run"])
+            self.assertEqual(round(float(re.search(r"Initializing model took ([\d.]+) s", text)[1]), 3), stages["load", "make_model"])
+            # The union of the timed events of the process is what its compile took.
+            events = []
+            with open(os.path.join(folder, "dedicated_log_torch_trace_rank_0.log"), encoding="utf-8") as file:
+                for block in re.findall(r'"chromium_event".*\n((?:\t.*\n)+)', file.read()):
+                    events.append(json.loads(block))
+            begun = {one["name"]: one["ts"] for one in events if one["ph"] == "B"}
+            ended = {one["name"]: one["ts"] for one in events if one["ph"] == "E"}
+            intervals = sorted((begun[one], ended[one]) for one in ended)
+            covered, until = 0, 0
+            for begin, end in intervals:
+                covered += max(0, end - max(begin, until))
+                until = max(until, end)
+            spans[name] = covered / 1e6
+            self.assertAlmostEqual(spans[name], stages["warm_up", "compile"], places=2)
+            self.assertEqual("trace", next(one["basis"] for one in start["stages"] if one["name"] == "compile"))
+        self.assertEqual({"cold": 140.78, "again": 49.11}, {name: round(seconds, 2) for name, seconds in spans.items()})
+        self.assertEqual({(None, "before_load"): 91, (None, "load"): 1.75, (None, "init_engine"): 145.25},
+                         {key: seconds for key, seconds in found["cold"].items() if key[0] is None})
+        # With run.json from the start of the process.
+        self.assertEqual({(None, "before_first_line"): 28, (None, "before_load"): 38, (None, "load"): 5.79, (None, "init_engine"): 57.21},
+                         {key: seconds for key, seconds in found["again"].items() if key[0] is None})
+        text = self.tlparse("history", self.path("again.db")).stdout
+        self.assertIn("could not load what an earlier start had compiled: 'function' object has no attribute 'finalize_loading'", text)
+
+    def test_lines_of_a_gpu(self):
+        for cache, compiled, note in ((COLD, 32.5, None), (WARM, 2.5, "loaded what an earlier start had compiled")):
+            text = GPU.format(cache=cache, compile=compiled)
+            start, = self.starts(self.ingest(self.write("serve.txt", text.encode()), name=f"{compiled}.db"))
+            stages = self.sums(start)
+            self.assertEqual(("Worker_TP0", 30, "EngineCore", "03-01 23:58:00", "03-02 00:00:09", 129),
+                             tuple(start[one] for one in ("worker", "worker_pid", "engine", "began", "ended", "seconds")))
+            self.assertEqual({"before_load": 40, "load": 11, "init_engine": 75, "listen": 3}, {key[1]: value for key, value in stages.items() if key[0] is None})
+            self.assertEqual({("load", "load_model"): 10.5, ("load", "not_attributed"): 0.5, ("load_model", "load_weights"): 8.25, ("load_model", "not_attributed"): 2.25,
+                              ("init_engine", "compile"): compiled, ("init_engine", "first_run"): 1.5, ("init_engine", "capture"): 20,
+                              ("init_engine", "not_attributed"): 75 - compiled - 21.5},
+                             {key: value for key, value in stages.items() if key[0] in ("load", "load_model", "init_engine")})
+            self.assertEqual([note], [one["note"] for one in start["stages"] if one["name"] == "compile"])
+            if cache is COLD:
+                self.assertEqual([6.25, 22, 4.25], [value for key, value in stages.items() if key[0] == "compile"])
+
+    def test_several_starts_in_one_text(self):
+        """A server that was started again, and engines of data parallelism that start together."""
+        text = GPU.format(cache=COLD, compile=32.5)
+        later = GPU.format(cache=WARM, compile=2.5).replace("03-0", "04-0").replace("pid=", "pid=7")
+        served = "(APIServer pid=10) INFO 03-02 11:00:00 [loggers.py:1] Engine 000: Avg prompt throughput\n"
+        died = text[:text.index("(Worker_TP0 pid=30) INFO 03-02")]
+        for before, began in ((text + served, ["03-01 23:58:00", "04-01 23:58:00"]), (died, ["04-01 23:58:00"])):
+            starts = self.starts(self.ingest(self.write("again.txt", (before + later).encode()), name=f"{len(began)}.db"))
+            self.assertEqual([(one, 129) for one in began], [(one["began"], one["seconds"]) for one in starts])
+        lines = []
+        for line in text.splitlines():
+            one = re.sub(r"\((EngineCore|Worker)(_TP\d)? pid=(\d+)\)", lambda found: f"({found[1]}_DP0{found[2] or ''} pid={found[3]})", line)
+            lines.append(one)
+            if one != line:
+                other = re.sub(r"_DP0(.*?) pid=", r"_DP1\1 pid=9", one)
+                lines.append(re.sub(r"took 32.50 s|took 75.00 s", lambda found: {"took 32.50 s": "took 40.00 s", "took 75.00 s": "took 76.00 s"}[found[0]], other))
+        both = self.starts(self.ingest(self.write("dp.txt", ("\n".join(lines) + "\n").encode()), name="dp.db"))
+        self.assertEqual([("EngineCore_DP0", "Worker_DP0_TP0", 32.5, 75), ("EngineCore_DP1", "Worker_DP1_TP0", 40, 76)],
+                         [(one["engine"], one["worker"], *(next(stage["seconds"] for stage in one["stages"] if stage["name"] == name) for name in ("compile", "init_engine")))
+                          for one in both])
+
+    def test_what_is_no_start(self):
+        """Without the line that ends it nothing is added up; another program's lines are no input."""
+        text = GPU.format(cache=COLD, compile=32.5)
+        self.assertEqual([], self.starts(self.ingest(self.write("cut.txt", text[:text.index("(EngineCore pid=20) INFO 03-02")].encode()))))
+        for line in (b"(Worker pid=1) INFO 03-01 10:00:00 [a.py:1] Hello\n", b"INFO 03-01 10:00:00 [a.py:1] Initializing model took no time\n"):
+            self.assertIn("no record of a structured trace and no profile was found", self.tlparse(self.write("other.txt", line), "--db-only", "--db", self.path("other.db"), expect=2).stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
