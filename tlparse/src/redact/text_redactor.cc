@@ -106,9 +106,15 @@ void TextRedactor::RedactPart(std::string_view part, std::string& out) {
   }
 }
 
-// Letters, digits and underscores: the longest of the user's names in it are replaced whole, other parts word by word.
+// Letters, digits and underscores: a name of PyTorch's stays (fx_kwargs, where the user has kwargs); else the longest of the user's names in it
+// are replaced whole, other parts word by word.
 void TextRedactor::RedactName(std::string_view name, std::string& out) {
   constexpr std::size_t kMostParts = 12;
+  if (const std::string lower = InLowerCase(name);
+      lower.find('_', 1) < lower.size() - 1 && IsPublicName(lower)) {
+    out += name;
+    return;
+  }
   std::vector<std::size_t> ends;  // of the parts between underscores
   for (std::size_t at = 0; at < name.size();) {
     at = RunEnd(name, at, [](char c) { return c == '_'; });
