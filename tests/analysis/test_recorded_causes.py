@@ -2,6 +2,7 @@
 
 import glob
 import os
+import re
 import shutil
 import sqlite3
 import subprocess
@@ -50,6 +51,24 @@ class Graphs(RecordedCauses):
         self.assertEqual((one["kind"], one["severity"], one["ranks"]), ("collective_divergence", "error", [2]))
         self.assertEqual([(other["kind"], other["title"]) for other in one["evidence"]],
                          [("input_divergence", "Rank 2 compiled 0/0 forward for other inputs: self.scale: requires_grad True → False")])
+
+    def test_the_first_stage_of_a_pipeline_gets_data(self):
+        """The same logs with the tensor as an argument that no parameter is, of rank 0: its input needs no gradient."""
+        for swapped, severity in ({0: 2, 2: 0}, "note"), ({}, "warning"):
+            folder = f"stages{len(swapped)}"
+            for path in glob.glob(os.path.join(RUNS, "frozen_parameter", "*.log.zst")):
+                with trace_lines.open_log(path) as log:
+                    lines = log.read().decode().split("\n")
+                rank = int(re.search(r"_rank_(\d)_", path).group(1))
+                for number, line in enumerate(lines):
+                    if not line.startswith("\t"):
+                        line = line.replace('"is_parameter": true, ', "").replace("L['self']._parameters['scale']", "L['y']")
+                        lines[number] = line.replace(f'"rank": {rank}', f'"rank": {swapped.get(rank, rank)}')
+                self.save(f"{folder}/dedicated_log_torch_trace_rank_{swapped.get(rank, rank)}_abcdefgh.log", "\n".join(lines))
+            one, = [one for one in ask("findings", self.ingest(os.path.join(self.scratch, folder), name=folder))["findings"] if one["kind"] == "input_divergence"]
+            self.assertEqual((one["severity"], one["ranks"], one["title"]),
+                             (severity, [0 if swapped else 2], f"Rank {0 if swapped else 2} compiled 0/0 forward for other inputs: y: requires_grad True → False"))
+            self.assertEqual(one["detail"], "As of the first stage of a pipeline, whose input needs no gradient." if swapped else "")
 
 
     def test_ranks_that_get_data_of_other_lengths(self):

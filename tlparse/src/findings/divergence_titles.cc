@@ -330,9 +330,15 @@ std::optional<Difference> DivergenceFinder::DescribeLookup(const RankClass& one,
     case CauseKind::kInputs: {
       const std::string what = fmt::format("compiled {} for ", where);
       const std::string other = what + "other inputs: ", both = what + "different inputs: ";
-      return make(FindingKind::kInputDivergence,
-                  aspect.is_of_sizes ? FindingSeverity::kNote : FindingSeverity::kWarning,
-                  Pair(one, aspect, other, other, both, WithoutPlace(reason, where)));
+      Difference difference =
+          make(FindingKind::kInputDivergence,
+               aspect.is_of_sizes || aspect.is_of_first_stage ? FindingSeverity::kNote
+                                                              : FindingSeverity::kWarning,
+               Pair(one, aspect, other, other, both, WithoutPlace(reason, where)));
+      if (aspect.is_of_first_stage)
+        difference.finding.detail =
+            "As of the first stage of a pipeline, whose input needs no gradient.";
+      return difference;
     }
     case CauseKind::kGuardMiss: {
       // These guards are of sizes. A few ranks with sizes of their own lose time where the others hit.

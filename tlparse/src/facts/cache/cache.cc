@@ -173,6 +173,26 @@ Result<void> ClassFinder::DescribeGraph(const JobLookup& a, const JobLookup& b,
   return {};
 }
 
+// Whether these ranks are the first of a dimension of a mesh, as the first stage of a pipeline is:
+// rank 0 of all, ranks 0 and 1 or 0 and 2 of four.
+bool AreFirstOfMesh(const Job& job, const std::vector<RankIndex>& who) {
+  std::map<std::int64_t, bool> is_one;  // by rank
+  for (std::size_t i = 0; i < job.participants().size(); ++i) {
+    const std::optional<std::int64_t> rank = job.participants()[i].rank;
+    if (!rank) return false;
+    is_one[*rank] = std::binary_search(who.begin(), who.end(), static_cast<RankIndex>(i));
+  }
+  if (who.empty() || who.size() >= is_one.size() || is_one.size() % who.size() != 0) return false;
+  const std::size_t stride = is_one.size() / who.size();
+  std::size_t at = 0, in_front = 0, in_steps = 0;
+  for (const auto& [rank, is_among] : is_one) {
+    if (is_among && at < who.size()) ++in_front;
+    if (is_among && at % stride == 0) ++in_steps;
+    ++at;
+  }
+  return in_front == who.size() || in_steps == who.size();
+}
+
 // What was given to the compile, where that differs, is why its graphs do, unless PyTorch has
 // traced other nodes.
 Result<void> ClassFinder::DescribeInputs(const JobLookup& a, const JobLookup& b,
@@ -200,6 +220,9 @@ Result<void> ClassFinder::DescribeInputs(const JobLookup& a, const JobLookup& b,
                     job.NameRanks({b.participant}), job.NameRanks(*ranks));
     break;
   }
+  finding.cause.is_of_first_stage =
+      (AreWithoutGradient(inputs, false) && AreFirstOfMesh(job, finding.against)) ||
+      (AreWithoutGradient(inputs, true) && AreFirstOfMesh(job, finding.ranks));
   finding.cause.is_of_sizes = std::all_of(
       inputs.begin(), inputs.end(),
       [](const InputDifference& one) { return DigitsAsZero(one.a) == DigitsAsZero(one.b); });

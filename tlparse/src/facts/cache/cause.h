@@ -56,6 +56,7 @@ struct Cause {
   // Differences that this cause explains (another build changes hundreds of config hashes).
   std::vector<ComponentDifference> explained;
   bool is_of_sizes = false;  // kInputs: in numbers alone, as where ranks got other sizes of data
+  bool is_of_first_stage = false;  // kInputs: as of a pipeline, whose first input needs no gradient
   // kGuardMiss, kRemoteError, kBypass: what one side has and the other has not, without which side;
   // and whether that is side a.
   std::string reason = {};

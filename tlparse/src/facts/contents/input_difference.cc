@@ -17,6 +17,7 @@ namespace {
 
 constexpr std::array<std::string_view, 6> kProperties = {"dtype",         "size",         "stride",
                                                          "requires_grad", "is_parameter", "layout"};
+constexpr std::size_t kIsParameter = 4;
 using Values = std::array<std::string, kProperties.size()>;
 
 // The tensors of a compile by their source, in the order of the log.
@@ -66,10 +67,18 @@ Result<std::vector<InputDifference>> CompareInputs(Database& database, std::int6
       if (property == "stride" && has_size) continue;
       has_size = has_size || property == "size";
       differences.push_back(
-          {ReadableSource(source), std::string(property), old_values[i], new_values[i]});
+          {ReadableSource(source), std::string(property), old_values[i], new_values[i],
+           old_values[kIsParameter] == "True" || new_values[kIsParameter] == "True"});
     }
   }
   return differences;
+}
+
+bool AreWithoutGradient(const std::vector<InputDifference>& inputs, bool is_of_b) {
+  return std::all_of(inputs.begin(), inputs.end(), [&](const InputDifference& one) {
+    return one.property == "requires_grad" && !one.is_parameter &&
+           (is_of_b ? one.b : one.a) == "False";
+  });
 }
 
 Result<bool> DifferAmong(Database& database, const std::vector<InputDifference>& inputs,
@@ -93,7 +102,8 @@ Result<std::vector<InputTensor>> LoadInputs(Database& database, std::int64_t com
   std::vector<InputTensor> inputs;
   for (const std::string& source : tensors.sources) {
     const Values& values = tensors.of_source.at(source);
-    inputs.push_back({ReadableSource(source), values[0], values[1], values[4] == "True"});
+    inputs.push_back(
+        {ReadableSource(source), values[0], values[1], values[kIsParameter] == "True"});
   }
   return inputs;
 }

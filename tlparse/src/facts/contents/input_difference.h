@@ -15,12 +15,17 @@ struct InputDifference {
   std::string name;      // "x", "self.layer.weight"
   std::string property;  // "size", "dtype", "requires_grad", …
   std::string a, b;      // "[8, 16]", "False"
+  bool is_parameter = false;
 };
 
 // In the order in which compile a describes its tensors. Sizes and strides are those of the first
 // call; the index of a device is not compared.
 Result<std::vector<InputDifference>> CompareInputs(Database& database, std::int64_t a_compile_id,
                                                    std::int64_t b_compile_id);
+
+// Whether they are tensors without gradient on one side alone, and no parameters: as a pipeline's first
+// stage gets its input. `is_of_b`: the side.
+bool AreWithoutGradient(const std::vector<InputDifference>& inputs, bool is_of_b);
 
 // Whether the first of these compiles, up to nine, were given other tensors in one of `inputs`.
 Result<bool> DifferAmong(Database& database, const std::vector<InputDifference>& inputs,

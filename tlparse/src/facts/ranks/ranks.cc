@@ -210,6 +210,7 @@ void RankClassifier::DescribeFindings(RankClass& one) const {
       one.aspects.back().group = job_.FormatRanks(finding.ranks);
       one.aspects.back().is_of_numbers = finding.is_of_numbers;
       one.aspects.back().is_of_sizes = finding.cause.is_of_sizes;
+      one.aspects.back().is_of_first_stage = finding.cause.is_of_first_stage;
       one.aspects.back().is_of_parameters = finding.is_of_parameters;
       if (finding.cause.kind == CauseKind::kConfig || finding.cause.kind == CauseKind::kSetting)
         one.aspects.back().options = OptionsOf(finding.cause);
