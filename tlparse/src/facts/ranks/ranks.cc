@@ -9,6 +9,7 @@
 #include "facts/contents/graph_difference.h"
 #include "facts/job/majority.h"
 #include "facts/ranks/aspect_text.h"
+#include "facts/ranks/other_functions.h"
 #include "facts/ranks/rank_facts.h"
 #include "facts/ranks/rank_options.h"
 #include "facts/ranks/rank_votes.h"
