@@ -85,6 +85,10 @@ class Recompiles(AnswerTest):
         self.assertEqual(one["title"], "a and 1 other function were recompiled (GLOBAL_STATE changed: grad_mode)")
         self.assertEqual([other["title"] for other in one["evidence"]], ["b was recompiled twice (GLOBAL_STATE changed: grad_mode)"])
 
+    def test_a_mode_comes_behind_values(self):
+        self.recompiled("ab", ["0/0: GLOBAL_STATE changed: grad_mode", "1/0: self.k == 4.0"], rank=0)
+        self.assertEqual([one["title"] for one in self.recompiles()], ["b was recompiled once (self.k: 4.0)", "a was recompiled once (GLOBAL_STATE changed: grad_mode)"])
+
     LIBRARY = "/usr/lib/python3/dist-packages/lib/model.py"
 
     def library(self, functions, reasons_of):

@@ -248,6 +248,12 @@ class Ends(RecordedCauses):
         self.assertEqual((graph_break["kind"], graph_break["severity"], graph_break["try"]), ("graph_break", "note", None))
         self.assertEqual(graph_break["detail"], "The log ends inside the next compile, 2/0 wrapper, of a function of PyTorch.")
 
+    def test_a_slow_rank_among_half_of_the_ranks_is_a_note(self):
+        database = self.ingest(os.path.join(RUNS, "own_sizes"), name="own_sizes")
+        for world, severity in ((7, "warning"), (8, "note")):
+            slow, = [one for one in ask("findings", database, "--world-size", str(world))["findings"] if one["kind"] == "slow_rank"]
+            self.assertEqual((slow["severity"], slow["ranks"]), (severity, [1]))
+
     def test_a_compile_that_stood_still_is_named_with_its_phase(self):
         one, = self.above_notes(self.findings("stalled_compile"))
         self.assertEqual((one["kind"], one["ranks"]), ("slow_rank", [2]))

@@ -95,6 +95,18 @@ class OpenCalls(RecorderTest):
                 if is_said:
                     self.assertIn("look at what kept rank 1 at /app/train.py:33 in load", first["try"])
 
+    def test_a_rank_that_did_not_come_since_another_has_not_sent(self):
+        dumps = [[entry(i, i + 1, state="started" if i == 9 else "completed", dumped=BASE + 60 * SECOND) for i in range(10 - rank)] for rank in range(2)]
+        us = BASE // 1000
+        taken = ["rank 0 (pid 11) is at /app/train.py:40 in step, which called all_reduce", "rank 1 (pid 12) is at /app/train.py:33 in load, which called recv from rank 0"]
+        processes = [{"pid": 11 + rank, "rank": rank, "signal": 15, "started_us": us, "ended_us": us + 89_000_000} for rank in range(2)]
+        first = self.found(dumps, beside={"run.json": json.dumps({
+            "command": ["a"], "directory": "/app", "started_us": us, "exit_code": 143, "processes": processes,
+            "hangs": [{"time_us": us + 50_000_000, "why": "idle", "taken": taken, "was_ended": True}]})})[0]
+        self.assertEqual((first["kind"], first["severity"], first["ranks"], first["title"]),
+                         ("stuck", "error", [0], "Rank 0 was in all_reduce at train.py:40; rank 1 in recv from rank 0 at train.py:33"))
+        self.assertEqual([(one["kind"], one["ranks"]) for one in first["evidence"]], [("collective_not_reached", [1])])
+
     def test_a_rank_that_has_not_come_yet(self):
         """Only what a job that runs does not show is an error: a long wait, or what ended it."""
         def waiting(state, waited_s, behind=(), beside=None):

@@ -1,5 +1,6 @@
 """Standard error of a job of several ranks that failed: tracebacks of its ranks and torchrun's report, and the finding of these."""
 
+import json
 import os
 import sys
 import unittest
@@ -131,6 +132,25 @@ class PrintedFailures(AnswerTest):
             self.first(text, "[rank0]:W1128 01:54:15.1 Traceback (most recent call last):\n", LATE)
 
 
+    def test_what_an_abort_printed(self):
+        """Of the C library, C++ and glog, as they print it; a what() belongs to what was thrown just before."""
+        thrown = "terminate called after throwing an instance of 'std::runtime_error'\n"
+        for number, (lines, text) in enumerate((
+                ((thrown, "step 3\n", "  what():  slot 4711\n"), "std::runtime_error: slot 4711"),
+                ((thrown,), "std::runtime_error"),
+                (("[rank3]: " + thrown, "  what():  of another\n"), "std::runtime_error"),
+                (("python3.11: tok.cc:9: long ns::clean(long): Assertion `n < 10' failed.\n",), "tok.cc:9: Assertion `n < 10' failed."),
+                (("/usr/include/c++/12/bits/stl_vector.h:1123: T& std::vector<T>::operator[](size_t) [with T = int]: Assertion '__n < this->size()' failed.\n",),
+                 "/usr/include/c++/12/bits/stl_vector.h:1123: Assertion '__n < this->size()' failed."),
+                (("F1128 01:54:15.100000 4496 table.cc:7] Check failed: a == b (1 vs. 2) \n",), "table.cc:7] Check failed: a == b (1 vs. 2)"),
+                (("Fatal Python error: Aborted\n", "free(): double free detected in tcache 2\n"), "free(): double free detected in tcache 2"),
+                (("the loader said: free(): x\n", "Fatal Python error: Segmentation fault\n"), None))):
+            with self.subTest(text=text, lines=lines):
+                self.save(f"job{number}/stderr.txt", *lines, REPORT.format(rank=3, code=-6))
+                found = ask("findings", self.ingest(os.path.join(self.scratch, f"job{number}"), name=f"a{number}"))["findings"]
+                self.assertEqual(found[0]["title"], "Rank 3 was ended by SIGABRT" + (f": {text}" if text else ""))
+
+
 class RunFile(AnswerTest):
     def test_hangs_of_any_form_are_no_error(self):
         for number, hangs in enumerate(('[3, "x", [], null, {"why": "w", "was_ended": true, "taken": {"q": [1]}}]', '"text"', '{"a": {"why": "w", "taken": 5, "was_ended": 1}}')):
@@ -142,6 +162,68 @@ class RunFile(AnswerTest):
                 titles = [one["title"] for finding in found for one in [finding, *finding["evidence"]] if one["kind"] == "stuck"]
                 self.assertEqual(titles, [] if number == 1 else ["The command seemed to hang: w"])
                 ask("status", database)
+
+    def all_of(self, name, processes, aborts):
+        processes = [{"pid": 100 + index, "parent_pid": 99, "started_us": 1_000_000, "ended_us": 9_000_000 + index, **one} for index, one in enumerate(processes)]
+        self.save(f"{name}/run.json", json.dumps({"command": ["a"], "directory": "/", "started_us": 1, "exit_code": 1, "processes": processes,
+                                                  "printed_aborts": [{"rank": rank, "text": text} for rank, text in aborts]}))
+        return ask("findings", self.ingest(os.path.join(self.scratch, name), name=name))["findings"]
+
+    def first_of(self, name, processes, aborts=()):
+        found = self.all_of(name, processes, aborts)
+        return found[0]["title"] if found else None
+
+    def test_whose_the_text_of_an_abort_is(self):
+        command, asked = {"exit_code": 1}, {"rank": 0, "signal": 15}
+        one, other = {"rank": 1, "signal": 6}, {"rank": 2, "signal": 6}
+        for name, processes, aborts, title in (
+                ("alone", [command, one], [(None, "free(): invalid pointer")], "Rank 1 was ended by SIGABRT: free(): invalid pointer"),
+                ("seen_with_others", [command, asked, one], [(None, "a: b")], "Rank 1 was ended by SIGABRT: a: b"),
+                ("same", [command, one, other], [(None, "a: b")] * 2, "Rank 1 was ended by SIGABRT: a: b"),
+                ("not_known", [command, one, other], [(None, "a: b"), (None, "c")], "Rank 1 was ended by SIGABRT"),
+                ("of_rank", [command, one, other], [(2, "c"), (1, "a: b")], "Rank 1 was ended by SIGABRT: a: b"),
+                ("of_backend", [command, one], [(None, "gloo::EnforceNotMet: 80 vs 8")], "Rank 1 was ended by SIGABRT (gloo::EnforceNotMet: 80 vs 8)"),
+                ("of_another", [command, {"rank": 1, "signal": 11}], [(None, "a: b")], "Rank 1 was ended by SIGSEGV"),
+                ("asked", [command, asked, {"rank": 1, "signal": 9}], [], None)):
+            with self.subTest(name):
+                self.assertEqual(self.first_of(name, processes, aborts), title)
+
+    def test_an_abort_by_calls_that_do_not_fit(self):
+        gone = traceback(0, GONE, line=26).replace("[rank0]: ", "").replace("/rec/train.py", "/u/a.py")
+        gloo, own = [(None, "gloo::EnforceNotMet: op.preamble.length <= op.nbytes. 80 vs 8")], [(None, "std::bad_alloc")]
+        call = "/u/a.py:20 in <module>, which called all_reduce"
+        end = "Rank 0 was ended by SIGABRT at a.py:20"
+        note = " (gloo::EnforceNotMet: op.preamble.length <= op.nbytes. 80 vs 8)"
+        for name, at, text, aborts, title, advice, ranks in (
+                ("apart", call, gone, gloo, end + note + ", ranks 1,2 were at a.py:26", "compare a.py:26 with a.py:20", [0]),
+                ("no_text", call, gone, [], end + ", ranks 1,2 were at a.py:26", "compare a.py:26 with a.py:20", [0]),
+                ("together", call, gone.replace("line 26", "line 20"), gloo, end + note, "compare what the ranks pass at a.py:20", [0, 1, 2]),
+                ("own", call, gone, own, end + ": std::bad_alloc", None, [0]),
+                ("own_code", "/u/a.py:20 in clean", gone, [], end, "read what was printed last", [0])):
+            with self.subTest(name):
+                others = [{"rank": rank, "exit_code": 1, "raised_us": 9_000_000, "traceback": text} for rank in (2, 1)]
+                found = self.all_of(name, [{"exit_code": 1}, {"rank": 0, "signal": 6, "at": at, "fault_thread": "main", "ended_us": 8_000_000}, *others], aborts)
+                self.assertEqual((found[0]["title"], found[0]["ranks"]), (title, ranks))
+                self.assertTrue((found[0]["try"] or "").startswith(advice or ""), found[0]["try"])
+                self.assertEqual(found[0]["try"] is None, advice is None)
+
+    def test_a_rank_that_was_done_before_others_hung(self):
+        hang = {"time_us": 5_000_000, "why": "idle", "was_ended": True, "taken": [f"rank {rank} (pid 1) is at /u/a.py:7 in f, which called barrier" for rank in (0, 2)]}
+        for name, ended_us, ranks, title in (("early", 3_000_000, [1], "Rank 1 had ended with exit code 0 when the others hung, ranks 0,2 in barrier at a.py:7"),
+                                             ("late", 7_000_000, [], "The command seemed to hang, ranks 0,2 in barrier at a.py:7")):
+            processes = [{"pid": 99, "signal": 15}, *({"pid": 100 + rank, "rank": rank, "signal": 15} for rank in (0, 2)), {"pid": 101, "rank": 1, "exit_code": 0, "ended_us": ended_us}]
+            self.save(f"{name}/run.json", json.dumps({"command": ["a"], "directory": "/", "started_us": 1, "exit_code": 143, "hangs": [hang],
+                                                      "processes": [{"started_us": 1, "ended_us": 6_000_000, **one} for one in processes]}))
+            first = ask("findings", self.ingest(os.path.join(self.scratch, name), name=name))["findings"][0]
+            self.assertEqual((first["kind"], first["ranks"], first["title"]), ("stuck", ranks, title))
+
+    def test_a_rank_that_was_done_before_others_gave_up_waiting(self):
+        late = traceback(0, "torch.distributed.DistStoreError: wait timeout after 20000ms, keys: /0").replace("[rank0]: ", "")
+        waited = [{"rank": rank, "exit_code": 1, "ended_us": 60_000_000, "raised_us": 59_000_000, "traceback": late} for rank in (0, 1)]
+        done = {"rank": 2, "exit_code": 0, "ended_us": 30_000_000}
+        self.assertEqual(self.first_of("done", [{"exit_code": 1}, *waited, done]), "Rank 2 ended with exit code 0 before ranks 0,1, which waited in vain")
+        self.assertEqual(self.first_of("later", [{"exit_code": 1}, *waited, {**done, "ended_us": 61_000_000}]),
+                         "Ranks 0,1 raised DistStoreError: wait timeout after 20000ms, keys: /0")
 
 
 if __name__ == "__main__":

@@ -24,6 +24,8 @@ CREATE TABLE run_process (
   exit_code INTEGER,              -- NULL: not known, or a signal ended it
   signal INTEGER,                 -- that ended it
   stopped_at TEXT,                -- where its main thread was then: "file:line in f, which called g"; NULL: not known
+  fault_thread TEXT,              -- in which a fatal signal came: main; python (another, and stopped_at is its place); native (one that runs
+                                  -- no Python code); NULL: none came, or not known
   started_us INTEGER,
   ended_us INTEGER,               -- NULL: it lived on when the command had ended
   PRIMARY KEY (profile_id, ordinal)

@@ -16,6 +16,16 @@ CREATE TABLE uncaught_exception (
   traceback TEXT NOT NULL         -- as Python prints it
 ) STRICT;
 
+-- What C++ or the C library printed before it aborted a process: "std::out_of_range: index 12 of 8". Of run.json, where the standard error of
+-- the command was a file, or of such a text.
+CREATE TABLE printed_abort (
+  id INTEGER PRIMARY KEY,
+  profile_id INTEGER NOT NULL REFERENCES profile(id),
+  line INTEGER,                   -- of the text, 1-based; NULL: it is in run.json
+  rank INTEGER,                   -- NULL: the text does not say it
+  text TEXT NOT NULL
+) STRICT;
+
 -- What the report of torchrun in such a text calls the root cause: the failure of a rank that it saw first. One row per report.
 CREATE TABLE launcher_failure (
   id INTEGER PRIMARY KEY,

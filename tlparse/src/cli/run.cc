@@ -26,6 +26,7 @@
 #include "report/finding_text.h"
 #include "report/output_directory.h"
 #include "runner/child.h"
+#include "runner/error_text.h"
 #include "runner/hang_dump.h"
 #include "runner/process_watch.h"
 #include "runner/profile_demand.h"
@@ -101,6 +102,7 @@ class RunningCommand : public StartedJob {
     facts_.ended_us = EpochUsNow();
     facts_.processes = processes_->Processes();
     TakeLastStacks(places_, facts_.processes);
+    facts_.aborts = errors_.Aborts();
     return WriteRunFile(places_.recorded + "/run.json", RunFileText(facts_));
   }
 
@@ -119,6 +121,7 @@ class RunningCommand : public StartedJob {
   const RunOptions& options_;
   const RecordPlaces& places_;
   RunFacts facts_;
+  const ErrorText errors_;
   Child child_;
   std::unique_ptr<ProcessWatch> processes_;
   std::string stuck_;                // title of the first finding of that kind; empty: none

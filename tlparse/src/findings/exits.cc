@@ -41,7 +41,8 @@ const ProcessExit* FirstFailed(const FindingContext& context,
     if (!one.HasFailed() || !is_of_launch) continue;
     if (const ProcessExit* const command = CommandBefore(exits, one)) return command;
     const ProcessExit* const program = has_ranks ? nullptr : FailedProgram(exits, one);
-    return program != nullptr ? program : one.WasAsked() ? nullptr : &CauseOf(exits, one);
+    if (program != nullptr) return program;
+    return one.WasAsked() ? SignalledWith(exits, one) : &CauseOf(exits, one);
   }
   return nullptr;
 }
@@ -151,43 +152,6 @@ void AddOfPeer(FindingContext& context, Finding finding, const Exceptions& raise
   end->evidence.insert(end->evidence.begin(), std::move(finding));
 }
 
-// The end of ranks that had ended as if they were done when `first` found a process gone; nothing: none had.
-std::optional<Finding> EndOfDone(const FindingContext& context,
-                                 const std::vector<ProcessExit>& exits, const ProcessExit& first) {
-  std::set<std::int64_t> done, others;
-  const ProcessExit* earliest = nullptr;
-  for (const ProcessExit& one : exits) {
-    if (!one.rank || one.host != first.host || !one.RanBeside(first)) continue;
-    // The end of one before a restart is seen after the next has begun.
-    const bool was_followed = std::any_of(exits.begin(), exits.end(), [&](const ProcessExit& next) {
-      return next.rank == one.rank && next.host == one.host && next.started_us > one.started_us &&
-             next.RanBeside(first);
-    });
-    const bool is_done = !was_followed && one.exit_code == 0 && !one.raised && one.ended_us &&
-                         first.raised->raised_us &&
-                         *one.ended_us <= *first.raised->raised_us + kSeenAfterUs;
-    if (is_done && earliest == nullptr) earliest = &one;
-    if (is_done) done.insert(*one.rank);
-    if (one.raised && one.raised->ComesOfPeer()) others.insert(*one.rank);
-  }
-  if (earliest == nullptr) return std::nullopt;
-  Finding finding;
-  finding.ranks = {done.begin(), done.end()};
-  const std::string who = RanksText(finding.ranks);
-  finding.title = fmt::format("{} ended with exit code 0 before {}, which lost a connection", who,
-                              RanksText({others.begin(), others.end()}));
-  finding.title[0] = 'R';
-  finding.cause = "exit code 0";
-  finding.detail = WhatCame(context, *earliest);
-  finding.suggestion = fmt::format(
-      "look for what ends {} early: fewer batches, a return or sys.exit that the others do not "
-      "reach",
-      who);
-  finding.since_us = earliest->ended_us;
-  finding.query = QueryOf(*earliest);
-  return finding;
-}
-
 Result<void> AddExit(FindingContext& context, const std::vector<ProcessExit>& exits,
                      const ProcessExit& exit) {
   Finding finding;
@@ -229,12 +193,14 @@ Result<void> AddExit(FindingContext& context, const std::vector<ProcessExit>& ex
   }
   const bool is_apart = exit.raised && (SetApart(finding, raised) || SetLate(finding, raised));
   if (!is_apart) SayWhereTheyWere(finding, exit, exits);
-  if (!is_apart && exit.raised && exit.raised->ComesOfPeer()) {
-    std::optional<Finding> done = EndOfDone(context, exits, exit);
-    if (!done) {
-      AddOfPeer(context, std::move(finding), raised, exits);
-      return {};
-    }
+  const bool has_waited = !is_apart && exit.raised && exit.rank &&
+                          (exit.raised->ComesOfPeer() || exit.raised->IsTimeout());
+  std::optional<Finding> done = has_waited ? EndOfDone(context, exits, exit) : std::nullopt;
+  if (!done && !is_apart && exit.raised && exit.raised->ComesOfPeer()) {
+    AddOfPeer(context, std::move(finding), raised, exits);
+    return {};
+  }
+  if (done) {
     finding.kind = FindingKind::kCrashed;
     finding.severity = FindingSeverity::kError;
     finding.suggestion.clear();
@@ -354,6 +320,8 @@ void AddPrinted(FindingContext& context, const PrintedFailures& printed) {
   finding.detail = fmt::format("By the report of torchrun in {}: the failure that it saw first.",
                                printed.root->path);
   finding.suggestion = code == -SIGKILL ? kLookForMemory : "read what it printed last";
+  exit.printed = printed.root->printed;
+  SayPrinted(finding, exit, true);
   finding.query =
       fmt::format("SELECT id, rank FROM launcher_failure WHERE id = {}", printed.root->id);
   finding.ranks = {*rank};

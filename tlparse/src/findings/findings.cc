@@ -135,13 +135,14 @@ void Order(std::vector<Finding>& findings) {
   const auto key = [](const Finding& one) {
     const bool is_note = one.severity == FindingSeverity::kNote;
     // Among notes what is not in the inputs comes first: the others are made without it. Then a rank
-    // that others wait for. Data that differ, as each rank has its own, come late; keys and codes that
-    // differ where nothing else does come last.
-    const int note = one.kind == FindingKind::kMissingRank       ? 0
-                     : one.kind == FindingKind::kStraggler       ? 1
-                     : one.kind == FindingKind::kInputDivergence ? 3
-                     : one.kind == FindingKind::kCodeDivergence  ? 4
-                                                                 : 2;
+    // that others wait for. Recompiles that the program asks for come behind others. Data that differ, as
+    // each rank has its own, come late; keys and codes that differ where nothing else does come last.
+    const int note = one.kind == FindingKind::kMissingRank                      ? 0
+                     : one.kind == FindingKind::kStraggler                      ? 1
+                     : one.kind == FindingKind::kInputDivergence                ? 4
+                     : one.kind == FindingKind::kCodeDivergence                 ? 5
+                     : one.kind == FindingKind::kRecompiles && one.is_asked_for ? 3
+                                                                                : 2;
     return std::tuple(one.severity, is_note ? note : int{!IsEnd(one.kind)},
                       one.severity == FindingSeverity::kWarning && IsOfHealthyJobs(one.kind),
                       one.since_us.value_or(INT64_MAX), -static_cast<std::int64_t>(one.rank_count));

@@ -4,7 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
+#include <utility>
 
+#include "facts/job/exits.h"
 #include "findings/context.h"
 #include "findings/hidden_failures.h"
 #include "findings/waiting_ranks.h"
@@ -47,6 +50,81 @@ void TakeEarlier(std::vector<Finding>& findings, const Hang& hang, Finding& find
   }
 }
 
+// "rank 1 in recv from rank 2 at pipe.py:10".
+std::string TextOf(const HangWait& wait, std::string_view is = "") {
+  const std::optional<FindingPlace> place = PlaceOfStack(wait.where);
+  return fmt::format("rank {} {}in {}{}", wait.rank, is, wait.text,
+                     place ? " at " + PlaceText(*place) : std::string());
+}
+
+// Who waits for whom, where sends and receives say it; `done`: ranks that had ended with exit code 0.
+void SayAwaited(Finding& finding, const Hang& hang, const std::vector<std::int64_t>& done) {
+  constexpr std::size_t kMostNamed = 4;
+  const std::vector<std::int64_t> awaited = hang.Awaited();
+  if (awaited.empty()) return;
+  finding.ranks = awaited;
+  std::sort(finding.ranks.begin(), finding.ranks.end());
+  finding.rank_count = awaited.size();
+  std::string waits;
+  std::size_t count = 0;
+  for (const HangWait& one : hang.waits) {
+    const bool is_in_ring = std::find(awaited.begin(), awaited.end(), one.rank) != awaited.end();
+    const bool is_named = awaited.size() > 1 ? is_in_ring : one.peer == awaited.front();
+    if (is_named && ++count <= kMostNamed) waits += (waits.empty() ? "" : ", ") + TextOf(one);
+  }
+  if (count > kMostNamed) waits += fmt::format(" and {} more", count - kMostNamed);
+  std::string who = RanksText(finding.ranks);
+  who[0] = 'R';
+  if (awaited.size() > 1) {
+    finding.title = fmt::format("{} wait for each other: {}", who, waits);
+    finding.suggestion =
+        "compare the order of their sends and receives: each waits for a call that the next one "
+        "makes later, or not at all";
+  } else {
+    const bool is_done = std::find(done.begin(), done.end(), awaited.front()) != done.end();
+    const auto at = std::find_if(hang.places.begin(), hang.places.end(), [&](const HangPlace& one) {
+      return std::find(one.ranks.begin(), one.ranks.end(), awaited.front()) != one.ranks.end();
+    });
+    finding.title = fmt::format("{} is waited for: {}", who, waits);
+    if (is_done) finding.title = fmt::format("{} had ended with exit code 0; {}", who, waits);
+    if (!is_done && at != hang.places.end())
+      finding.title = fmt::format("{} was {}; {}", who, at->ShortWhere(), waits);
+    finding.place = at == hang.places.end() ? std::nullopt : PlaceOfStack(at->where);
+    finding.suggestion =
+        fmt::format("look for what the others wait for, which rank {} did not do", awaited.front());
+  }
+  for (const HangWait& one : hang.waits)
+    finding.detail += fmt::format(" R{}.", TextOf(one, "was ").substr(1));
+}
+
+// Ranks that had ended as if they were done, when others hung.
+std::vector<std::int64_t> DoneBefore(const std::vector<ProcessExit>& exits, const Hang& hang) {
+  std::set<std::int64_t> done;
+  for (const ProcessExit& one : exits) {
+    if (one.rank && one.exit_code == 0 && one.ended_us && *one.ended_us < hang.time_us &&
+        *one.ended_us >= hang.again_us.value_or(0))
+      done.insert(*one.rank);
+  }
+  for (const HangPlace& place : hang.places)
+    for (const std::int64_t rank : place.ranks) done.erase(rank);
+  return {done.begin(), done.end()};
+}
+
+void SayDone(Finding& finding, const Hang& hang, const std::vector<std::int64_t>& done) {
+  if (done.empty() || hang.places.empty() || hang.places.front().ranks.empty()) return;
+  const std::string where = hang.ShortPlaces();
+  std::string who = RanksText(done);
+  who[0] = 'R';
+  finding.ranks = done;
+  finding.rank_count = done.size();
+  finding.title = fmt::format("{} had ended with exit code 0 when the others hung{}{}", who,
+                              where.empty() ? "" : ", ", where);
+  finding.suggestion = fmt::format(
+      "look for what ends {} early: fewer batches, a return or sys.exit that the others do not "
+      "reach",
+      RanksText(done));
+}
+
 Finding FindingOfHang(const Hang& hang) {
   Finding finding;
   finding.kind = FindingKind::kStuck;
@@ -86,11 +164,25 @@ Result<void> FindHangs(FindingContext& context) {
   if (!WasLast(context, hangs.back())) return {};
   const Hang& hang = hangs.back();
   Finding finding = FindingOfHang(hang);
+  ASSIGN_OR_RETURN(const std::vector<ProcessExit> exits,
+                   LoadExits(context.database, context.job.run_id()));
+  const std::vector<std::int64_t> done = DoneBefore(exits, hang);
+  SayDone(finding, hang, done);
+  SayAwaited(finding, hang, done);
   const auto known = FindKnownError(context.findings, hang);
   if (known == context.findings.end()) {
     TakeEarlier(context.findings, hang, finding);
     RETURN_IF_ERROR(PutHiddenFirst(context, finding, nullptr));
     context.findings.push_back(std::move(finding));
+    return {};
+  }
+  const bool do_wait = known->kind == FindingKind::kCollectiveNotReached && !known->ranks.empty() &&
+                       std::all_of(known->ranks.begin(), known->ranks.end(),
+                                   [&](std::int64_t rank) { return hang.WaitOf(rank) != nullptr; });
+  if (do_wait) {  // for what another has not sent, or not received
+    finding.evidence.push_back(std::exchange(*known, {}));
+    *known = std::move(finding);
+    RETURN_IF_ERROR(PutHiddenFirst(context, *known, nullptr));
     return {};
   }
   known->severity = FindingSeverity::kError;

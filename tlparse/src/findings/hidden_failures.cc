@@ -41,9 +41,9 @@ Result<bool> PutHiddenFirst(FindingContext& context, Finding& waiting, const Pro
   Finding finding = FindingOfHidden(*first);
   finding.severity = FindingSeverity::kError;
   finding.detail += fmt::format(
-      " Its process went on; {} later: {}.",
+      " Its process went on; {} later: {}{}",
       SecondsText(std::max<std::int64_t>(0, waiting.since_us.value_or(0) - first->time_us)),
-      waiting.title);
+      waiting.title, waiting.title.ends_with('.') ? "" : ".");
   finding.evidence.push_back(std::exchange(waiting, {}));
   waiting = std::move(finding);
   return true;

@@ -90,12 +90,20 @@ void AddSlowCompile(const FindingContext& context, const JobCompile& compile, Fi
                   others.size() == 1 ? "it" : "them");
 }
 
+// Of half of the ranks or more there is no log: the times of the others do not show what is usual.
+bool AreFew(const FindingContext& context) {
+  const std::vector<JobParticipant>& all = context.job.participants();
+  const auto count = std::count_if(all.begin(), all.end(),
+                                   [](const JobParticipant& one) { return one.rank.has_value(); });
+  return 2 * count <= context.ranks.world_size;
+}
+
 // One compile that took one rank much longer, where its sum is not that of a slow rank.
 void AddStalled(FindingContext& context, const StalledCompile& stalled) {
   if (!context.job.participants()[static_cast<std::size_t>(stalled.rank)].rank) return;
   Finding finding;
   finding.kind = FindingKind::kSlowRank;
-  finding.severity = FindingSeverity::kWarning;
+  finding.severity = AreFew(context) ? FindingSeverity::kNote : FindingSeverity::kWarning;
   finding.launch = context.job.launch();
   context.SetRanks(finding, {stalled.rank});
   const std::string where = context.SetCompiles(finding, {stalled.slot}, {stalled.rank});
@@ -133,9 +141,10 @@ Result<void> FindSlowRanks(FindingContext& context) {
   const double excess = slowest.compile_s - slowest.lower_median_s;
   Finding finding;
   finding.kind = FindingKind::kSlowRank;
-  finding.severity = slowest.compile_s >= 2 * slowest.lower_median_s && excess >= 10
-                         ? FindingSeverity::kWarning
-                         : FindingSeverity::kNote;
+  finding.severity =
+      slowest.compile_s >= 2 * slowest.lower_median_s && excess >= 10 && !AreFew(context)
+          ? FindingSeverity::kWarning
+          : FindingSeverity::kNote;
   finding.needs_no_role = slowest.is_of_one_event && slow.size() == 1;
   finding.launch = context.job.launch();
   context.SetRanks(finding, slow);

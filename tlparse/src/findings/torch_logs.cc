@@ -56,6 +56,7 @@ void AddTextRecompiles(FindingContext& context, const TextRecompiles& row) {
   Finding& finding =
       context.Add(row.is_refused ? FindingKind::kRecompileLimit : FindingKind::kRecompiles,
                   row.is_refused ? FindingSeverity::kWarning : FindingSeverity::kNote);
+  finding.is_asked_for = false;  // as far as is known
   finding.title = row.is_refused
                       ? fmt::format("{} reached the recompile limit ({}); last reason: {}",
                                     function, LimitOf(row.message), row.guard)

@@ -10,7 +10,9 @@
 #include <string>
 
 #include "facts/text/message_lines.h"
+#include "facts/text/shorten.h"
 #include "findings/context.h"
+#include "findings/exit_texts.h"
 
 namespace tlparse {
 namespace {
@@ -43,7 +45,29 @@ std::optional<FindingPlace> PlaceOfStack(std::string_view where) {
   return error == std::errc() ? std::optional(place) : std::nullopt;
 }
 
+void SayPrinted(Finding& finding, const ProcessExit& exit, bool is_own) {
+  constexpr std::size_t kMostTitle = 160, kMostDetail = 600;
+  if (exit.printed.empty()) {
+    if (exit.signal == SIGABRT)
+      finding.suggestion = "read what was printed last to standard error: it says why";
+    return;
+  }
+  finding.cause = Shorten(exit.printed, kMostTitle);
+  finding.title += is_own ? ": " + finding.cause : fmt::format(" ({})", finding.cause);
+  if (finding.cause.size() < exit.printed.size())
+    finding.detail += fmt::format(" On standard error: {}", Shorten(exit.printed, kMostDetail));
+}
+
 namespace {
+
+// An abort by what other ranks did, as gloo, NCCL and PyTorch word it.
+bool IsOfBackend(std::string_view printed) {
+  for (const std::string_view part :
+       {"gloo", "NCCL", "DistBackendError", "imeout", "imed out", "Connection", "by peer"}) {
+    if (printed.find(part) != std::string_view::npos) return true;
+  }
+  return false;
+}
 
 // Ranks that gave up waiting at one line, some to send and some to receive.
 bool SetUnpaired(Finding& finding, const Exceptions& raised) {
@@ -149,34 +173,107 @@ void SayWhereTheyWere(Finding& finding, const ProcessExit& exit,
                       const std::vector<ProcessExit>& exits) {
   const bool is_stopped = !exit.raised && !exit.stopped_at.empty();
   std::string place = exit.raised ? exit.raised->Place() : std::string();
+  const bool is_own = !exit.printed.empty() && !IsOfBackend(exit.printed);
+  const bool is_native = exit.fault_thread == "native";
   if (const auto stop = is_stopped ? PlaceOfStack(exit.stopped_at) : std::nullopt) {
-    finding.place = stop;
     place = PlaceText(*stop);
-    finding.title += " at " + place;
-    finding.detail += fmt::format(" Its main thread was at {}.", exit.stopped_at);
+    if (!is_native) finding.place = stop;
+    if (!is_native || !is_own)
+      finding.title += (is_native ? " while its main thread was at " : " at ") + place;
+    const std::string_view of_thread =
+        is_native ? "The signal came in a thread that runs no Python code; the main thread was"
+        : exit.fault_thread == "python" ? "It came in another thread than the main one,"
+                                        : "Its main thread was";
+    finding.detail += fmt::format(" {} at {}.", of_thread, exit.stopped_at);
   }
-  // PyTorch's backends abort a process where calls of ranks do not match, or after a timeout.
-  const bool has_waited = exit.raised ? exit.raised->IsTimeout() : exit.signal == SIGABRT;
+  if (!exit.raised) SayPrinted(finding, exit, is_own);
+  // PyTorch's backends abort a process where calls of ranks do not match, or after a timeout: in a call of
+  // theirs, or from a thread of their own.
+  const bool is_in_call = exit.stopped_at.find(", which called ") != std::string::npos;
+  const bool is_of_backend = exit.signal == SIGABRT && !is_own && (is_native || is_in_call);
+  const bool has_waited = exit.raised ? exit.raised->IsTimeout() : is_of_backend;
   if (!exit.rank || place.empty() || !has_waited) return;
   std::map<std::string, std::vector<std::int64_t>> elsewhere;
+  std::set<std::int64_t> with_it;
   for (const ProcessExit& one : exits) {
-    const bool was_asked = one.rank && one.rank != exit.rank && one.host == exit.host &&
-                           one.RanBeside(exit) && !one.raised && one.WasAsked();
+    if (!one.rank || one.rank == exit.rank || one.host != exit.host || !one.RanBeside(exit))
+      continue;
+    const bool was_asked = !one.raised && one.WasAsked();
     const auto stop = was_asked ? PlaceOfStack(one.stopped_at) : std::nullopt;
     if (stop && PlaceText(*stop) != place) elsewhere[one.stopped_at].push_back(*one.rank);
+    // Of one that found the process gone the place of its exception.
+    const bool found_gone = !exit.raised && one.raised && one.raised->ComesOfPeer();
+    if (!found_gone || one.raised->Place().empty()) continue;
+    if (one.raised->Place() == place) with_it.insert(*one.rank);
+    if (one.raised->Place() != place)
+      elsewhere[fmt::format("{}:{}", one.raised->file, one.raised->line)].push_back(*one.rank);
   }
-  for (const auto& [where, ranks] : elsewhere) {
+  // They made the call together, and it did not fit: the one that noticed is not the cause by that.
+  if (!exit.raised && !exit.printed.empty() && elsewhere.empty() && !with_it.empty()) {
+    finding.detail +=
+        fmt::format(" {} {} in the same call.", RanksFirst({with_it.begin(), with_it.end()}),
+                    with_it.size() > 1 ? "were" : "was");
+    finding.suggestion = fmt::format(
+        "compare what the ranks pass at {}, and how often each has made such calls before: the one "
+        "that noticed need not be the one at fault",
+        place);
+    with_it.insert(*exit.rank);
+    finding.ranks = {with_it.begin(), with_it.end()};
+    finding.rank_count = with_it.size();
+  }
+  for (auto& [where, ranks] : elsewhere) {
+    std::sort(ranks.begin(), ranks.end());
     finding.title +=
         fmt::format(", {} {} at {}", RanksText(ranks), ranks.size() > 1 ? "were" : "was",
                     PlaceText(*PlaceOfStack(where)));
-    finding.detail +=
-        fmt::format(" {} {} at {} when the launcher ended {}.", RanksFirst(ranks),
-                    ranks.size() > 1 ? "were" : "was", where, ranks.size() > 1 ? "them" : "it");
+    finding.detail += fmt::format(" {} {} at {} then.", RanksFirst(ranks),
+                                  ranks.size() > 1 ? "were" : "was", where);
   }
-  if (elsewhere.empty()) return;
+  if (elsewhere.empty() || (!exit.raised && !is_in_call && exit.printed.empty())) return;
   finding.suggestion =
       fmt::format("compare {} with {}: look for a branch that depends on the rank or on data",
                   PlaceText(*PlaceOfStack(elsewhere.begin()->first)), place);
+}
+
+// The end of ranks that had ended as if they were done when `first` found a process gone; nothing: none had.
+std::optional<Finding> EndOfDone(const FindingContext& context,
+                                 const std::vector<ProcessExit>& exits, const ProcessExit& first) {
+  std::set<std::int64_t> done, others, late;
+  const ProcessExit* earliest = nullptr;
+  for (const ProcessExit& one : exits) {
+    if (!one.rank || one.host != first.host || !one.RanBeside(first)) continue;
+    // The end of one before a restart is seen after the next has begun.
+    const bool was_followed = std::any_of(exits.begin(), exits.end(), [&](const ProcessExit& next) {
+      return next.rank == one.rank && next.host == one.host && next.started_us > one.started_us &&
+             next.RanBeside(first);
+    });
+    const bool is_done = !was_followed && one.exit_code == 0 && !one.raised && one.ended_us &&
+                         first.raised->raised_us &&
+                         *one.ended_us <= *first.raised->raised_us + kSeenAfterUs;
+    if (is_done && earliest == nullptr) earliest = &one;
+    if (is_done) done.insert(*one.rank);
+    if (one.raised && one.raised->ComesOfPeer()) others.insert(*one.rank);
+    if (one.raised && one.raised->IsTimeout()) late.insert(*one.rank);
+  }
+  if (earliest == nullptr) return std::nullopt;
+  Finding finding;
+  finding.ranks = {done.begin(), done.end()};
+  const std::string who = RanksText(finding.ranks);
+  const bool is_timeout = first.raised->IsTimeout();
+  if (is_timeout) others = std::move(late);
+  finding.title = fmt::format("{} ended with exit code 0 before {}, which {}", who,
+                              RanksText({others.begin(), others.end()}),
+                              is_timeout ? "waited in vain" : "lost a connection");
+  finding.title[0] = 'R';
+  finding.cause = "exit code 0";
+  finding.detail = WhatCame(context, *earliest);
+  finding.suggestion = fmt::format(
+      "look for what ends {} early: fewer batches, a return or sys.exit that the others do not "
+      "reach",
+      who);
+  finding.since_us = earliest->ended_us;
+  finding.query = QueryOf(*earliest);
+  return finding;
 }
 
 }  // namespace tlparse

@@ -10,6 +10,8 @@
 
 namespace tlparse {
 
+struct FindingContext;
+
 // "/app/train.py:21 in validate, which called barrier"
 std::optional<FindingPlace> PlaceOfStack(std::string_view where);
 
@@ -21,9 +23,18 @@ bool SetApart(Finding& finding, const Exceptions& raised);
 // timeout for all they came later by as long. False: none did, or times are not known.
 bool SetLate(Finding& finding, const Exceptions& raised);
 
+// What C++ or the C library printed before the process was aborted. `is_own`: it is the cause itself, no
+// consequence of what other ranks did.
+void SayPrinted(Finding& finding, const ProcessExit& exit, bool is_own);
+
 // Of an end by a signal where the program was then; and of one whose calls did not match those of the
 // others, or that waited in vain, where the ranks were that were asked to end after it.
 void SayWhereTheyWere(Finding& finding, const ProcessExit& exit,
                       const std::vector<ProcessExit>& exits);
+
+// The end of ranks that had ended as if they were done when `first` found a process gone, or gave up waiting;
+// nothing: none had.
+std::optional<Finding> EndOfDone(const FindingContext& context,
+                                 const std::vector<ProcessExit>& exits, const ProcessExit& first);
 
 }  // namespace tlparse

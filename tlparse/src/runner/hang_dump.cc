@@ -150,7 +150,12 @@ void AddStacks(const RecordPlaces& places, ProcessWatch& watch, HangReport& repo
       without += listens ? 0 : 1;
       continue;
     }
-    const std::string frame = MainFrame(stacks);
+    std::string frame = MainFrame(stacks);
+    // "recv from rank 1", of the hook.
+    const std::string peer = TextFrom(fmt::format("{}/peer_{}", places.pipes, process.pid), 0);
+    const std::string call = peer.substr(0, peer.find(' '));
+    if (!call.empty() && frame.ends_with(", which called " + call))
+      frame += peer.substr(call.size());
     ++taken;
     report.taken.push_back(Whose(process) +
                            (frame.empty() ? ": Python stacks" : " is at " + frame));
@@ -175,12 +180,13 @@ HangReport TakeHangDump(const RecordPlaces& places, ProcessWatch& watch, const s
   report.why = why;
   const std::map<std::string, std::uintmax_t> before = FilesOf(places.recorded);
   const std::size_t asked = places.pipes.empty() ? 0 : AskRecorders(places.pipes);
+  // With its dump a process says whom it waits for.
+  const std::size_t dumps = asked == 0 ? 0 : WaitForDumps(places.recorded, before, asked);
   AddStacks(places, watch, report);
   if (asked == 0) {
     report.missing.emplace_back("no flight recorder listens");
     return report;
   }
-  const std::size_t dumps = WaitForDumps(places.recorded, before, asked);
   if (dumps > 0)
     report.taken.push_back(fmt::format("{} of the flight recorder", Count(dumps, "dump")));
   if (dumps < asked)

@@ -41,6 +41,8 @@ struct WatchedProcess {
   std::optional<UncaughtException> raised;
   std::vector<UncaughtException> raised_in_threads;  // the first ones
   std::string at;  // "file:line in f, which called g" when a signal ended it; empty: not known
+  std::string
+      fault_thread;  // in which a fatal one came: FaultOf (python_stacks.h); empty: none did
 };
 
 // Its own thread follows the processes. Other functions may be called by any thread.

@@ -73,6 +73,18 @@ std::string UsersFrame(std::string_view stacks) {
 
 std::string MainFrame(std::string_view stacks) { return UsersFrame(MainThread(stacks)); }
 
+Fault FaultOf(std::string_view stacks) {
+  constexpr std::string_view kFatal = "Fatal Python error: ", kCurrent = "Current thread 0x";
+  const std::size_t fatal = stacks.rfind(kFatal);
+  if (fatal == stacks.npos) return {{}, MainFrame(stacks)};
+  stacks.remove_prefix(fatal);
+  const std::size_t current = stacks.find(kCurrent);
+  if (current == stacks.npos) return {"native", MainFrame(stacks)};
+  const std::size_t end = stacks.find(kThread, current + kCurrent.size());
+  if (end == stacks.npos) return {"main", MainFrame(stacks)};
+  return {"python", UsersFrame(stacks.substr(current, end - current))};
+}
+
 std::vector<std::string> OtherFrames(std::string_view stacks, std::string_view whose) {
   std::map<std::string, int> counts;
   const std::size_t main = stacks.rfind(kThread);
@@ -109,7 +121,9 @@ void TakeLastStacks(const RecordPlaces& places, std::vector<WatchedProcess>& pro
   for (WatchedProcess& process : processes) {
     if (!process.signal) continue;
     const std::string stacks = TextFrom(fmt::format("{}/{}", places.ends, process.pid), 0);
-    process.at = MainFrame(stacks);
+    Fault fault = FaultOf(stacks);
+    process.at = std::move(fault.at);
+    process.fault_thread = fault.thread;
     if (!stacks.empty())
       AppendText(places.stacks, fmt::format("{}, which signal {} ended:\n{}\n", Whose(process),
                                             *process.signal, stacks));

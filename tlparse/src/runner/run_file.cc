@@ -41,6 +41,7 @@ void WriteProcesses(JsonWriter& json, const RunFacts& facts) {
     json.Key("started_us").Int(process.started_us);
     json.Key("ended_us").OptionalInt(process.ended_us);
     if (!process.at.empty()) json.Key("at").String(process.at);
+    if (!process.fault_thread.empty()) json.Key("fault_thread").String(process.fault_thread);
     if (process.raised) {
       json.Key("raised_us").Int(process.raised->raised_us);
       json.Key("traceback").String(process.raised->traceback);
@@ -92,6 +93,14 @@ std::string RunFileText(const RunFacts& facts) {
     json.Key("was_ended").Bool(hang.was_ended);
     json.EndObject();
   }
+  json.EndArray().Key("printed_aborts").BeginArray();
+  for (const AbortText& abort : facts.aborts)
+    json.BeginObject()
+        .Key("rank")
+        .OptionalInt(abort.rank)
+        .Key("text")
+        .String(abort.text)
+        .EndObject();
   json.EndArray().EndObject();
   return json.Take();
 }

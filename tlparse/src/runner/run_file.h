@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "inputs/torch_logs/abort_text.h"
 #include "runner/process_watch.h"
 #include "runner/recorded_variables.h"
 
@@ -30,6 +31,7 @@ struct RunFacts {
   std::vector<JobEnvironment::Setting> environment;  // TellingVariables
   std::vector<JobEnvironment::Setting> recorded;     // JobEnvironment::settings
   std::vector<HangReport> hangs;
+  std::vector<AbortText> aborts;  // ErrorText::Aborts
 };
 
 // The text of the file, with the names of design's §12 and some more. Processes that ended with 0

@@ -97,8 +97,28 @@ def write_dump():
     os.replace(file.name, path)
 
 
+def write_peer():
+    """Of the send or receive that the main thread waits in, the other rank: a stack does not name it."""
+    import threading
+    from torch.distributed import distributed_c10d
+    path = os.path.join(PIPES, "peer_%d" % os.getpid())
+    frame = sys._current_frames().get(threading.main_thread().ident)
+    while frame and (frame.f_code.co_filename != distributed_c10d.__file__ or frame.f_code.co_name not in ("send", "recv")):
+        frame = frame.f_back
+    if frame is None:
+        return
+    side, word = ("dst", "to") if frame.f_code.co_name == "send" else ("src", "from")
+    peer, in_group = frame.f_locals.get(side), frame.f_locals.get("group_" + side)
+    if peer is None and in_group is not None:
+        peer = distributed_c10d.get_global_rank(frame.f_locals["group"], in_group)
+    if peer is not None:
+        with open(path, "w", encoding="ascii") as file:
+            file.write("%s %s rank %d" % (frame.f_code.co_name, word, peer))
+
+
 def wait_for_asks(pipe):
     while os.read(pipe, 100):
+        attempt(write_peer)
         attempt(write_dump)
 
 

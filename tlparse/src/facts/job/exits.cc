@@ -74,8 +74,9 @@ bool FatalException::IsTimeout() const {
 bool FatalException::HasWaited() const {
   // The end of a pipe has no message.
   return IsTimeout() || ComesOfPeer() || (type == "EOFError" && message.empty()) ||
-         type == "Empty" || type == "TimeoutError" || type == "BrokenPipeError" ||
-         type == "ConnectionResetError" || type == "ConnectionRefusedError";
+         type == "Empty" || type == "BrokenProcessPool" || type == "TimeoutError" ||
+         type == "BrokenPipeError" || type == "ConnectionResetError" ||
+         type == "ConnectionRefusedError";
 }
 
 std::string FatalException::Place() const {
@@ -128,14 +129,45 @@ bool ProcessExit::WasAsked() const {
   return signal == SIGTERM || signal == SIGINT || signal == SIGHUP || signal == SIGQUIT;
 }
 
+namespace {
+
+// Several processes print into one standard error: a text without a rank is known to be of one only if no
+// other was aborted, or if all print the same.
+Result<void> TellPrinted(Database& database, std::int64_t run_id, std::vector<ProcessExit>& exits) {
+  std::map<std::int64_t, std::string> of_rank;
+  std::set<std::string> texts;
+  std::string first;
+  std::int64_t aborted = 0;
+  FOR_EACH_ROW(const PrintedAbortOfRun& row,
+               KeptQuery<PrintedAbortOfRun>(database, {.run_id = run_id})) {
+    aborted = row.aborted_count;
+    if (row.rank) of_rank.emplace(*row.rank, row.text);
+    if (first.empty() && !row.rank) first = row.text;
+    if (!row.rank) texts.emplace(row.text);
+  }
+  for (ProcessExit& exit : exits) {
+    if (exit.signal != SIGABRT) continue;
+    const auto own = exit.rank ? of_rank.find(*exit.rank) : of_rank.end();
+    if (own != of_rank.end())
+      exit.printed = own->second;
+    else if (aborted == 1 || texts.size() == 1)
+      exit.printed = first;
+  }
+  return {};
+}
+
+}  // namespace
+
 Result<std::vector<ProcessExit>> LoadExits(Database& database, std::int64_t run_id) {
   std::vector<ProcessExit> exits;
   FOR_EACH_ROW(const ExitOfProcess& row, KeptQuery<ExitOfProcess>(database, {.run_id = run_id})) {
     exits.push_back({row.profile_id, row.ordinal, row.pid, row.rank, row.process_id,
                      std::string(row.host), std::string(row.command), row.started_us, row.ended_us,
-                     row.exit_code, row.signal, std::string(row.stopped_at), std::nullopt});
+                     row.exit_code, row.signal, std::string(row.stopped_at),
+                     std::string(row.fault_thread), std::string(), std::nullopt});
     if (row.exception_id) exits.back().raised = ExceptionOfRow(row, row.rank);
   }
+  RETURN_IF_ERROR(TellPrinted(database, run_id, exits));
   return exits;
 }
 
@@ -150,6 +182,17 @@ const ProcessExit& CauseOf(const std::vector<ProcessExit>& exits, const ProcessE
     is_later = is_later || &one == &first;
   }
   return first;
+}
+
+const ProcessExit* SignalledWith(const std::vector<ProcessExit>& exits, const ProcessExit& asked) {
+  const auto found = std::find_if(exits.begin(), exits.end(), [&](const ProcessExit& one) {
+    const bool is_fatal = one.signal == SIGABRT || one.signal == SIGSEGV || one.signal == SIGBUS ||
+                          one.signal == SIGILL || one.signal == SIGFPE;
+    return one.rank && is_fatal && one.host == asked.host && one.ended_us && asked.ended_us &&
+           *one.ended_us - *asked.ended_us <= kSeenAfterUs &&
+           *asked.ended_us - *one.ended_us <= kSeenAfterUs;
+  });
+  return found == exits.end() ? nullptr : &*found;
 }
 
 const ProcessExit* FailedProgram(const std::vector<ProcessExit>& exits,
@@ -206,6 +249,13 @@ Result<PrintedFailures> LoadPrintedFailures(Database& database, std::int64_t run
                                std::string(row.path), RaisedFrom(row.traceback, row.message)});
   FOR_EACH_ROW(const ReportedFailure& row, KeptQuery<ReportedFailure>(database, {.run_id = run_id}))
     failures.root = {row.id, row.rank, row.exit_code, std::string(row.path)};
+  if (failures.root && failures.root->exit_code == -SIGABRT) {
+    std::vector<ProcessExit> exits(1);
+    exits[0].rank = failures.root->rank;
+    exits[0].signal = SIGABRT;
+    RETURN_IF_ERROR(TellPrinted(database, run_id, exits));
+    failures.root->printed = std::move(exits[0].printed);
+  }
   return failures;
 }
 

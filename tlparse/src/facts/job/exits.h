@@ -90,6 +90,8 @@ struct ProcessExit {
 
   std::string
       stopped_at;  // when a signal ended it: "a.py:21 in f, which called g"; empty: not known
+  std::string fault_thread;  // of run_process
+  std::string printed;       // by C++ or the C library before it was aborted; empty: not known
   std::optional<FatalException> raised;
 
   bool IsCommand() const { return ordinal == 0 && !rank; }
@@ -107,6 +109,10 @@ Result<std::vector<ProcessExit>> LoadExits(Database& database, std::int64_t run_
 
 // Why `first`, one of them, failed: it, or a later one, if it failed because that was gone.
 const ProcessExit& CauseOf(const std::vector<ProcessExit>& exits, const ProcessExit& first);
+
+// A rank that a fatal signal ended, and whose end was seen together with that of `asked`, which was asked to
+// end: such ends have no order. Null: there is none.
+const ProcessExit* SignalledWith(const std::vector<ProcessExit>& exits, const ProcessExit& asked);
 
 // The program that failed in a script: the last of those that `command`, which failed, had started and
 // whose exit code it passed on. Null: none is known.
@@ -130,6 +136,7 @@ struct PrintedFailures {
     std::int64_t id = 0, rank = 0;  // id: of launcher_failure
     std::optional<std::int64_t> exit_code;
     std::string path;
+    std::string printed = {};  // as of ProcessExit
   };
   std::optional<Root> root;
 };

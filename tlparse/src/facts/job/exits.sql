@@ -2,7 +2,7 @@
 -- raised an exception, or that it started itself, as a script does that runs programs.
 -- The process of a log has the pid, and began to write while the other lived.
 -- query ExitOfProcess(run_id INTEGER)
-SELECT c.profile_id, c.ordinal, c.pid, c.rank, c.command, c.exit_code, c.signal, c.stopped_at, c.started_us, c.ended_us,
+SELECT c.profile_id, c.ordinal, c.pid, c.rank, c.command, c.exit_code, c.signal, c.stopped_at, c.fault_thread, c.started_us, c.ended_us,
   e.id AS exception_id /*INTEGER?*/, e.type, e.message, e.user_file, coalesce(e.user_line, 0) AS user_line /*INTEGER*/,
   e.raised_us, e.traceback /*TEXT*/, f.path, r.host, (SELECT min(p.id) FROM process p JOIN log_file l ON l.id = p.log_file_id
     WHERE l.run_id = :run_id AND p.pid = c.pid
@@ -18,6 +18,11 @@ WHERE f.run_id = :run_id AND (c.rank IS NOT NULL OR c.ordinal = 0 OR e.id IS NOT
       AND coalesce(c.ended_us, p.first_record_us) + 1000000))
 -- Ends are seen some time after they came, exceptions at once.
 ORDER BY coalesce(e.raised_us, c.ended_us) IS NULL, coalesce(e.raised_us + 200000, c.ended_us), c.profile_id, c.ordinal;
+
+-- query PrintedAbortOfRun(run_id INTEGER)
+SELECT a.rank, a.text, (SELECT count(DISTINCT c.pid) FROM run_process c JOIN profile g ON g.id = c.profile_id
+  WHERE g.run_id = :run_id AND c.signal = 6) AS aborted_count /*INTEGER*/
+FROM printed_abort a JOIN profile f ON f.id = a.profile_id WHERE f.run_id = :run_id ORDER BY f.id, a.id;
 
 -- query PrintedException(run_id INTEGER)
 SELECT e.id, e.rank, e.type, e.message, e.user_file, coalesce(e.user_line, 0) AS user_line /*INTEGER*/, e.traceback, f.path

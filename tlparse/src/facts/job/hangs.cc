@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <map>
 #include <string_view>
 #include <utility>
 
@@ -25,26 +26,28 @@ void AddThreads(std::string_view sentence, std::vector<std::string>& threads) {
   }
 }
 
-// "/app/train.py:27 in <module>, which called backward" → "backward at train.py:27"
-std::string ShortPlace(std::string_view where) {
-  constexpr std::string_view kIn = " in ", kCalled = ", which called ";
-  const std::string_view line = where.substr(0, where.find(kIn));
-  const std::size_t called = where.find(kCalled);
-  const std::string place = fmt::format("at {}", line.substr(line.rfind('/') + 1));
-  if (called == where.npos) return place;
-  return fmt::format("in {} {}", where.substr(called + kCalled.size()), place);
-}
-
 // "rank 2 (pid 5088) is at /app/train.py:27 in <module>, which called backward"
-void AddPlace(std::string_view sentence, std::vector<HangPlace>& places) {
+void AddPlace(std::string_view sentence, Hang& hang) {
+  std::vector<HangPlace>& places = hang.places;
   constexpr std::string_view kIsAt = " is at ", kRank = "rank ";
   const std::size_t at = sentence.find(kIsAt);
   if (at == sentence.npos) return;
   const std::string_view who = sentence.substr(0, at);
-  const std::string_view where = sentence.substr(at + kIsAt.size());
+  std::string_view where = sentence.substr(at + kIsAt.size());
   std::int64_t rank = -1;
   if (who.starts_with(kRank))
     std::from_chars(who.data() + kRank.size(), who.data() + who.size(), rank);
+  for (const std::string_view call : {" from rank ", " to rank "}) {
+    const std::size_t end = where.rfind(call);
+    std::int64_t peer = -1;
+    if (end == where.npos || rank < 0) continue;
+    std::from_chars(where.data() + end + call.size(), where.data() + where.size(), peer);
+    if (peer < 0) continue;
+    const std::size_t name = where.rfind(' ', end - 1) + 1;
+    hang.waits.push_back(
+        {rank, peer, std::string(where.substr(name)), std::string(where.substr(0, end))});
+    where = where.substr(0, end);
+  }
   const auto known = std::find_if(places.begin(), places.end(), [&](const HangPlace& one) {
     return rank >= 0 && !one.ranks.empty() && one.where == where;
   });
@@ -57,6 +60,39 @@ void AddPlace(std::string_view sentence, std::vector<HangPlace>& places) {
 }
 
 }  // namespace
+
+std::string HangPlace::ShortWhere() const {
+  constexpr std::string_view kIn = " in ", kCalled = ", which called ";
+  const std::string_view text = where, line = text.substr(0, text.find(kIn));
+  const std::size_t called = text.find(kCalled);
+  const std::string place = fmt::format("at {}", line.substr(line.rfind('/') + 1));
+  if (called == text.npos) return place;
+  return fmt::format("in {} {}", text.substr(called + kCalled.size()), place);
+}
+
+const HangWait* Hang::WaitOf(std::int64_t rank) const {
+  const auto found = std::find_if(waits.begin(), waits.end(),
+                                  [rank](const HangWait& one) { return one.rank == rank; });
+  return found == waits.end() ? nullptr : &*found;
+}
+
+std::vector<std::int64_t> Hang::Awaited() const {
+  std::map<std::int64_t, std::size_t> ends;  // who is waited for at last, by how many
+  for (const HangWait& first : waits) {
+    std::vector<std::int64_t> chain;
+    std::int64_t rank = first.rank;
+    for (const HangWait* next = &first; next != nullptr; next = WaitOf(rank)) {
+      const auto before = std::find(chain.begin(), chain.end(), next->rank);
+      if (before != chain.end()) return {before, chain.end()};
+      chain.push_back(next->rank);
+      rank = next->peer;
+    }
+    ++ends[rank];
+  }
+  const auto most = std::max_element(
+      ends.begin(), ends.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+  return most == ends.end() ? std::vector<std::int64_t>() : std::vector{most->first};
+}
 
 std::string Hang::PlacesText() const {
   std::string text;
@@ -71,23 +107,29 @@ std::string Hang::ShortPlaces() const {
   std::string text;
   if (places.size() > kMost) return text;
   for (const HangPlace& place : places)
-    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", place.who, ShortPlace(place.where));
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", place.who, place.ShortWhere());
   return text;
 }
 
 Result<std::vector<Hang>> LoadHangs(Database& database, std::int64_t run_id) {
   std::vector<Hang> hangs;
   FOR_EACH_ROW(const HangOfRun& row, Query<HangOfRun>(database, {.run_id = run_id})) {
-    Hang hang{
-        row.profile_id, row.time_us, std::string(row.why), row.was_ended, row.was_signalled, {}, {},
-        row.again_us};
+    Hang hang{row.profile_id,
+              row.time_us,
+              std::string(row.why),
+              row.was_ended,
+              row.was_signalled,
+              {},
+              {},
+              {},
+              row.again_us};
     FOR_EACH_ROW(
         const TakenOfHang& taken,
         Query<TakenOfHang>(database, {.profile_id = row.profile_id, .ordinal = row.ordinal})) {
       if (!taken.text.empty() && taken.text.front() >= '0' && taken.text.front() <= '9')
         AddThreads(taken.text, hang.threads);
       else
-        AddPlace(taken.text, hang.places);
+        AddPlace(taken.text, hang);
     }
     std::vector<HangPlace>& places = hang.places;
     const auto is_rank = [](const HangPlace& one) { return !one.ranks.empty(); };

@@ -16,6 +16,15 @@ struct HangPlace {
   std::vector<std::int64_t> ranks;
   std::string who;    // "ranks 0,1"; "pid 27447"
   std::string where;  // "/app/train.py:21 in validate, which called barrier"
+
+  std::string ShortWhere() const;  // "in barrier at train.py:21"; "at train.py:21"
+};
+
+// A rank that waits to send to, or to receive from, another.
+struct HangWait {
+  std::int64_t rank = 0, peer = 0;
+  std::string text;   // "recv from rank 1"
+  std::string where;  // "/app/train.py:21 in forward, which called recv"
 };
 
 struct Hang {
@@ -25,10 +34,16 @@ struct Hang {
   bool was_ended = false;         // `tlparse run` ended the command then (--on-hang kill)
   bool was_signalled = false;     // the command or all its ranks, which signals ended later
   std::vector<HangPlace> places;  // of the ranks; where there is none, of all processes
+  std::vector<HangWait> waits;
   std::vector<std::string> threads;  // "3 other threads of rank 2 (pid 7) were at …"
   // When ranks that lived then had been started, as others of the same rank had ended; nothing: they
   // were the first.
   std::optional<std::int64_t> again_us = {};
+
+  // Ranks each of which waits for the next and the last for the first; else the one that waits for none,
+  // and is waited for, alone; nothing: no rank waits for another.
+  std::vector<std::int64_t> Awaited() const;
+  const HangWait* WaitOf(std::int64_t rank) const;  // null: it waits for no one rank
 
   // "ranks 0,1 were at a.py:21 in f; rank 2 was at a.py:27 in g".
   std::string PlacesText() const;

@@ -33,6 +33,7 @@ class RunFileReader final : public RuntimeReader {
     tables.Use<RunCommandRow>();
     tables.Use<RunProcessRow>();
     tables.Use<UncaughtExceptionRow>();
+    tables.Use<PrintedAbortRow>();
   }
 
   Result<bool> Read(RuntimeContext& context) override {
@@ -41,6 +42,11 @@ class RunFileReader final : public RuntimeReader {
     if (document.problem) context.Log(ImportCode::kDamagedInput, document.problem->message, {}, {});
     const PlainValue root = document.tree.root();
     AddCommand(root, context);
+    const PlainValue aborts = root["printed_aborts"];
+    for (std::size_t i = 0; i < aborts.size(); ++i) {
+      const PlainValue abort = aborts.At(i);
+      AddAbort(context, {}, abort["rank"].Int(), TextOf(abort["text"]).value_or(""));
+    }
     const PlainValue processes = root["processes"];
     for (std::size_t i = 0; i < processes.size(); ++i) {
       AddProcess(processes.At(i), static_cast<std::int64_t>(i), context);
@@ -83,6 +89,7 @@ class RunFileReader final : public RuntimeReader {
     ++context.facts().kept_count;
     const std::optional<std::string> command = TextOf(process["command"]);
     const std::optional<std::string> stopped_at = TextOf(process["at"]);
+    const std::optional<std::string> fault_thread = TextOf(process["fault_thread"]);
     RunProcessRow row{.profile_id = context.profile_id(), .ordinal = ordinal, .pid = *pid};
     row.parent_pid = process["parent_pid"].Int();
     row.rank = process["rank"].Int();
@@ -90,6 +97,7 @@ class RunFileReader final : public RuntimeReader {
     row.exit_code = process["exit_code"].Int();
     row.signal = process["signal"].Int();
     row.stopped_at = stopped_at;
+    row.fault_thread = fault_thread;
     row.started_us = process["started_us"].Int();
     row.ended_us = process["ended_us"].Int();
     context.rows().Add(row);

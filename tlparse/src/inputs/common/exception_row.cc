@@ -45,4 +45,15 @@ void AddException(RuntimeContext& context, const ExceptionPlace& place,
   context.rows().Add(row);
 }
 
+void AddAbort(RuntimeContext& context, std::optional<std::int64_t> line,
+              std::optional<std::int64_t> rank, std::string_view text) {
+  if (text.empty()) return;
+  PrintedAbortRow row{.id = context.NextId<PrintedAbortRow>(),
+                      .profile_id = context.profile_id(),
+                      .text = RowText(text)};
+  row.line = line;
+  row.rank = rank;
+  context.rows().Add(row);
+}
+
 }  // namespace tlparse

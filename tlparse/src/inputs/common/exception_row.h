@@ -1,4 +1,4 @@
-// A traceback as a row of uncaught_exception.
+// A traceback as a row of uncaught_exception, the text of an abort as one of printed_abort.
 #pragma once
 
 #include <cstdint>
@@ -21,5 +21,9 @@ struct ExceptionPlace {
 
 // Adds nothing if the text holds no traceback. The reader uses UncaughtExceptionRow.
 void AddException(RuntimeContext& context, const ExceptionPlace& place, std::string_view traceback);
+
+// What C++ or the C library printed before it aborted a process; `line`: of a text. The reader uses PrintedAbortRow.
+void AddAbort(RuntimeContext& context, std::optional<std::int64_t> line,
+              std::optional<std::int64_t> rank, std::string_view text);
 
 }  // namespace tlparse

@@ -1,7 +1,7 @@
 // Text that processes print. TORCH_LOGS: "V1122 19:30:29.099000 26478 torch/_inductor/scheduler.py:2132] [0/0]
 // [__fusion] cannot fuse …". Lines that name an artifact become rows, and those of the warning at the
 // recompile limit, which PyTorch prints without TORCH_LOGS too; so do lines of NCCL's watchdog (watchdog.h), what ranks and torchrun
-// print of failures (tracebacks.h), and what vLLM says of its start (vllm.h). The rest is reported once.
+// print of failures (tracebacks.h), C++ before it aborts one (abort_text.h), and what vLLM says of its start (vllm.h). The rest is reported once.
 #include "inputs/reader.h"
 
 #include <fmt/format.h>
@@ -18,6 +18,7 @@
 #include "base/utf8.h"
 #include "inputs/common/exception_row.h"
 #include "inputs/common/line_stream.h"
+#include "inputs/torch_logs/abort_text.h"
 #include "inputs/torch_logs/tracebacks.h"
 #include "inputs/torch_logs/vllm.h"
 #include "inputs/torch_logs/watchdog.h"
@@ -147,6 +148,7 @@ class TorchLogsReader final : public RuntimeReader {
     tables.Use<VllmLineRow>();
     tables.Use<UncaughtExceptionRow>();
     tables.Use<LauncherFailureRow>();
+    tables.Use<PrintedAbortRow>();
   }
   Result<bool> Read(RuntimeContext& context) override;
 };
@@ -274,6 +276,7 @@ Result<bool> TorchLogsReader::Read(RuntimeContext& context) {
   Others others;
   FailureText failures;
   VllmLines vllm;
+  AbortTexts aborts;
   bool is_in_limit = false;
   std::map<std::int64_t, std::int64_t> lines_of_pid;
   while (true) {
@@ -298,7 +301,9 @@ Result<bool> TorchLogsReader::Read(RuntimeContext& context) {
       continue;
     }
     if (!line) {
-      if (next->is_too_long || !failures.Add(next->text, next->number)) others.Add(*next);
+      const bool is_known = !next->is_too_long && (aborts.Add(next->text, next->number) ||
+                                                   failures.Add(next->text, next->number));
+      if (!is_known) others.Add(*next);
       continue;
     }
     others.Flush(context);
@@ -310,6 +315,10 @@ Result<bool> TorchLogsReader::Read(RuntimeContext& context) {
   }
   others.Flush(context);
   AddFailures(context, failures);
+  for (const AbortText& one : aborts.texts) {
+    ++facts.kept_count;
+    AddAbort(context, one.line, one.rank, one.text);
+  }
   // Text of several processes in one file belongs to none of them.
   if (lines_of_pid.size() == 1) facts.pid = lines_of_pid.begin()->first;
   return true;

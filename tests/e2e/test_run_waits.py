@@ -1,0 +1,115 @@
+#!/usr/bin/env python3
+"""tlparse run: which rank waits for which in a hang; what C++ printed before it aborted a rank."""
+
+import json
+import subprocess
+import sys
+import unittest
+
+from test_run import Running
+
+PYTHON = sys.executable
+
+
+class Waits(Running):
+    ABORTS = """\
+        import ctypes, os, subprocess, sys
+        program = '''
+        import ctypes, os, time
+        cxx, c = ctypes.CDLL("libstdc++.so.6"), ctypes.CDLL(None)
+        c.malloc.restype, c.free.argtypes = ctypes.c_void_p, [ctypes.c_void_p]
+        throws = cxx._ZSt20__throw_out_of_rangePKc
+        kind = os.environ["KIND"]
+        if os.environ["RANK"] == "1":
+            time.sleep(0.5)
+            if kind == "thread":
+                c.pthread_create(ctypes.byref(ctypes.c_ulong()), None, throws, b"index 12 of 8")
+                time.sleep(60)
+            [c.free(p) for p in [c.malloc(40)] * 2] if kind == "free" else throws(b"index 12 of 8")
+        time.sleep(60)
+        '''
+        open("rank.py", "w").write(program)
+        ranks = [subprocess.Popen([sys.executable, "rank.py"], env={**os.environ, "RANK": str(rank), "KIND": sys.argv[1]}) for rank in range(3)]
+        ranks[1].wait()
+        for rank in (ranks[0], ranks[2]):
+            rank.terminate()
+        sys.exit(max(abs(rank.wait()) for rank in ranks))
+        """
+
+    def test_what_an_abort_printed(self):
+        """A line is its cause only if its thread was there. A pipe is not read."""
+        launch = self.script("launch.py", self.ABORTS)
+        thrown = "std::out_of_range: index 12 of 8"
+        for kind, is_file, title, line in (("main", True, " at rank.py:12: " + thrown, 12), ("thread", True, ": " + thrown, None),
+                                           ("free", True, " at rank.py:12: free(): double free detected in tcache 2", 12), ("thread", False, " while its main thread was at rank.py:11, ranks 0,2 were at rank.py:13", None)):
+            with self.subTest(kind=kind, is_file=is_file):
+                name = kind + str(is_file)
+                with open(self.path("errors.txt"), "w+b") as errors:
+                    errors.write(b"terminate called after throwing an instance of 'of an earlier job'\n")
+                    errors.flush()
+                    process = self.start("-o", name, "--", PYTHON, launch, kind, stderr=errors if is_file else subprocess.PIPE)
+                    process.communicate(timeout=120)
+                self.assertEqual(process.returncode, 15)
+                first = json.loads(self.tlparse("findings", name, "--json").stdout)["findings"][0]
+                self.assertEqual((first["severity"], first["ranks"]), ("error", [1]))
+                self.assertEqual(first["title"], f"Rank 1 was ended by SIGABRT{title}")
+                self.assertEqual(first["place"] and first["place"]["line"], line)
+                if kind == "thread":
+                    self.assertIn("came in a thread that runs no Python code; the main thread was at ", first["detail"])
+
+    # What the hook asks of torch.distributed.
+    GROUP = """\
+        import os, threading
+        def init_process_group():
+            pass
+        def get_rank():
+            return int(os.environ["RANK"])
+        def get_backend():
+            return "gloo"
+        def get_global_rank(group, rank):
+            return group[rank]
+        def wait():
+            threading.Event().wait()
+        def send(tensor, dst=None, group=None, group_dst=None):
+            wait()
+        def recv(tensor, src=None, group=None, group_src=None):
+            wait()
+        """
+    PIPE = """\
+        import os, sys, threading
+        import torch.distributed.distributed_c10d as c10d
+        def stage(rank):
+            os.environ["RANK"] = str(rank)
+            c10d.init_process_group()
+            if sys.argv[1] == "leaves" and rank == 2:
+                os._exit(0)
+            if sys.argv[1] == "late" and rank == 2:
+                threading.Event().wait()
+            c10d.recv(0, src=1) if rank == 0 else c10d.send(0, group=[7, 8, 2], group_dst=2) if rank == 1 else c10d.recv(0, 1 - rank % 2)
+        ranks = []
+        for rank in range(3):
+            ranks.append(os.fork())
+            if ranks[-1] == 0:
+                stage(rank)
+        [os.waitpid(rank, 0) for rank in ranks]
+        """
+
+    def test_who_waits_for_whom(self):
+        for name in ("__init__", "distributed/__init__", "_C/__init__"):
+            self.script(f"site-packages/torch/{name}.py", "")
+        self.script("site-packages/torch/_C/_distributed_c10d.py", "def _dump_fr_trace():\n    return b''\n")
+        self.script("site-packages/torch/distributed/distributed_c10d.py", self.GROUP)
+        program = self.script("pipe.py", self.PIPE)
+        for fault, ranks, title in (("ring", [1, 2], "Ranks 1,2 wait for each other: rank 1 in send to rank 2 at pipe.py:10, rank 2 in recv from rank 1 at pipe.py:10"),
+                                    ("leaves", [2], "Rank 2 had ended with exit code 0; rank 1 in send to rank 2 at pipe.py:10"),
+                                    ("late", [2], "Rank 2 was in wait at pipe.py:9; rank 1 in send to rank 2 at pipe.py:10")):
+            with self.subTest(fault):
+                self.run_command("-o", fault, "--on-hang", "kill", "--hang-after", "3", "--", PYTHON, program, fault, expect=128 + 15,
+                                 environment={"PYTHONPATH": self.path("site-packages")})
+                first = json.loads(self.tlparse("findings", fault, "--json").stdout)["findings"][0]
+                self.assertEqual((first["kind"], first["severity"], first["ranks"], first["title"]), ("stuck", "error", ranks, title))
+                self.assertIn("Rank 0 was in recv from rank 1 at pipe.py:10.", first["detail"])
+
+
+if __name__ == "__main__":
+    unittest.main()
