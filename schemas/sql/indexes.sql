@@ -1,12 +1,13 @@
 -- Indexes, created after the load. There are few: each costs as much as the rows themselves.
 CREATE INDEX IF NOT EXISTS compile_by_label ON compile(process_id, label);
-CREATE INDEX IF NOT EXISTS graph_by_compile ON graph(compile_id);
+-- These two have what the answers about ranks read of all rows.
+CREATE INDEX IF NOT EXISTS graph_by_compile ON graph(compile_id, ordinal, direction);
+CREATE INDEX IF NOT EXISTS graph_text_by_compile ON graph_text_row(compile_id, stage_id, content_id);
 -- The typed rows of one compile. These tables have few rows compared with `record_row`.
 CREATE INDEX IF NOT EXISTS cache_event_by_compile ON cache_event_row(compile_id);
 CREATE INDEX IF NOT EXISTS collective_by_compile ON collective_use_row(compile_id);
 CREATE INDEX IF NOT EXISTS failure_by_compile ON failure_row(compile_id);
 CREATE INDEX IF NOT EXISTS graph_break_by_compile ON graph_break_row(compile_id);
-CREATE INDEX IF NOT EXISTS graph_text_by_compile ON graph_text_row(compile_id);
 CREATE INDEX IF NOT EXISTS guard_by_compile ON guard_use_row(compile_id);
 CREATE INDEX IF NOT EXISTS metric_by_compile ON compilation_metric_row(compile_id);
 CREATE INDEX IF NOT EXISTS op_list_by_compile ON op_list_use_row(compile_id);

@@ -13,10 +13,11 @@ CREATE VIEW rank_status AS
   WITH last_compile AS (
     SELECT p.id AS process_id, p.log_file_id, p.launch_id, p.rank, p.pid, p.time_shift_us, p.first_record_us, p.last_record_us,
       (SELECT c.id FROM compile c WHERE c.process_id = p.id AND c.frame_id IS NOT NULL AND c.is_synthetic = 0
-        ORDER BY c.last_record_id DESC LIMIT 1) AS compile_id
+        ORDER BY c.last_record_id DESC LIMIT 1) AS last_compile_id
     FROM process p),
   open AS (
-    SELECT l.*, c.status, c.label, c.function, c.last_record_id, c.start_time_us,
+    SELECT l.process_id, l.log_file_id, l.launch_id, l.rank, l.pid, l.time_shift_us, l.first_record_us, l.last_record_us, c.id AS compile_id,
+      c.status, c.label, c.function, c.last_record_id, c.start_time_us,
       (SELECT max(e.record_id) FROM chromium_event_row e WHERE e.compile_id = c.id AND e.phase = 66 AND (c.status = 'unfinished'
         OR e.record_id > (SELECT max(m.record_id) FROM compilation_metric_row m WHERE m.compile_id = c.id))
         AND NOT EXISTS (SELECT 1 FROM chromium_event_row x WHERE x.record_id BETWEEN e.record_id AND c.last_record_id
@@ -24,9 +25,9 @@ CREATE VIEW rank_status AS
       (c.status = 'unfinished' OR c.first_record_id = c.last_record_id AND (SELECT k.text FROM record_row r JOIN text_row k ON k.id = r.kind_id
         WHERE r.id = c.first_record_id) = 'chromium_event') AND NOT EXISTS (SELECT 1 FROM chromium_event_row e
         WHERE e.record_id BETWEEN c.first_record_id AND c.last_record_id AND e.compile_id = c.id) AS has_no_events
-    FROM last_compile l LEFT JOIN compile c ON c.id = l.compile_id)
+    FROM last_compile l LEFT JOIN compile c ON c.id = l.last_compile_id)
   SELECT f.run_id, n.ordinal AS launch, coalesce(o.rank, f.name_rank) AS rank, o.pid,
-    CASE WHEN o.has_no_events OR o.open_record_id IS NOT NULL THEN 'compiling' WHEN o.status = 'failed' THEN 'failed'
+    CASE WHEN o.has_no_events OR e.record_id IS NOT NULL THEN 'compiling' WHEN o.status = 'failed' THEN 'failed'
       ELSE 'between_compiles' END AS state,
     o.label AS compile, o.function, t.text AS phase,
     CASE WHEN e.start_us IS NOT NULL THEN CAST(e.start_us AS INTEGER)
@@ -43,10 +44,10 @@ CREATE VIEW rank_status AS
     END AS compiles_done,
     o.first_record_us, o.process_id, o.compile_id, o.log_file_id,
     EXISTS (SELECT 1 FROM chromium_event_row b JOIN text_row w ON w.id = b.name_id WHERE b.compile_id = o.compile_id AND b.phase = 66
-      AND b.record_id <= o.open_record_id AND b.tid IS e.tid AND w.text IN ('entire_backward_compile', 'compile_fx.<locals>.bw_compiler')
+      AND b.record_id <= e.record_id AND b.tid IS e.tid AND w.text IN ('entire_backward_compile', 'compile_fx.<locals>.bw_compiler')
       AND (o.status = 'unfinished' OR b.record_id > (SELECT max(m.record_id) FROM compilation_metric_row m WHERE m.compile_id = o.compile_id)))
       AS is_backward,
-    o.open_record_id
+    e.record_id AS open_record_id
   FROM open o
   JOIN log_file f ON f.id = o.log_file_id
   LEFT JOIN launch n ON n.id = o.launch_id

@@ -392,7 +392,7 @@ int RunCache(std::span<const std::string> arguments) {
           "there is one)");
   return RunSubjectAnswer(
       app, arguments, "every lookup and every component, also those that another cause explains",
-      options, kOfCaches, AnalyzeCache, PrintCache);
+      options, kOfCaches, AnalyzeCache, TakeCache, PrintCache);
 }
 
 }  // namespace tlparse

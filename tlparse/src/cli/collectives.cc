@@ -246,7 +246,7 @@ int RunCollectives(std::span<const std::string> arguments) {
       "collectives");
   CollectiveOptions options;
   return RunSubjectAnswer(app, arguments, "every mismatch", options, kOfCollectives,
-                          AnalyzeCollectives, PrintCollectives);
+                          AnalyzeCollectives, TakeCollectives, PrintCollectives);
 }
 
 }  // namespace tlparse

@@ -251,7 +251,7 @@ int RunExecution(std::span<const std::string> arguments) {
       "execution");
   ExecutionOptions options;
   return RunSubjectAnswer(app, arguments, "every difference", options, kOfExecution,
-                          AnalyzeExecution, PrintExecution);
+                          AnalyzeExecution, TakeExecution, PrintExecution);
 }
 
 }  // namespace tlparse

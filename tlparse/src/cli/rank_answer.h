@@ -14,6 +14,8 @@
 #include "cli/command.h"
 #include "cli/rank_fields.h"
 #include "facts/job/read_transaction.h"
+#include "facts/ranks/ranks.h"
+#include "findings/context.h"
 #include "findings/findings.h"
 
 namespace tlparse {
@@ -59,12 +61,12 @@ inline bool Concerns(const Finding& finding, std::span<const FindingKind> kinds)
 }
 
 // RunRankAnswer for an answer whose JSON also holds the findings that concern the kinds `subject`.
-// They are made before the answer, so that the memory of both is not needed at once.
-// `analyze(database, options)`; the fields of its answer get WithFindings.
-template <typename Options, typename Analyze, typename Print>
+// They are made of the answer about ranks, of which `take(database, options, ranks)` takes this one
+// then; without them it is `analyze(database, options)`. Its fields get WithFindings.
+template <typename Options, typename Analyze, typename Take, typename Print>
 int RunSubjectAnswer(Arguments& app, std::span<const std::string> arguments,
                      const std::string& help_of_all, Options& options,
-                     std::span<const FindingKind> subject, const Analyze& analyze,
+                     std::span<const FindingKind> subject, const Analyze& analyze, const Take& take,
                      const Print& print) {
   std::vector<Finding> findings;
   bool without_findings = false;
@@ -76,8 +78,12 @@ int RunSubjectAnswer(Arguments& app, std::span<const std::string> arguments,
       FindingsOptions of_findings;
       of_findings.run = options.run;
       of_findings.launch = options.launch;
-      ASSIGN_OR_RETURN(findings, FindFindings(database, of_findings));
+      Result<RanksAnswer> ranks =
+          AnalyzeRanks(database, {.run = options.run, .launch = options.launch});
+      ASSIGN_OR_RETURN(findings, ranks ? FindFindings(database, of_findings, *ranks)
+                                       : FindFindings(database, of_findings));
       std::erase_if(findings, [&](const Finding& one) { return !Concerns(one, subject); });
+      if (ranks) return take(database, options, *std::move(ranks));
     }
     return analyze(database, options);
   };

@@ -86,6 +86,11 @@ std::string CostOfBypass(const FindingContext& context, const std::string& layer
 }
 
 Result<void> AddByReason(FindingContext& context, const ReasonFinding& what) {
+  const std::vector<JobLookup>& lookups = context.ranks.cache.lookups.lookups();
+  const bool has_any = std::any_of(lookups.begin(), lookups.end(),
+                                   [&](const JobLookup& one) { return one.state == what.state; });
+  // The lookups have none of a record that is cut off.
+  if (!has_any && !context.job.HasCutRecords()) return {};
   struct Group {
     std::set<RankIndex> ranks;
     std::set<std::int32_t> slots;

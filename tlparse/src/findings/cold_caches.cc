@@ -99,8 +99,16 @@ class ColdFinder {
 
 void ColdFinder::Examine(std::int32_t lookup_slot) {
   const LookupIndex& index = context_.ranks.cache.lookups;
+  const std::vector<std::int32_t>& all =
+      index.slots()[static_cast<std::size_t>(lookup_slot)].lookups;
+  const auto has = [&](CacheState state) {
+    return std::any_of(all.begin(), all.end(), [&](std::int32_t one) {
+      return index.lookups()[static_cast<std::size_t>(one)].state == state;
+    });
+  };
+  if (!has(CacheState::kMiss) || !has(CacheState::kHit)) return;
   std::map<std::int64_t, Lookups> by_key;
-  for (const std::int32_t one : index.slots()[static_cast<std::size_t>(lookup_slot)].lookups) {
+  for (const std::int32_t one : all) {
     const JobLookup& lookup = index.lookups()[static_cast<std::size_t>(one)];
     if (lookup.key_id != 0) by_key[lookup.key_id].push_back(&lookup);
   }

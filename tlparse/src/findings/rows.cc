@@ -78,14 +78,25 @@ struct RowsOfQuery {
 };
 using KnownQueries = std::map<std::string, RowsOfQuery>;  // findings may have one query
 
+// A row of rank_summary is a process: what the view sums up of all of them is not needed, where the
+// query does not name it.
+std::string WithoutSums(const std::string& query) {
+  constexpr std::string_view kBegin = "SELECT * FROM rank_summary WHERE process_id IN ";
+  if (!query.starts_with(kBegin)) return query;
+  return "SELECT process_id, rank FROM (SELECT id AS process_id, rank FROM process) "
+         "WHERE process_id IN " +
+         query.substr(kBegin.size());
+}
+
 Result<const RowsOfQuery*> Run(Database& database, const std::string& query, KnownQueries& known) {
   const auto [found, is_new] = known.try_emplace(query);
   if (!is_new) return &found->second;
   RowsOfQuery& result = found->second;
   ASSIGN_OR_RETURN(const Statement whole, database.Prepare(query));
   // What names a row: what else a view works out is not needed.
-  ASSIGN_OR_RETURN(Statement statement,
-                   database.Prepare(fmt::format("SELECT {} FROM ({})", ColumnsOf(whole), query)));
+  ASSIGN_OR_RETURN(
+      Statement statement,
+      database.Prepare(fmt::format("SELECT {} FROM ({})", ColumnsOf(whole), WithoutSums(query))));
   const RowNames names = NamesOf(query, statement);
   result.has_rank = names.rank >= 0;
   while (true) {

@@ -31,7 +31,9 @@ FROM frame f JOIN stack_frame s ON s.id = f.id ORDER BY f.depth;
 -- What decides about the lines that LineOfNode and LineOfGuard have: equal for compiles that have
 -- the same.
 -- query ContentOfLines(compile_id INTEGER)
-SELECT (SELECT group_concat(t.content_id) FROM graph_text_row t JOIN text_row s ON s.id = t.stage_id
-    WHERE t.compile_id = :compile_id AND s.text = 'dynamo_output_graph') AS graphs /*TEXT*/,
+SELECT (SELECT group_concat(content_id) FROM (SELECT t.content_id
+      FROM graph_text_row t JOIN text_row s ON s.id = t.stage_id
+      WHERE t.compile_id = :compile_id AND s.text = 'dynamo_output_graph' ORDER BY t.record_id))
+    AS graphs /*TEXT*/,
   (SELECT group_concat(u.content_id) FROM guard_use_row u WHERE u.compile_id = :compile_id)
     AS guards /*TEXT*/;

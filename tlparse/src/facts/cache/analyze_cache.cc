@@ -54,7 +54,12 @@ Result<CacheAnswer> AnalyzeCacheOf(Database& database, Job job, const CacheOptio
   ASSIGN_OR_RETURN(answer.damage, FindLogDamage(database, answer.job));
   ASSIGN_OR_RETURN(answer.lookups, LookupIndex::Load(database, answer.job, answer.graphs));
   RETURN_IF_ERROR(FillCache(database, options.with_code_check, answer));
-  if (!options.with_closest_keys) return answer;
+  RETURN_IF_ERROR(AddClosestKeys(database, options, answer));
+  return answer;
+}
+
+Result<void> AddClosestKeys(Database& database, const CacheOptions& options, CacheAnswer& answer) {
+  if (!options.with_closest_keys) return {};
   RankIndex participant = answer.job.HasSeveral() ? -1 : 0;
   if (options.rank) {
     for (std::size_t i = 0; i < answer.job.participants().size(); ++i) {
@@ -70,7 +75,7 @@ Result<CacheAnswer> AnalyzeCacheOf(Database& database, Job job, const CacheOptio
   if (participant >= 0) {
     ASSIGN_OR_RETURN(answer.closest_keys, FindClosestKeys(database, answer, participant));
   }
-  return answer;
+  return {};
 }
 
 }  // namespace tlparse

@@ -143,6 +143,7 @@ Result<CacheAnswer> AnalyzeCachePart(Database& database, const CacheAnswer& whol
                                      const std::vector<RankIndex>& members);
 
 // The parts, for answers that need more than one.
+Result<void> AddClosestKeys(Database& database, const CacheOptions& options, CacheAnswer& answer);
 Result<void> FindCacheClasses(Database& database, CacheAnswer& answer);
 Result<std::vector<SameKeyCode>> FindSameKeyCodes(Database& database, const Job& job);
 Result<std::vector<ClosestKey>> FindClosestKeys(Database& database, const CacheAnswer& answer,

@@ -23,19 +23,17 @@ JobLookup LookupOf(const CacheLookup& row) {
   JobLookup lookup;
   lookup.id = row.id;
   lookup.state = row.state;
-  lookup.key_id = row.key_id.value_or(0);
-  lookup.set.set_id = row.component_set_id.value_or(0);
-  lookup.guard_id = row.guard_expression_id.value_or(0);
-  lookup.bypass_id = row.bypass_reason_id.value_or(0);
-  lookup.time_saved_ns = row.time_saved_ns.value_or(0);
-  lookup.time_taken_ns = row.time_taken_ns.value_or(0);
-  lookup.event_time_ns = row.event_time_ns.value_or(0);
-  lookup.remote_error_id = row.remote_error_id.value_or(0);
-  lookup.waited_ns = row.waited_ns.value_or(0);
-  lookup.has_given_up_waiting = row.wait_given_up_id.has_value();
-  lookup.outer_layer_id = row.outer_layer_id.value_or(0);
-  lookup.outer_saved_ns = row.outer_saved_ns.value_or(0);
-  lookup.outer_taken_ns = row.outer_taken_ns.value_or(0);
+  // What the row does not have is 0.
+  lookup.key_id = row.key_id;
+  lookup.set.set_id = row.component_set_id;
+  lookup.guard_id = row.guard_expression_id;
+  lookup.bypass_id = row.bypass_reason_id;
+  lookup.time_saved_ns = row.time_saved_ns;
+  lookup.time_taken_ns = row.time_taken_ns;
+  lookup.event_time_ns = row.event_time_ns;
+  lookup.remote_error_id = row.remote_error_id;
+  lookup.waited_ns = row.waited_ns;
+  lookup.has_given_up_waiting = row.wait_given_up_id != 0;
   return lookup;
 }
 
@@ -63,6 +61,11 @@ class LookupIndex::Maker {
   }
 
   Result<void> TakeSetsOfKeys(Database& database);
+  // The lookup that was added last is a part of another one.
+  void AddInner(std::int64_t outer_id) {
+    inner_.emplace_back(result_.lookups_.size() - 1, outer_id);
+  }
+  Result<void> TakeOuter(Database& database);
 
   LookupIndex Take(std::unordered_map<std::int64_t, std::string> layers) {
     result_.layers_ = std::move(layers);
@@ -92,6 +95,7 @@ class LookupIndex::Maker {
   const Job& job_;
   LookupIndex result_;
   std::vector<Kind> kinds_;
+  std::vector<std::pair<std::size_t, std::int64_t>> inner_;  // index, id of the outer one
 };
 
 // The components of a key, for its lookups that have none of their own; of their own set the device.
@@ -117,12 +121,38 @@ Result<void> LookupIndex::Maker::TakeSetsOfKeys(Database& database) {
   return {};
 }
 
+// Most of them are among the lookups.
+Result<void> LookupIndex::Maker::TakeOuter(Database& database) {
+  if (inner_.empty()) return {};
+  std::unordered_map<std::int64_t, std::size_t> index;
+  index.reserve(result_.lookups_.size());
+  for (std::size_t i = 0; i < result_.lookups_.size(); ++i)
+    index.emplace(result_.lookups_[i].id, i);
+  ASSIGN_OR_RETURN(PreparedQuery<OuterLookup> others, PreparedQuery<OuterLookup>::Make(database));
+  for (const auto& [inner, outer_id] : inner_) {
+    JobLookup& lookup = result_.lookups_[inner];
+    if (const auto found = index.find(outer_id); found != index.end()) {
+      const JobLookup& outer = result_.lookups_[found->second];
+      lookup.outer_layer_id = result_.slots_[static_cast<std::size_t>(outer.lookup_slot)].layer_id;
+      lookup.outer_saved_ns = outer.time_saved_ns;
+      lookup.outer_taken_ns = outer.time_taken_ns;
+      continue;
+    }
+    FOR_EACH_ROW(const OuterLookup& row, others.Run({.id = outer_id})) {
+      lookup.outer_layer_id = row.layer_id;
+      lookup.outer_saved_ns = row.time_saved_ns;
+      lookup.outer_taken_ns = row.time_taken_ns;
+    }
+  }
+  return {};
+}
+
 // Those that belong to no compile are left out.
 Result<LookupIndex> LookupIndex::Load(Database& database, const Job& job, const JobGraphs& graphs) {
   Maker maker(job);
   std::unordered_map<std::int64_t, std::string> layers;
   FOR_EACH_ROW(const CacheLookup& row,
-               Query<CacheLookup>(database, {.in_logs = job.InWholeRecords("e.record_id")})) {
+               Query<CacheLookup>(database, {.in_logs = job.InWholeRecords("record_id")})) {
     const JobCompile* const compile = row.compile_id ? job.FindCompile(*row.compile_id) : nullptr;
     if (compile == nullptr) continue;
     const JobGraph* const graph = row.graph_id ? graphs.Find(*row.graph_id) : nullptr;
@@ -132,7 +162,9 @@ Result<LookupIndex> LookupIndex::Load(Database& database, const Job& job, const 
     }
     maker.Add(*compile, LookupOf(row), row.layer_id,
               graph == nullptr ? Direction::kUnknown : graph->direction);
+    if (row.parent_event_id != 0) maker.AddInner(row.parent_event_id);
   }
+  RETURN_IF_ERROR(maker.TakeOuter(database));
   RETURN_IF_ERROR(maker.TakeSetsOfKeys(database));
   return maker.Take(std::move(layers));
 }
@@ -151,11 +183,13 @@ LookupIndex LookupIndex::Part(const Job& whole, const Job& part) const {
 void LookupIndex::Sort(const Job& job) {
   for (std::size_t i = 0; i < slots_.size(); ++i) {
     order_.push_back(static_cast<std::int32_t>(i));
-    std::stable_sort(slots_[i].lookups.begin(), slots_[i].lookups.end(),
-                     [&](std::int32_t a, std::int32_t b) {
-                       return lookups_[static_cast<std::size_t>(a)].participant <
-                              lookups_[static_cast<std::size_t>(b)].participant;
-                     });
+    std::vector<std::int32_t>& own = slots_[i].lookups;
+    const auto is_before = [&](std::int32_t a, std::int32_t b) {
+      return lookups_[static_cast<std::size_t>(a)].participant <
+             lookups_[static_cast<std::size_t>(b)].participant;
+    };
+    if (!std::is_sorted(own.begin(), own.end(), is_before))
+      std::stable_sort(own.begin(), own.end(), is_before);
   }
   const auto key = [&](std::int32_t index) {
     const LookupSlot& slot = slots_[static_cast<std::size_t>(index)];

@@ -3,11 +3,15 @@
 SELECT key_id, component_set_id, device_index FROM cache_key_set_row
 WHERE key_id BETWEEN :first_key AND :last_key ORDER BY key_id, component_set_id;
 
--- The lookups of a job, each with the one of the layer around it.
 -- query CacheLookup(in_logs SQL)
-SELECT e.id, e.compile_id, e.graph_id, e.layer_id, e.state, e.key_id, e.component_set_id,
-  e.guard_expression_id, e.bypass_reason_id, e.time_saved_ns, e.time_taken_ns, e.event_time_ns,
-  e.remote_error_id, e.waited_ns, e.wait_given_up_id, o.layer_id AS outer_layer_id,
-  o.time_saved_ns AS outer_saved_ns, o.time_taken_ns AS outer_taken_ns
-FROM cache_event_row e LEFT JOIN cache_event_row o ON o.id = e.parent_event_id
-WHERE {in_logs} ORDER BY e.record_id;
+SELECT id, compile_id /*INTEGER?*/, graph_id /*INTEGER?*/, layer_id, state, key_id /*INTEGER*/,
+  component_set_id /*INTEGER*/, guard_expression_id /*INTEGER*/, bypass_reason_id /*INTEGER*/,
+  time_saved_ns /*INTEGER*/, time_taken_ns /*INTEGER*/, event_time_ns /*INTEGER*/,
+  remote_error_id /*INTEGER*/, waited_ns /*INTEGER*/, wait_given_up_id /*INTEGER*/,
+  parent_event_id /*INTEGER*/
+FROM cache_event_row WHERE {in_logs} ORDER BY record_id;
+
+-- The lookup that another one is a part of.
+-- query OuterLookup(id INTEGER)
+SELECT layer_id, time_saved_ns /*INTEGER*/, time_taken_ns /*INTEGER*/ FROM cache_event_row
+WHERE id = :id;

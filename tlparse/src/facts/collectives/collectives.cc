@@ -12,6 +12,7 @@
 #include "facts/collectives/splits.h"
 #include "facts/job/majority.h"
 #include "facts/job/read_transaction.h"
+#include "facts/job/role_members.h"
 #include "facts/text/sequence_diff.h"
 #include "queries/facts/collectives/collectives.h"
 #include "store/hash128.h"
@@ -74,19 +75,16 @@ class Finder {
 
 Result<void> Finder::LoadUses() {
   uses_.resize(answer_.job.participants().size());
-  std::map<std::pair<RankIndex, std::int32_t>, std::size_t> index;
-  ASSIGN_OR_RETURN(const std::vector<CollectivesOfGraph>* const rows,
-                   answer_.job.RowsOfWhole<CollectivesOfGraph>([&](const JobRecords& whole) {
-                     return Query<CollectivesOfGraph>(
-                         database_, {.in_whole_records = whole.InWholeRecords("record_id")});
-                   }));
+  ASSIGN_OR_RETURN(const auto* const rows, LoadCollectives(database_, answer_.job));
+  std::unordered_map<std::int64_t, std::size_t> index;  // by rank and graph
+  const auto slots = static_cast<std::int64_t>(answer_.graphs.graph_slots().size());
   for (const CollectivesOfGraph& row : *rows) {
-    const JobGraph* graph = answer_.graphs.Find(row.graph_id);
-    if (graph == nullptr) continue;
+    const JobGraph* graph = row.graph_id ? answer_.graphs.Find(*row.graph_id) : nullptr;
+    if (graph == nullptr || !answer_.job.IsWhole(row.record_id)) continue;
     const RankIndex rank =
         answer_.job.compiles()[static_cast<std::size_t>(graph->compile)].participant;
     std::vector<Use>& own = uses_[static_cast<std::size_t>(rank)];
-    const auto [found, is_new] = index.try_emplace({rank, graph->graph_slot}, own.size());
+    const auto [found, is_new] = index.try_emplace(rank * slots + graph->graph_slot, own.size());
     if (is_new) own.push_back({graph->graph_slot, 0, 0});
     (row.source == CollectiveSource::kSchedule ? own[found->second].schedule
                                                : own[found->second].code) = row.content_id;
@@ -372,16 +370,21 @@ Result<void> FindCollectiveClasses(Database& database, CollectiveAnswer& answer)
   return Finder(database, answer).Run();
 }
 
+Result<void> AddIssued(Database& database, std::optional<std::int64_t> launch,
+                       CollectiveAnswer& answer) {
+  ASSIGN_OR_RETURN(answer.issued, LoadIssued(database, answer.job.run_id(), launch));
+  ASSIGN_OR_RETURN(answer.progress, CompareWithSchedule(database, answer.issued));
+  ASSIGN_OR_RETURN(answer.problems, FindAllOfIssued(database, answer.issued));
+  return {};
+}
+
 Result<CollectiveAnswer> AnalyzeCollectives(Database& database, const CollectiveOptions& options) {
   ASSIGN_OR_RETURN(const ReadTransaction transaction, ReadTransaction::Begin(database));
   CollectiveAnswer answer;
   Result<Job> job = Job::Load(database, options.run, options.launch);
-  std::int64_t run_id = 0;
-  std::optional<std::int64_t> launch = options.launch;
+  const std::optional<std::int64_t> launch = job ? job->launch() : options.launch;
   if (job) {
     answer.job = std::move(*job);
-    run_id = answer.job.run_id();
-    launch = answer.job.launch();
     ASSIGN_OR_RETURN(answer.graphs, JobGraphs::Load(database, answer.job));
     ASSIGN_OR_RETURN(answer.damage, FindLogDamage(database, answer.job));
     RETURN_IF_ERROR(FindCollectiveClasses(database, answer));
@@ -389,11 +392,8 @@ Result<CollectiveAnswer> AnalyzeCollectives(Database& database, const Collective
     Result<Job> without_logs = Job::LoadWithoutLogs(database, options.run);
     if (!without_logs || options.launch) return tl::unexpected<Error>(job.error());
     answer.job = std::move(*without_logs);
-    run_id = answer.job.run_id();
   }
-  ASSIGN_OR_RETURN(answer.issued, LoadIssued(database, run_id, launch));
-  ASSIGN_OR_RETURN(answer.progress, CompareWithSchedule(database, answer.issued));
-  ASSIGN_OR_RETURN(answer.problems, FindAllOfIssued(database, answer.issued));
+  RETURN_IF_ERROR(AddIssued(database, launch, answer));
   return answer;
 }
 

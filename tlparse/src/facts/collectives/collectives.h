@@ -113,6 +113,9 @@ struct CollectiveOptions {
   std::string run;                     // empty: the latest
   std::optional<std::int64_t> launch;  // ordinal; nothing: the latest
 };
+// What ranks really issued.
+Result<void> AddIssued(Database& database, std::optional<std::int64_t> launch,
+                       CollectiveAnswer& answer);
 Result<CollectiveAnswer> AnalyzeCollectives(Database& database, const CollectiveOptions& options);
 // The same for a job that is loaded already; `answer` has job and graphs.
 Result<void> FindCollectiveClasses(Database& database, CollectiveAnswer& answer);

@@ -194,12 +194,17 @@ Result<RunComparison> AnalyzeRunDiff(const DiffSide& a, const DiffSide& b,
   ASSIGN_OR_RETURN(result.memory, CompareMemoryOf(a, b));
   ASSIGN_OR_RETURN(result.starts, CompareStarts(a, b));
   if (a.rank || b.rank) {
+    DiffSide a_one = a, b_one = b;
+    ASSIGN_OR_RETURN(a_one.job, JobOf(a));
+    // Two ranks of one launch have one job.
+    if (a.database == b.database && a.run == b.run && a.launch == b.launch) b_one.job = a_one.job;
+    ASSIGN_OR_RETURN(b_one.job, JobOf(b_one));
     RankComparison one;
-    ASSIGN_OR_RETURN(one.diff, AnalyzeDiff(a, b, options));
+    ASSIGN_OR_RETURN(one.diff, AnalyzeDiff(a_one, b_one, options));
     one.count = 1;
     one.a_ranks = one.diff.a_rank;
     one.b_ranks = one.diff.b_rank;
-    ASSIGN_OR_RETURN(result.digests, CompareDigestsOfRanks(a, b, one.diff));
+    ASSIGN_OR_RETURN(result.digests, CompareDigestsOfRanks(a_one, b_one, one.diff));
     result.comparisons.push_back(std::move(one));
     return result;
   }

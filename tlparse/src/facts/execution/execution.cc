@@ -249,11 +249,15 @@ Result<ExecutionAnswer> AnalyzeExecution(Database& database, const ExecutionOpti
   ASSIGN_OR_RETURN(answer.damage, FindLogDamage(database, answer.job));
   RETURN_IF_ERROR(FindExecutionClasses(database, answer));
   RETURN_IF_ERROR(FindOpDifferences(database, answer));
-  if (answer.classes.empty()) {
-    ASSIGN_OR_RETURN(answer.not_written,
-                     WhyNotWritten(database, answer.job.run_id(), VersionedInput::kGraphOrder));
-  }
+  RETURN_IF_ERROR(SayWhyNoOrder(database, answer));
   return answer;
+}
+
+Result<void> SayWhyNoOrder(Database& database, ExecutionAnswer& answer) {
+  if (!answer.classes.empty()) return {};
+  ASSIGN_OR_RETURN(answer.not_written,
+                   WhyNotWritten(database, answer.job.run_id(), VersionedInput::kGraphOrder));
+  return {};
 }
 
 }  // namespace tlparse

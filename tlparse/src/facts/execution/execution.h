@@ -81,6 +81,8 @@ struct ExecutionOptions {
   std::string run;                     // empty: the latest
   std::optional<std::int64_t> launch;  // ordinal; nothing: the latest
 };
+// Where no log has an order.
+Result<void> SayWhyNoOrder(Database& database, ExecutionAnswer& answer);
 Result<ExecutionAnswer> AnalyzeExecution(Database& database, const ExecutionOptions& options);
 Result<void> FindExecutionClasses(Database& database, ExecutionAnswer& answer);
 Result<void> FindOpDifferences(Database& database, ExecutionAnswer& answer);

@@ -141,10 +141,11 @@ Result<void> SeparateJobs(Database& database, Iterator begin, Iterator end) {
   const auto same_rank = [](const RunParticipant& a, const RunParticipant& b) {
     return a.rank && a.rank == b.rank;
   };
-  std::stable_sort(begin, end, [](const RunParticipant& a, const RunParticipant& b) {
+  const auto is_before = [](const RunParticipant& a, const RunParticipant& b) {
     return std::tuple(!a.rank, a.rank, !a.copy_of.empty()) <
            std::tuple(!b.rank, b.rank, !b.copy_of.empty());
-  });
+  };
+  if (!std::is_sorted(begin, end, is_before)) std::stable_sort(begin, end, is_before);
   const bool has_several = std::adjacent_find(begin, end, [&](const auto& a, const auto& b) {
                              return same_rank(a, b) && b.copy_of.empty();
                            }) != end;

@@ -57,14 +57,16 @@ Result<Job> Job::LoadWithoutLogs(Database& database, std::string_view run_name) 
 }
 
 Result<void> Job::TakeParticipants(Database& database) {
-  ASSIGN_OR_RETURN(std::vector<RunParticipant> all, tlparse::LoadParticipants(database, run_id()));
+  ASSIGN_OR_RETURN(std::vector<RunParticipant> logs, tlparse::LoadParticipants(database, run_id()));
+  all_logs_ = std::make_shared<const std::vector<RunParticipant>>(std::move(logs));
+  const std::vector<RunParticipant>& all = *all_logs_;
   const bool has_records = std::any_of(all.begin(), all.end(), [&](const RunParticipant& one) {
     return one.launch == launch() && !one.processes.empty();
   });
-  for (RunParticipant& one : all) {
+  for (const RunParticipant& one : all) {
     if (one.launch != launch()) continue;
     if (one.is_child) {
-      children_.push_back({one.rank, std::move(one.name), one.processes.front().child_kind,
+      children_.push_back({one.rank, one.name, one.processes.front().child_kind,
                            one.processes.front().parent_process_id});
       continue;
     }
@@ -74,8 +76,7 @@ Result<void> Job::TakeParticipants(Database& database) {
       continue;
     }
     if (!one.copy_of.empty()) {
-      copied_logs_.push_back(
-          {one.rank, std::move(one.log_path), std::move(one.copy_of), one.is_whole_copy});
+      copied_logs_.push_back({one.rank, one.log_path, one.copy_of, one.is_whole_copy});
       continue;
     }
     JobParticipant participant;
@@ -83,13 +84,13 @@ Result<void> Job::TakeParticipants(Database& database) {
     participant.first_record_id = one.first_record_id;
     participant.last_record_id = one.last_record_id;
     records_.Take(participant);
-    participant.name = std::move(one.name);
+    participant.name = one.name;
     participant.is_extra_log = one.rank && one.log_number > 1;
-    participant.script = std::move(one.script);
+    participant.script = one.script;
     participant.is_of_other_job = one.is_of_other_job;
     participant.is_of_second_job = one.is_of_second_job;
     participant.is_job_clear = one.is_job_clear;
-    participant.log_path = std::move(one.log_path);
+    participant.log_path = one.log_path;
     // A forked child continues to write into its parent's log.
     const bool is_of_rank =
         std::any_of(one.processes.begin(), one.processes.end(),
@@ -148,6 +149,7 @@ Result<void> Job::LoadCompiles(Database& database) {
     compile.line = row.line;
     compile.status = CompileStatusFrom(row.status);
     compile.start_us = row.start_time_us;
+    compile.stack_id = row.stack_id;
     compile.duration_us = row.duration_us;
     compile.backward_duration_us = row.backward_duration_us;
     compile.generation = static_cast<std::int32_t>(row.generation);
@@ -158,18 +160,21 @@ Result<void> Job::LoadCompiles(Database& database) {
 
 void Job::AddCompile(const JobCompile& compile) {
   const auto index = static_cast<std::int32_t>(compiles_.size());
-  compile_index_.emplace(compile.id, index);
   compiles_of_participant_[static_cast<std::size_t>(compile.participant)].push_back(index);
   compiles_.push_back(compile);
 }
 
 Result<void> Job::LoadGraphs(Database& database) {
+  std::int64_t last = -1, last_record = -1;
   FOR_EACH_ROW(
       const DynamoGraphOfCompile& row,
-      Query<DynamoGraphOfCompile>(database, {.in_whole_records = InWholeRecords("record_id")})) {
-    const auto found = compile_index_.find(row.compile_id);
-    if (found != compile_index_.end())
-      compiles_[static_cast<std::size_t>(found->second)].graph_content = row.content_id;
+      Query<DynamoGraphOfCompile>(database, {.in_compiles = InCompiles("c.id"),
+                                             .in_whole_records = InWholeRecords("t.record_id")})) {
+    const std::int32_t index = IndexOfCompile(row.compile_id);
+    if (index < 0 || (row.compile_id == last && row.record_id < last_record)) continue;
+    last = row.compile_id;
+    last_record = row.record_id;
+    compiles_[static_cast<std::size_t>(index)].graph_content = row.content_id;
   }
   return {};
 }
@@ -184,10 +189,22 @@ std::string Job::InCompiles(std::string_view column) const {
                                          compiles_.back().id);
 }
 
+// Their ids ascend, mostly without a gap.
+std::int32_t Job::IndexOfCompile(std::int64_t compile_id) const {
+  if (compiles_.empty() || compile_id < compiles_.front().id || compile_id > compiles_.back().id)
+    return -1;
+  const auto guess = static_cast<std::size_t>(compile_id - compiles_.front().id);
+  if (guess < compiles_.size() && compiles_[guess].id == compile_id)
+    return static_cast<std::int32_t>(guess);
+  const auto found =
+      std::lower_bound(compiles_.begin(), compiles_.end(), compile_id,
+                       [](const JobCompile& one, std::int64_t id) { return one.id < id; });
+  return found->id == compile_id ? static_cast<std::int32_t>(found - compiles_.begin()) : -1;
+}
+
 const JobCompile* Job::FindCompile(std::int64_t compile_id) const {
-  const auto found = compile_index_.find(compile_id);
-  return found == compile_index_.end() ? nullptr
-                                       : &compiles_[static_cast<std::size_t>(found->second)];
+  const std::int32_t index = IndexOfCompile(compile_id);
+  return index < 0 ? nullptr : &compiles_[static_cast<std::size_t>(index)];
 }
 
 RankIndex Job::ParticipantOfProcess(std::int64_t process_id) const {

@@ -74,6 +74,7 @@ struct JobCompile {
   std::int32_t file_id = -1;
   CompileStatus status = CompileStatus::kOk;
   std::int64_t line = 0;           // 0: unknown
+  std::int64_t stack_id = 0;       // of the call that began it; 0: unknown
   std::int64_t graph_content = 0;  // content id of dynamo_output_graph; 0: none
   std::int32_t variant_id = -1;  // "L['kind'] == 'image'": the values of arguments by which a rank
                                  // compiled the function again, and whether gradients were needed
@@ -127,6 +128,7 @@ class Job {
   // logs, or nothing at all.
   static Result<Job> LoadWithoutLogs(Database& database, std::string_view run_name = {});
 
+  const ChosenLaunch& chosen() const { return launch_; }
   std::int64_t run_id() const { return launch_.run_id; }
   const std::string& run_name() const { return launch_.run_name; }
   std::int64_t launch() const { return launch_.ordinal; }
@@ -135,6 +137,8 @@ class Job {
   std::string Title() const;
   // Whether it is a part of a job.
   bool is_part() const { return is_part_; }
+  // Of all launches of the run, with copies and children.
+  const std::vector<RunParticipant>& all_logs() const { return *all_logs_; }
   // Those whose log has records (all, if no log has any), is no copy, and not of a child.
   const std::vector<JobParticipant>& participants() const { return participants_; }
   // Ranks of this launch whose log has no record, ascending.
@@ -170,6 +174,7 @@ class Job {
   std::string InWholeRecords(std::string_view column) const {
     return records_.InWholeRecords(column);
   }
+  bool HasCutRecords() const { return !records_.cut.empty(); }
   // Whether a record of these has its whole payload.
   bool IsWhole(std::int64_t record_id) const;
   // The same for ids of compiles.
@@ -228,6 +233,8 @@ class Job {
   Result<void> LoadCutRecords(Database& database);
   Result<void> LoadCompiles(Database& database);
   void AddCompile(const JobCompile& compile);
+  // Index into compiles(); -1: of another run.
+  std::int32_t IndexOfCompile(std::int64_t compile_id) const;
   Result<void> LoadGraphs(Database& database);
   Result<void> LoadVariants(Database& database);
   void Align();
@@ -250,6 +257,8 @@ class Job {
   JobRecords records_;
   std::shared_ptr<Whole> whole_ = std::make_shared<Whole>();  // of the whole job
   std::shared_ptr<ByType> found_ = std::make_shared<ByType>();
+  std::shared_ptr<const std::vector<RunParticipant>> all_logs_ =
+      std::make_shared<const std::vector<RunParticipant>>();
   std::vector<JobParticipant> participants_;
   std::vector<std::int64_t> ranks_without_records_;
   std::vector<CopiedLog> copied_logs_;
@@ -264,7 +273,6 @@ class Job {
   std::vector<std::vector<RankIndex>> sequence_classes_;
   std::vector<std::vector<std::int32_t>> compile_of_;
   std::vector<std::int32_t> end_position_;
-  std::unordered_map<std::int64_t, std::int32_t> compile_index_;
   std::unordered_map<std::int64_t, RankIndex> participant_of_process_;
   std::vector<std::string> strings_;
   std::unordered_map<std::string, std::int32_t> string_ids_;

@@ -13,7 +13,7 @@ WHERE code = 'payload_truncated' AND {in_logs} ORDER BY record_id;
 -- query CompileOfJob(run_id INTEGER, first_process INTEGER, last_process INTEGER)
 SELECT id, process_id, label, function /*TEXT?*/, file /*TEXT?*/, line /*INTEGER*/, status,
   start_time_us /*INTEGER*/, duration_us /*INTEGER*/, backward_duration_us /*INTEGER*/, generation,
-  is_synthetic
+  is_synthetic, stack_id /*INTEGER*/
 FROM compile
 WHERE id BETWEEN
     (SELECT min(id) FROM compile WHERE process_id BETWEEN :first_process AND :last_process)
@@ -23,7 +23,8 @@ WHERE id BETWEEN
 ORDER BY id;
 
 -- Dynamo's graphs of compiles. The last one of a compile counts: earlier attempts were thrown away.
--- query DynamoGraphOfCompile(in_whole_records SQL)
-SELECT compile_id /*INTEGER*/, content_id /*INTEGER*/ FROM graph_text_row
-WHERE stage_id IN (SELECT id FROM text_row WHERE text = 'dynamo_output_graph')
-  AND {in_whole_records} ORDER BY record_id;
+-- query DynamoGraphOfCompile(in_compiles SQL, in_whole_records SQL)
+SELECT t.compile_id /*INTEGER*/, t.content_id /*INTEGER*/, t.record_id
+FROM compile c CROSS JOIN graph_text_row t ON t.compile_id = c.id
+  AND t.stage_id = (SELECT id FROM text_row WHERE text = 'dynamo_output_graph')
+WHERE {in_compiles} AND {in_whole_records} ORDER BY c.id;

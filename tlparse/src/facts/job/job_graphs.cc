@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
+#include <array>
 #include <tuple>
 
 #include "queries/facts/job/job_graphs.h"
@@ -13,20 +13,23 @@ namespace tlparse {
 // Graphs come compile by compile.
 class JobGraphs::Maker {
  public:
-  explicit Maker(const Job& job) : job_(job) {}
+  explicit Maker(const Job& job) : job_(job), slots_(job.slots().size() * kDirections) {}
 
   void Add(const JobCompile& compile, std::int64_t id, Direction direction) {
     JobGraph graph;
     graph.id = id;
     graph.compile = static_cast<std::int32_t>(&compile - job_.compiles().data());
     graph.direction = direction;
-    if (graph.compile != last_compile_) count_.clear();
+    if (graph.compile != last_compile_) count_.fill(0);
     last_compile_ = graph.compile;
-    const std::int32_t ordinal = count_[direction]++;
-    const auto [found, is_new] = slots_.try_emplace(
-        {compile.slot, direction, ordinal}, static_cast<std::int32_t>(result_.graph_slots_.size()));
-    if (is_new) result_.graph_slots_.push_back({compile.slot, direction, ordinal});
-    graph.graph_slot = found->second;
+    const auto ordinal = static_cast<std::size_t>(count_[static_cast<std::size_t>(direction)]++);
+    std::vector<std::int32_t>& slots = slots_[static_cast<std::size_t>(compile.slot) * kDirections +
+                                              static_cast<std::size_t>(direction)];
+    if (slots.size() == ordinal) {
+      slots.push_back(static_cast<std::int32_t>(result_.graph_slots_.size()));
+      result_.graph_slots_.push_back({compile.slot, direction, static_cast<std::int32_t>(ordinal)});
+    }
+    graph.graph_slot = slots[ordinal];
     result_.index_.emplace(id, static_cast<std::int32_t>(result_.graphs_.size()));
     result_.graphs_.push_back(graph);
   }
@@ -44,11 +47,13 @@ class JobGraphs::Maker {
   }
 
  private:
+  static constexpr std::size_t kDirections = static_cast<std::size_t>(Direction::kUnknown) + 1;
+
   const Job& job_;
   JobGraphs result_;
-  std::map<std::tuple<std::int32_t, Direction, std::int32_t>, std::int32_t> slots_;
+  std::vector<std::vector<std::int32_t>> slots_;  // by slot and direction, by ordinal
   std::int32_t last_compile_ = -1;
-  std::map<Direction, std::int32_t> count_;
+  std::array<std::int32_t, kDirections> count_{};
 };
 
 Result<JobGraphs> JobGraphs::Load(Database& database, const Job& job) {

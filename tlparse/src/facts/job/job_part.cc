@@ -30,6 +30,7 @@ Job Job::Part(const std::vector<RankIndex>& members) const {
   Job part;
   part.launch_ = launch_;
   part.whole_ = whole_;
+  part.all_logs_ = all_logs_;
   part.children_ = children_;
   part.is_part_ = is_part_ || members.size() < participants_.size();
   part.strings_ = strings_;

@@ -6,8 +6,7 @@ namespace tlparse {
 
 Result<JobStatus> JobStatus::Load(Database& database, const Job& job, const LogDamage& damage) {
   JobStatus result{.database = database, .job = job, .damage = damage};
-  ASSIGN_OR_RETURN(StatusAnswer answer,
-                   AnalyzeStatus(database, {std::string(job.run_name()), job.launch()}));
+  ASSIGN_OR_RETURN(StatusAnswer answer, AnalyzeStatusOf(database, job.chosen(), job.all_logs()));
   result.status.resize(job.participants().size());
   for (ProcessStatus& row : answer.rows) {
     const RankIndex participant = job.ParticipantOfProcess(row.process_id);

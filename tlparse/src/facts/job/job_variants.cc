@@ -102,16 +102,16 @@ Result<void> Job::LoadVariants(Database& database) {
   GradientsOfCompiles gradients;
   FOR_EACH_ROW(const GradientsOfCompile& row,
                Query<GradientsOfCompile>(database, {.in_logs = InLogs("t.record_id")})) {
-    const auto compile = compile_index_.find(row.compile_id);
-    if (compile != compile_index_.end()) gradients[compile->second] = row.are_needed;
+    const std::int32_t compile = IndexOfCompile(row.compile_id);
+    if (compile >= 0) gradients[compile] = row.are_needed;
   }
   ChecksOfCompile checks_of_compile;
   FOR_EACH_ROW(const GuardsOfCompile& row,
                Query<GuardsOfCompile>(database, {.in_logs = InLogs("record_id")})) {
-    const auto compile = compile_index_.find(row.compile_id);
+    const std::int32_t compile = IndexOfCompile(row.compile_id);
     const auto checks = checks_of_content.find(row.content_id);
-    if (compile != compile_index_.end() && checks != checks_of_content.end())
-      checks_of_compile[compile->second] = &checks->second;
+    if (compile >= 0 && checks != checks_of_content.end())
+      checks_of_compile[compile] = &checks->second;
   }
   for (const Function& function : repeated) {
     for (const auto& [index, variant] :

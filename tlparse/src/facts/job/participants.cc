@@ -204,13 +204,15 @@ Result<std::vector<RunParticipant>> LoadParticipants(Database& database, std::in
   }
   PlaceEmptyLogs(participants);
   MarkChildren(participants);
-  std::stable_sort(participants.begin(), participants.end(),
-                   [](const RunParticipant& a, const RunParticipant& b) {
-                     if (a.launch != b.launch) return a.launch < b.launch;
-                     if (a.is_child != b.is_child) return b.is_child;
-                     if (a.rank.has_value() != b.rank.has_value()) return a.rank.has_value();
-                     return a.rank < b.rank;
-                   });
+  const auto is_before = [](const RunParticipant& a, const RunParticipant& b) {
+    if (a.launch != b.launch) return a.launch < b.launch;
+    if (a.is_child != b.is_child) return b.is_child;
+    if (a.rank.has_value() != b.rank.has_value()) return a.rank.has_value();
+    return a.rank < b.rank;
+  };
+  // They are large: mostly the logs are in order already.
+  if (!std::is_sorted(participants.begin(), participants.end(), is_before))
+    std::stable_sort(participants.begin(), participants.end(), is_before);
   for (auto begin = participants.begin(); begin != participants.end();) {
     const auto end = std::find_if(begin, participants.end(), [&](const RunParticipant& one) {
       return one.launch != begin->launch;

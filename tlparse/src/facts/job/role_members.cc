@@ -58,23 +58,19 @@ Result<void> LoadCallers(Database& database, const Job& job, std::vector<RoleMem
   for (RoleMember& one : members) of_participant[static_cast<std::size_t>(one.index)] = &one;
   ASSIGN_OR_RETURN(PreparedQuery<RoleFrame> frames, PreparedQuery<RoleFrame>::Make(database));
   std::unordered_map<std::int64_t, std::string> callers;  // by stack
-  std::vector<std::pair<std::int64_t, std::int64_t>> stacks;
-  FOR_EACH_ROW(const RoleStack& row,
-               Query<RoleStack>(database, {.run_id = job.run_id(), .launch = job.launch()}))
-    stacks.emplace_back(row.process_id, row.stack_id);
-  for (const auto& [process_id, stack_id] : stacks) {
-    const auto [caller, is_new] = callers.try_emplace(stack_id);
+  for (const JobCompile& compile : job.compiles()) {
+    if (compile.stack_id == 0) continue;
+    const auto [caller, is_new] = callers.try_emplace(compile.stack_id);
     if (is_new) {
-      FOR_EACH_ROW(const RoleFrame& row, frames.Run({.stack_id = stack_id})) {
+      FOR_EACH_ROW(const RoleFrame& row, frames.Run({.stack_id = compile.stack_id})) {
         evidence.has_sends |=
             row.file.find("torch/distributed/pipelining/") != std::string_view::npos;
         if (caller->second.empty() && IsUserFile(row.file))
           caller->second = fmt::format("{} {}", row.function, NameOfFile(row.file));
       }
     }
-    const RankIndex participant = job.ParticipantOfProcess(process_id);
-    if (participant < 0 || caller->second.empty()) continue;
-    if (RoleMember* const member = of_participant[static_cast<std::size_t>(participant)])
+    RoleMember* const member = of_participant[static_cast<std::size_t>(compile.participant)];
+    if (member != nullptr && !caller->second.empty() && !member->callers.contains(caller->second))
       member->callers.insert(caller->second);
   }
   return {};
@@ -89,9 +85,10 @@ Result<void> LoadGroups(Database& database, const Job& job, RoleEvidence& eviden
   FOR_EACH_ROW(const GroupOfContent& row, Query<GroupOfContent>(database))
     groups_of_content[row.content_id].push_back(&groups[fmt::format("graphs {}", row.group_name)]);
   std::set<std::tuple<std::int32_t, std::int32_t, std::int64_t>> known;
-  FOR_EACH_ROW(const CompileWithCollectives& row,
-               Query<CompileWithCollectives>(database, {.in_logs = job.InLogs("record_id")})) {
-    const JobCompile* const compile = job.FindCompile(row.compile_id);
+  ASSIGN_OR_RETURN(const std::vector<CollectivesOfGraph>* const uses,
+                   LoadCollectives(database, job));
+  for (const CollectivesOfGraph& row : *uses) {
+    const JobCompile* const compile = row.compile_id ? job.FindCompile(*row.compile_id) : nullptr;
     if (compile == nullptr) continue;
     if (compile->function_id >= 0 &&
         known.emplace(compile->function_id, compile->file_id, compile->line).second)
@@ -128,6 +125,12 @@ Result<std::vector<Role>> MakeRoles(Database& database, const Job& job, const Lo
 }
 
 }  // namespace
+
+Result<const std::vector<CollectivesOfGraph>*> LoadCollectives(Database& database, const Job& job) {
+  return job.RowsOfWhole<CollectivesOfGraph>([&](const JobRecords& whole) {
+    return Query<CollectivesOfGraph>(database, {.in_logs = whole.InLogs("record_id")});
+  });
+}
 
 Result<const std::vector<Role>*> LoadRoles(Database& database, const Job& job,
                                            const LogDamage& damage) {

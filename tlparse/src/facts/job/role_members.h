@@ -7,6 +7,7 @@
 #include "facts/job/job.h"
 #include "facts/job/log_damage.h"
 #include "facts/job/roles.h"
+#include "queries/facts/job/role_members.h"
 #include "store/database.h"
 
 namespace tlparse {
@@ -16,5 +17,8 @@ namespace tlparse {
 // They are loaded once for a job, and live as long as it.
 Result<const std::vector<Role>*> LoadRoles(Database& database, const Job& job,
                                            const LogDamage& damage);
+
+// The rows of the lists of collectives of the job and all its parts, in the order of their records.
+Result<const std::vector<CollectivesOfGraph>*> LoadCollectives(Database& database, const Job& job);
 
 }  // namespace tlparse

@@ -1,9 +1,3 @@
--- The stacks at which the compiles of a launch began.
--- query RoleStack(run_id INTEGER, launch INTEGER)
-SELECT DISTINCT c.process_id, c.stack_id /*INTEGER*/
-FROM compile c JOIN process p ON p.id = c.process_id JOIN launch n ON n.id = p.launch_id
-WHERE n.run_id = :run_id AND n.ordinal = :launch AND c.stack_id IS NOT NULL;
-
 -- The frames of a stack, innermost first.
 -- query RoleFrame(stack_id INTEGER)
 WITH RECURSIVE frame(id, depth) AS (SELECT :stack_id, 0 UNION ALL
@@ -28,10 +22,10 @@ FROM collective_run c JOIN profile p ON p.id = c.profile_id
 WHERE p.run_id = :run_id AND c.group_name IS NOT NULL AND c.rank IS NOT NULL
 ORDER BY name, rank;
 
--- Collectives of graphs.
--- query CompileWithCollectives(in_logs SQL)
-SELECT compile_id /*INTEGER*/, content_id FROM collective_use_row
-WHERE compile_id IS NOT NULL AND {in_logs};
+-- The lists of collectives of graphs: scheduled, and in generated code.
+-- query CollectivesOfGraph(in_logs SQL)
+SELECT graph_id /*INTEGER?*/, compile_id /*INTEGER?*/, content_id, source, record_id
+FROM collective_use_row WHERE {in_logs} ORDER BY record_id;
 
 -- query GroupOfContent
 SELECT DISTINCT content_id, group_name /*TEXT*/ FROM collective_row WHERE group_name IS NOT NULL;

@@ -6,6 +6,8 @@
 #include <iterator>
 #include <map>
 #include <optional>
+#include <tuple>
+#include <type_traits>
 #include <utility>
 
 namespace tlparse {
@@ -13,18 +15,27 @@ namespace {
 
 using Members = std::vector<const RoleMember*>;
 
-// Members with the same value, in the order of their first member.
+// Members with the same value, in the order of their first member. Mostly they have that of the one
+// before.
 template <typename KeyOf>
 std::vector<Members> ClassesBy(const Members& members, const KeyOf& key_of) {
+  using Key = std::decay_t<decltype(key_of(*members.front()))>;
   std::vector<Members> classes;
-  std::map<decltype(key_of(*members.front())), std::size_t> index;
+  std::map<Key, std::size_t> index;
+  auto last = index.end();
   for (const RoleMember* const one : members) {
-    const auto [found, is_new] = index.try_emplace(key_of(*one), classes.size());
-    if (is_new) classes.emplace_back();
-    classes[found->second].push_back(one);
+    decltype(auto) key = key_of(*one);
+    if (last == index.end() || !(last->first == key)) {
+      bool is_new = false;
+      std::tie(last, is_new) = index.try_emplace(key, classes.size());
+      if (is_new) classes.emplace_back();
+    }
+    classes[last->second].push_back(one);
   }
   return classes;
 }
+
+const std::set<std::string>& FunctionsOfOne(const RoleMember& one) { return one.functions; }
 
 bool IsSubset(const std::set<std::string>& a, const std::set<std::string>& b) {
   return std::includes(b.begin(), b.end(), a.begin(), a.end());
@@ -44,8 +55,7 @@ std::set<std::string> FunctionsOf(const Members& members) {
 // Members that compiled a function in common, directly or through others.
 std::vector<Members> Connected(const Members& members) {
   std::vector<Members> parts;
-  for (const Members& own :
-       ClassesBy(members, [](const RoleMember& one) { return one.functions; })) {
+  for (const Members& own : ClassesBy(members, FunctionsOfOne)) {
     const std::set<std::string> functions = FunctionsOf(own);
     Members joined = own;
     std::erase_if(parts, [&](const Members& part) {
@@ -87,7 +97,10 @@ std::string WithoutLine(const std::string& function) {
 class RoleFinder {
  public:
   RoleFinder(const RoleEvidence& evidence, const Members& all) : evidence_(evidence) {
+    const RoleMember* last = nullptr;
     for (const RoleMember* const one : all) {
+      if (last != nullptr && one->functions == last->functions) continue;
+      last = one;
       for (auto at = one->functions.begin(); at != one->functions.end(); ++at) {
         const auto next = std::next(at);
         if (next != one->functions.end() && WithoutLine(*next) == WithoutLine(*at))
@@ -203,8 +216,7 @@ std::optional<std::vector<Role>> RoleFinder::Kinds(std::vector<Members> classes)
 // Ranks that compiled the same functions: stages and shards differ in graphs.
 std::optional<std::vector<Role>> RoleFinder::SplitByGraphs(const Members& part,
                                                            bool is_whole) const {
-  const bool are_equal =
-      ClassesBy(part, [](const RoleMember& one) { return one.functions; }).size() == 1;
+  const bool are_equal = ClassesBy(part, FunctionsOfOne).size() == 1;
   std::vector<Role> one_role = {
       RoleOf(part, is_whole ? "replicas" : FirstFunction(part),
              are_equal ? "they compile the same functions"
@@ -272,8 +284,7 @@ bool RoleFinder::HasOdd(const Members& members, const std::set<std::int32_t>& sl
 
 // Ranks that have functions in common.
 std::optional<std::vector<Role>> RoleFinder::Split(const Members& part, bool is_whole) const {
-  const std::vector<Members> classes =
-      ClassesBy(part, [](const RoleMember& one) { return one.functions; });
+  const std::vector<Members> classes = ClassesBy(part, FunctionsOfOne);
   if (IsChain(classes) && (!evidence_.has_sends || classes.size() == 1))
     return SplitByGraphs(part, is_whole);
   const bool ends_early =

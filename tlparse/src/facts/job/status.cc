@@ -90,13 +90,18 @@ std::string ProcessStatus::Title() const {
 }
 
 Result<StatusAnswer> AnalyzeStatus(Database& database, const StatusOptions& options) {
-  StatusAnswer answer;
-  ASSIGN_OR_RETURN(ChosenLaunch chosen, ChooseLaunch(database, options.run, options.launch));
-  answer.run = std::move(chosen.run_name);
-  answer.launch = chosen.ordinal;
-  answer.launch_count = chosen.count;
+  ASSIGN_OR_RETURN(const ChosenLaunch chosen, ChooseLaunch(database, options.run, options.launch));
   ASSIGN_OR_RETURN(const std::vector<RunParticipant> participants,
                    LoadParticipants(database, chosen.run_id));
+  return AnalyzeStatusOf(database, chosen, participants);
+}
+
+Result<StatusAnswer> AnalyzeStatusOf(Database& database, const ChosenLaunch& chosen,
+                                     const std::vector<RunParticipant>& participants) {
+  StatusAnswer answer;
+  answer.run = chosen.run_name;
+  answer.launch = chosen.ordinal;
+  answer.launch_count = chosen.count;
   std::map<std::int64_t, std::string> names;
   std::map<std::int64_t, std::size_t> order;  // of the processes of ranks
   std::set<std::int64_t> copies;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "facts/job/participants.h"
 #include "store/database.h"
 
 namespace tlparse {
@@ -71,5 +72,8 @@ struct StatusOptions {
 };
 // kNotFound: no such run or launch.
 Result<StatusAnswer> AnalyzeStatus(Database& database, const StatusOptions& options);
+// Of a launch whose participants are loaded, those of its whole run.
+Result<StatusAnswer> AnalyzeStatusOf(Database& database, const ChosenLaunch& launch,
+                                     const std::vector<RunParticipant>& participants);
 
 }  // namespace tlparse

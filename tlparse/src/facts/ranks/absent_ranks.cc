@@ -7,7 +7,9 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 
+#include "facts/job/role_members.h"
 #include "facts/ranks/unread_inputs.h"
 #include "queries/facts/ranks/absent_ranks.h"
 
@@ -61,15 +63,31 @@ struct KnownSize {
 // has the size of its group as an argument.
 Result<void> TakeGroupsOfCode(Database& database, const Job& job, std::int64_t most,
                               KnownSize& known) {
-  FOR_EACH_ROW(const GatherArguments& row,
-               Query<GatherArguments>(database, {.run_id = job.run_id(), .launch = job.launch()})) {
-    const std::string_view size = row.arguments.substr(0, row.arguments.find(','));
-    if (size.empty() || size.find_first_not_of("0123456789") != std::string_view::npos) continue;
+  const auto take = [&](std::string_view arguments) {
+    const std::string_view size = arguments.substr(0, arguments.find(','));
+    if (size.empty() || size.find_first_not_of("0123456789") != std::string_view::npos) return;
     if (const std::optional<std::int64_t> count = CountIn(size))
       known.Take(
           *count, most,
           fmt::format("A collective in the generated code names a group of {} ranks.", *count));
+  };
+  ASSIGN_OR_RETURN(const std::vector<CollectivesOfGraph>* const uses,
+                   LoadCollectives(database, job));
+  std::unordered_set<std::int64_t> used;
+  for (const CollectivesOfGraph& use : *uses)
+    if (use.compile_id && job.FindCompile(*use.compile_id) != nullptr) used.insert(use.content_id);
+  // Lists that only logs use which are no participants are looked for one by one.
+  bool has_others = false;
+  FOR_EACH_ROW(const GatherOfContent& row, Query<GatherOfContent>(database)) {
+    if (used.contains(row.content_id))
+      take(row.arguments);
+    else
+      has_others = true;
   }
+  if (!has_others) return {};
+  FOR_EACH_ROW(const GatherArguments& row,
+               Query<GatherArguments>(database, {.run_id = job.run_id(), .launch = job.launch()}))
+    take(row.arguments);
   return {};
 }
 

@@ -1,4 +1,9 @@
--- The arguments of the collectives of the generated code of a launch that name the size of a group.
+-- The arguments of collectives that name the size of a group, by list of collectives.
+-- query GatherOfContent
+SELECT DISTINCT content_id, arguments FROM collective_row
+WHERE op LIKE '%all_gather_into_tensor%' AND arguments IS NOT NULL;
+
+-- Those of the generated code of a launch.
 -- query GatherArguments(run_id INTEGER, launch INTEGER)
 WITH gather AS MATERIALIZED (SELECT DISTINCT content_id, arguments FROM collective_row
   WHERE op LIKE '%all_gather_into_tensor%' AND arguments IS NOT NULL)

@@ -53,6 +53,29 @@ Result<RanksAnswer> AnalyzeRanksPart(Database& database, const RanksAnswer& whol
   return answer;
 }
 
+Result<CacheAnswer> TakeCache(Database& database, const CacheOptions& options, RanksAnswer ranks) {
+  RETURN_IF_ERROR(AddClosestKeys(database, options, ranks.cache));
+  return std::move(ranks.cache);
+}
+
+Result<CollectiveAnswer> TakeCollectives(Database& database, const CollectiveOptions& /*options*/,
+                                         RanksAnswer ranks) {
+  CollectiveAnswer answer = std::move(ranks.collectives);
+  answer.job = std::move(ranks.cache.job);
+  answer.graphs = std::move(ranks.cache.graphs);
+  RETURN_IF_ERROR(AddIssued(database, answer.job.launch(), answer));
+  return answer;
+}
+
+Result<ExecutionAnswer> TakeExecution(Database& database, const ExecutionOptions& /*options*/,
+                                      RanksAnswer ranks) {
+  ExecutionAnswer answer = std::move(ranks.execution);
+  answer.job = std::move(ranks.cache.job);
+  answer.graphs = std::move(ranks.cache.graphs);
+  RETURN_IF_ERROR(SayWhyNoOrder(database, answer));
+  return answer;
+}
+
 Result<std::vector<RanksAnswer>> AnalyzeRoles(Database& database, const RanksAnswer& whole) {
   std::vector<RanksAnswer> answers;
   ASSIGN_OR_RETURN(const std::vector<Role>* roles, LoadRoles(database, whole.job(), whole.damage));

@@ -160,6 +160,12 @@ struct RanksOptions {
   bool with_op_differences = true;
 };
 Result<RanksAnswer> AnalyzeRanks(Database& database, const RanksOptions& options);
+// The answers that it is made of, as AnalyzeCache and the others give them.
+Result<CacheAnswer> TakeCache(Database& database, const CacheOptions& options, RanksAnswer ranks);
+Result<CollectiveAnswer> TakeCollectives(Database& database, const CollectiveOptions& options,
+                                         RanksAnswer ranks);
+Result<ExecutionAnswer> TakeExecution(Database& database, const ExecutionOptions& options,
+                                      RanksAnswer ranks);
 // Of a part of the job of `whole`.
 Result<RanksAnswer> AnalyzeRanksPart(Database& database, const RanksAnswer& whole,
                                      const std::vector<RankIndex>& members);
