@@ -117,6 +117,13 @@ class VllmStart(profiles.InputTest):
                          [(one["engine"], one["worker"], *(next(stage["seconds"] for stage in one["stages"] if stage["name"] == name) for name in ("compile", "init_engine")))
                           for one in both])
 
+    def test_many_starts(self):
+        """Of a text the first 1,000 are added up."""
+        line = "(EngineCore pid={}) INFO 03-02 00:00:06 [core.py:402] init engine (profile, create kv cache, warmup model) took 75.00 s\n"
+        text = "".join(line.format(number) for number in range(20_000))
+        starts = self.starts(self.ingest(self.write("many.txt", text.encode())))
+        self.assertEqual((1000, 0, 999), (len(starts), starts[0]["engine_pid"], starts[-1]["engine_pid"]))
+
     def test_what_is_no_start(self):
         """Without the line that ends it nothing is added up; another program's lines are no input."""
         text = GPU.format(cache=COLD, compile=32.5)

@@ -1,4 +1,4 @@
--- What vLLM prints of its start. Stages are those of its own lines, as vllm 0.8 to 0.32 have them.
+-- What vLLM prints of its start. Stages are those of its own lines, as vLLM 0.32 has them.
 CREATE TABLE vllm_stage (
   id INTEGER PRIMARY KEY,
   name TEXT NOT NULL

@@ -90,7 +90,8 @@ struct FieldsOf<HistoryAnswer> {
       Missable{
           "vllm_starts",
           [](const Of& of) { return of.starts.empty() ? std::nullopt : std::optional(of.starts); },
-          "how long vLLM took to start, by stage, as its own lines tell"},
+          "how long vLLM took to start, by stage, as its own lines tell; of a text the first 1,000 "
+          "starts"},
       Missable{"not_looked_for", OrNull{&Of::why_none}, kWhyNone},
   };
 };

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <charconv>
 #include <map>
-#include <set>
 #include <utility>
 
 #include "enums/vllm.h"
@@ -30,8 +29,21 @@ struct StartLine {
 struct StartFile {
   std::int64_t run_id = 0;
   std::string path;
-  std::vector<StartLine> lines;
+  std::vector<StartLine> lines = {};
+  std::map<std::int64_t, std::size_t> first_of_pid = {};  // index in `lines`
+  // Of each line: the first one of its process since that last said that it was initialised.
+  std::vector<std::size_t> since_init = {};
 };
+
+void IndexLines(StartFile& file) {
+  std::map<std::optional<std::int64_t>, std::size_t> since;
+  for (std::size_t i = 0; i < file.lines.size(); ++i) {
+    const StartLine& line = file.lines[i];
+    if (line.pid) file.first_of_pid.emplace(*line.pid, i);
+    file.since_init.push_back(since.try_emplace(line.pid, i).first->second);
+    if (line.stage == VllmStage::kInitEngine) since.erase(line.pid);
+  }
+}
 
 // Of "11-29 13:36:06".
 std::int64_t SecondOfDay(std::string_view time) {
@@ -49,7 +61,7 @@ Result<std::vector<StartFile>> LoadStartFiles(Database& database,
   std::vector<StartFile> files;
   std::int64_t last = -1;
   FOR_EACH_ROW(const VllmLineOfRun& row, Query<VllmLineOfRun>(database, {.run_id = run_id})) {
-    if (row.profile_id != last) files.push_back({row.run_id, std::string(row.path), {}});
+    if (row.profile_id != last) files.push_back({row.run_id, std::string(row.path)});
     last = row.profile_id;
     StartLine line;
     line.number = row.line;
@@ -62,6 +74,7 @@ Result<std::vector<StartFile>> LoadStartFiles(Database& database,
     line.text = row.text;
     files.back().lines.push_back(std::move(line));
   }
+  std::for_each(files.begin(), files.end(), IndexLines);
   return files;
 }
 
@@ -120,29 +133,23 @@ class StartMaker {
 // those of this one, and those of no engine.
 void StartMaker::TakeLines() {
   const std::string_view engine = EngineOf(end_.process);
-  std::size_t engine_first = last_;
-  for (std::size_t i = last_; i-- > 0;) {
-    const StartLine& line = file_.lines[i];
-    if (line.pid == end_.pid && line.stage == VllmStage::kInitEngine) break;
-    if (line.pid == end_.pid) engine_first = i;
-  }
+  const std::size_t engine_first = file_.since_init[last_];
   // A start before this one need not have come to its end.
-  std::size_t first = 0;
-  for (std::size_t i = 0; i < engine_first; ++i) {
-    const StartLine& line = file_.lines[i];
+  std::size_t first = engine_first;
+  for (; first > 0; --first) {
+    const StartLine& line = file_.lines[first - 1];
     const bool is_of_other = line.stage == VllmStage::kEngine && line.pid != end_.pid &&
                              EngineOf(line.process) == engine;
     if (is_of_other || line.stage == VllmStage::kInitEngine || line.stage == VllmStage::kListen)
-      first = i + 1;
+      break;
   }
-  std::set<std::optional<std::int64_t>> before;
-  for (std::size_t i = 0; i < first; ++i)
-    if (file_.lines[i].pid) before.insert(file_.lines[i].pid);
   for (std::size_t i = first; i < last_; ++i) {
     const StartLine& line = file_.lines[i];
     const std::string_view other = EngineOf(line.process);
     // An engine's workers begin after it.
-    const bool is_old = i < engine_first && (before.contains(line.pid) || IsOfEngine(line.process));
+    const bool is_old =
+        i < engine_first &&
+        (IsOfEngine(line.process) || (line.pid && file_.first_of_pid.at(*line.pid) < first));
     if (!is_old && (other.empty() || other == engine)) lines_.push_back(&line);
   }
 }
@@ -365,7 +372,8 @@ Result<std::vector<VllmStart>> LoadVllmStarts(Database& database,
   std::vector<VllmStart> starts;
   ASSIGN_OR_RETURN(const std::vector<StartFile> files, LoadStartFiles(database, run_id));
   for (const StartFile& file : files) {
-    for (std::size_t i = 0; i < file.lines.size(); ++i) {
+    const std::size_t before = starts.size();
+    for (std::size_t i = 0; i < file.lines.size() && starts.size() - before < kMostStarts; ++i) {
       if (file.lines[i].stage != VllmStage::kInitEngine) continue;
       ASSIGN_OR_RETURN(VllmStart start, StartMaker(database, file, i).Make());
       starts.push_back(std::move(start));

@@ -3,6 +3,7 @@
 // initialisation, or to the line of the server that follows it.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -53,7 +54,11 @@ struct VllmStartPair {
   VllmStart a, b;
 };
 
-// Those that came to their end, by file and time. Of all runs if none is given.
+// Of a file; all its lines are in vllm_line.
+inline constexpr std::size_t kMostStarts = 1000;
+
+// Those that came to their end, by file and time, of a file the first kMostStarts. Of all runs if none
+// is given.
 Result<std::vector<VllmStart>> LoadVllmStarts(Database& database,
                                               const std::optional<std::int64_t>& run_id);
 
