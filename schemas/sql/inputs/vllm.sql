@@ -26,6 +26,7 @@ INSERT INTO vllm_stage VALUES
   (19, 'init_engine'),            -- init engine (profile, create kv cache, warmup model) took: all but the load
   (20, 'listen');                 -- Starting vLLM server on
 
+-- A line in which vLLM says of a stage of its start that it begins, has ended, or how long it took; and the first line of each process.
 CREATE TABLE vllm_line (
   id INTEGER PRIMARY KEY,
   profile_id INTEGER NOT NULL REFERENCES profile(id),

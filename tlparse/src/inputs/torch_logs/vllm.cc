@@ -42,7 +42,7 @@ bool TakeTime(std::string_view& text, VllmLine& line) {
   return true;
 }
 
-// "[base_loader.py:82] ", before 0.8 "base_loader.py:82] "; below DEBUG with the path.
+// "[base_loader.py:82] ", also without "["; below DEBUG with the path.
 bool TakePlace(std::string_view& text) {
   TakeBeginning(text, "[");
   const std::size_t end = text.find("] ");
