@@ -33,6 +33,8 @@ class OpenCalls(RecorderTest):
         os.mkdir(folder)
         world = list(range(len(dumps)))
         for rank, entries in enumerate(dumps):
+            if entries is None:
+                continue
             config = {group[0]: {"name": group[0], "desc": group[1], "ranks": str(members or world)} for group, members in groups}
             with open(os.path.join(folder, f"nccl_trace_rank_{rank}"), "wb") as file:
                 pickle.dump({"version": "2.10", "pg_config": config, "pg_status": status[rank] if status else {}, "entries": entries}, file, protocol=2)
@@ -233,6 +235,73 @@ class OpenCalls(RecorderTest):
         one, = self.answer("findings", self.ingest(folder, name="local.db"))["findings"]
         self.assertEqual(("collective_not_reached", [3]), (one["kind"], one["ranks"]))
         self.assertIn("on group tp (2) after #5", one["title"])
+
+
+class Consequences(RecorderTest):
+    found = OpenCalls.found
+
+    def test_what_a_device_cannot_start_is_no_finding_of_its_own(self):
+        """Rank 3 does not come to tp; so rank 2 waits there, and has not started dp, in which rank 0 waits."""
+        groups = ((WORLD, None), (("1", "tp"), [2, 3]), (DP, [0, 2]))
+        dumped, dumps = BASE + 610 * SECOND, []
+        for rank in range(4):
+            own = [(group, members) for group, members in groups[1:] if rank in members]
+            entries = [entry(2 * i + k, i + 1, group) for i in range(5) for k, (group, _) in enumerate(own)]
+            if rank == 2:
+                entries += [entry(20, 6, TP, "started", dumped=dumped), entry(21, 6, DP, "scheduled", dumped=dumped)]
+            if rank == 0:
+                entries.append(entry(20, 6, DP, "started", dumped=dumped))
+            dumps.append(entries)
+        titles = [one["title"] for one in self.found(dumps, groups)]
+        self.assertEqual(["Rank 3 had not reached all_reduce #6 of group tp (1) at train.py:40 when the recorder was dumped; rank 2 waits in it"], titles)
+
+    def test_a_cpu_that_is_far_ahead_of_its_device_is_no_hang(self):
+        """All calls are issued in 0.1 s; the device has ended 20 of them after 10 s, and goes on."""
+        dumped = BASE + 20 * SECOND
+        dumps = [[{**entry(i, i + 1, at=BASE + i * SECOND // 1000, state="completed" if i < 20 else "scheduled", dumped=dumped),
+                   **({"time_discovered_started_ns": BASE + (i + 1) * SECOND, "time_discovered_completed_ns": BASE + (i + 1) * SECOND} if i < 20 else {})} for i in range(100)]
+                 for _ in range(2)]
+        self.assertEqual(["note"], [one["severity"] for one in self.found(dumps)])
+
+    def test_a_device_that_has_not_come_to_a_call_awaits_nobody(self):
+        """Rank 0 has not issued #11, which rank 1 has enqueued behind kernels: dumps of a job that runs."""
+        dumped = BASE + 2 * SECOND
+        dumps = [[entry(i, i + 1) for i in range(10)] + ([entry(10, 11, state="scheduled", at=BASE + SECOND, dumped=dumped)] if rank else []) for rank in range(2)]
+        one, = self.found(dumps)
+        self.assertEqual(("collective_not_reached", "note", [0]), (one["kind"], one["severity"], one["ranks"]))
+
+    def test_types_and_sizes_of_shards_must_be_equal(self):
+        def shards(name, change):
+            dumps = [[entry(i, i + 1) for i in range(9)] for _ in range(4)]
+            for rank, entries in enumerate(dumps):
+                for one in entries:
+                    one["profiling_name"] = name
+                    if rank == 3 and one["collective_seq_id"] == 6:
+                        one.update(change)
+            return [one["title"] for one in self.found(dumps)]
+        half = {"input_dtypes": ["Half"], "output_dtypes": ["Half"]}
+        for name, change, part in (("nccl:_reduce_scatter_base", half, "type"), ("nccl:all_gather", half, "type"), ("nccl:_all_gather_base", {"input_sizes": [[9]]}, "size"),
+                                   ("gloo:gather", {"input_sizes": [[9]]}, "size")):
+            self.assertEqual([f"Rank 3 issued {name.split(':')[1]} with another {part} than ranks 0-2: #6 of group default_pg (0)"], shards(name, change))
+        # Lists may be uneven.
+        self.assertEqual([], shards("nccl:all_gather", {"input_sizes": [[9]]}))
+
+    def test_the_rank_that_gathers_waits_for_one_that_ended(self):
+        """The others send to it and go on."""
+        dumps = []
+        for rank in range(4):
+            names = ["gather", "broadcast"] * 8 + {0: ["gather"], 1: []}.get(rank, ["gather", "broadcast"])
+            dumps.append([{**entry(i, i + 1), "profiling_name": "gloo:" + name, "state": "scheduled", "time_discovered_started_ns": None, "time_discovered_completed_ns": None}
+                          for i, name in enumerate(names)])
+        one, = self.found(dumps)
+        self.assertEqual("Rank 1's dump ends before gather #17 of group default_pg (0), the last call of rank 0", one["title"])
+
+    def test_a_gap_in_the_ranks_is_a_rank_without_a_dump(self):
+        """Gloo's dumps do not name the members of a group."""
+        dumps = [[entry(i, i + 1) for i in range(9)] if rank != 2 else None for rank in range(4)]
+        one, = self.found(dumps, ())
+        self.assertEqual(("missing_rank", "note", [2]), (one["kind"], one["severity"], one["ranks"]))
+        self.assertEqual([], self.found(dumps[:2], ()))
 
 
 if __name__ == "__main__":

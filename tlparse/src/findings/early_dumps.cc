@@ -22,28 +22,31 @@ std::int64_t LastStart(const IssuedJob& job, std::size_t rank) {
   return last_ns;
 }
 
-// The call that all ranks of the group but one have issued, each as its last one; nullptr: none.
+// Ranks may wait in it for a single one that gets what all others send, and goes on without them.
+bool IsSentToOne(std::string_view plain_op) { return plain_op == "gather" || plain_op == "reduce"; }
+
+// Whether ranks may wait in it for a single one: any of them, its source or its target.
+bool MayWaitForOne(std::string_view plain_op) {
+  return NeedsAllRanks(plain_op) || IsSentToOne(plain_op) || plain_op.starts_with("broadcast") ||
+         plain_op.starts_with("scatter");
+}
+
+// The call that all ranks of the group but one have issued, each as its last one; of what is sent to one
+// rank it may be the last of that rank alone. nullptr: none.
 const IssuedCollective* LastOfOthers(const IssuedJob& job, const IssuedGroup& group,
                                      const IssuedLine& line, std::vector<std::size_t>& holders) {
   const IssuedCollective* first = nullptr;
   for (std::size_t i = 0; i < group.ranks.size(); ++i) {
     if (group.ranks[i] == line.missing.front()) continue;
     const std::vector<const IssuedCollective*> own = group.At(i, line.sequence);
-    if (own.empty() || LastStart(job, group.ranks[i]) > own.front()->start_ns) return nullptr;
+    if (own.empty()) return nullptr;
+    const bool is_last = LastStart(job, group.ranks[i]) <= own.front()->start_ns;
+    if (!is_last && !IsSentToOne(own.front()->plain_op)) return nullptr;
+    if (!is_last) continue;
     if (first == nullptr || own.front()->start_ns < first->start_ns) first = own.front();
     holders.push_back(group.ranks[i]);
   }
   return first;
-}
-
-}  // namespace
-
-namespace {
-
-// Whether ranks may wait in it for a single one: any of them, or its source.
-bool MayWaitForOne(std::string_view plain_op) {
-  return NeedsAllRanks(plain_op) || plain_op.starts_with("broadcast") ||
-         plain_op.starts_with("scatter");
 }
 
 bool IsOfMissingDumps(const Finding& one) {

@@ -235,6 +235,8 @@ struct CollectiveFinding {
   // The odd ranks may wait themselves: their last call is of another group, whose other members'
   // dumps do not hold it.
   bool may_wait_elsewhere = false;
+  // A rank of it is in an earlier call of another group, of which another finding may tell.
+  bool is_behind_another = false;
   bool is_over = false;               // a wait that ended: all that waited ended with exit code 0
   bool is_of_unknown_length = false;  // how long ranks had waited is not in the dumps
   std::string cause;                  // empty: unknown
@@ -249,8 +251,10 @@ Result<std::vector<CollectiveFinding>> FindIssuedProblems(Database& database, co
 // What a log has in a shorter time is not reported: a database from a fleet lacks records.
 inline constexpr std::int64_t kShortestTimeUs = 50'000;
 
-// Ranks that issued a collective at least 5 s after all others, which need them to complete it; one
-// finding for each set of ranks, the longest delay first.
+// Ranks that issued a collective long after all others, which need them to complete it: ten times as long
+// as usual in the group, and a twentieth of the job's time; a quarter of it in a group of few collectives.
+// One finding for each set of ranks, the longest delay first; where delays share their time, the first of
+// them alone.
 struct LateArrival {
   CollectiveFinding finding;
   bool is_first = false;  // nothing is known that the rank issued before

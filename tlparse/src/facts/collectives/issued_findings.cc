@@ -106,6 +106,17 @@ void KeepFirstMoment(std::vector<CollectiveFinding>& findings) {
                 [&](const CollectiveFinding& one) { return is_moment(one) && one.group != group; });
 }
 
+// A device that has not started a call since it is in an earlier one of another group: what is said of that
+// one explains it.
+void DropWhatFollows(std::vector<CollectiveFinding>& findings) {
+  const bool has_first =
+      std::any_of(findings.begin(), findings.end(), [](const CollectiveFinding& one) {
+        return !one.is_behind_another && one.severity == FindingSeverity::kError;
+      });
+  if (has_first)
+    std::erase_if(findings, [](const CollectiveFinding& one) { return one.is_behind_another; });
+}
+
 }  // namespace
 
 Result<std::vector<CollectiveFinding>> FindIssuedProblems(Database& database,
@@ -121,6 +132,7 @@ Result<std::vector<CollectiveFinding>> FindIssuedProblems(Database& database,
   FindMessageWaits(job, message_waits, waits, findings);
   if (job.empty()) RETURN_IF_ERROR(FindCounted(database, job, findings));
   if (!FindCycle(job, waits, findings)) FindOrder(job, waiting, findings);
+  DropWhatFollows(findings);
   ASSIGN_OR_RETURN(const std::vector<ProcessExit> exits, LoadExits(database, job.run_id));
   for (CollectiveFinding& finding : findings) {
     finding.title = Capital(std::move(finding.title));

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -71,8 +72,11 @@ class GroupFinder {
   Result<CompileNote> NoteOfCompile(std::size_t position, const IssuedCollective& waited,
                                     const Positions& others) const;
   Result<bool> LackCompile(const Positions& positions, const IssuedCollective& waited) const;
-  Result<std::string> NotReachedTitle(const Positions& behind, const Positions& waiting,
+  Result<std::string> NotReachedTitle(const Positions& behind, const IssuedCollective& missed,
+                                      const Positions& waiting,
                                       const IssuedCollective& waited) const;
+  Positions FurthestBehind(const Positions& behind, std::int64_t sequence) const;
+  bool NameWhoLacksLast(const Positions& behind, CollectiveFinding& finding) const;
   Positions Holders(std::int64_t sequence) const;
   std::string Wait(const Positions& waiting, std::int64_t sequence) const;
   // Whether a dump shows when it was written: it finds then that a call has started.
@@ -118,6 +122,14 @@ void SetPlace(CollectiveFinding& finding, const IssuedGroup& group, const Issued
 // "The last call of rank 1 in any group is #1 all_reduce of group dp (4), which no other dump has";
 // empty: its last call is of this group, or other ranks have it.
 std::string LastElsewhere(const IssuedJob& job, const IssuedGroup& group, std::size_t rank);
+// That call, and the other ranks of its group, if the dumps of all of them are there and lack it.
+struct LackedCall {
+  const IssuedGroup* group = nullptr;
+  const IssuedCollective* call = nullptr;
+  std::vector<std::size_t> ranks;  // indices into IssuedJob::ranks
+};
+std::optional<LackedCall> LackedByOthers(const IssuedJob& job, const IssuedGroup& group,
+                                         std::size_t rank);
 // Whether that call has not ended: the rank is late in `group` because it waits there.
 bool WaitsElsewhere(const IssuedJob& job, const IssuedGroup& group, std::size_t rank);
 

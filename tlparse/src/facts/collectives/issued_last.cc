@@ -70,6 +70,20 @@ std::string LastElsewhere(const IssuedJob& job, const IssuedGroup& group, std::s
                      last.group->Title());
 }
 
+std::optional<LackedCall> LackedByOthers(const IssuedJob& job, const IssuedGroup& group,
+                                         std::size_t rank) {
+  if (LastElsewhere(job, group, rank).empty()) return std::nullopt;
+  const LastCall last = LastCallOf(job, rank);
+  LackedCall lacked{last.group, last.call, {}};
+  for (const std::size_t other : last.group->ranks) {
+    if (other == rank) continue;
+    if (!job.ranks[other].has_file || job.ranks[other].is_cut) return std::nullopt;
+    lacked.ranks.push_back(other);
+  }
+  if (lacked.ranks.empty()) return std::nullopt;
+  return lacked;
+}
+
 std::optional<EarlyDump> FindEarlyDump(const IssuedJob& job) {
   for (const IssuedGroup& group : job.groups) {
     for (const IssuedLine& line : IssuedLines(job, group)) {

@@ -17,9 +17,20 @@ namespace {
 
 using IssuedCalls = std::vector<const IssuedCollective*>;
 
-// Tensors of these must be of one size on all ranks; others may legally differ.
-bool NeedsEqualSizes(std::string_view plain_op) {
-  return plain_op == "allreduce" || plain_op == "broadcast" || plain_op == "reduce";
+// Tensors of these must be of one size on all ranks; others may legally differ. All-gathers and
+// reduce-scatters of lists may be uneven, those of one tensor may not.
+bool NeedsEqualSizes(const IssuedCollective& one) {
+  if (one.plain_op == "allreduce" || one.plain_op == "broadcast" || one.plain_op == "reduce" ||
+      one.plain_op == "gather")
+    return true;
+  const bool is_of_shards = one.plain_op == "allgather" || one.plain_op == "reducescatter";
+  return is_of_shards &&
+         (one.op.find("_base") != one.op.npos || one.op.find("tensor") != one.op.npos);
+}
+
+// The type of these must be one on all ranks; of a scatter most ranks give no tensor.
+bool NeedsEqualTypes(std::string_view plain_op) {
+  return plain_op == "allgather" || plain_op == "reducescatter" || plain_op == "alltoall";
 }
 
 std::int64_t Elements(std::string_view shapes) {
@@ -53,9 +64,11 @@ std::string Identity(const IssuedCollective& one) {
 
 // What must be alike of one call on all ranks.
 std::string SignatureOf(const IssuedCollective& one) {
-  if (!NeedsEqualSizes(one.plain_op)) return one.plain_op;
-  return fmt::format("{}({} {})", one.plain_op, one.shapes.empty() ? -1 : Elements(one.shapes),
-                     one.dtype);
+  if (NeedsEqualSizes(one))
+    return fmt::format("{}({} {})", one.plain_op, one.shapes.empty() ? -1 : Elements(one.shapes),
+                       one.dtype);
+  return NeedsEqualTypes(one.plain_op) ? fmt::format("{}({})", one.plain_op, one.dtype)
+                                       : one.plain_op;
 }
 
 // Those from the number `first` on.

@@ -164,17 +164,81 @@ bool GroupFinder::IsCurrent(std::size_t position, std::int64_t sequence) const {
   return current != nullptr && current->sequence == sequence;
 }
 
-// From when the last one came, by the latest time in any dump; or that which each of them waited.
+namespace {
+
+// When the last of the calls ended that a rank had issued before that time, in any group.
+std::int64_t LastEndBefore(const IssuedJob& job, std::size_t rank, std::int64_t time_ns) {
+  std::int64_t last_ns = 0;
+  for (const IssuedGroup& group : job.groups) {
+    const auto at = std::lower_bound(group.ranks.begin(), group.ranks.end(), rank);
+    if (at == group.ranks.end() || *at != rank) continue;
+    for (const IssuedCollective& one :
+         group.issued[static_cast<std::size_t>(at - group.ranks.begin())]) {
+      if (one.start_ns < time_ns) last_ns = std::max(last_ns, one.end_ns);
+    }
+  }
+  return last_ns;
+}
+
+}  // namespace
+
+// From when the last one came, by the latest time in any dump; or that which each of them waited. A device
+// that has not started it has been busy with what was enqueued before, at least until a call of it ended.
 std::int64_t GroupFinder::WaitedTogether(std::int64_t sequence) const {
   std::int64_t each_ns = INT64_MAX, came_ns = INT64_MIN, known_ns = INT64_MIN;
   for (std::size_t i = 0; i < group_.ranks.size(); ++i) {
-    const std::int64_t start_ns = group_.At(i, sequence).front()->start_ns;
-    const std::int64_t last_ns = job_.ranks[group_.ranks[i]].last_known_ns;
+    const IssuingRank& rank = job_.ranks[group_.ranks[i]];
+    const IssuedCollective& one = *group_.At(i, sequence).front();
+    const std::int64_t start_ns =
+        one.IsInIt() ? one.start_ns
+                     : std::max(one.start_ns, LastEndBefore(job_, group_.ranks[i], one.start_ns));
+    const std::int64_t last_ns = rank.last_known_ns;
     each_ns = std::min(each_ns, last_ns - start_ns);
     came_ns = std::max(came_ns, start_ns);
     known_ns = std::max(known_ns, last_ns);
   }
   return std::max(each_ns, known_ns - came_ns);
+}
+
+namespace {
+
+// Whether a rank has a call in another group that it issued before that time and that has not ended.
+bool HasEarlierOpen(const IssuedJob& job, const IssuedGroup& group, std::size_t rank,
+                    std::int64_t time_ns) {
+  const auto has = [&](const auto& other, const auto& call_of) {
+    const auto at = std::lower_bound(other.ranks.begin(), other.ranks.end(), rank);
+    if (at == other.ranks.end() || *at != rank) return false;
+    const auto& issued = other.issued[static_cast<std::size_t>(at - other.ranks.begin())];
+    return std::any_of(issued.rbegin(), issued.rend(), [&](const auto& one) {
+      return call_of(one).IsOpen() && call_of(one).start_ns < time_ns;
+    });
+  };
+  const auto self = [](const IssuedCollective& one) -> const IssuedCollective& { return one; };
+  const auto call = [](const IssuedMessage& one) -> const IssuedCollective& { return one.call; };
+  return std::any_of(
+             job.groups.begin(), job.groups.end(),
+             [&](const IssuedGroup& other) { return &other != &group && has(other, self); }) ||
+         std::any_of(job.message_groups.begin(), job.message_groups.end(),
+                     [&](const MessageGroup& other) { return has(other, call); });
+}
+
+}  // namespace
+
+// Where the last call of a rank that is behind is of another group, whose other ranks lack it: they are why it
+// did not come.
+bool GroupFinder::NameWhoLacksLast(const Positions& behind, CollectiveFinding& finding) const {
+  const std::size_t rank = group_.ranks[behind.front()];
+  const std::optional<LackedCall> lacked = LackedByOthers(job_, group_, rank);
+  if (behind.size() != 1 || !lacked ||
+      std::any_of(lacked->ranks.begin(), lacked->ranks.end(),
+                  [&](std::size_t one) { return blocked_.contains(one); }))
+    return false;
+  finding.title =
+      fmt::format("{} had not reached {} #{} of {}, the last call of {}; {}",
+                  RanksText(job_, lacked->ranks), lacked->call->PrintedOp(), lacked->call->sequence,
+                  lacked->group->Title(), Ranks(behind), finding.title);
+  finding.ranks = lacked->ranks;
+  return true;
 }
 
 // All ranks of the dumps are inside the same collective. A job that runs has such moments: only a long
@@ -218,6 +282,11 @@ bool GroupFinder::FindStuck() {
         fmt::format(". Its timeout: {:g} s", static_cast<double>(one.timeout_ms) / 1e3);
   SetPlace(finding, group_, one);
   for (const std::size_t position : all) finding.waiting.push_back(group_.ranks[position]);
+  finding.is_behind_another =
+      std::any_of(not_started.begin(), not_started.end(), [&](std::size_t position) {
+        return HasEarlierOpen(job_, group_, group_.ranks[position],
+                              CurrentOf(group_.issued[position])->start_ns);
+      });
   const std::string look =
       not_started.empty()
           ? std::string("look at the network, the devices and the processes themselves")

@@ -100,10 +100,17 @@ Result<bool> GroupFinder::LackCompile(const Positions& positions,
 }
 
 // What ranks have not done that others wait in, by the function that the user would have called.
-Result<std::string> GroupFinder::NotReachedTitle(const Positions& behind, const Positions& waiting,
+Result<std::string> GroupFinder::NotReachedTitle(const Positions& behind,
+                                                 const IssuedCollective& missed,
+                                                 const Positions& waiting,
                                                  const IssuedCollective& waited) const {
   const std::string call =
-      fmt::format("{} #{} of {}", waited.PrintedOp(), waited.sequence, group_.Title());
+      fmt::format("{} #{} of {}", missed.PrintedOp(), missed.sequence, group_.Title());
+  if (missed.sequence < waited.sequence)
+    return fmt::format(
+        "{} had not reached {}{} when the recorder was dumped; {}", Ranks(behind), call,
+        CallSite(missed),
+        Open(waiting, waited.sequence, fmt::format("{} #{}", waited.PrintedOp(), waited.sequence)));
   ASSIGN_OR_RETURN(const bool is_uncalled, LackCompile(behind, waited));
   const bool are_in_it = std::all_of(waiting.begin(), waiting.end(), [&](std::size_t position) {
     return group_.At(position, waited.sequence).front()->IsInIt();
@@ -165,15 +172,18 @@ void GroupFinder::SetSeverity(const Positions& waiting, std::int64_t sequence,
                               CollectiveFinding& finding) const {
   std::int64_t first_ns = INT64_MAX, known_ns = INT64_MIN;
   for (const IssuingRank& rank : job_.ranks) known_ns = std::max(known_ns, rank.last_known_ns);
-  bool is_known = false;
+  bool is_known = false, is_awaited = false;
   for (const std::size_t position : waiting) {
     const IssuedCollective& one = *group_.At(position, sequence).front();
     first_ns = std::min(first_ns, one.start_ns);
     is_known |= KnowsEnd(position, one);
+    is_awaited |= one.progress != IssuedProgress::kNotStarted;
   }
   const std::int64_t timeout_ms = group_.At(waiting.front(), sequence).front()->timeout_ms;
   finding.severity = SeverityOfWait(job_, known_ns - first_ns, timeout_ms, is_known);
   if (finding.severity == FindingSeverity::kError) return;
+  // Devices that have not come to it wait for something else.
+  if (!is_awaited) finding.severity = FindingSeverity::kNote;
   finding.is_of_unknown_length = !is_known;
   finding.detail += fmt::format(". {}", kMayBeRunning);
 }
@@ -187,6 +197,24 @@ Positions GroupFinder::TakeWaitingElsewhere(Positions& behind) const {
   Positions elsewhere(first, behind.end());
   behind.erase(first, behind.end());
   return elsewhere;
+}
+
+// Of the ranks that have ended a call before one in which others wait, those whose dumps end first: the
+// others may have failed with them. `behind`: those that lack that one alone.
+Positions GroupFinder::FurthestBehind(const Positions& behind, std::int64_t sequence) const {
+  Positions furthest = behind;
+  std::int64_t last = sequence - 1;
+  for (std::size_t i = 0; i < group_.ranks.size(); ++i) {
+    const std::size_t rank = group_.ranks[i];
+    if (Last(i) > last || Last(i) + 1 == sequence || job_.ranks[rank].is_cut ||
+        blocked_.contains(rank) || !group_.issued[i].back().IsDone() ||
+        WaitsElsewhere(job_, group_, rank))
+      continue;
+    if (Last(i) < last) furthest.clear();
+    last = Last(i);
+    furthest.push_back(i);
+  }
+  return furthest;
 }
 
 // Ranks whose dump ends before a collective that others are still inside of.
@@ -209,15 +237,19 @@ Result<bool> GroupFinder::FindNotReached() {
   }
   if (behind.empty()) return false;
   Positions elsewhere = TakeWaitingElsewhere(behind);
+  behind = FurthestBehind(behind, sequence);
   Positions waiting;
   for (const std::size_t position : Holders(sequence)) {
     if (IsCurrent(position, sequence)) waiting.push_back(position);
   }
   const IssuedCollective& waited = *group_.At(waiting.front(), sequence).front();
   const IssuedCollective& last = group_.issued[behind.front()].back();
+  const Positions holders = Holders(last.sequence + 1);
+  const IssuedCollective& missed =
+      holders.empty() ? waited : *group_.At(holders.front(), last.sequence + 1).front();
   CollectiveFinding finding;
   finding.kind = FindingKind::kCollectiveNotReached;
-  ASSIGN_OR_RETURN(finding.title, NotReachedTitle(behind, waiting, waited));
+  ASSIGN_OR_RETURN(finding.title, NotReachedTitle(behind, missed, waiting, waited));
   finding.detail = fmt::format("{}: {}, {}. The last of {} on this group: #{} {}", Ranks(waiting),
                                waited.Title(), Wait(waiting, sequence), Ranks({behind.front()}),
                                last.sequence, last.Title());
@@ -236,12 +268,11 @@ Result<bool> GroupFinder::FindNotReached() {
   SetPlace(finding, group_, waited);
   for (const std::size_t position : behind) finding.ranks.push_back(group_.ranks[position]);
   for (const std::size_t position : waiting) finding.waiting.push_back(group_.ranks[position]);
-  finding.advice =
-      behind.size() == 1
-          ? fmt::format("look at what {} was doing after #{}: its stack, its log", Ranks(behind),
-                        last.sequence)
-          : fmt::format("look at what {} were doing after #{}: their stacks, their logs",
-                        Ranks(behind), last.sequence);
+  if (NameWhoLacksLast(behind, finding)) finding.may_wait_elsewhere = false;
+  finding.advice = fmt::format(
+      "look at what {} after #{}: {}",
+      Ranks(behind) + (behind.size() == 1 ? " was doing" : " were doing"), last.sequence,
+      behind.size() == 1 ? "its stack, its log" : "their stacks, their logs");
   findings_.push_back(std::move(finding));
   return true;
 }
