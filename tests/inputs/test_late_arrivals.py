@@ -24,7 +24,7 @@ class LateArrivals(RecorderTest):
             for entry in dump["entries"]:
                 is_it = (entry["process_group"][0], entry["collective_seq_id"]) == (group, sequence)
                 if is_after or (is_it and rank in of):
-                    entry["time_created_ns"] += seconds * SECOND
+                    entry["time_created_ns"] += int(seconds * SECOND)
                 is_after |= is_it
         return change
 
@@ -79,8 +79,28 @@ class LateArrivals(RecorderTest):
         self.assertEqual([], [one["title"] for one in self.findings(change, logs=False) if one["kind"] == "late_rank" and one["ranks"] == [0]])
 
     def test_a_short_delay_and_one_of_most_ranks_are_none(self):
-        self.assertEqual([], self.findings(self.late([2], "1", 2, 4), logs=False))
+        self.assertEqual([], self.findings(self.late([2], "1", 2, 0.01), logs=False))
         self.assertEqual([], self.findings(self.late([0, 1, 2], "1", 2, 18), logs=False))
+
+    def paced(self, delays_s):
+        """Steps of 0.1 s, to which one rank after another comes by 5 ms later; and then by delays_s[step] rank 1."""
+        def change(rank, dump):
+            usual, entries, at = [one for one in dump["entries"] if one["process_group"][0] == "1"][0], [], 1_763_000_000 * SECOND
+            for step in range(60):
+                at += SECOND // 10
+                delay = int(delays_s.get(step, 0) * SECOND)
+                own = delay if rank == 1 else 5_000_000 * (rank == step % 4)
+                entries.append(dict(usual, record_id=step, collective_seq_id=step + 1, time_created_ns=at + own))
+                at += delay
+            dump["entries"] = entries
+        return [(one["kind"], one["severity"], one["ranks"]) for one in self.findings(change, logs=False)]
+
+    def test_a_pause_is_judged_by_the_job(self):
+        """By the delays that it has besides, and by its length."""
+        self.assertEqual([("late_rank", "note", [1])], self.paced({30: 0.5}))
+        self.assertEqual([("late_rank", "warning", [1])], self.paced({30: 4}))
+        self.assertEqual([], self.paced({30: 0.04}))
+        self.assertEqual([], self.paced({30: 0.2}))
 
     def test_waiting_in_a_barrier_is_a_note(self):
         finding, = self.findings(self.late([1], "0", 3, 30), logs=False)

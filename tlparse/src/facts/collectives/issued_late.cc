@@ -16,13 +16,13 @@
 namespace tlparse {
 namespace {
 
-constexpr std::int64_t kLeastNs = 5'000'000'000;  // of a delay
 constexpr std::size_t kMostFindings = 8;
 
 struct Arrival {
   std::size_t rank = 0;  // index into IssuedJob::ranks
   const IssuedCollective* call = nullptr;
   std::int64_t time_ns = 0;  // of the call, on one clock
+  std::int64_t next_ns = 0;  // of the rank's next call in the group; 0: none
 };
 struct Line {
   const IssuedGroup* group = nullptr;
@@ -35,7 +35,8 @@ struct Delay {
   std::vector<std::size_t> late, early;
   Arrival first;  // of the late ones
   std::int64_t delay_ns = 0;
-  std::size_t lines = 0;  // in which the same ranks came late
+  std::size_t lines = 0;      // in which the same ranks came late
+  std::int64_t least_ns = 0;  // of these
 };
 
 std::int64_t LowerMedian(std::vector<std::int64_t> values) {
@@ -44,28 +45,37 @@ std::int64_t LowerMedian(std::vector<std::int64_t> values) {
   return *middle;
 }
 
-// The collectives that several ranks issued as one call; none after one that timed out.
+// The collectives that several ranks issued as one call, and in which some wait for the last; none after one
+// that timed out.
 std::vector<Line> LinesOf(const IssuedGroup& group) {
   std::map<std::int64_t, Line> by_sequence;
   for (std::size_t i = 0; i < group.ranks.size(); ++i) {
-    for (const IssuedCollective& one : group.issued[i]) {
-      std::vector<Arrival>& arrivals = by_sequence[one.sequence].arrivals;
+    const std::vector<IssuedCollective>& own = group.issued[i];
+    for (std::size_t j = 0; j < own.size(); ++j) {
+      std::vector<Arrival>& arrivals = by_sequence[own[j].sequence].arrivals;
       if (arrivals.empty() || arrivals.back().rank != group.ranks[i])
-        arrivals.push_back({group.ranks[i], &one, one.start_ns});
+        arrivals.push_back({group.ranks[i], &own[j], own[j].start_ns,
+                            j + 1 < own.size() ? own[j + 1].start_ns : 0});
     }
   }
   std::vector<Line> lines;
   for (auto& [sequence, line] : by_sequence) {
     const IssuedCollective& first = *line.arrivals.front().call;
     std::int64_t first_ns = first.start_ns, last_ns = first.start_ns;
-    bool is_one_call = NeedsAllRanks(first.plain_op);
+    bool is_one_call = true;
     for (const Arrival& one : line.arrivals) {
       is_one_call = is_one_call && first.MayBeCallOf(*one.call);
       first_ns = std::min(first_ns, one.call->start_ns);
       last_ns = std::max(last_ns, one.call->start_ns);
     }
     if (first.timeout_ms > 0 && last_ns - first_ns > first.timeout_ms * 1'000'000) break;
-    if (!is_one_call || line.arrivals.size() < 2) continue;
+    const bool is_waited_for =
+        NeedsAllRanks(first.plain_op) ||
+        std::any_of(line.arrivals.begin(), line.arrivals.end(), [&](const Arrival& one) {
+          return (first.plain_op == "reduce" || first.plain_op == "gather") &&
+                 one.call->start_ns < last_ns && one.next_ns > last_ns;
+        });
+    if (!is_one_call || !is_waited_for || line.arrivals.size() < 2) continue;
     line.group = &group;
     lines.push_back(std::move(line));
   }
@@ -98,13 +108,13 @@ void MoveToOneClock(std::vector<Line>& lines, std::size_t rank_count) {
   }
 }
 
-// The last ranks of a line, if they are at most half of all and came much later than all others.
+// The last ranks of a line, at most half of all: those that came longest after the one before.
 Delay DelayOf(const Line& line) {
   Delay delay;
   std::size_t first = 0;
   for (std::size_t i = (line.arrivals.size() + 1) / 2; i < line.arrivals.size(); ++i) {
     const std::int64_t gap_ns = line.arrivals[i].time_ns - line.arrivals[i - 1].time_ns;
-    if (gap_ns < kLeastNs || gap_ns <= delay.delay_ns) continue;
+    if (gap_ns <= delay.delay_ns) continue;
     delay.delay_ns = gap_ns;
     first = i;
   }
@@ -116,6 +126,53 @@ Delay DelayOf(const Line& line) {
   std::sort(delay.early.begin(), delay.early.end());
   std::sort(delay.late.begin(), delay.late.end());
   return delay;
+}
+
+// By which delays a delay is judged: those that nine tenths of the lines of its group stay below. Of a group
+// with few lines that is not known: there half of all lines.
+class UsualDelays {
+ public:
+  explicit UsualDelays(const std::vector<Delay>& delays) {
+    for (const Delay& one : delays) {
+      if (one.line == nullptr) continue;
+      of_group_[one.line->group].push_back(one.delay_ns);
+      of_all_.push_back(one.delay_ns);
+    }
+    for (auto& [group, own] : of_group_) std::sort(own.begin(), own.end());
+    std::sort(of_all_.begin(), of_all_.end());
+  }
+  bool HasFewLines(const Delay& delay) const { return of_group_.at(delay.line->group).size() < 8; }
+  bool IsLong(const Delay& delay, std::int64_t job_span_ns) const {
+    constexpr std::int64_t kTimesUsual = 10, kTimesUsualOfAll = 3, kShareOfJob = 20,
+                           kShareWithFewLines = 4;
+    const auto& own = of_group_.at(delay.line->group);
+    const bool are_few = HasFewLines(delay);
+    const std::int64_t usual_ns =
+        are_few ? of_all_[(of_all_.size() - 1) / 2] : own[(own.size() - 1) * 9 / 10];
+    return delay.delay_ns >= (are_few ? kTimesUsualOfAll : kTimesUsual) * usual_ns &&
+           (are_few ? kShareWithFewLines : kShareOfJob) * delay.delay_ns >= job_span_ns;
+  }
+
+ private:
+  std::map<const IssuedGroup*, std::vector<std::int64_t>> of_group_;
+  std::vector<std::int64_t> of_all_;
+};
+
+// Of delays that share most of their time the one that ended first: those that waited for its ranks came late
+// elsewhere because of it.
+void KeepFirst(std::vector<Delay>& delays) {
+  std::stable_sort(delays.begin(), delays.end(), [](const Delay& a, const Delay& b) {
+    return a.first.time_ns < b.first.time_ns;
+  });
+  std::vector<Delay> kept;
+  for (Delay& one : delays) {
+    const std::int64_t from_ns = one.first.time_ns - one.delay_ns;
+    const bool is_behind = std::any_of(kept.begin(), kept.end(), [&](const Delay& earlier) {
+      return 4 * (earlier.first.time_ns - from_ns) >= 3 * one.delay_ns;
+    });
+    if (!is_behind) kept.push_back(std::move(one));
+  }
+  delays = std::move(kept);
 }
 
 // The last collective that the rank issued before that time, on any group; nullptr: none is known.
@@ -193,24 +250,25 @@ Result<LateArrival> Describe(Database& database, const IssuedJob& job, const Del
   CollectiveFinding& finding = arrival.finding;
   finding.kind = FindingKind::kLateRank;
   // A barrier is there to wait in; and what is little of the job's time is no loss.
-  constexpr std::int64_t kLeastShare = 50;
+  constexpr std::int64_t kLeastShare = 4;
   const bool is_little =
       kLeastShare * delay.delay_ns * static_cast<std::int64_t>(delay.lines) < job.pace.span_ns;
-  finding.severity = call.plain_op.starts_with("barrier") || is_little ? FindingSeverity::kNote
-                                                                       : FindingSeverity::kWarning;
+  const bool is_barrier = call.plain_op.find("barrier") != call.plain_op.npos;
+  finding.severity = is_barrier || is_little ? FindingSeverity::kNote : FindingSeverity::kWarning;
   finding.title =
       fmt::format("{} came to {} #{} of {} {} after {}", Capital(late), call.PrintedOp(),
                   call.sequence, delay.line->group->Title(), delay_text, early);
-  finding.detail = fmt::format("{}. The others could not complete it before that", call.Title());
+  finding.detail = fmt::format("{}. {} could not complete it before that", call.Title(),
+                               NeedsAllRanks(call.plain_op) ? "The others" : "Its target");
   const std::int64_t moved_ns = delay.first.call->start_ns - delay.first.time_ns;
-  if (std::abs(moved_ns) >= kLeastNs / 10)
+  if (std::abs(moved_ns) >= delay.delay_ns / 10)
     finding.detail += fmt::format(
         ". The recorded times differ by {:.1f} s more: so much does {} differ from the others "
         "in most collectives, by its clock or its pace",
         static_cast<double>(moved_ns) / 1e9, RanksText(job, {delay.first.rank}));
   if (delay.lines > 1)
-    finding.detail += fmt::format(". It is the longest of {} delays of at least {} s", delay.lines,
-                                  kLeastNs / 1'000'000'000);
+    finding.detail += fmt::format(". It is the longest of {} delays of at least {:.1f} s",
+                                  delay.lines, static_cast<double>(delay.least_ns) / 1e9);
   // What made it late began before the others came.
   const std::int64_t from_ns = call.start_ns - delay.delay_ns;
   const auto [group, before] = LastBefore(job, delay.first.rank, from_ns);
@@ -253,17 +311,25 @@ Result<std::vector<LateArrival>> FindLateArrivals(Database& database, const Issu
     for (Line& line : LinesOf(group)) lines.push_back(std::move(line));
   }
   MoveToOneClock(lines, job.ranks.size());
+  std::vector<Delay> delays;
+  for (const Line& line : lines) delays.push_back(DelayOf(line));
+  const UsualDelays usual(delays);
+  std::erase_if(delays, [&](const Delay& one) {
+    if (one.line == nullptr || !usual.IsLong(one, job.pace.span_ns)) return true;
+    // Processes do not start at one time.
+    const std::int64_t from_ns = one.first.call->start_ns - one.delay_ns;
+    return usual.HasFewLines(one) && LastBefore(job, one.first.rank, from_ns).second == nullptr;
+  });
+  KeepFirst(delays);
   std::map<std::vector<std::size_t>, Delay> longest;  // by the late ranks
-  for (const Line& line : lines) {
-    Delay delay = DelayOf(line);
-    if (delay.line == nullptr) continue;
+  for (Delay& delay : delays) {
     Delay& known = longest[delay.late];
-    delay.lines = known.lines + 1;
-    if (delay.delay_ns > known.delay_ns) {
-      known = std::move(delay);
-    } else {
-      known.lines = delay.lines;
-    }
+    const std::size_t count = known.lines + 1;
+    const std::int64_t least_ns =
+        known.lines == 0 ? delay.delay_ns : std::min(known.least_ns, delay.delay_ns);
+    if (delay.delay_ns > known.delay_ns) known = std::move(delay);
+    known.lines = count;
+    known.least_ns = least_ns;
   }
   std::vector<const Delay*> order;
   for (const auto& [ranks, delay] : longest) order.push_back(&delay);
