@@ -21,22 +21,36 @@ std::string DelayText(std::int64_t ns) {
                           : SecondsText(ns / 1000);
 }
 
+// "it", of several ranks "rank 1": whose work is described.
+std::string Subject(const ProfiledWait& found) {
+  return found.ranks.size() > 1 ? fmt::format("rank {}", found.rank) : std::string("it");
+}
+
 // What the rank did in the times in which it was awaited; empty: the most of it is not of one kind.
 std::string WhatItDid(const ProfiledWait& found) {
   const MostWork& work = found.work;
+  const std::string who = Subject(found);
   if (!found.activity.empty())
-    return fmt::format("; {} of that it was in {}", DelayText(found.activity_ns), found.activity);
+    return fmt::format("; {} of that {} was in {}", DelayText(found.activity_ns), who,
+                       found.activity);
   const std::int64_t ran_ns = found.lost_ns - work.idle_ns - work.compile_ns;
   std::string text;
-  if (found.IsIdle()) {
-    text = fmt::format("; {} of that it was in no op", DelayText(work.idle_ns));
+  if (found.idle_more_ns > 0) {
+    text = fmt::format("; while it did not wait, {} for {} longer than {} of any other rank",
+                       found.is_of_devices ? "no kernel ran on its device" : "no op of it worked",
+                       DelayText(found.idle_more_ns), found.is_of_devices ? "on that" : "one");
+  } else if (found.IsIdle()) {
+    text = found.is_of_devices
+               ? fmt::format("; {} of that {} ran no kernel", DelayText(work.idle_ns),
+                             found.ranks.size() > 1 ? "the device of " + who : "its device")
+               : fmt::format("; {} of that {} was in no op", DelayText(work.idle_ns), who);
   } else if (2 * work.compile_ns >= found.lost_ns) {
-    text = fmt::format("; {} of that it compiled", DelayText(work.compile_ns));
+    text = fmt::format("; {} of that {} compiled", DelayText(work.compile_ns), who);
   } else if (2 * work.op_ns >= found.lost_ns) {
-    text = fmt::format("; {} of that it was in {}", DelayText(work.op_ns), work.op);
+    text = fmt::format("; {} of that {} was in {}", DelayText(work.op_ns), who, work.op);
   } else if (2 * ran_ns >= found.lost_ns) {
-    text = fmt::format("; {} of that it ran ops, {} of it {}", DelayText(ran_ns),
-                       DelayText(work.op_ns), work.op);
+    text = fmt::format("; {} of that {} ran {}, {} of it {}", DelayText(ran_ns), who,
+                       found.is_of_devices ? "kernels" : "ops", DelayText(work.op_ns), work.op);
   }
   if (found.function.name.empty()) return text;
   return text + fmt::format("{} {} in {}", text.empty() ? ";" : ",", DelayText(found.function.ns),
@@ -50,7 +64,13 @@ std::string SuggestionOf(const ProfiledWait& found, bool has_collectives) {
   if (!found.function.name.empty())
     return fmt::format("look at what rank {} does in {}, {}", found.rank, found.function.name,
                        before);
-  if (found.IsIdle())
+  if (found.is_of_devices && !found.IsIdle() && found.idle_more_ns == 0)
+    return fmt::format(
+        "compare the kernels of the ranks, with 'tlparse cost --by kernel --rank {}', and look at "
+        "the "
+        "clock of its device",
+        found.rank);
+  if (found.IsIdle() || found.idle_more_ns > 0)
     return fmt::format(
         "look at what rank {} does in Python or waits for {}: its loader, files, locks, the "
         "garbage "
@@ -67,40 +87,61 @@ std::string SuggestionOf(const ProfiledWait& found, bool has_collectives) {
       before, found.rank);
 }
 
+std::string DetailOfWait(const ProfiledWait& found, const std::string& calls) {
+  const bool is_one = found.waiting.size() == 1;
+  const bool has_messages = found.kinds.size() > std::size_t{found.kinds.contains("collectives")};
+  std::string detail = fmt::format(
+      "By the profiles of all ranks, which cover {} together{}: in that time {} inside {} and {} "
+      "{} not.{}",
+      SecondsText(found.span_ns / 1000),
+      found.compiled_ns > 0
+          ? fmt::format(", {} of it in compiles", SecondsText(found.compiled_ns / 1000))
+          : std::string(),
+      is_one ? "the other rank was" : "all other ranks were", calls,
+      found.ranks.size() == 1 ? fmt::format("rank {}", found.rank)
+                              : "one of ranks " + FormatRankRanges(found.ranks),
+      "was",
+      found.is_long_stage ? " Each stage of a pipeline works while the others wait; this one does "
+                            "for longest."
+      : has_messages && !found.IsIdle() ? " Its own work in a pipeline is part of it."
+                                        : "");
+  if (found.trains_alone) {
+    const std::string who = fmt::format("{} {}", found.ranks.size() == 1 ? "rank" : "ranks",
+                                        FormatRankRanges(found.ranks));
+    detail += fmt::format(
+        " {} {}: they are no replicas, and one of them may have more to do by design.",
+        *found.trains_alone ? Capital(who) : std::string("The others"),
+        *found.trains_alone
+            ? found.ranks.size() == 1 ? std::string("alone runs backwards")
+                                      : std::string("alone run backwards")
+            : "run backwards, " + who + (found.ranks.size() == 1 ? " does not" : " do not"));
+  }
+  return detail;
+}
+
 // In one receive or collective after another, all others waited.
 Finding ProfiledFinding(const FindingContext& context, const ProfiledWait& found) {
   Finding finding;
   finding.kind = FindingKind::kStraggler;
-  finding.severity = found.is_long_stage ? FindingSeverity::kNote : FindingSeverity::kWarning;
+  finding.severity = found.is_long_stage || found.trains_alone ? FindingSeverity::kNote
+                                                               : FindingSeverity::kWarning;
   finding.launch = context.job.launch();
-  finding.ranks = {found.rank};
-  finding.rank_count = 1;
+  finding.ranks = found.ranks;
+  finding.rank_count = found.ranks.size();
   const bool is_one = found.waiting.size() == 1;
   const bool has_collectives = found.kinds.contains("collectives");
-  const bool has_messages = found.kinds.size() > std::size_t{has_collectives};
   const std::string calls = fmt::format("{}", fmt::join(found.kinds, " and "));
   finding.title = fmt::format(
-      "{} {} {} in {} for rank {}: {} times, {} at the median, {} in all{}{}",
+      "{} {} {} in {} for {} {}: {} times, {} at the median, {} in all{}{}",
       is_one ? "Rank" : "Ranks", FormatRankRanges(found.waiting), is_one ? "waits" : "wait", calls,
-      found.rank, found.count, DelayText(found.median_ns), DelayText(found.lost_ns),
+      found.ranks.size() == 1 ? "rank" : "ranks", FormatRankRanges(found.ranks), found.count,
+      DelayText(found.median_ns), DelayText(found.lost_ns),
       found.steps > 1
           ? fmt::format(" ({} a step)",
                         DelayText(found.lost_ns / static_cast<std::int64_t>(found.steps)))
           : std::string(),
       WhatItDid(found));
-  finding.detail = fmt::format(
-      "By the profiles of all ranks, which cover {} together{}: in that time {} inside {} and rank "
-      "{} "
-      "was not.{}",
-      SecondsText(found.span_ns / 1000),
-      found.compiled_ns > 0
-          ? fmt::format(", {} of it in compiles", SecondsText(found.compiled_ns / 1000))
-          : std::string(),
-      is_one ? "the other rank was" : "all other ranks were", calls, found.rank,
-      found.is_long_stage ? " Each stage of a pipeline works while the others wait; this one does "
-                            "for longest."
-      : has_messages && !found.IsIdle() ? " Its own work in a pipeline is part of it."
-                                        : "");
+  finding.detail = DetailOfWait(found, calls);
   finding.cause = has_collectives ? "others wait in collectives" : "others wait in receives";
   finding.since_us = found.since_ns / 1000;
   finding.suggestion = SuggestionOf(found, has_collectives);
@@ -108,21 +149,30 @@ Finding ProfiledFinding(const FindingContext& context, const ProfiledWait& found
       "SELECT a.id, p.rank, a.name, a.start_us, a.duration_us FROM annotation a JOIN profile p "
       "ON p.id = a.profile_id WHERE p.run_id = {} AND a.name LIKE 'gloo:%' ORDER BY a.start_us",
       context.job.run_id());
+  if (found.is_of_devices)
+    finding.query = fmt::format(
+        "SELECT id, rank, op, device_start_ns, end_ns FROM collective_run "
+        "WHERE device_start_ns IS NOT NULL ORDER BY device_start_ns");
   return finding;
 }
 
 std::string TitleOfStraggler(const IssuedJob& job, const Straggler& found,
                              const std::string& rank) {
   const bool are_all = found.long_count == found.last_count;
+  std::string also;
+  for (const AlsoAwaited& one : found.also)
+    also += fmt::format("; others wait for {} as well, in {}, {} in all",
+                        RanksText(job, {one.rank}), one.group->Title(), DelayText(one.lost_ns));
   return fmt::format(
-      "{} wait{} for {}: it came last to {} of {} {} of {}, {} after the others, {} in all{}{}",
-      Capital(RanksText(job, found.waiting)), VerbS(found.waiting.size()), rank, found.last_count,
-      found.count, found.is_of_barriers ? "barriers" : "collectives", found.group->Title(),
+      "{} wait{} for {}: {} came last to {} of {} {} of {}, {} after the others, {} in all{}{}{}",
+      Capital(RanksText(job, found.waiting)), VerbS(found.waiting.size()), rank,
+      found.ranks.size() > 1 ? "they" : "it", found.last_count, found.count,
+      found.is_of_barriers ? "barriers" : "collectives", found.group->Title(),
       are_all
           ? fmt::format("{}{}", found.is_at_least ? "at least " : "", DelayText(found.median_ns))
           : fmt::format("to {} of them {} or more", found.long_count, DelayText(found.least_ns)),
       DelayText(found.lost_ns), found.has_shared ? " as they overlap" : "",
-      found.compiled_ns > 0 ? ", its compiles not counted" : "");
+      found.compiled_ns > 0 ? ", its compiles not counted" : "", also);
 }
 
 std::string DetailOfStraggler(const Straggler& found, const std::string& rank) {
@@ -145,7 +195,8 @@ std::string DetailOfStraggler(const Straggler& found, const std::string& rank) {
                                                       : ", by its profile",
                     rank, DelayText(found.activity_ns), found.activity);
   if (found.is_of_device)
-    text += fmt::format(" {} enqueued them in time: its device came late to them.", Capital(rank));
+    text += fmt::format(" {} enqueued them in time: {} came late to them.", Capital(rank),
+                        found.ranks.size() > 1 ? "their devices" : "its device");
   if (found.has_barriers) text += " Barriers are not counted.";
   if (found.is_of_barriers)
     text += fmt::format(
@@ -170,18 +221,26 @@ Result<std::optional<ProfiledWait>> ProfiledWaitOf(FindingContext& context) {
 
 Finding IssuedFinding(FindingContext& context, const Straggler& found) {
   const IssuedJob& job = context.issued;
-  const std::string rank = RanksText(job, {found.rank});
+  const std::string rank = RanksText(job, found.ranks);
   CollectiveFinding problem;
   problem.kind = FindingKind::kStraggler;
   // A rank whose calls are not known may have come later still.
   const std::vector<std::size_t>& unknown = found.group->unknown;
-  problem.severity =
-      found.is_of_barriers || !unknown.empty() ? FindingSeverity::kNote : FindingSeverity::kWarning;
+  problem.severity = found.is_of_barriers || !unknown.empty() || found.without_it != nullptr
+                         ? FindingSeverity::kNote
+                         : FindingSeverity::kWarning;
   problem.title = TitleOfStraggler(job, found, rank);
   problem.detail = DetailOfStraggler(found, rank);
   if (!unknown.empty())
     problem.detail += fmt::format(" When {} came is not known.", RanksText(job, unknown));
-  problem.ranks = {found.rank};
+  if (found.without_it != nullptr)
+    problem.detail += fmt::format(
+        " The others have {} without {}: {} another part in the job, and may have more to do by "
+        "design.",
+        found.without_it->Title(), rank, found.ranks.size() == 1 ? "it has" : "they have");
+  problem.ranks = found.ranks;
+  for (const AlsoAwaited& one : found.also) problem.ranks.push_back(one.rank);
+  std::sort(problem.ranks.begin(), problem.ranks.end());
   SetPlace(problem, *found.group, *found.call);
   problem.cause = "last at collectives";
   const std::string before =
@@ -194,9 +253,9 @@ Finding IssuedFinding(FindingContext& context, const Straggler& found) {
                 before, rank)
       : found.activity.empty()
           ? fmt::format(
-                "look at what {} does before {} that the others do not: its loader, its share "
-                "of the data, a recompile, its processor",
-                rank, before)
+                "look at what {} before {} that the others do not: loaders, shares of the data, "
+                "recompiles, processors",
+                rank + (found.ranks.size() > 1 ? " do" : " does"), before)
           : fmt::format("look at why {} takes longer in {}, before {}, than the others", rank,
                         found.activity, before);
   return FindingOfIssued(context, job, problem);
@@ -219,7 +278,12 @@ Result<void> FindStragglers(FindingContext& context) {
   Finding finding;
   if (profiled) {
     finding = ProfiledFinding(context, *profiled);
-    if (found && job.ranks[found->rank].rank == profiled->rank) {
+    const auto is_its = [&](std::size_t index) {
+      return job.ranks[index].rank &&
+             std::binary_search(profiled->ranks.begin(), profiled->ranks.end(),
+                                *job.ranks[index].rank);
+    };
+    if (found && is_its(found->rank)) {
       Finding of_dumps = IssuedFinding(context, *found);
       finding.place = of_dumps.place;
       finding.evidence.push_back(std::move(of_dumps));

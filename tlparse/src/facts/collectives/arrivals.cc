@@ -38,13 +38,20 @@ void Take(RankCalls calls, Arrivals& arrivals) {
     return a.call->arrived_ns < b.call->arrived_ns;
   });
   if (!AreWaitedFor(calls)) return;
-  const auto& [rank, last, next] = calls.back();
+  bool has_one = false;
+  std::erase_if(calls, [&](const RankCall& one) {
+    return arrivals.together.contains(one.rank) && std::exchange(has_one, true);
+  });
+  const auto& [of_rank, last, next] = calls.back();
+  const std::size_t rank =
+      arrivals.together.contains(of_rank) ? *arrivals.together.begin() : of_rank;
   ++arrivals.count;
   arrivals.first_ns = std::min(arrivals.first_ns, calls.front().call->arrived_ns);
-  arrivals.last_ns = std::max(arrivals.last_ns, last->arrived_ns);
+  // A device that is behind its CPU ends them later.
+  arrivals.last_ns = std::max({arrivals.last_ns, last->arrived_ns, last->end_ns});
   const std::int64_t lag_ns = last->arrived_ns - calls[calls.size() - 2].call->arrived_ns;
-  Lag& lag = arrivals.lags[rank].emplace_back(
-      Lag{.call = last, .whole_ns = lag_ns, .ns = lag_ns, .since_ns = together_ns});
+  Lag& lag = arrivals.lags[rank].emplace_back(Lag{
+      .call = last, .rank = of_rank, .whole_ns = lag_ns, .ns = lag_ns, .since_ns = together_ns});
   for (auto one = calls.begin(); one != calls.end() - 1; ++one)
     lag.others.push_back({one->rank, one->call->arrived_ns, one->call->start_ns});
   if (NeedsAllRanks(last->plain_op)) arrivals.together_ns = last->arrived_ns;
@@ -96,8 +103,8 @@ std::map<std::int64_t, RankCalls> CallsByNumber(const IssuedGroup& group) {
 
 }  // namespace
 
-Arrivals ArrivalsOf(const IssuedGroup& group, bool is_of_barriers) {
-  Arrivals arrivals{.is_of_barriers = is_of_barriers};
+Arrivals ArrivalsOf(const IssuedGroup& group, bool is_of_barriers, std::set<std::size_t> together) {
+  Arrivals arrivals{.together = std::move(together), .is_of_barriers = is_of_barriers};
   for (auto& [sequence, calls] : CallsByNumber(group)) {
     if (calls.size() == group.ranks.size())
       Take(std::move(calls), arrivals);
@@ -105,6 +112,38 @@ Arrivals ArrivalsOf(const IssuedGroup& group, bool is_of_barriers) {
       arrivals.together_ns = 0;
   }
   return arrivals;
+}
+
+std::set<std::size_t> LateTogether(const IssuedGroup& group) {
+  std::map<std::set<std::size_t>, std::int64_t> late_ns;
+  for (auto& [sequence, calls] : CallsByNumber(group)) {
+    if (calls.size() != group.ranks.size()) continue;
+    std::sort(calls.begin(), calls.end(), [](const RankCall& a, const RankCall& b) {
+      return a.call->arrived_ns < b.call->arrived_ns;
+    });
+    std::size_t first = 0;
+    std::int64_t longest_ns = 0;
+    for (std::size_t i = 1; i < calls.size(); ++i) {
+      const std::int64_t ns = calls[i].call->arrived_ns - calls[i - 1].call->arrived_ns;
+      if (ns <= longest_ns) continue;
+      longest_ns = ns;
+      first = i;
+    }
+    if (first == 0 || 2 * first < calls.size()) continue;
+    std::set<std::size_t> late;
+    for (std::size_t i = first; i < calls.size(); ++i) late.insert(calls[i].rank);
+    late_ns[late] += longest_ns;
+  }
+  const auto most =
+      std::max_element(late_ns.begin(), late_ns.end(),
+                       [](const auto& a, const auto& b) { return a.second < b.second; });
+  if (most == late_ns.end() || most->first.size() < 2) return {};
+  const bool is_chance = std::any_of(late_ns.begin(), late_ns.end(), [&](const auto& one) {
+    return 3 * one.second > most->second &&
+           std::none_of(one.first.begin(), one.first.end(),
+                        [&](std::size_t rank) { return most->first.contains(rank); });
+  });
+  return is_chance ? std::set<std::size_t>() : most->first;
 }
 
 std::set<std::size_t> RanksNotAlwaysLast(const IssuedJob& job) {
@@ -127,7 +166,25 @@ std::set<std::size_t> RanksNotAlwaysLast(const IssuedJob& job) {
   return ranks;
 }
 
+namespace {
+
+// From a time on: how long until the next call of a rank; 0: it has none.
+std::int64_t UntilNext(const std::vector<std::int64_t>& times_ns, std::int64_t from_ns) {
+  const auto next = std::upper_bound(times_ns.begin(), times_ns.end(), from_ns);
+  return next == times_ns.end() ? 0 : *next - from_ns;
+}
+
+}  // namespace
+
 std::map<std::size_t, OwnWaits> WaitsOfRanks(const IssuedJob& job) {
+  std::map<std::size_t, std::vector<std::int64_t>> times_ns;
+  for (const IssuedGroup& group : job.groups) {
+    for (std::size_t i = 0; i < group.ranks.size(); ++i) {
+      for (const IssuedCollective& one : group.issued[i])
+        times_ns[group.ranks[i]].push_back(one.arrived_ns);
+    }
+  }
+  for (auto& [rank, own] : times_ns) std::sort(own.begin(), own.end());
   std::map<std::size_t, OwnWaits> waits;
   for (const IssuedGroup& group : job.groups) {
     for (const auto& [sequence, calls] : CallsByNumber(group)) {
@@ -135,9 +192,18 @@ std::map<std::size_t, OwnWaits> WaitsOfRanks(const IssuedJob& job) {
         continue;
       std::int64_t last_ns = 0;
       for (const RankCall& one : calls) last_ns = std::max(last_ns, one.call->arrived_ns);
+      // The call itself takes what the others need for it, until their next one.
+      std::int64_t most_ns = 0, next_ns = 0;
       for (const RankCall& one : calls) {
-        if (one.call->arrived_ns > 0 && one.call->arrived_ns < last_ns)
-          waits[one.rank].push_back({{one.call->arrived_ns, last_ns}, &group});
+        const std::int64_t own_ns = UntilNext(times_ns[one.rank], last_ns);
+        next_ns = std::max(next_ns, std::min(own_ns, most_ns));
+        most_ns = std::max(most_ns, own_ns);
+      }
+      for (const RankCall& one : calls) {
+        const std::int64_t own_ns = UntilNext(times_ns[one.rank], last_ns);
+        const std::int64_t to_ns = last_ns + std::min(own_ns, own_ns == most_ns ? next_ns : own_ns);
+        if (one.call->arrived_ns > 0 && one.call->arrived_ns < to_ns)
+          waits[one.rank].push_back({{one.call->arrived_ns, to_ns}, &group});
       }
     }
   }

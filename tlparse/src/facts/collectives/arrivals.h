@@ -20,6 +20,7 @@ struct RankArrival {
 
 struct Lag {
   const IssuedCollective* call = nullptr;
+  std::size_t rank = 0;       // whose call it is
   std::int64_t whole_ns = 0;  // after the last of the others
   std::int64_t ns = 0;        // of it, what counts
   std::int64_t since_ns = 0;  // when all ranks had come to the collective before; 0: unknown
@@ -34,6 +35,8 @@ struct Lag {
 // The collectives of a group that several ranks issued.
 struct Arrivals {
   std::map<std::size_t, std::vector<Lag>> lags = {};  // by rank: where it came last
+  std::set<std::size_t> together =
+      {};  // ranks that count as one, the first of them: when one of them came
   std::map<std::size_t, std::size_t> possible = {};  // by rank: others had not ended before it came
   std::map<std::size_t, std::size_t> impossible = {};  // by rank: others had ended before it came
   std::size_t count = 0;
@@ -46,9 +49,15 @@ struct Arrivals {
 // IssuedCollective::arrived_ns.
 void SetArrivals(IssuedGroup& group);
 
-Arrivals ArrivalsOf(const IssuedGroup& group, bool is_of_barriers);
+Arrivals ArrivalsOf(const IssuedGroup& group, bool is_of_barriers,
+                    std::set<std::size_t> together = {});
 
-// When a rank had come to a collective and another had not.
+// Two ranks or more, half of the group at most, for which the others waited longest: those that came later
+// than all others by more than any two ranks are apart besides. Empty: there are none, or the others waited
+// for ranks beside them for a third of that.
+std::set<std::size_t> LateTogether(const IssuedGroup& group);
+
+// When a rank had come to a collective and another had not, and how long the call took the others then.
 struct OwnWait {
   TimeSpan time;
   const IssuedGroup* group = nullptr;

@@ -6,12 +6,11 @@
 
 #include "facts/collectives/arrivals.h"
 #include "facts/collectives/compile_spans.h"
+#include "facts/collectives/rank_states.h"
 #include "queries/facts/collectives/profiled_waits.h"
 
 namespace tlparse {
 namespace {
-
-using SpansByRank = std::map<std::int64_t, std::vector<TimeSpan>>;
 
 // What the profiles of all ranks cover; nothing: a rank has none, or several hosts have.
 Result<std::optional<TimeSpan>> CommonSpan(Database& database, std::int64_t run_id,
@@ -35,70 +34,27 @@ Result<std::optional<TimeSpan>> CommonSpan(Database& database, std::int64_t run_
   return common.Length() > 0 ? std::optional(common) : nothing;
 }
 
-struct RankTimes {
-  TimeSpan common;
-  std::int64_t compiled_ns = 0;
-  SpansByRank calls;
-  std::map<std::int64_t, std::vector<WorkSpan>> work;
-  std::vector<CompileSpan> compiles;  // of logs: other findings tell of them
-  RunNames names;
-};
-
-// By rank: when it was outside any such call while all others waited inside one.
-SpansByRank AwaitedTimes(const RankTimes& of) {
-  struct State {
-    std::int64_t rank = 0;
-    int calls = 0, work = 0, compiles = 0;
-    bool IsWaiting() const { return calls > 0 && work == 0 && compiles == 0; }
-    bool IsElsewhere() const { return calls == 0 && compiles == 0; }
-  };
-  struct Edge {
-    std::int64_t time_ns = 0;
-    std::size_t rank = 0;  // of `states`
-    int State::*counter = nullptr;
-    int change = 0;
-  };
-  std::vector<State> states;
-  std::vector<Edge> edges;
-  const auto add = [&](const TimeSpan& time, int State::*counter) {
-    if (SharedNs(time, of.common) == 0) return;
-    const std::size_t rank = states.size() - 1;
-    edges.push_back({std::max(time.from_ns, of.common.from_ns), rank, counter, 1});
-    edges.push_back({std::min(time.to_ns, of.common.to_ns), rank, counter, -1});
-  };
-  for (const auto& [rank, spans] : of.calls) {
-    states.push_back({.rank = rank});
-    for (const TimeSpan& one : spans) add(one, &State::calls);
-    for (const WorkSpan& one : of.work.at(rank)) add(one.time, &State::work);
-    for (const CompileSpan& one : of.compiles) {
-      if (one.rank == rank) add({one.start_ns, one.end_ns}, &State::compiles);
+// Of sends and receives the parts in which the rank waits for them, where its stacks tell: one that was only
+// issued lasts while the rank does something else.
+Result<void> KeepWaited(Database& database, std::int64_t run_id, SpansByRank& messages) {
+  SpansByRank waits;
+  FOR_EACH_ROW(const WaitFrame& row, Query<WaitFrame>(database, {.run_id = run_id}))
+    waits[row.rank].push_back({row.start_ns, row.end_ns});
+  for (auto& [rank, own] : messages) {
+    const auto found = waits.find(rank);
+    if (found == waits.end()) continue;
+    std::vector<TimeSpan> waited;
+    for (const TimeSpan& call : own) {
+      auto wait =
+          std::partition_point(found->second.begin(), found->second.end(),
+                               [&](const TimeSpan& one) { return one.to_ns <= call.from_ns; });
+      for (; wait != found->second.end() && wait->from_ns < call.to_ns; ++wait)
+        waited.push_back(
+            {std::max(call.from_ns, wait->from_ns), std::min(call.to_ns, wait->to_ns)});
     }
+    own = std::move(waited);
   }
-  std::sort(edges.begin(), edges.end(),
-            [](const Edge& a, const Edge& b) { return a.time_ns < b.time_ns; });
-  SpansByRank awaited;
-  // One rank does not wait if their indices sum up to its own.
-  std::size_t waiting = 0, free_sum = states.size() * (states.size() - 1) / 2;
-  for (std::size_t i = 0; i + 1 < edges.size(); ++i) {
-    const Edge& edge = edges[i];
-    State& state = states[edge.rank];
-    const bool was_waiting = state.IsWaiting();
-    state.*edge.counter += edge.change;
-    if (state.IsWaiting() != was_waiting) {
-      waiting = was_waiting ? waiting - 1 : waiting + 1;
-      free_sum = was_waiting ? free_sum + edge.rank : free_sum - edge.rank;
-    }
-    const std::int64_t next_ns = edges[i + 1].time_ns;
-    if (next_ns == edge.time_ns || waiting + 1 != states.size() || !states[free_sum].IsElsewhere())
-      continue;
-    std::vector<TimeSpan>& spans = awaited[states[free_sum].rank];
-    if (!spans.empty() && spans.back().to_ns == edge.time_ns) {
-      spans.back().to_ns = next_ns;
-    } else {
-      spans.push_back({edge.time_ns, next_ns});
-    }
-  }
-  return awaited;
+  return {};
 }
 
 // The sum without the longest: one delay is a compile, or a pause.
@@ -184,6 +140,39 @@ std::optional<std::int64_t> LongestAwaited(const SpansByRank& awaited, const Tim
                                                                           : std::nullopt;
 }
 
+// What is common to the profiles, without the times in which a rank waits in calls.
+std::vector<TimeSpan> OutsideCalls(const RankTimes& of, std::int64_t rank) {
+  std::vector<TimeSpan> calls = of.calls.at(rank), outside;
+  std::sort(calls.begin(), calls.end(),
+            [](const TimeSpan& a, const TimeSpan& b) { return a.from_ns < b.from_ns; });
+  std::int64_t from_ns = of.common.from_ns;
+  for (const TimeSpan& one : calls) {
+    const std::int64_t to_ns = std::min(one.from_ns, of.common.to_ns);
+    if (to_ns > from_ns) outside.push_back({from_ns, to_ns});
+    from_ns = std::max(from_ns, one.to_ns);
+  }
+  if (from_ns < of.common.to_ns) outside.push_back({from_ns, of.common.to_ns});
+  return outside;
+}
+
+// A rank that came late to an op that takes all as long is in it while the others wait.
+void SetIdleMore(const RankTimes& of, ProfiledWait& wait) {
+  if (wait.IsIdle() || wait.work.op.empty() || 2 * wait.work.op_ns < wait.lost_ns) return;
+  std::int64_t own_op_ns = 0, own_idle_ns = 0, other_op_ns = 0, other_idle_ns = 0;
+  for (const auto& [rank, work] : of.work) {
+    const std::vector<TimeSpan> times = OutsideCalls(of, rank);
+    const bool is_own = rank == wait.rank;
+    std::int64_t& op_ns = is_own ? own_op_ns : other_op_ns;
+    std::int64_t& idle_ns = is_own ? own_idle_ns : other_idle_ns;
+    op_ns = std::max(op_ns, TimeOfOp(times, work, of.names, wait.work.op));
+    std::int64_t sum_ns = 0;
+    for (const TimeSpan& one : WithoutWork(times, work)) sum_ns += one.Length();
+    idle_ns = std::max(idle_ns, sum_ns);
+  }
+  const std::int64_t more_ns = own_idle_ns - other_idle_ns;
+  if (2 * more_ns >= wait.lost_ns && own_op_ns - other_op_ns < more_ns) wait.idle_more_ns = more_ns;
+}
+
 Result<ProfiledWait> Describe(Database& database, std::int64_t run_id, const RankTimes& of,
                               std::int64_t rank, std::vector<TimeSpan> spans) {
   ProfiledWait wait{.rank = rank,
@@ -195,8 +184,13 @@ Result<ProfiledWait> Describe(Database& database, std::int64_t run_id, const Ran
   }
   for (const TimeSpan& one : spans) wait.lost_ns += one.Length();
   wait.work = MostWorkIn(spans, of.work.at(rank), of.names);
-  RETURN_IF_ERROR(SetActivityOfWait(database, run_id, spans, wait));
-  ASSIGN_OR_RETURN(wait.function, FunctionIn(database, run_id, rank, spans));
+  wait.is_of_devices = of.is_of_devices;
+  SetIdleMore(of, wait);
+  // A CPU that is ahead of its device does something else meanwhile.
+  if (!of.is_of_devices || wait.IsIdle()) {
+    RETURN_IF_ERROR(SetActivityOfWait(database, run_id, spans, wait));
+    ASSIGN_OR_RETURN(wait.function, FunctionIn(database, run_id, rank, spans));
+  }
   ASSIGN_OR_RETURN(const FirstRow<StepsInTime> steps,
                    First(Query<StepsInTime>(database, {.run_id = run_id,
                                                        .rank = rank,
@@ -211,6 +205,44 @@ Result<ProfiledWait> Describe(Database& database, std::int64_t run_id, const Ran
   return wait;
 }
 
+// `together`: ranks that count as one.
+Result<std::optional<ProfiledWait>> FindWaitFor(Database& database, std::int64_t run_id,
+                                                const RankTimes& of, const RankStates& states,
+                                                const std::set<std::int64_t>& together,
+                                                const std::set<std::string>& kinds) {
+  const SpansByRank awaited = AwaitedTimes(states, together);
+  const auto describe = [&](std::int64_t rank, const std::vector<TimeSpan>& spans,
+                            bool is_long_stage) -> Result<std::optional<ProfiledWait>> {
+    ASSIGN_OR_RETURN(ProfiledWait wait, Describe(database, run_id, of, rank, spans));
+    wait.kinds = kinds;
+    wait.is_long_stage = is_long_stage && wait.activity.empty();
+    wait.ranks = {rank};
+    if (!together.empty()) wait.ranks.assign(together.begin(), together.end());
+    std::erase_if(wait.waiting, [&](std::int64_t one) { return together.contains(one); });
+    std::vector<std::int64_t> training;
+    FOR_EACH_ROW(const TrainingRank& row, Query<TrainingRank>(database, {.run_id = run_id}))
+      training.push_back(row.rank);
+    if (training == wait.ranks) wait.trains_alone = true;
+    if (training == wait.waiting) wait.trains_alone = false;
+    return std::optional(std::move(wait));
+  };
+  const auto is_it = [&](const std::optional<std::int64_t>& rank) {
+    return rank && (together.empty() || together.contains(*rank));
+  };
+  const bool has_messages = kinds.size() > std::size_t{kinds.contains("collectives")};
+  // What no stage has to do: no op of it.
+  if (has_messages) {
+    SpansByRank idle;
+    for (const auto& [rank, spans] : awaited) idle[rank] = WithoutWork(spans, of.work.at(rank));
+    const std::optional<std::int64_t> rank = LongestAwaited(idle, of.common, of.compiled_ns);
+    if (is_it(rank) && 2 * SteadyNs(idle.at(*rank)) >= SteadyNs(awaited.at(*rank)))
+      return describe(*rank, idle.at(*rank), false);
+  }
+  const std::optional<std::int64_t> rank = LongestAwaited(awaited, of.common, of.compiled_ns);
+  if (!is_it(rank)) return std::optional<ProfiledWait>();
+  return describe(*rank, awaited.at(*rank), has_messages);
+}
+
 }  // namespace
 
 Result<std::optional<ProfiledWait>> FindProfiledWait(Database& database, std::int64_t run_id,
@@ -221,9 +253,20 @@ Result<std::optional<ProfiledWait>> FindProfiledWait(Database& database, std::in
   RankTimes of;
   of.common = *common;
   std::set<std::string> kinds;
+  SpansByRank of_cpu, messages;
   FOR_EACH_ROW(const BlockingCall& row, Query<BlockingCall>(database, {.run_id = run_id})) {
-    of.calls[row.rank].push_back({row.start_ns, row.end_ns});
+    SpansByRank& calls = row.is_of_device            ? of.calls
+                         : row.kind == "collectives" ? of_cpu
+                                                     : messages;
+    calls[row.rank].push_back({row.start_ns, row.end_ns});
     kinds.emplace(row.kind);
+  }
+  of.is_of_devices = !of.calls.empty();
+  if (!of.is_of_devices) {
+    RETURN_IF_ERROR(KeepWaited(database, run_id, messages));
+    of.calls = std::move(of_cpu);
+    for (const auto& [rank, own] : messages)
+      of.calls[rank].insert(of.calls[rank].end(), own.begin(), own.end());
   }
   if (of.calls.empty()) return nothing;
   FOR_EACH_ROW(const ProfileOfRank& row, Query<ProfileOfRank>(database, {.run_id = run_id}))
@@ -231,32 +274,21 @@ Result<std::optional<ProfiledWait>> FindProfiledWait(Database& database, std::in
   ASSIGN_OR_RETURN(of.names, LoadRunNames(database, run_id));
   for (const auto& [rank, spans] : of.calls) {
     ASSIGN_OR_RETURN(std::optional<std::vector<WorkSpan>> work,
-                     LoadRankWork(database, run_id, rank, of.names));
+                     LoadRankWork(database, run_id, rank, of.names, of.is_of_devices));
     if (!work) return nothing;
     of.work.emplace(rank, std::move(*work));
   }
   ASSIGN_OR_RETURN(of.compiles, CompilesIn(database, run_id, common->from_ns, common->to_ns));
   of.compiled_ns = std::min(common->Length(), CompiledByAny(of.compiles, common->to_ns));
-  const SpansByRank awaited = AwaitedTimes(of);
-  const bool has_messages = kinds.size() > std::size_t{kinds.contains("collectives")};
-  // What no stage has to do: no op of it.
-  if (has_messages) {
-    SpansByRank idle;
-    for (const auto& [rank, spans] : awaited) idle[rank] = WithoutWork(spans, of.work.at(rank));
-    const std::optional<std::int64_t> rank = LongestAwaited(idle, *common, of.compiled_ns);
-    if (rank && 2 * SteadyNs(idle.at(*rank)) >= SteadyNs(awaited.at(*rank))) {
-      ASSIGN_OR_RETURN(ProfiledWait wait,
-                       Describe(database, run_id, of, *rank, std::move(idle.at(*rank))));
-      wait.kinds = std::move(kinds);
-      return std::optional(std::move(wait));
-    }
-  }
-  const std::optional<std::int64_t> rank = LongestAwaited(awaited, *common, of.compiled_ns);
-  if (!rank) return nothing;
-  ASSIGN_OR_RETURN(ProfiledWait wait, Describe(database, run_id, of, *rank, awaited.at(*rank)));
-  wait.kinds = std::move(kinds);
-  wait.is_long_stage = has_messages && wait.activity.empty();
-  return std::optional(std::move(wait));
+  const RankStates states(of);
+  ASSIGN_OR_RETURN(std::optional<ProfiledWait> one,
+                   FindWaitFor(database, run_id, of, states, {}, kinds));
+  if (one && !one->is_long_stage) return one;
+  const std::set<std::int64_t> together = SlowTogether(states);
+  if (together.empty()) return one;
+  ASSIGN_OR_RETURN(std::optional<ProfiledWait> several,
+                   FindWaitFor(database, run_id, of, states, together, kinds));
+  return several && !several->is_long_stage ? several : one;
 }
 
 }  // namespace tlparse

@@ -15,7 +15,9 @@ namespace tlparse {
 
 struct ProfiledWait {
   std::int64_t rank = 0;
+  std::vector<std::int64_t> ranks = {};    // it, or several that are slow alike, ascending
   std::vector<std::int64_t> waiting = {};  // the other ranks, ascending
+  bool is_of_devices = false;              // by kernels, not by what its CPU did
   // Times in which all others were inside such calls: the longest, which make nine tenths of them.
   std::size_t count = 0;
   std::set<std::string> kinds = {};  // of these calls: collectives, receives, sends
@@ -31,18 +33,24 @@ struct ProfiledWait {
   MostWork work = {};          // in these times
   FunctionTime function = {};  // that took half of them or more
   bool IsIdle() const { return 2 * work.idle_ns >= lost_ns; }
+  // By how much longer than any other rank no op of it worked while it did not wait, where that is most of
+  // the lost time, and the op of `work` is no longer than that of others; 0: it is not so.
+  std::int64_t idle_more_ns = 0;
   // It is the stage of a pipeline that computes for longest: that may be as it has to be.
   bool is_long_stage = false;
+  // It runs backwards and no other rank does (true), or the others do and it does not (false).
+  std::optional<bool> trains_alone = {};
 };
 
-// A rank of `ranks` that was outside any send, receive or collective while all others were inside one, and
+// A rank of `ranks` that waited in no send, receive or collective while all others were inside one, and
 // no op worked on theirs: for a tenth or more of the time in which no rank compiled, the longest time
 // left out, and three times as long as any other rank. And it stands out: in three quarters of all parts
-// of the time it was awaited longest (of two ranks: seven eighths), or StandOut.
+// of the time it was awaited longest (of two ranks: seven eighths), or StandOut. Several ranks that are slow
+// alike, half of all at most, count as one that is outside where one of them is.
 // Each stage of a pipeline works while the others wait: there only times in which no op worked count, or
 // which one part of its program has to take half of and to run elsewhere for less than half of that (its
 // loader, for example); what else is one makes a long stage. Read are slices of calls that last until
-// the others come to theirs (those of Gloo). Nothing: there is no such rank; a rank has no profile, or
+// the others come to theirs (those of Gloo), and where there are any the kernels of NCCL and of devices. Nothing: there is no such rank; a rank has no profile, or
 // none of ops; or the profiles are of several hosts, whose clocks may differ.
 Result<std::optional<ProfiledWait>> FindProfiledWait(Database& database, std::int64_t run_id,
                                                      const std::set<std::int64_t>& ranks);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <string_view>
 
 #include "artifacts/common/text/python_traceback.h"
@@ -71,6 +72,22 @@ class Nest {
   std::int64_t since_ns_ = 0;
 };
 
+// Modules of Python's library in which programs wait or read. Profiles give their files without a folder.
+bool IsOfPython(std::string_view file) {
+  constexpr std::string_view kLibraryModules[] = {
+      "asyncio",         "bz2",    "codecs",  "concurrent", "contextlib", "copy",    "csv",
+      "functools",       "gzip",   "http",    "importlib",  "json",       "logging", "lzma",
+      "multiprocessing", "pickle", "queue",   "random",     "re",         "runpy",   "selectors",
+      "shutil",          "socket", "sqlite3", "ssl",        "subprocess", "tarfile", "tempfile",
+      "threading",       "urllib", "xml",     "zipfile"};
+  const std::string_view module = file.substr(0, file.find('/'));
+  return std::any_of(
+      std::begin(kLibraryModules), std::end(kLibraryModules), [&](std::string_view one) {
+        return module == one ||
+               (module.ends_with(".py") && module.substr(0, module.size() - 3) == one);
+      });
+}
+
 // How much each name has of times that do not overlap, in ascending order.
 std::map<std::int64_t, std::int64_t> TimesOf(const std::vector<WorkSpan>& work,
                                              const std::vector<TimeSpan>& times) {
@@ -99,15 +116,25 @@ Result<RunNames> LoadRunNames(Database& database, std::int64_t run_id) {
 }
 
 Result<std::optional<std::vector<WorkSpan>>> LoadRankWork(Database& database, std::int64_t run_id,
-                                                          std::int64_t rank,
-                                                          const RunNames& names) {
+                                                          std::int64_t rank, const RunNames& names,
+                                                          bool is_of_devices) {
   std::map<std::int64_t, RunKind> kinds;
-  for (const auto& [id, name] : names) kinds.emplace(id, KindOf(name));
+  for (const auto& [id, name] : names)
+    kinds.emplace(id, is_of_devices ? RunKind::kWork : KindOf(name));
   std::vector<WorkSpan> work;
   std::map<std::int64_t, Nest> nests;  // by thread
-  FOR_EACH_ROW(const RunOfRank& row, Query<RunOfRank>(database, {.run_id = run_id, .rank = rank}))
+  const auto begin = [&](const auto& row) {
     nests.try_emplace(row.thread_id, kinds, RunKind::kLeaf, work)
         .first->second.Begin({row.start_ns, row.end_ns}, row.name_id);
+  };
+  if (is_of_devices) {
+    FOR_EACH_ROW(const DeviceRunOfRank& row,
+                 Query<DeviceRunOfRank>(database, {.run_id = run_id, .rank = rank}))
+      begin(row);
+  } else {
+    FOR_EACH_ROW(const RunOfRank& row, Query<RunOfRank>(database, {.run_id = run_id, .rank = rank}))
+      begin(row);
+  }
   if (nests.empty()) return std::optional<std::vector<WorkSpan>>();
   for (auto& [thread, nest] : nests) nest.EndUntil(INT64_MAX);
   std::sort(work.begin(), work.end(),
@@ -131,6 +158,16 @@ MostWork MostWorkIn(const std::vector<TimeSpan>& times, const std::vector<WorkSp
   return most;
 }
 
+std::int64_t TimeOfOp(const std::vector<TimeSpan>& times, const std::vector<WorkSpan>& work,
+                      const RunNames& names, const std::string& op) {
+  std::int64_t sum_ns = 0;
+  for (const auto& [id, ns] : TimesOf(work, times)) {
+    const auto name = names.find(id);
+    if (name != names.end() && name->second == op) sum_ns += ns;
+  }
+  return sum_ns;
+}
+
 Result<FunctionTime> FunctionIn(Database& database, std::int64_t run_id, std::int64_t rank,
                                 const std::vector<TimeSpan>& times) {
   std::map<std::int64_t, std::string> names;
@@ -139,7 +176,8 @@ Result<FunctionTime> FunctionIn(Database& database, std::int64_t run_id, std::in
   std::map<std::int64_t, Nest> nests;  // by thread
   FOR_EACH_ROW(const FrameOfRank& row,
                Query<FrameOfRank>(database, {.run_id = run_id, .rank = rank})) {
-    if (!IsUserFile(FileOfFrame(row.name))) continue;
+    const std::string_view frame_file = FileOfFrame(row.name);
+    if (!IsUserFile(frame_file) || IsOfPython(frame_file)) continue;
     names.try_emplace(row.name_id, row.name);
     nests.try_emplace(row.thread_id, no_kinds, RunKind::kWork, frames)
         .first->second.Begin({row.start_ns, row.end_ns}, row.name_id);

@@ -24,15 +24,16 @@ struct WorkSpan {
   std::int64_t name_id = 0;  // of RunNames; 0: a call of a compiled graph
 };
 
-// The names of ops and CPU kernels in the profiles of a run, by text_row.id.
+// The names of ops and kernels in the profiles of a run, by text_row.id.
 using RunNames = std::map<std::int64_t, std::string>;
 Result<RunNames> LoadRunNames(Database& database, std::int64_t run_id);
 
 // By time. Left out is where a collective waits or may: its own ops, and what Python code runs in between
 // (functions of autograd and their hooks), for as long as no op of theirs works. Nothing: no op is in
-// the rank's profile.
+// the rank's profile. `is_of_devices`: the kernels of its devices instead.
 Result<std::optional<std::vector<WorkSpan>>> LoadRankWork(Database& database, std::int64_t run_id,
-                                                          std::int64_t rank, const RunNames& names);
+                                                          std::int64_t rank, const RunNames& names,
+                                                          bool is_of_devices);
 
 // What took most of some times.
 struct MostWork {
@@ -45,8 +46,12 @@ struct MostWork {
 MostWork MostWorkIn(const std::vector<TimeSpan>& times, const std::vector<WorkSpan>& work,
                     const RunNames& names);
 
-// The user's function in which a rank was for longest in these times, and in no other that it called, if
-// that is half of them: "augment (train.py:5)", its first line. Empty: none, or the profile has no
+// How long an op or a kernel ran in these times.
+std::int64_t TimeOfOp(const std::vector<TimeSpan>& times, const std::vector<WorkSpan>& work,
+                      const RunNames& names, const std::string& op);
+
+// The user's function in which a rank was for longest in these times, and in no other of the user's that it
+// called, if that is half of them: "augment (train.py:5)", its first line. Empty: none, or the profile has no
 // stacks.
 struct FunctionTime {
   std::string name = {};

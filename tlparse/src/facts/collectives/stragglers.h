@@ -12,8 +12,16 @@
 
 namespace tlparse {
 
+// Another rank that others wait for, in another group.
+struct AlsoAwaited {
+  std::size_t rank = 0;
+  const IssuedGroup* group = nullptr;
+  std::int64_t lost_ns = 0;
+};
+
 struct Straggler {
   std::size_t rank = 0;                   // index into IssuedJob::ranks
+  std::vector<std::size_t> ranks = {};    // it, or several that are slow alike, ascending
   std::vector<std::size_t> waiting = {};  // the others of the group, ascending
   const IssuedGroup* group = nullptr;
   const IssuedCollective* call = nullptr;  // of the rank, with the median of the long delays
@@ -38,7 +46,9 @@ struct Straggler {
   // profile of it has none.
   std::string activity = {};
   std::int64_t activity_ns = 0;
-  std::int64_t profiled_ns = 0;  // of the lost time, what its profile covers
+  std::int64_t profiled_ns = 0;             // of the lost time, what its profile covers
+  const IssuedGroup* without_it = nullptr;  // one of all that wait: it has another part in the job
+  std::vector<AlsoAwaited> also = {};       // for half as long or longer, the longest first
 };
 
 // The rank for which the others wait. All of this holds:
@@ -48,7 +58,8 @@ struct Straggler {
 //     together half of the time in which no rank compiled.
 //   * Without its longest delay that is a fiftieth of the time of all groups, and three times as long
 //     as for any other rank.
-// A delay is the time after the last of the others. Nothing: there is none; or the times of the rank
+// A delay is the time after the last of the others. Several ranks that are slow alike, half of their group
+// at most, count as one that came when the first of them did. Nothing: there is none; or the times of the rank
 // are of another clock, since others had ended collectives before it came to them. Where it came last
 // to every collective of every group and no end shows that the clocks agree, only what is beyond its
 // shortest delay counts.

@@ -1,0 +1,139 @@
+#!/usr/bin/env python3
+"""Several ranks that the others wait for, alike or in groups of their own; what a rank did meanwhile: on its device, in its main thread, by design."""
+
+import json
+import os
+import pickle
+import unittest
+
+from recorder import RecorderTest
+from test_messages import entry
+
+GEMM = "ampere_bf16_gemm"
+GROUP = {"Collective name": "allreduce", "dtype": "Float", "In msg nelems": 1024, "Out msg nelems": 1024, "Process Group Name": "0"}
+
+
+class Dumped(RecorderTest):
+    def found(self, calls_of, members=None):
+        """`calls_of(rank)`: (group, op, milliseconds) in order."""
+        folder = self.path(f"d{len(os.listdir(self.folder))}")
+        os.mkdir(folder)
+        for rank in range(4):
+            counts, entries = {}, []
+            for number, (group, name, at) in enumerate(calls_of(rank)):
+                counts[group] = counts.get(group, 0) + 1
+                entries.append(entry(number, name, counts[group], "completed", group=group, p2p=False, at=at))
+                entries[-1]["time_discovered_completed_ns"] = None
+            config = {name: {"name": name, "desc": text, "ranks": str(ranks)} for (name, text), ranks in (members or {("1", "dp"): [0, 1, 2, 3]}).items() if rank in ranks}
+            with open(os.path.join(folder, f"nccl_trace_rank_{rank}"), "wb") as file:
+                pickle.dump({"version": "2.10", "pg_config": config, "pg_status": {}, "entries": entries}, file, protocol=2)
+        return self.answer("findings", self.ingest(folder, name=os.path.basename(folder) + ".db"))["findings"]
+
+    def test_two_ranks_that_are_slow_alike(self):
+        dp = ("1", "dp")
+        finding, = self.found(lambda rank: [(dp, "all_reduce", 1000 * k + (300 + 7 * ((k + rank) % 3) if rank in (1, 3) else 2 * rank)) for k in range(20)])
+        self.assertEqual(("straggler", "warning", [1, 3]), (finding["kind"], finding["severity"], finding["ranks"]))
+        self.assertRegex(finding["title"], r"^Ranks 0,2 wait for ranks 1,3: they came last to 20 of 20 collectives of group dp \(1\), 0\.\d+ s after the others")
+        # Each of two pairs now and then.
+        self.assertEqual([], self.found(lambda rank: [(dp, "all_reduce", 1000 * k + (300 if rank in ((1, 3), (0, 2))[k % 2] else 2 * rank)) for k in range(20)]))
+
+    def test_a_slow_rank_in_each_of_two_groups(self):
+        """Ranks 2 and 3 are one shard each of a slow replica."""
+        groups = {("1", "dp"): [0, 2], ("2", "dp"): [1, 3]}
+        finding, = self.found(lambda rank: [((str(1 + rank % 2), "dp"), "all_reduce", 1000 * k + (300 if rank > 1 and k else 5 - rank)) for k in range(20)], groups)
+        self.assertEqual([2, 3], finding["ranks"])
+        self.assertRegex(finding["title"], r"; others wait for rank [23] as well, in group dp \([12]\), 5\.\d+ s in all$")
+
+    def test_what_a_leader_does_among_leaders_is_no_delay(self):
+        """Ranks 0 and 2 sum among themselves between the calls of their nodes; the others wait for them in the next."""
+        groups = {("1", "node"): [0, 1], ("2", "node"): [2, 3], ("3", "leaders"): [0, 2]}
+
+        def calls(own_ms):
+            def of(rank):
+                node = (str(1 + rank // 2), "node")
+                for k in range(30):
+                    yield node, "reduce", 100 * k + rank
+                    if rank % 2 == 0:
+                        yield ("3", "leaders"), "all_reduce", 100 * k + 5 + rank
+                    yield node, "all_reduce", 100 * k + (45 + (own_ms if rank == 2 else 0) if rank % 2 == 0 else 6 + rank)
+            return of
+        self.assertEqual([], self.found(calls(0), groups))
+        finding, = self.found(calls(30), groups)
+        self.assertEqual(("straggler", [2]), (finding["kind"], finding["ranks"]))
+
+
+class Profiled(RecorderTest):
+    def event(self, category, name, start_us, duration_us, tid=7, **args):
+        return {"ph": "X", "cat": category, "name": name, "pid": 7, "tid": tid, "ts": start_us, "dur": duration_us, "args": args}
+
+    def found(self, events_of, ranks=4):
+        folder = self.path(f"p{len(os.listdir(self.folder))}")
+        os.mkdir(folder)
+        for rank in range(ranks):
+            events = [self.event("cpu_op", "aten::add", 0.0, 10.0), *events_of(rank), self.event("cpu_op", "aten::add", 12_000_000.0, 10.0)]
+            trace = {"schemaVersion": 1, "baseTimeNanoseconds": 1_790_857_026_000_000_000, "traceEvents": events,
+                     "distributedInfo": {"backend": "gloo", "rank": rank, "world_size": ranks}}
+            with open(os.path.join(folder, f"profile_rank{rank}.json"), "w", encoding="utf-8") as file:
+                json.dump(trace, file)
+        return self.answer("findings", self.ingest(folder, name=os.path.basename(folder) + ".db"))["findings"]
+
+    def steps(self, slow, of_slow=lambda at: (), of_all=lambda rank, at: ()):
+        """In each of 20 steps the ranks of `slow` come to their collective 0.4 s after the others."""
+        def events_of(rank):
+            for k in range(20):
+                at, late = 10_000.0 + 500_000.0 * k, 400_000.0 if rank in slow else 0.0
+                yield from of_slow(at) if rank in slow else ()
+                yield from of_all(rank, at)
+                yield self.event("user_annotation", "gloo:all_reduce", at + late, 450_000.0 - late)
+        return self.found(events_of)
+
+    def test_two_ranks_that_are_slow_alike(self):
+        finding, = self.steps((0, 2))
+        self.assertEqual(("straggler", "warning", [0, 2]), (finding["kind"], finding["severity"], finding["ranks"]))
+        self.assertEqual("Ranks 1,3 wait in collectives for ranks 0,2: 18 times, 0.40 s at the median, 8.00 s in all; 8.00 s of that rank 0 was in no op", finding["title"])
+        finding, = self.steps((1, 2), lambda at: [self.event("cpu_op", "aten::inverse", at, 390_000.0)])
+        self.assertRegex(finding["title"], r"for ranks 1,2: .*; 7\.80 s of that rank 1 was in aten::inverse$")
+        self.assertEqual([], self.steps((0, 1, 2)))
+
+    def test_the_function_is_one_of_the_thread_that_runs_ops(self):
+        """A thread that waits for work is in its wait all the time; a wait of Python's library is one of its caller."""
+        def frames(at):
+            yield self.event("python_function", "threading.py(331): wait", at, 499_000.0, tid=8, CallFrom="train.py:90")
+            yield self.event("python_function", "train.py(12): join_saver", at, 400_000.0, CallFrom="train.py:90")
+            yield self.event("python_function", "threading.py(1100): join", at + 10.0, 399_000.0, CallFrom="train.py:90")
+        finding, = self.steps((3,), frames)
+        self.assertRegex(finding["title"], r" for rank 3: .*, 8\.00 s in join_saver \(train\.py:12\)$")
+
+    def test_a_rank_that_alone_trains_is_no_replica(self):
+        name = "autograd::engine::evaluate_function: AddmmBackward0"
+        finding, = self.steps((0,), lambda at: [self.event("cpu_op", name, at, 100.0)])
+        self.assertEqual(("straggler", "note", [0]), (finding["kind"], finding["severity"], finding["ranks"]))
+        self.assertIn("Rank 0 alone runs backwards: they are no replicas", finding["detail"])
+        finding, = self.steps((0,), of_all=lambda rank, at: [self.event("cpu_op", name, at + 400_000.0, 100.0)])
+        self.assertEqual("warning", finding["severity"])
+
+    def devices(self, slow, kernel_us, idle_us=0.0):
+        """A kernel, then a collective that ends together; the device of each rank of `slow` has more before it."""
+        def events_of(rank):
+            for k in range(20):
+                at, late = 10_000.0 + 500_000.0 * k, kernel_us + idle_us if rank in slow else 0.0
+                start = at + 20_000.0 + late
+                yield self.event("cpu_op", "aten::mm", at, 10.0, **{"External id": 2 * k + 1})
+                yield self.event("kernel", GEMM, at + 20.0 + (idle_us if rank in slow else 0.0), 19_000.0 + (kernel_us if rank in slow else 0.0), device=rank, stream=7, correlation=k)
+                told = {**GROUP, "Group size": 4, "Process Group Ranks": "[0, 1, 2, 3]", "External id": 2 * k + 2}
+                yield self.event("cpu_op", "record_param_comms", at + 20.0, 10.0, **told, Seq=k + 1)
+                yield self.event("kernel", "ncclDevKernel_AllReduce_Sum_f32_RING_LL(x)", start, at + 450_000.0 - start, device=rank, stream=13, correlation=900 + k, **told)
+        return self.found(events_of)
+
+    def test_what_a_device_did_meanwhile(self):
+        finding, = self.devices((2,), 300_000.0)
+        self.assertEqual(("straggler", "warning", [2]), (finding["kind"], finding["severity"], finding["ranks"]))
+        self.assertRegex(finding["title"], rf"^Ranks 0,1,3 wait in collectives for rank 2: \d+ times, 0\.30 s at the median, 6\.\d+ s in all; 5\.\d+ s of that it was in {GEMM}$")
+        self.assertIn("cost --by kernel --rank 2", finding["try"])
+        finding, = self.devices((1, 3), 0.0, 300_000.0)
+        self.assertRegex(finding["title"], r"^Ranks 0,2 wait in collectives for ranks 1,3: .*; 5\.\d+ s of that the device of rank 1 ran no kernel$")
+        self.assertEqual([], self.devices((), 0.0))
+
+
+if __name__ == "__main__":
+    unittest.main()
