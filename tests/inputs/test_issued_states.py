@@ -196,7 +196,9 @@ class IssuedStates(RecorderTest):
             for entry in dump["entries"]:
                 entry["time_discovered_started_ns"] = entry["time_created_ns"] + 1000
             last.update(state="scheduled", retired=False, time_discovered_started_ns=None, time_discovered_completed_ns=None)
-            dump["entries"][0]["time_discovered_completed_ns"] = last["time_created_ns"] + 60_000_000_000
+            # Of another stream, issued later.
+            later = dict(dump["entries"][0], record_id=99, process_group=("9", "copies"), time_created_ns=last["time_created_ns"] + 1000)
+            dump["entries"].append({**later, "time_discovered_started_ns": later["time_created_ns"], "time_discovered_completed_ns": last["time_created_ns"] + 60_000_000_000})
         finding, = self.planted(queued, logs=False)["findings"]
         self.assertEqual("Ranks 0-3 have enqueued all_reduce #4 of group dp (1) and not started it: for 60.0 s at least", finding["title"])
         self.assertIn("look at what the devices have to do before it", finding["try"])

@@ -267,6 +267,8 @@ class Consequences(RecorderTest):
         """Rank 0 has not issued #11, which rank 1 has enqueued behind kernels: dumps of a job that runs."""
         dumped = BASE + 2 * SECOND
         dumps = [[entry(i, i + 1) for i in range(10)] + ([entry(10, 11, state="scheduled", at=BASE + SECOND, dumped=dumped)] if rank else []) for rank in range(2)]
+        for one in dumps[1][9:10]:
+            one.update(time_discovered_started_ns=dumped, time_discovered_completed_ns=dumped)
         one, = self.found(dumps)
         self.assertEqual(("collective_not_reached", "note", [0]), (one["kind"], one["severity"], one["ranks"]))
 

@@ -126,6 +126,7 @@ bool ExplainsDelay(const Finding& earlier, const Finding& late, const LateArriva
   switch (earlier.kind) {
     case FindingKind::kLateRank:
       return arrival.is_first;
+    case FindingKind::kConfigDivergence:
     case FindingKind::kColdCache:
     case FindingKind::kCacheBypassed:
     case FindingKind::kExtraCompile:

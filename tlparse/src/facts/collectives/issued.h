@@ -252,7 +252,7 @@ Result<std::vector<CollectiveFinding>> FindIssuedProblems(Database& database, co
 inline constexpr std::int64_t kShortestTimeUs = 50'000;
 
 // Ranks that issued a collective long after all others, which need them to complete it: ten times as long
-// as usual in the group, and a twentieth of the job's time; a quarter of it in a group of few collectives.
+// as usual in the group, and a twentieth of the job's time; a fifth of it in a group of few collectives.
 // One finding for each set of ranks, the longest delay first; where delays share their time, the first of
 // them alone.
 struct LateArrival {

@@ -116,6 +116,10 @@ inline constexpr std::string_view kMayBeRunning = "A dump of a job that runs can
 // IssuedJob::ranks.
 std::vector<std::size_t> AbsentMembers(const IssuedJob& job, const IssuedGroup& group);
 
+// When the last of the calls ended that a rank had issued before that time, in any group; 0: no end is
+// known.
+std::int64_t LastEndBefore(const IssuedJob& job, std::size_t rank, std::int64_t time_ns);
+
 // Sets group, number, graph, line and time of a finding to those of a call.
 void SetPlace(CollectiveFinding& finding, const IssuedGroup& group, const IssuedCollective& one);
 

@@ -144,7 +144,7 @@ class UsualDelays {
   bool HasFewLines(const Delay& delay) const { return of_group_.at(delay.line->group).size() < 8; }
   bool IsLong(const Delay& delay, std::int64_t job_span_ns) const {
     constexpr std::int64_t kTimesUsual = 10, kTimesUsualOfAll = 3, kShareOfJob = 20,
-                           kShareWithFewLines = 4;
+                           kShareWithFewLines = 5;
     const auto& own = of_group_.at(delay.line->group);
     const bool are_few = HasFewLines(delay);
     const std::int64_t usual_ns =

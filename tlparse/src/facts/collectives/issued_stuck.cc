@@ -164,9 +164,6 @@ bool GroupFinder::IsCurrent(std::size_t position, std::int64_t sequence) const {
   return current != nullptr && current->sequence == sequence;
 }
 
-namespace {
-
-// When the last of the calls ended that a rank had issued before that time, in any group.
 std::int64_t LastEndBefore(const IssuedJob& job, std::size_t rank, std::int64_t time_ns) {
   std::int64_t last_ns = 0;
   for (const IssuedGroup& group : job.groups) {
@@ -179,8 +176,6 @@ std::int64_t LastEndBefore(const IssuedJob& job, std::size_t rank, std::int64_t 
   }
   return last_ns;
 }
-
-}  // namespace
 
 // From when the last one came, by the latest time in any dump; or that which each of them waited. A device
 // that has not started it has been busy with what was enqueued before, at least until a call of it ended.

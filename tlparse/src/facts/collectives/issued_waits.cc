@@ -175,14 +175,15 @@ void GroupFinder::SetSeverity(const Positions& waiting, std::int64_t sequence,
   bool is_known = false, is_awaited = false;
   for (const std::size_t position : waiting) {
     const IssuedCollective& one = *group_.At(position, sequence).front();
-    first_ns = std::min(first_ns, one.start_ns);
+    const std::int64_t end_ns = LastEndBefore(job_, group_.ranks[position], one.start_ns);
+    first_ns = std::min(first_ns, one.IsInIt() ? one.start_ns : std::max(one.start_ns, end_ns));
     is_known |= KnowsEnd(position, one);
-    is_awaited |= one.progress != IssuedProgress::kNotStarted;
+    is_awaited |= one.progress != IssuedProgress::kNotStarted || end_ns <= one.start_ns;
   }
   const std::int64_t timeout_ms = group_.At(waiting.front(), sequence).front()->timeout_ms;
   finding.severity = SeverityOfWait(job_, known_ns - first_ns, timeout_ms, is_known);
   if (finding.severity == FindingSeverity::kError) return;
-  // Devices that have not come to it wait for something else.
+  // Devices that were behind when it was enqueued, and have not come to it, wait for something else.
   if (!is_awaited) finding.severity = FindingSeverity::kNote;
   finding.is_of_unknown_length = !is_known;
   finding.detail += fmt::format(". {}", kMayBeRunning);
