@@ -156,7 +156,7 @@ struct RanksAnswer {
 struct RanksOptions {
   std::string run;                     // empty: the latest
   std::optional<std::int64_t> launch;  // ordinal; nothing: the latest
-  std::optional<std::int64_t> world_size;
+  std::optional<std::int64_t> world_size = {};
   bool with_op_differences = true;
 };
 Result<RanksAnswer> AnalyzeRanks(Database& database, const RanksOptions& options);
