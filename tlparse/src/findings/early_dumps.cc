@@ -22,7 +22,7 @@ std::int64_t LastStart(const IssuedJob& job, std::size_t rank) {
   return last_ns;
 }
 
-// Ranks may wait in it for a single one that gets what all others send, and goes on without them.
+// One rank, the target, receives from all others. The target waits for them; they may return before it has received.
 bool IsSentToOne(std::string_view plain_op) { return plain_op == "gather" || plain_op == "reduce"; }
 
 // Whether ranks may wait in it for a single one: any of them, its source or its target.
@@ -31,8 +31,8 @@ bool MayWaitForOne(std::string_view plain_op) {
          plain_op.starts_with("scatter");
 }
 
-// The call that all ranks of the group but one have issued, each as its last one; of what is sent to one
-// rank it may be the last of that rank alone. nullptr: none.
+// The call that all ranks of the group but one have issued, each as its last one; of a gather or reduce
+// it need be the last one of some rank only. nullptr: there is none.
 const IssuedCollective* LastOfOthers(const IssuedJob& job, const IssuedGroup& group,
                                      const IssuedLine& line, std::vector<std::size_t>& holders) {
   const IssuedCollective* first = nullptr;
