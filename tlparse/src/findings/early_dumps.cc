@@ -22,7 +22,8 @@ std::int64_t LastStart(const IssuedJob& job, std::size_t rank) {
   return last_ns;
 }
 
-// One rank, the target, receives from all others. The target waits for them; they may return before it has received.
+// One rank, the target, receives from all others. It waits for them; they may return before it has
+// received.
 bool IsSentToOne(std::string_view plain_op) { return plain_op == "gather" || plain_op == "reduce"; }
 
 // Whether ranks may wait in it for a single one: any of them, its source or its target.
