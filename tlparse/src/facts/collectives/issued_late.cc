@@ -109,8 +109,10 @@ void MoveToOneClock(std::vector<Line>& lines, std::size_t rank_count) {
 }
 
 // The last ranks of a line, at most half of all: those that came longest after the one before.
+// All came at once: none.
 Delay DelayOf(const Line& line) {
   Delay delay;
+  delay.line = &line;
   std::size_t first = 0;
   for (std::size_t i = (line.arrivals.size() + 1) / 2; i < line.arrivals.size(); ++i) {
     const std::int64_t gap_ns = line.arrivals[i].time_ns - line.arrivals[i - 1].time_ns;
@@ -119,7 +121,6 @@ Delay DelayOf(const Line& line) {
     first = i;
   }
   if (first == 0) return delay;
-  delay.line = &line;
   delay.first = line.arrivals[first];
   for (std::size_t i = 0; i < line.arrivals.size(); ++i)
     (i < first ? delay.early : delay.late).push_back(line.arrivals[i].rank);
@@ -134,7 +135,6 @@ class UsualDelays {
  public:
   explicit UsualDelays(const std::vector<Delay>& delays) {
     for (const Delay& one : delays) {
-      if (one.line == nullptr) continue;
       of_group_[one.line->group].push_back(one.delay_ns);
       of_all_.push_back(one.delay_ns);
     }
@@ -147,8 +147,9 @@ class UsualDelays {
                            kShareWithFewLines = 5;
     const auto& own = of_group_.at(delay.line->group);
     const bool are_few = HasFewLines(delay);
-    const std::int64_t usual_ns =
-        are_few ? of_all_[(of_all_.size() - 1) / 2] : own[(own.size() - 1) * 9 / 10];
+    const std::int64_t usual_ns = of_all_.size() == 1 ? 0
+                                  : are_few           ? of_all_[(of_all_.size() - 1) / 2]
+                                                      : own[(own.size() - 1) * 9 / 10];
     return delay.delay_ns >= (are_few ? kTimesUsualOfAll : kTimesUsual) * usual_ns &&
            (are_few ? kShareWithFewLines : kShareOfJob) * delay.delay_ns >= job_span_ns;
   }
@@ -242,6 +243,25 @@ Result<std::optional<bool>> MayCompilesExplain(Database& database, const IssuedJ
   return std::optional(2 * (own_ns - others_ns) >= delay.delay_ns);
 }
 
+// Whether the rank took more than twice as long to its first call as the others, by the first record of
+// their logs; and was there when they came, by its log, or since gloo makes no group without all ranks.
+Result<bool> IsLateWithFirst(Database& database, const IssuedJob& job, const Delay& delay) {
+  const std::int64_t from_us = (delay.first.call->start_ns - delay.delay_ns) / 1000;
+  const auto first_record = [&](std::size_t rank) -> Result<std::int64_t> {
+    const std::optional<std::int64_t> process = job.ranks[rank].process_id;
+    if (!process) return INT64_MAX;
+    return database.QueryInt(fmt::format(
+        "SELECT ifnull(first_record_us, {}) FROM process WHERE id = {}", INT64_MAX, *process));
+  };
+  ASSIGN_OR_RETURN(std::int64_t first_us, first_record(delay.first.rank));
+  if (first_us > from_us && !delay.first.call->op.starts_with("gloo:")) return false;
+  for (const std::size_t other : delay.early) {
+    ASSIGN_OR_RETURN(const std::int64_t of_other_us, first_record(other));
+    first_us = std::min(first_us, of_other_us);
+  }
+  return first_us < from_us && delay.delay_ns / 1000 > from_us - first_us;
+}
+
 Result<LateArrival> Describe(Database& database, const IssuedJob& job, const Delay& delay) {
   const IssuedCollective& call = *delay.first.call;
   const std::string late = RanksText(job, delay.late), early = RanksText(job, delay.early);
@@ -314,12 +334,18 @@ Result<std::vector<LateArrival>> FindLateArrivals(Database& database, const Issu
   std::vector<Delay> delays;
   for (const Line& line : lines) delays.push_back(DelayOf(line));
   const UsualDelays usual(delays);
-  std::erase_if(delays, [&](const Delay& one) {
-    if (one.line == nullptr || !usual.IsLong(one, job.pace.span_ns)) return true;
+  std::vector<Delay> long_delays;
+  for (Delay& one : delays) {
+    if (one.late.empty() || !usual.IsLong(one, job.pace.span_ns)) continue;
     // Processes do not start at one time.
     const std::int64_t from_ns = one.first.call->start_ns - one.delay_ns;
-    return usual.HasFewLines(one) && LastBefore(job, one.first.rank, from_ns).second == nullptr;
-  });
+    if (usual.HasFewLines(one) && LastBefore(job, one.first.rank, from_ns).second == nullptr) {
+      ASSIGN_OR_RETURN(const bool is_late, IsLateWithFirst(database, job, one));
+      if (!is_late) continue;
+    }
+    long_delays.push_back(std::move(one));
+  }
+  delays = std::move(long_delays);
   KeepFirst(delays);
   std::map<std::vector<std::size_t>, Delay> longest;  // by the late ranks
   for (Delay& delay : delays) {
