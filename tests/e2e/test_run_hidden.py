@@ -2,8 +2,11 @@
 """tlparse run: failures that end no rank and not the command: of threads, of children, before a restart; and what waits for them."""
 
 import json
+import os
 import re
+import signal
 import sys
+import time
 import unittest
 
 import test_run_ends
@@ -131,28 +134,60 @@ class Hidden(Running):
         self.assertEqual((first["kind"], first["severity"], first["title"]), ("stuck", "error", "The command was started again, and seemed to hang, ranks 0,1 in wait at rank.py:3"))
         self.assertRegex(first["evidence"][0]["title"], "^Rank [01] was ended by SIGKILL$")
 
-    def test_ranks_whose_logs_do_not_know_them(self):
-        """As those of torch.distributed.rpc; rank 2 is inside a compile when its launcher ends it, since rank 1 is gone."""
+    def ranks_of_a_launcher_that_ends_all(self):
+        """Logs without ranks, as those of torch.distributed.rpc: rank 1 fails, rank 2 is inside a compile. The launcher ends with
+        its ranks, or with any argument some time later."""
         self.script("rank.py", test_run_ends.Ends.TRACED + """\
         if os.environ["RANK"] == "1":
             write({"compilation_metrics": {"co_name": "f", "co_filename": "/u/m.py", "has_guarded_code": True}, **ids})
-            time.sleep(1)
+            open("is_done", "w").close()
+            time.sleep(1.5)  # until all processes are seen
+            while not os.path.exists("may_end"):
+                time.sleep(0.01)
             sys.exit(5)
         time.sleep(60)
         """)
-        launch = self.script("launch.py", """\
-            import os, subprocess, sys
+        return self.script("launch.py", """\
+            import os, subprocess, sys, time
             ranks = [subprocess.Popen([sys.executable] + (["rank.py"] if rank else ["-c", "import time; time.sleep(60)"]), env={**os.environ, "RANK": str(rank)}) for rank in range(3)]
             ranks[1].wait()
             for rank in (ranks[0], ranks[2]):
                 rank.terminate()
+            if sys.argv[1:]:
+                ranks[0].wait(), ranks[2].wait()
+                time.sleep(1)
             sys.exit(5)
             """)
+
+    def test_ranks_whose_logs_do_not_know_them(self):
+        launch = self.ranks_of_a_launcher_that_ends_all()
+        self.write("may_end", b"")
         self.run_command("--", PYTHON, launch, expect=5, environment={"TZ": "UTC"})
         first, *others = self.findings()
         self.assertEqual((first["severity"], first["ranks"], first["title"]), ("error", [1], "Rank 1 ended with exit code 5"))
         self.assertEqual([one["kind"] for one in first["evidence"]], ["stopped_first"])  # it follows: the launcher ended rank 2
         self.assertEqual([(one["severity"], one["title"]) for one in others], [("note", "No log from rank 0 (2 of 3 ranks have one)")])
+
+    def test_ends_that_are_seen_together(self):
+        """As on a busy machine: what the launcher ended is not what failed, whichever is looked at first."""
+        launch = self.ranks_of_a_launcher_that_ends_all()
+        for last in ([], ["later"]):
+            with self.subTest(last):
+                output = "run" + "".join(last)
+                process = self.start("-o", output, "--", PYTHON, launch, *last, environment={"TZ": "UTC"})
+                while not os.path.exists(self.path("is_done")):
+                    time.sleep(0.01)
+                time.sleep(1.5)
+                process.send_signal(signal.SIGSTOP)
+                self.write("may_end", b"")
+                time.sleep(1.5)
+                process.send_signal(signal.SIGCONT)
+                os.remove(self.path("is_done")), os.remove(self.path("may_end"))
+                process.communicate(timeout=60)
+                first = json.loads(self.tlparse("findings", output, "--json").stdout)["findings"][0]
+                self.assertEqual(first["title"], "Rank 1 ended with exit code 5")
+                ends = {one["rank"]: one["ended_us"] for one in self.run_file(output)["processes"]}
+                self.assertLessEqual(ends[1], ends[0])
 
     def test_a_hang_that_lasts_is_said_once(self):
         _, errors = self.run_command("--hang-after", "2", "--", PYTHON, self.script("wait.py", """\

@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -37,6 +38,14 @@ struct CloseFolder {
   void operator()(DIR* folder) const { closedir(folder); }
 };
 using Folder = std::unique_ptr<DIR, CloseFolder>;
+
+// <linux/pidfd.h> of Linux 6.15.
+struct PidfdInfo {
+  std::uint64_t mask, cgroup_id;
+  std::uint32_t ids[11];
+  std::int32_t exit_code;
+};
+constexpr std::uint64_t kInfoOfExit = 1 << 3;
 
 }  // namespace
 
@@ -116,6 +125,14 @@ bool HasOpen(pid_t pid, const std::string& path) {
     if (size > 0 && std::string_view(target, static_cast<std::size_t>(size)) == path) return true;
   }
   return false;
+}
+
+std::optional<int> KeptStatus(int handle) {
+  PidfdInfo info{};
+  info.mask = kInfoOfExit;
+  if (ioctl(handle, _IOWR(0xFF, 11, PidfdInfo), &info) != 0 || (info.mask & kInfoOfExit) == 0)
+    return std::nullopt;
+  return info.exit_code;
 }
 
 std::int64_t EpochUsOfTicks(std::int64_t ticks) {

@@ -33,6 +33,9 @@ bool HandlesSignal(pid_t pid, int number);
 // Whether it has the file open.
 bool HasOpen(pid_t pid, const std::string& path);
 
+// What the kernel keeps of a process that was waited for, by its pidfd: the status of waitpid.
+std::optional<int> KeptStatus(int handle);
+
 // started_ticks as microseconds since the epoch.
 std::int64_t EpochUsOfTicks(std::int64_t ticks);
 

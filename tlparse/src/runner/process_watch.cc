@@ -1,7 +1,6 @@
 #include "runner/process_watch.h"
 
 #include <poll.h>
-#include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -40,23 +39,6 @@ std::int64_t NowUs() {
   return std::chrono::duration_cast<std::chrono::microseconds>(
              std::chrono::system_clock::now().time_since_epoch())
       .count();
-}
-
-// <linux/pidfd.h> of Linux 6.15.
-struct PidfdInfo {
-  std::uint64_t mask, cgroup_id;
-  std::uint32_t ids[11];
-  std::int32_t exit_code;
-};
-constexpr std::uint64_t kInfoOfExit = 1 << 3;
-
-// What the kernel keeps of a process that was waited for.
-std::optional<int> KeptStatus(int handle) {
-  PidfdInfo info{};
-  info.mask = kInfoOfExit;
-  if (ioctl(handle, _IOWR(0xFF, 11, PidfdInfo), &info) != 0 || (info.mask & kInfoOfExit) == 0)
-    return std::nullopt;
-  return info.exit_code;
 }
 
 std::optional<std::int64_t> NumberOf(const std::optional<std::string>& text) {
@@ -185,6 +167,8 @@ void ProcessWatch::Reap() {
     if (waitid(P_ALL, 0, &info, WEXITED | WSTOPPED | WNOHANG | WNOWAIT) != 0 || info.si_pid == 0)
       return;
     const pid_t pid = info.si_pid;
+    // Its parent may have ended it, and then itself, because another had ended.
+    if (Polled polled = Handles(); polled.Wait(std::chrono::milliseconds(0))) NoteEnds(polled);
     if (const auto beside = beside_.find(pid); beside != beside_.end()) {
       if (waitpid(pid, &status, WNOHANG) == pid) beside->second = status;
       has_ended_.notify_all();
@@ -204,7 +188,8 @@ void ProcessWatch::Reap() {
       if (pid == child_.pid() && WSTOPSIG(status) != SIGSTOP) child_.StopWithIt();
       continue;
     }
-    if (const auto entry = living_.find(pid); entry != living_.end()) SetEnd(entry->second, status);
+    if (const auto entry = living_.find(pid); entry != living_.end())
+      SetEnd(entry->second, status, NowUs());
     if (pid != child_.pid()) continue;
     command_code_ = ExitCodeOf(status);
     ended_at_ = SteadyClock::now();
@@ -223,7 +208,7 @@ void ProcessWatch::Search() {
   for (auto& [pid, entry] : living_) {
     if (!entry.handle.is_open() && !present.contains(pid)) gone.push_back(&entry);
   }
-  for (Entry* const entry : gone) SetEnd(*entry, std::nullopt);
+  for (Entry* const entry : gone) SetEnd(*entry, std::nullopt, NowUs());
 }
 
 // Whether the process is a descendant, which is then followed.
@@ -338,7 +323,7 @@ void ProcessWatch::MeasureIdle() {
   for (auto& [pid, entry] : living_) entry.idle_cpu_ticks = entry.cpu_ticks;
 }
 
-void ProcessWatch::NoteEnd(Entry& entry) {
+void ProcessWatch::NoteEnd(Entry& entry, std::int64_t now_us) {
   // Our own children are waited for by Reap.
   std::optional<int> status;
   const std::optional<ProcStat> stat = ReadProcStat(entry.process.pid);
@@ -348,11 +333,11 @@ void ProcessWatch::NoteEnd(Entry& entry) {
     if ((stat->state == 'Z' || stat->state == 'X') && stat->is_own) status = stat->wait_status;
   }
   if (!status) status = KeptStatus(entry.handle.get());
-  SetEnd(entry, status);
+  SetEnd(entry, status, now_us);
 }
 
-void ProcessWatch::SetEnd(Entry& entry, std::optional<int> wait_status) {
-  entry.process.ended_us = NowUs();
+void ProcessWatch::SetEnd(Entry& entry, std::optional<int> wait_status, std::int64_t now_us) {
+  entry.process.ended_us = now_us;
   if (wait_status && WIFSIGNALED(*wait_status)) entry.process.signal = WTERMSIG(*wait_status);
   if (wait_status && WIFEXITED(*wait_status)) entry.process.exit_code = WEXITSTATUS(*wait_status);
   busy_ = SteadyClock::now();
@@ -363,22 +348,37 @@ void ProcessWatch::SetEnd(Entry& entry, std::optional<int> wait_status) {
   others_.insert(pid);  // until its parent has waited for it
 }
 
+bool ProcessWatch::Polled::Wait(std::chrono::milliseconds longest) {
+  return poll(handles.data(), handles.size(), static_cast<int>(longest.count())) > 0;
+}
+
+ProcessWatch::Polled ProcessWatch::Handles() const {
+  Polled polled;
+  for (const auto& [pid, entry] : living_) {
+    if (!entry.handle.is_open()) continue;
+    polled.handles.push_back({entry.handle.get(), POLLIN, 0});
+    polled.pids.push_back(pid);
+  }
+  return polled;
+}
+
 void ProcessWatch::PollHandles(std::chrono::milliseconds longest) {
-  std::vector<pollfd> handles;
-  std::vector<pid_t> pids;
+  Polled polled;
   {
     const std::lock_guard lock(mutex_);
-    for (const auto& [pid, entry] : living_) {
-      if (!entry.handle.is_open()) continue;
-      handles.push_back({entry.handle.get(), POLLIN, 0});
-      pids.push_back(pid);
-    }
+    polled = Handles();
   }
-  if (poll(handles.data(), handles.size(), static_cast<int>(longest.count())) <= 0) return;
+  if (!polled.Wait(longest)) return;
   const std::lock_guard lock(mutex_);
-  for (std::size_t i = 0; i < handles.size(); ++i) {
-    const auto entry = living_.find(pids[i]);
-    if (handles[i].revents != 0 && entry != living_.end()) NoteEnd(entry->second);
+  NoteEnds(polled);
+}
+
+// Of those that are seen together, none is known to be the first: they have one time.
+void ProcessWatch::NoteEnds(const Polled& polled) {
+  const std::int64_t now_us = NowUs();
+  for (std::size_t i = 0; i < polled.handles.size(); ++i) {
+    const auto entry = living_.find(polled.pids[i]);
+    if (polled.handles[i].revents != 0 && entry != living_.end()) NoteEnd(entry->second, now_us);
   }
 }
 

@@ -8,6 +8,7 @@
 // the process has an end, but neither exit code nor signal.
 #pragma once
 
+#include <poll.h>
 #include <sys/types.h>
 
 #include <atomic>
@@ -80,6 +81,11 @@ class ProcessWatch {
     bool is_known = false;   // it has said who it is
     bool is_member = false;  // …and its rank in its process group
   };
+  struct Polled {
+    std::vector<pollfd> handles;
+    std::vector<pid_t> pids;
+    bool Wait(std::chrono::milliseconds longest);  // whether one has ended
+  };
   void Follow();
   void Reap();
   void Search();
@@ -90,8 +96,10 @@ class ProcessWatch {
   Entry* FindEnded(pid_t pid, std::int64_t started_ticks);
   Entry* FindIdentified(const ProcessIdentity& identity);
   void MeasureIdle();
-  void NoteEnd(Entry& entry);
-  void SetEnd(Entry& entry, std::optional<int> wait_status);
+  void NoteEnd(Entry& entry, std::int64_t now_us);
+  void SetEnd(Entry& entry, std::optional<int> wait_status, std::int64_t now_us);
+  Polled Handles() const;
+  void NoteEnds(const Polled& polled);
   void PollHandles(std::chrono::milliseconds longest);
 
   Child& child_;

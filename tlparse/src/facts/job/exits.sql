@@ -16,8 +16,10 @@ WHERE f.run_id = :run_id AND (c.rank IS NOT NULL OR c.ordinal = 0 OR e.id IS NOT
   OR EXISTS (SELECT 1 FROM process p JOIN log_file l ON l.id = p.log_file_id WHERE l.run_id = :run_id
     AND p.pid = c.pid AND p.first_record_us BETWEEN c.started_us - 1000000
       AND coalesce(c.ended_us, p.first_record_us) + 1000000))
--- Ends are seen some time after they came, exceptions at once.
-ORDER BY coalesce(e.raised_us, c.ended_us) IS NULL, coalesce(e.raised_us + 200000, c.ended_us), c.profile_id, c.ordinal;
+-- Ends are seen some time after they came, exceptions at once. Of ends that were seen together those of
+-- a launcher's signals (INT, TERM) followed.
+ORDER BY coalesce(e.raised_us, c.ended_us) IS NULL, coalesce(e.raised_us + 200000, c.ended_us),
+  coalesce(c.signal IN (2, 15), 0), c.profile_id, c.ordinal;
 
 -- query PrintedAbortOfRun(run_id INTEGER)
 SELECT a.rank, a.text, (SELECT count(DISTINCT c.pid) FROM run_process c JOIN profile g ON g.id = c.profile_id
