@@ -51,7 +51,7 @@ for version in "$@"; do
   fi
   exact=$("$venv/bin/python" -c 'import torch; print(torch.__version__)')
   echo "try-libtorch: building with $exact" >&2
-  if ! { cmake -S "$root" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_FLAGS_RELEASE="-O1 -DNDEBUG" \
+  if ! { cmake -S "$root" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_CXX_FLAGS_RELWITHDEBINFO="-O1 -DNDEBUG" \
          ${launcher:+"-DCMAKE_CXX_COMPILER_LAUNCHER=$launcher"} -DTRACEKIT_BUILD_TLPARSE=OFF -DTRACEKIT_WITH_TORCH=ON -DTRACEKIT_BUILD_TESTS=ON \
          -DPython3_EXECUTABLE="$venv/bin/python" \
          -DCMAKE_PREFIX_PATH="$("$venv/bin/python" -c 'import torch; print(torch.utils.cmake_prefix_path)')" &&
