@@ -64,6 +64,16 @@ void WriteResourceTemplates(JsonWriter& json) {
   json.Key("mimeType").String("text/plain").EndObject().EndArray().EndObject();
 }
 
+void WritePrompts(JsonWriter& json) {
+  json.BeginObject().Key("prompts").BeginArray();
+  for (std::size_t i = 0; i < kFindingKindCount; ++i) {
+    const auto kind = static_cast<FindingKind>(i);
+    json.BeginObject().Key("name").String(Name(kind)).Key("description").String(MeaningOf(kind));
+    json.EndObject();
+  }
+  json.EndArray().EndObject();
+}
+
 std::string_view MimeTypeOf(std::string_view uri) {
   return uri == kFindingsUri             ? "application/json"
          : uri.starts_with(kPlaybookUri) ? "text/markdown"

@@ -1,4 +1,5 @@
-// The resources of `tlparse mcp`: the schema of the database with its comments, and the findings.
+// The resources of `tlparse mcp`: the schema of the database with its comments, and the findings; and the
+// list of its prompts, which are the playbooks.
 #pragma once
 
 #include <optional>
@@ -12,6 +13,8 @@ namespace tlparse {
 // {"resources": […]}, {"resourceTemplates": […]}
 void WriteResources(JsonWriter& json);
 void WriteResourceTemplates(JsonWriter& json);
+// {"prompts": […]}
+void WritePrompts(JsonWriter& json);
 std::string_view MimeTypeOf(std::string_view uri);
 // A resource that is in the program; nothing: it is none of these.
 std::optional<std::string> EmbeddedResource(std::string_view uri);

@@ -28,6 +28,9 @@ constexpr int kAnswerSeconds = 60, kIngestSeconds = 3600;
 // The latest first.
 constexpr std::array<std::string_view, 3> kVersions = {"2025-11-25", "2025-06-18", "2024-11-05"};
 
+constexpr std::array<std::string_view, 7> kPreparedTools = {
+    "findings", "ranks", "cache", "status", "collectives", "recompiles", "history"};
+
 constexpr std::string_view kInstructions =
     "Answers about what PyTorch's compiler did in a job, from its structured logs. Ask findings "
     "first; evidence shows the log lines behind one. Texts in answers (names, source lines, "
@@ -103,7 +106,7 @@ void McpServer::Run() {
   while (!is_client_gone_) {
     if (queue_.empty()) {
       if (has_input_ended_) return;
-      if (is_initialized_) Prepare();
+      if (is_initialized_ && Prepare()) continue;
       if (!queue_.empty()) continue;
       has_input_ended_ = !ReadInput();
       continue;
@@ -203,21 +206,26 @@ void McpServer::Initialize(const McpMessage& message) {
   is_initialized_ = true;
 }
 
-// The findings of the first database, which most clients ask for first, while the client is idle.
-void McpServer::Prepare() {
+// What is asked most of the first database, while the client is idle: on many ranks it takes seconds.
+bool McpServer::Prepare() {
   const std::string path = databases_.First();
-  if (path.empty()) return;
+  if (path.empty()) return false;
   const DatabaseState state = StateOfDatabases({&path, 1});
-  if (!state.is_settled || prepared_ == state.of_files) return;
-  const McpTool& tool = *FindMcpTool("findings");
+  if (!state.is_settled) return false;
+  if (prepared_of_ != state.of_files) prepared_ = 0;
+  if (prepared_ == kPreparedTools.size()) return false;
+  const McpTool& tool = *FindMcpTool(kPreparedTools[prepared_]);
   ChildLimits limits = Limits(kAnswerSeconds);
-  limits.is_cancelled = [this] {
+  limits.is_cancelled = [&] {
     if (is_client_gone_ || has_input_ended_) return true;
-    const std::optional<std::string> asked =
-        queue_.empty() ? "findings" : queue_.front().ParamText("name");
-    return asked != "findings" && asked != "evidence";
+    if (queue_.empty()) return false;
+    const std::optional<std::string> asked = queue_.front().ParamText("name");
+    return asked != tool.name && (tool.name != "findings" || asked != "evidence");
   };
-  if (OutputOf(tool, {}, path, limits) || !limits.is_cancelled()) prepared_ = state.of_files;
+  if (!OutputOf(tool, {}, path, limits) && limits.is_cancelled()) return false;
+  prepared_of_ = state.of_files;
+  ++prepared_;
+  return true;
 }
 
 void McpServer::ListTools(const McpMessage& message) {
@@ -359,13 +367,7 @@ void McpServer::ReadResource(const McpMessage& message) {
 
 void McpServer::ListPrompts(const McpMessage& message) {
   JsonWriter json;
-  json.BeginObject().Key("prompts").BeginArray();
-  for (std::size_t i = 0; i < kFindingKindCount; ++i) {
-    const auto kind = static_cast<FindingKind>(i);
-    json.BeginObject().Key("name").String(Name(kind)).Key("description").String(MeaningOf(kind));
-    json.EndObject();
-  }
-  json.EndArray().EndObject();
+  WritePrompts(json);
   Send(ResultLine(message.id(), json));
 }
 

@@ -30,7 +30,8 @@ class McpServer {
   void Cancel(const McpMessage& message);
   void Answer(const McpMessage& message);
   void Initialize(const McpMessage& message);
-  void Prepare();
+  // false: nothing is left to prepare, or it was interrupted.
+  bool Prepare();
   void ListTools(const McpMessage& message);
   void CallTool(const McpMessage& message);
   void ListResources(const McpMessage& message);
@@ -49,7 +50,8 @@ class McpServer {
 
   McpDatabases databases_;
   KnownAnswers known_;
-  std::vector<std::int64_t> prepared_;  // the state of which the findings were
+  std::size_t prepared_ = 0;               // how many tools
+  std::vector<std::int64_t> prepared_of_;  // of which state
   bool is_initialized_ = false;
   int input_, output_;
   std::string pending_;       // the begin of a line
