@@ -75,26 +75,40 @@ class Ranks(AnswerTest):
         self.assertFalse(part["has_divergence"])
         self.assertIn("whether they fit those of the other ranks is not known", json.dumps(part["classes"]))
 
-    def test_equal_collectives_in_graphs_that_are_cut_differently_are_no_divergence(self):
-        """Rank 1 has the two collectives of rank 0's graph in two graphs."""
-        folder = os.path.join(self.scratch, "cut")
-        cuts = {0: [["all_reduce_", "broadcast_"]], 1: [["all_reduce_"], ["broadcast_"]], 2: [["all_reduce_", "broadcast_"]]}
+    def cut(self, name, of_rank_1):
+        """Rank 1 has the collectives of the other ranks' graph in these graphs: (frame, compile of it, function, ops)."""
         schedule = {"name": "inductor_collective_schedule", "encoding": "json"}
-        for rank, graphs in cuts.items():
+        for rank in range(3):
             parts = [record({"str": ["/u/m.py", 1]})]
-            for frame, ops in enumerate(graphs):
-                ids = {"rank": rank, "frame_id": frame, "frame_compile_id": 0, "attempt": 0}
+            for frame, count, function, ops in of_rank_1 if rank == 1 else [(0, 0, "f", ["all_reduce_", "broadcast_"])]:
+                ids = {"rank": rank, "frame_id": frame, "frame_compile_id": count, "attempt": 0}
                 text = json.dumps([f"torch.ops._c10d_functional.{op}.default" for op in ops])
                 parts += [record({"dynamo_start": {"stack": []}, **ids}), record({"artifact": schedule, **ids}, text),
-                          record({"compilation_metrics": {"co_name": f"f{frame}", "co_filename": "/u/m.py", "co_firstlineno": 1}, **ids})]
-            self.save(f"cut/dedicated_log_torch_trace_rank_{rank}_abcdefgh.log", *parts)
-        database = self.ingest(folder, name="cut")
-        connection = sqlite3.connect(database)
-        self.addCleanup(connection.close)
-        self.assertEqual(connection.execute("SELECT count(*) FROM collective").fetchone(), (6,))
-        self.assertEqual(connection.execute("SELECT * FROM collective_divergence").fetchall(), [])
-        self.assertEqual(len(ask("collectives", database)["classes"]), 1)
-        self.assertNotIn("collective_divergence", {one["kind"] for one in ask("findings", database)["findings"]})
+                          record({"compilation_metrics": {"co_name": function, "co_filename": "/u/m.py", "co_firstlineno": 1, "compile_id": f"{frame}/{count}"}, **ids})]
+            self.save(f"{name}/dedicated_log_torch_trace_rank_{rank}_abcdefgh.log", *parts)
+        return self.ingest(os.path.join(self.scratch, name), name=name)
+
+    def test_equal_collectives_in_graphs_that_are_cut_differently_are_no_divergence(self):
+        resumed = (1, 0, "torch_dynamo_resume_in_f_at_2", ["all_reduce_", "broadcast_"])
+        recompiled = (1, 1, *resumed[2:])
+        for name, graphs, count in (("cut", [(0, 0, "f", ["all_reduce_"]), (1, 0, "g", ["broadcast_"])], 6),
+                                    ("resumed", [(0, 0, "f", []), resumed], 6),
+                                    ("recompiled", [(0, 0, "f", []), resumed, recompiled], 8)):
+            database = self.cut(name, graphs)
+            connection = sqlite3.connect(database)
+            self.addCleanup(connection.close)
+            self.assertEqual(connection.execute("SELECT count(*) FROM collective").fetchone(), (count,), name)
+            self.assertEqual(len(connection.execute("SELECT * FROM collective_divergence").fetchall()), 2 if name == "recompiled" else 0, name)
+            only, = ask("collectives", database)["classes"]
+            self.assertEqual(only["notes"], ["rank 1: the same collectives in the same order, in other graphs"], name)
+            self.assertNotIn("collective_divergence", {one["kind"] for one in ask("findings", database)["findings"]})
+
+    def test_what_a_recompile_has_besides_is_a_divergence(self):
+        resumed = (1, 0, "torch_dynamo_resume_in_f_at_2", ["all_reduce_", "broadcast_"])
+        for name, graphs in (("other", [(0, 0, "f", []), resumed, (1, 1, resumed[2], ["all_reduce_"])]),
+                             ("twice", [(0, 0, "f", []), resumed, (2, 0, "g", resumed[3])]),
+                             ("both", [(0, 0, "f", resumed[3]), (0, 1, "f", resumed[3])])):
+            self.assertEqual(len(ask("collectives", self.cut(name, graphs))["classes"]), 2, name)
 
     def test_the_collectives_of_one_rank_alone_are_the_same_as_no_others(self):
         log, = glob.glob(os.path.join(LOGS, "diverge_order", "*_rank_0_*"))

@@ -25,7 +25,8 @@ CREATE VIEW cache_divergence AS
   WHERE x.classes > 1;
 
 -- Graphs whose collectives are not the same on all ranks: one row per graph, source and content. Empty if the ranks issue the same
--- collectives in the same order, in any graphs.
+-- collectives in the same order, in any graphs. A recompile counts like any graph; `tlparse collectives` counts what a function that
+-- only some ranks compile issues in each of its compiles once.
 CREATE VIEW collective_divergence AS
   WITH used AS (
     SELECT f.run_id, coalesce(p.launch_id, 0) AS launch_id, p.id AS process_id, u.record_id, c.label, c.generation, g.direction,

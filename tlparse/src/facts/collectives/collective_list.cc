@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace tlparse {
 
 std::string CollectiveItem::Title() const {
@@ -23,6 +25,13 @@ std::size_t CollectiveTable::FactsHash::operator()(const Facts& facts) const {
 CollectiveTable::CollectiveTable()
     : texts_(0, TextHash{this}, TextEqual{this}), known_(0, FactsHash{this}, FactsEqual{this}) {
   Clear();
+}
+
+bool CollectiveTable::AreSame(const CollectiveList& a, const CollectiveList& b) const {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [this](CollectiveRef one, CollectiveRef other) {
+                      return SameButGroup(one, other) && one.group == other.group;
+                    });
 }
 
 void CollectiveTable::Clear() {

@@ -50,6 +50,8 @@ class CollectiveTable {
   // Whether two may be the same collective, whatever their groups: what one does not have agrees
   // with all.
   bool SameButGroup(CollectiveRef a, CollectiveRef b) const;
+  // The same collectives in the same order, of the same groups.
+  bool AreSame(const CollectiveList& a, const CollectiveList& b) const;
   // Texts are never removed one by one.
   void Clear();
 

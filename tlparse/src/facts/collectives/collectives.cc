@@ -5,13 +5,13 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <set>
 #include <unordered_map>
 #include <utility>
 
 #include "facts/collectives/compile_state.h"
 #include "facts/collectives/splits.h"
 #include "facts/job/majority.h"
-#include "facts/job/read_transaction.h"
 #include "facts/job/role_members.h"
 #include "facts/text/sequence_diff.h"
 #include "queries/facts/collectives/collectives.h"
@@ -53,8 +53,10 @@ class Finder {
   Result<Counts> Count(std::int64_t content_id);
   std::vector<RankClass> Classify();
   Result<CollectiveClass> Describe(const RankClass& reference, const RankClass& other);
-  // At most kMostCompared; `is_whole` becomes false if there are more.
-  Result<CollectiveList> Flatten(const RankClass& one, bool& is_whole);
+  // At most kMostCompared; `is_whole` becomes false if there are more. What a function that `against`
+  // did not compile has in each of its compiles counts once: a recompile takes the place of the first.
+  Result<CollectiveList> Flatten(const RankClass& one, const RankClass* against, bool& is_whole);
+  std::string CodeOf(const RankClass& one, const Use& use) const;
   // A note on another all_to_all_single; empty: it is a mismatch.
   Result<std::string> NoteOfSplits(const CollectiveMismatch& mismatch);
   Result<void> CompareGraphs(const RankClass& reference, const RankClass& other,
@@ -169,10 +171,28 @@ std::vector<Finder::RankClass> Finder::Classify() {
   return classes;
 }
 
-Result<CollectiveList> Finder::Flatten(const RankClass& one, bool& is_whole) {
+// The code object of a graph, and which of its graphs it is.
+std::string Finder::CodeOf(const RankClass& one, const Use& use) const {
+  const GraphSlot& graph = answer_.graphs.graph_slots()[static_cast<std::size_t>(use.graph_slot)];
+  const JobSlot slot = answer_.job.SlotOf(graph.slot, one.ranks);
+  return fmt::format("{}:{} {} {} {}", slot.file, slot.line, slot.function,
+                     static_cast<int>(graph.direction), graph.ordinal);
+}
+
+Result<CollectiveList> Finder::Flatten(const RankClass& one, const RankClass* against,
+                                       bool& is_whole) {
+  std::set<std::string> of_both;
+  if (against != nullptr)
+    for (const Use& use : against->uses) of_both.insert(CodeOf(*against, use));
+  std::map<std::string, ListPointer> first;  // by code
   CollectiveList all;
   for (const Use& use : one.uses) {
     ASSIGN_OR_RETURN(const ListPointer items, Items(use.Primary()));
+    if (against != nullptr) {
+      const std::string code = CodeOf(one, use);
+      const auto [known, is_new] = first.try_emplace(code, items);
+      if (!is_new && of_both.count(code) == 0 && table_.AreSame(*known->second, *items)) continue;
+    }
     const std::size_t count = std::min(items->size(), kMostCompared - all.size());
     all.insert(all.end(), items->begin(), items->begin() + static_cast<std::ptrdiff_t>(count));
     if (count < items->size()) {
@@ -193,10 +213,16 @@ Result<CollectiveClass> Finder::Describe(const RankClass& reference, const RankC
   }
   if (&reference == &other) return result;
   LimitItems();
-  bool is_whole = true;
-  {
-    ASSIGN_OR_RETURN(const CollectiveList all, Flatten(other, is_whole));
-    ASSIGN_OR_RETURN(const CollectiveList reference_all, Flatten(reference, is_whole));
+  const bool are_of_equal_graphs =
+      std::equal(reference.uses.begin(), reference.uses.end(), other.uses.begin(), other.uses.end(),
+                 [](const Use& a, const Use& b) { return a.graph_slot == b.graph_slot; });
+  for (const bool counts_once : {false, true}) {
+    if (counts_once && are_of_equal_graphs) break;
+    bool is_whole = true;
+    ASSIGN_OR_RETURN(const CollectiveList all,
+                     Flatten(other, counts_once ? &reference : nullptr, is_whole));
+    ASSIGN_OR_RETURN(const CollectiveList reference_all,
+                     Flatten(reference, counts_once ? &other : nullptr, is_whole));
     const CollectiveComparison compared = CompareCollectives(table_, reference_all, all);
     if (compared.IsEqual() && is_whole) {
       if (!compared.renamed_groups.empty())
@@ -368,33 +394,6 @@ Result<void> Finder::Run() {
 
 Result<void> FindCollectiveClasses(Database& database, CollectiveAnswer& answer) {
   return Finder(database, answer).Run();
-}
-
-Result<void> AddIssued(Database& database, std::optional<std::int64_t> launch,
-                       CollectiveAnswer& answer) {
-  ASSIGN_OR_RETURN(answer.issued, LoadIssued(database, answer.job.run_id(), launch));
-  ASSIGN_OR_RETURN(answer.progress, CompareWithSchedule(database, answer.issued));
-  ASSIGN_OR_RETURN(answer.problems, FindAllOfIssued(database, answer.issued));
-  return {};
-}
-
-Result<CollectiveAnswer> AnalyzeCollectives(Database& database, const CollectiveOptions& options) {
-  ASSIGN_OR_RETURN(const ReadTransaction transaction, ReadTransaction::Begin(database));
-  CollectiveAnswer answer;
-  Result<Job> job = Job::Load(database, options.run, options.launch);
-  const std::optional<std::int64_t> launch = job ? job->launch() : options.launch;
-  if (job) {
-    answer.job = std::move(*job);
-    ASSIGN_OR_RETURN(answer.graphs, JobGraphs::Load(database, answer.job));
-    ASSIGN_OR_RETURN(answer.damage, FindLogDamage(database, answer.job));
-    RETURN_IF_ERROR(FindCollectiveClasses(database, answer));
-  } else {
-    Result<Job> without_logs = Job::LoadWithoutLogs(database, options.run);
-    if (!without_logs || options.launch) return tl::unexpected<Error>(job.error());
-    answer.job = std::move(*without_logs);
-  }
-  RETURN_IF_ERROR(AddIssued(database, launch, answer));
-  return answer;
 }
 
 }  // namespace tlparse

@@ -1,0 +1,36 @@
+// The whole answer about collectives, of a run or of one of its launches.
+#include <utility>
+
+#include "facts/collectives/collectives.h"
+#include "facts/job/read_transaction.h"
+
+namespace tlparse {
+
+Result<void> AddIssued(Database& database, std::optional<std::int64_t> launch,
+                       CollectiveAnswer& answer) {
+  ASSIGN_OR_RETURN(answer.issued, LoadIssued(database, answer.job.run_id(), launch));
+  ASSIGN_OR_RETURN(answer.progress, CompareWithSchedule(database, answer.issued));
+  ASSIGN_OR_RETURN(answer.problems, FindAllOfIssued(database, answer.issued));
+  return {};
+}
+
+Result<CollectiveAnswer> AnalyzeCollectives(Database& database, const CollectiveOptions& options) {
+  ASSIGN_OR_RETURN(const ReadTransaction transaction, ReadTransaction::Begin(database));
+  CollectiveAnswer answer;
+  Result<Job> job = Job::Load(database, options.run, options.launch);
+  const std::optional<std::int64_t> launch = job ? job->launch() : options.launch;
+  if (job) {
+    answer.job = std::move(*job);
+    ASSIGN_OR_RETURN(answer.graphs, JobGraphs::Load(database, answer.job));
+    ASSIGN_OR_RETURN(answer.damage, FindLogDamage(database, answer.job));
+    RETURN_IF_ERROR(FindCollectiveClasses(database, answer));
+  } else {
+    Result<Job> without_logs = Job::LoadWithoutLogs(database, options.run);
+    if (!without_logs || options.launch) return tl::unexpected<Error>(job.error());
+    answer.job = std::move(*without_logs);
+  }
+  RETURN_IF_ERROR(AddIssued(database, launch, answer));
+  return answer;
+}
+
+}  // namespace tlparse
