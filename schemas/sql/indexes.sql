@@ -25,9 +25,10 @@ CREATE INDEX IF NOT EXISTS text_by_text ON text_row(text);
 CREATE INDEX IF NOT EXISTS record_by_kind ON record_row(kind_id, name_id) WHERE kind_id > 8;
 CREATE INDEX IF NOT EXISTS record_by_payload ON record_row(payload_id);
 CREATE INDEX IF NOT EXISTS cache_key_by_key ON cache_key_row(key);
--- The rows of one profile: a job has one profile for each rank. Joins of calls, ops and device work begin with the same column: with two
+-- A call on all ranks. The rows of one profile: a job has one profile for each rank. Joins of calls, ops and device work begin with the same column: with two
 -- indexes SQLite could choose the one of profiles, and compare all rows with all.
 CREATE INDEX IF NOT EXISTS annotation_by_profile ON annotation_row(profile_id);
+CREATE INDEX IF NOT EXISTS collective_run_by_number ON collective_run_row(group_id, sequence_number);
 CREATE INDEX IF NOT EXISTS compiled_slice_by_profile ON compiled_slice_row(profile_id);
 CREATE INDEX IF NOT EXISTS device_copy_by_correlation ON device_copy_row(profile_id, correlation);
 CREATE INDEX IF NOT EXISTS device_copy_by_external ON device_copy_row(profile_id, external_id);

@@ -96,5 +96,22 @@ TEST_CASE(
         "replicas: 0 1 2");
 }
 
+TEST_CASE("roles: ranks may be a slice of a mesh") {
+  const auto slice = [](std::int64_t count, const std::set<std::int64_t>& of) {
+    std::map<std::int64_t, bool> is_one;
+    for (std::int64_t rank = 0; rank < count; ++rank) is_one[rank] = of.contains(rank);
+    return SliceOfMesh(is_one);
+  };
+  CHECK(slice(4, {0, 1}) == 0U);
+  CHECK(slice(4, {0, 2}) == 0U);
+  CHECK(slice(4, {1, 3}) == 1U);
+  CHECK(slice(6, {4, 5}) == 2U);
+  CHECK(slice(8, {2, 3, 6, 7}) == 1U);  // the middle one of three dimensions
+  CHECK_FALSE(slice(4, {0, 3}));
+  CHECK_FALSE(slice(4, {0, 1, 2}));
+  CHECK_FALSE(slice(4, {}));
+  CHECK_FALSE(slice(2, {0, 1}));
+}
+
 }  // namespace
 }  // namespace tlparse

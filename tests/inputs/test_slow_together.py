@@ -95,6 +95,29 @@ class Profiled(RecorderTest):
         self.assertRegex(finding["title"], r"for ranks 1,2: .*; 7\.80 s of that rank 1 was in aten::inverse$")
         self.assertEqual([], self.steps((0, 1, 2)))
 
+    def test_a_rank_that_works_beside_a_call_that_it_only_issued(self):
+        """Rank 3's calls last from when it issues them; its ops work meanwhile, and the others wait."""
+        def events_of(rank):
+            for k in range(20):
+                at = 10_000.0 + 500_000.0 * k
+                yield self.event("user_annotation", "gloo:all_reduce", at, 450_000.0)
+                if rank == 3:
+                    yield self.event("cpu_op", "aten::inverse", at, 400_000.0, tid=8)
+        finding, = self.found(events_of)
+        self.assertRegex(finding["title"], r"^Ranks 0-2 wait in collectives for rank 3: .*, 8\.00 s in all; 8\.00 s of that it was in aten::inverse$")
+
+    def test_a_rank_that_begins_late_an_op_that_all_have(self):
+        """All run aten::bmm for as long, rank 2 after 0.2 s of Python: while the others wait, it is in the op."""
+        def events_of(rank):
+            for k in range(20):
+                at, late = 10_000.0 + 500_000.0 * k, 200_000.0 if rank == 2 else 0.0
+                yield self.event("cpu_op", "aten::bmm", at + late, 200_000.0)
+                yield self.event("user_annotation", "gloo:all_reduce", at + late + 200_000.0, 250_000.0 - late)
+        finding, = self.found(events_of)
+        self.assertEqual([2], finding["ranks"])
+        self.assertRegex(finding["title"], r"; while it did not wait, no op of it worked for [34]\.\d+ s longer than one of any other rank$")
+        self.assertIn("look at what rank 2 does in Python", finding["try"])
+
     def test_the_function_is_one_of_the_thread_that_runs_ops(self):
         """A thread that waits for work is in its wait all the time; a wait of Python's library is one of its caller."""
         def frames(at):

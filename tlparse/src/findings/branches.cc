@@ -12,6 +12,7 @@
 
 #include "facts/cache/cause.h"
 #include "facts/contents/graph_difference.h"
+#include "facts/job/roles.h"
 #include "facts/text/guard_text.h"
 #include "facts/text/shorten.h"
 #include "findings/context.h"
@@ -228,16 +229,11 @@ std::optional<std::array<std::int64_t, 2>> FindShards(const FindingContext& cont
     return last->second ? std::array{is_odd.begin()->first, last->first}
                         : std::array{last->first, is_odd.begin()->first};
   }
-  for (std::size_t stride = 1; stride <= count / 2; stride *= 2) {
-    if (count % (2 * stride) != 0) break;
-    const bool is_first_odd = is_odd.begin()->second;
-    std::size_t at = 0;
-    if (std::all_of(is_odd.begin(), is_odd.end(), [&](const auto& one) {
-          return one.second == ((at++ / stride % 2 == 0) == is_first_odd);
-        }))
-      return is_first_odd ? std::array<std::int64_t, 2>{1, 0} : std::array<std::int64_t, 2>{0, 1};
-  }
-  return std::nullopt;
+  const std::optional<std::size_t> slice = SliceOfMesh(is_odd);
+  const auto odd_count =
+      std::count_if(is_odd.begin(), is_odd.end(), [](const auto& one) { return one.second; });
+  if (!slice || 2 * static_cast<std::size_t>(odd_count) != count) return std::nullopt;
+  return *slice == 0 ? std::array<std::int64_t, 2>{1, 0} : std::array<std::int64_t, 2>{0, 1};
 }
 
 // Constants that are a multiple of the number of a shard, as where a shard of a table begins, make

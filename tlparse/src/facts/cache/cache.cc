@@ -13,6 +13,7 @@
 #include "facts/contents/graph_difference.h"
 #include "facts/contents/input_difference.h"
 #include "facts/job/majority.h"
+#include "facts/job/roles.h"
 #include "facts/text/shorten.h"
 
 namespace tlparse {
@@ -173,24 +174,15 @@ Result<void> ClassFinder::DescribeGraph(const JobLookup& a, const JobLookup& b,
   return {};
 }
 
-// Whether these ranks are the first of a dimension of a mesh, as the first stage of a pipeline is:
-// rank 0 of all, ranks 0 and 1 or 0 and 2 of four.
+// Whether these ranks are the first of a dimension of a mesh, as the first stage of a pipeline is.
 bool AreFirstOfMesh(const Job& job, const std::vector<RankIndex>& who) {
-  std::map<std::int64_t, bool> is_one;  // by rank
+  std::map<std::int64_t, bool> is_one;
   for (std::size_t i = 0; i < job.participants().size(); ++i) {
     const std::optional<std::int64_t> rank = job.participants()[i].rank;
     if (!rank) return false;
     is_one[*rank] = std::binary_search(who.begin(), who.end(), static_cast<RankIndex>(i));
   }
-  if (who.empty() || who.size() >= is_one.size() || is_one.size() % who.size() != 0) return false;
-  const std::size_t stride = is_one.size() / who.size();
-  std::size_t at = 0, in_front = 0, in_steps = 0;
-  for (const auto& [rank, is_among] : is_one) {
-    if (is_among && at < who.size()) ++in_front;
-    if (is_among && at % stride == 0) ++in_steps;
-    ++at;
-  }
-  return in_front == who.size() || in_steps == who.size();
+  return SliceOfMesh(is_one) == 0U;
 }
 
 // What was given to the compile, where that differs, is why its graphs do, unless PyTorch has

@@ -58,6 +58,10 @@ class GroupFinder {
   // issued_waits.cc: whether a finding was added.
   Result<bool> FindNotReached();
   Positions TakeWaitingElsewhere(Positions& behind) const;
+  // issued_extra.cc: `finding`, of a rank that waits for all others, becomes one of a call that
+  // this rank has issued once more.
+  void TellExtraCall(const Positions& behind, const Positions& waiting, std::int64_t sequence,
+                     CollectiveFinding& finding) const;
   bool FindNeverIssued();
   Result<bool> FindLate(std::int64_t sequence);
   // issued_stuck.cc: whether a finding was added.

@@ -274,6 +274,7 @@ Result<bool> GroupFinder::FindNotReached() {
       "look at what {} after #{}: {}",
       Ranks(behind) + (behind.size() == 1 ? " was doing" : " were doing"), last.sequence,
       behind.size() == 1 ? "its stack, its log" : "their stacks, their logs");
+  TellExtraCall(behind, waiting, sequence, finding);
   findings_.push_back(std::move(finding));
   return true;
 }

@@ -348,4 +348,24 @@ std::vector<Role> FindRoles(const std::vector<RoleMember>& members, const RoleEv
   return std::move(*roles);
 }
 
+std::optional<std::size_t> SliceOfMesh(const std::map<std::int64_t, bool>& is_one) {
+  std::vector<bool> row;
+  for (const auto& [rank, is_among] : is_one) row.push_back(is_among);
+  const auto count = static_cast<std::size_t>(std::count(row.begin(), row.end(), true));
+  if (count == 0 || count == row.size() || row.size() % count != 0) return std::nullopt;
+  const std::size_t slices = row.size() / count;
+  const auto first =
+      static_cast<std::size_t>(std::find(row.begin(), row.end(), true) - row.begin());
+  // As many neighbours are in one slice as later dimensions of the mesh have ranks.
+  for (std::size_t block = 1; block <= count; ++block) {
+    if (count % block != 0) continue;
+    std::size_t at = 0;
+    if (std::all_of(row.begin(), row.end(), [&](bool is_among) {
+          return is_among == (at++ / block % slices == first / block);
+        }))
+      return first / block;
+  }
+  return std::nullopt;
+}
+
 }  // namespace tlparse

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -42,5 +43,9 @@ struct Role {
 
 // By their lowest rank. Never empty unless `members` is. Unless all roles are sure there is one role.
 std::vector<Role> FindRoles(const std::vector<RoleMember>& members, const RoleEvidence& evidence);
+
+// Which slice of one dimension of a mesh these ranks are: 0 of ranks 0 and 1 of four, and of ranks 0
+// and 2; 1 of ranks 2, 3, 6 and 7 of eight. By rank: whether it is one of them. Nothing: they are none.
+std::optional<std::size_t> SliceOfMesh(const std::map<std::int64_t, bool>& is_one);
 
 }  // namespace tlparse
