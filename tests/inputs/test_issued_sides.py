@@ -10,7 +10,6 @@ import unittest
 
 import profiles
 from recorder import RUNS, RecorderTest
-from test_messages import entry
 
 
 def of_group(dump, name):
@@ -79,38 +78,6 @@ class WaitsAcrossGroups(RecorderTest):
         titles = [finding["title"] for finding in self.planted(chain)["findings"]]
         self.assertEqual(["Rank 2 had not reached all_reduce #4 of group dp (1) in second (fr_job.py:45) when the recorder was dumped; ranks 0,1 wait in it",
                           "Rank 2 had not reached all_reduce #6 of group tp (3) in block (fr_job.py:27) when the recorder was dumped; rank 3 waits in it"], sorted(titles))
-
-
-class ExtraCalls(RecorderTest):
-    def findings(self, pauses, ranks=(0, 1, 2, 3)):
-        """Calls of one line and size, of each rank after the milliseconds of `pauses(rank)`; rank 2 waits in its last one."""
-        folder = self.path("extra" + str(len(os.listdir(self.folder))))
-        os.mkdir(folder)
-        for rank in ranks:
-            entries, at = [], 0
-            for number, pause in enumerate(pauses(rank)):
-                at += pause
-                entries.append(entry(number, "all_reduce", number + 1, "completed", group=("0", "default_pg"), p2p=False, at=at))
-            if rank == 2:
-                entries[-1].update(state="started", retired=False, time_discovered_completed_ns=None)
-            config = {"0": {"name": "0", "desc": "default_pg", "ranks": str(list(ranks))}}
-            with open(os.path.join(folder, f"nccl_trace_rank_{rank}"), "wb") as file:
-                pickle.dump({"version": "2.10", "pg_config": config, "pg_status": {}, "entries": entries}, file, protocol=2)
-        return self.answer("findings", self.ingest(folder, name=os.path.basename(folder) + ".db"))["findings"]
-
-    def test_a_call_right_after_the_one_before_is_one_more(self):
-        finding, = self.findings(lambda rank: [60] * 12 + ([1] if rank == 2 else []) + [60 + rank] * 8)
-        self.assertEqual(("collective_divergence", [2], 10), (finding["kind"], finding["ranks"], finding["place"]["line"]))
-        self.assertEqual("Rank 2 may have issued all_reduce #13 of group default_pg (0) at train.py:10 once more than ranks 0,1,3: it came 1 ms after #12, "
-                         "no other of these calls before 60 ms, and rank 2 waits in #21, which they did not reach", finding["title"])
-        plan = self.rows(self.database, "EXPLAIN QUERY PLAN " + finding["query"])
-        self.assertTrue(any("INDEX collective_run_by_number" in str(step) for step in plan), plan)
-
-    def test_where_calls_come_in_bursts_none_is(self):
-        for pauses in (lambda rank: [60] * 12 + ([1] if rank == 2 else []) + [60] * 4 + [1] + [60] * 3,
-                       lambda rank: [60] + ([1] if rank == 2 else []) + [60]):
-            finding, = self.findings(pauses)
-            self.assertEqual(("collective_not_reached", [0, 1, 3]), (finding["kind"], finding["ranks"]))
 
 
 class Ends(RecorderTest):

@@ -107,8 +107,24 @@ class LateArrivals(RecorderTest):
         self.assertEqual(("late_rank", "note", [1]), (finding["kind"], finding["severity"], finding["ranks"]))
         self.assertIn("came to barrier #3", finding["title"])
 
-    def test_a_broadcast_does_not_wait_for_all(self):
-        self.assertEqual([], self.findings(self.late([1], "0", 2, 30), logs=False))
+    def test_a_broadcast_makes_those_wait_that_issue_nothing_more(self):
+        late = self.late([1], "0", 2, 30)
+
+        def going_on(*ranks):
+            """These ranks issue their next call of the group in time; all others, and all that follows, are late with rank 1."""
+            def change(rank, dump):
+                late(rank, dump)
+                for one in dump["entries"]:
+                    if rank in ranks and (one["process_group"][0], one["collective_seq_id"]) == ("0", 3):
+                        one["time_created_ns"] -= 30 * SECOND
+            return [one for one in self.findings(change, logs=False) if "broadcast" in one["title"]]
+        finding, = going_on(0)
+        self.assertEqual(("late_rank", [1]), (finding["kind"], finding["ranks"]))
+        self.assertRegex(finding["title"], r"^Rank 1 came to broadcast #2 of group default_pg \(0\) 30\.0 s after ranks 0,2,3$")
+        self.assertIn("All others but its source issued no other call of the group before that", finding["detail"])
+        # Where all wait it may be for the source; where two go on they wait for nobody.
+        self.assertEqual([], going_on())
+        self.assertEqual([], going_on(0, 2))
 
     def test_delays_are_alike_although_the_others_compiled_during_one(self):
         """Rank 1 works for 0.6 s on each batch; in the first of three such times the others still compiled for 0.2 s."""

@@ -113,6 +113,20 @@ class Messages(RecorderTest):
         self.assertEqual("Rank 0 waits in send 0->1 #1 of group pp (1), rank 1 waits in send 1->0 #1 of group pp (1)", finding["title"])
         self.assertIn("batch_isend_irecv", finding["try"])
 
+    def test_ranks_that_send_to_each_other_in_streams(self):
+        """Both have issued all; on their devices the receives come after the sends, which wait for them."""
+        def ends(rank, peer):
+            return [entry(0, f"send {rank}->{peer}", 1, "completed"), entry(1, f"recv {rank}<-{peer}", 2, "completed"),
+                    entry(2, f"send {rank}->{peer}", 3, "started", at=20), entry(3, f"recv {rank}<-{peer}", 4, "scheduled", at=21)]
+        finding, = self.findings(self.dumped(ends(0, 1), ends(1, 0)))
+        self.assertEqual(("collective_divergence", [0, 1]), (finding["kind"], finding["ranks"]))
+        self.assertEqual("Rank 0 waits in send 0->1 #3 of group pp (1), rank 1 waits in send 1->0 #3 of group pp (1)", finding["title"])
+        self.assertIn("batch_isend_irecv", finding["try"])
+        # One of them is in something else.
+        behind = ends(1, 0)
+        behind[2] = entry(2, "send 1->0", 3, "scheduled", at=20)
+        self.assertEqual([], [one for one in self.findings(self.dumped(ends(0, 1), behind)) if one["kind"] == "collective_divergence"])
+
     def test_what_a_dump_does_not_hold_is_not_called_missing(self):
         waits = [entry(0, "send 0->1", 1, "started")]
         # No dump of the peer; its ring has wrapped.

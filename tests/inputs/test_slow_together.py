@@ -62,6 +62,20 @@ class Dumped(RecorderTest):
         self.assertEqual(("straggler", [2]), (finding["kind"], finding["ranks"]))
 
 
+    def test_a_thread_of_its_own_waits_while_another_trains(self):
+        """Every third step all wait until the part of rank 3 is written: what comes before that wait is no wait of rank 3."""
+        groups = {("1", "train"): [0, 1, 2, 3], ("2", "ckpt"): [0, 1, 2, 3]}
+
+        def calls(rank):
+            for k in range(7):
+                save = [(("2", "ckpt"), "all_gather", 1000 * k + rank), (("2", "ckpt"), "all_reduce", 1000 * k + (900 if rank == 3 else 8 + rank))]
+                steps = [(("1", "train"), "all_reduce", 1000 * k + 20 + 15 * step + (rank + step) % 4) for step in range(4)]
+                yield from sorted(save + steps, key=lambda call: call[2])
+        finding, = [one for one in self.found(calls, groups) if one["kind"] != "collective_divergence"]
+        self.assertEqual(("straggler", [3]), (finding["kind"], finding["ranks"]))
+        self.assertRegex(finding["title"], r"^Ranks 0-2 wait for rank 3: it came last to 14 of 14 collectives of group ckpt \(2\), ")
+
+
 class Profiled(RecorderTest):
     def event(self, category, name, start_us, duration_us, tid=7, **args):
         return {"ph": "X", "cat": category, "name": name, "pid": 7, "tid": tid, "ts": start_us, "dur": duration_us, "args": args}

@@ -22,6 +22,12 @@ std::int64_t LastStart(const IssuedJob& job, std::size_t rank) {
   return last_ns;
 }
 
+// When a rank issued a call of the group that it has.
+std::int64_t StartOf(const IssuedGroup& group, std::size_t rank, std::int64_t sequence) {
+  const auto at = std::find(group.ranks.begin(), group.ranks.end(), rank) - group.ranks.begin();
+  return group.At(static_cast<std::size_t>(at), sequence).front()->start_ns;
+}
+
 // One rank, the target, receives from all others. It waits for them; they may return before it has
 // received.
 bool IsSentToOne(std::string_view plain_op) { return plain_op == "gather" || plain_op == "reduce"; }
@@ -32,8 +38,20 @@ bool MayWaitForOne(std::string_view plain_op) {
          plain_op.starts_with("scatter");
 }
 
-// The call that all ranks of the group but one have issued, each as its last one; of a gather or reduce
-// it need be the last one of some rank only. nullptr: there is none.
+// Whether a rank may have issued all that follows a call of the group without the rank that did not come to
+// it: what needs all ranks it could only have issued as its last call.
+bool MayHaveEndedIn(const IssuedJob& job, const IssuedGroup& group, std::size_t position,
+                    const IssuedCollective& call) {
+  const std::vector<IssuedCollective>& own = group.issued[position];
+  const std::int64_t last_ns = LastStart(job, group.ranks[position]);
+  return own.back().start_ns >= last_ns &&
+         std::none_of(own.begin(), own.end() - 1, [&](const IssuedCollective& one) {
+           return one.sequence >= call.sequence && NeedsAllRanks(one.plain_op);
+         });
+}
+
+// The call that all ranks of the group but one have issued, each as the last one that it can have ended; of
+// a gather or reduce it need be the last one of some rank only. nullptr: there is none.
 const IssuedCollective* LastOfOthers(const IssuedJob& job, const IssuedGroup& group,
                                      const IssuedLine& line, std::vector<std::size_t>& holders) {
   const IssuedCollective* first = nullptr;
@@ -41,13 +59,22 @@ const IssuedCollective* LastOfOthers(const IssuedJob& job, const IssuedGroup& gr
     if (group.ranks[i] == line.missing.front()) continue;
     const std::vector<const IssuedCollective*> own = group.At(i, line.sequence);
     if (own.empty()) return nullptr;
-    const bool is_last = LastStart(job, group.ranks[i]) <= own.front()->start_ns;
-    if (!is_last && !IsSentToOne(own.front()->plain_op)) return nullptr;
+    const bool is_sent_to_one = IsSentToOne(own.front()->plain_op);
+    const bool is_last = is_sent_to_one ? LastStart(job, group.ranks[i]) <= own.front()->start_ns
+                                        : MayHaveEndedIn(job, group, i, *own.front());
+    if (!is_last && !is_sent_to_one) return nullptr;
     if (!is_last) continue;
     if (first == nullptr || own.front()->start_ns < first->start_ns) first = own.front();
     holders.push_back(group.ranks[i]);
   }
   return first;
+}
+
+// Whether the rank has not issued an earlier call of the group either.
+bool LacksEarlier(const IssuedGroup& group, std::size_t rank, std::int64_t sequence) {
+  const auto at = std::find(group.ranks.begin(), group.ranks.end(), rank) - group.ranks.begin();
+  return at != static_cast<std::ptrdiff_t>(group.ranks.size()) &&
+         group.issued[static_cast<std::size_t>(at)].back().sequence + 1 < sequence;
 }
 
 bool IsOfMissingDumps(const Finding& one) {
@@ -97,19 +124,24 @@ void FindEarlyDumps(FindingContext& context) {
       std::vector<std::size_t> holders;
       const IssuedCollective* const call = LastOfOthers(job, group, line, holders);
       if (!rank.rank || call == nullptr || !call->IsRecorded() ||
+          LacksEarlier(group, line.missing.front(), line.sequence) ||
           LastStart(job, line.missing.front()) >= call->start_ns ||
           IsInside(group, line.missing.front()) ||
           !LastElsewhere(job, group, line.missing.front()).empty() ||
           !IsEarlierThanUnknown(job, group, line.missing.front(), *call))
         continue;
+      const bool are_last = std::all_of(holders.begin(), holders.end(), [&](std::size_t holder) {
+        return LastStart(job, holder) <= StartOf(group, holder, line.sequence);
+      });
       Finding finding;
       finding.kind = FindingKind::kStoppedFirst;
       finding.severity = FindingSeverity::kWarning;
       finding.ranks = {*rank.rank};
       finding.rank_count = 1;
       finding.title =
-          fmt::format("Rank {}'s dump ends before {} #{} of {}, the last call of {}", *rank.rank,
-                      call->PrintedOp(), line.sequence, group.Title(), RanksText(job, holders));
+          fmt::format("Rank {}'s dump ends before {} #{} of {}, {} of {}", *rank.rank,
+                      call->PrintedOp(), line.sequence, group.Title(),
+                      are_last ? "the last call" : "among the last calls", RanksText(job, holders));
       finding.cause = "the dump ends before " + call->PrintedOp();
       finding.detail = fmt::format(
           "Rank {} had ended, or its dump was written before the others: the dumps do not show "

@@ -174,45 +174,74 @@ std::int64_t UntilNext(const std::vector<std::int64_t>& times_ns, std::int64_t f
   return next == times_ns.end() ? 0 : *next - from_ns;
 }
 
+void SetLongest(OwnWaits& waits) {
+  std::sort(waits.begin(), waits.end(),
+            [](const OwnWait& a, const OwnWait& b) { return a.time.from_ns < b.time.from_ns; });
+  std::int64_t longest_ns = 0;
+  for (OwnWait& one : waits) one.longest_to_ns = longest_ns = std::max(longest_ns, one.time.to_ns);
+}
+
+// Whether half of a time or more, from its begin on, is spent in a call of another group that had not all
+// ranks.
+bool IsInOther(const OwnWaits& pending, const IssuedGroup& group, const TimeSpan& time) {
+  const std::int64_t half_ns = time.from_ns + time.Length() / 2;
+  auto one = std::partition_point(pending.begin(), pending.end(), [&](const OwnWait& wait) {
+    return wait.longest_to_ns < half_ns;
+  });
+  for (; one != pending.end() && one->time.from_ns <= time.from_ns; ++one) {
+    if (one->group != &group && one->time.to_ns >= half_ns) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 std::map<std::size_t, OwnWaits> WaitsOfRanks(const IssuedJob& job) {
+  struct WholeCall {
+    const IssuedGroup* group = nullptr;
+    RankCalls calls;
+    std::int64_t last_ns = 0;
+  };
+  std::vector<WholeCall> all;
   std::map<std::size_t, std::vector<std::int64_t>> times_ns;
+  std::map<std::size_t, OwnWaits> pending, waits;
   for (const IssuedGroup& group : job.groups) {
     for (std::size_t i = 0; i < group.ranks.size(); ++i) {
       for (const IssuedCollective& one : group.issued[i])
         times_ns[group.ranks[i]].push_back(one.arrived_ns);
     }
-  }
-  for (auto& [rank, own] : times_ns) std::sort(own.begin(), own.end());
-  std::map<std::size_t, OwnWaits> waits;
-  for (const IssuedGroup& group : job.groups) {
-    for (const auto& [sequence, calls] : CallsByNumber(group)) {
+    for (auto& [sequence, calls] : CallsByNumber(group)) {
       if (calls.size() != group.ranks.size() || !NeedsAllRanks(calls.front().call->plain_op))
         continue;
       std::int64_t last_ns = 0;
       for (const RankCall& one : calls) last_ns = std::max(last_ns, one.call->arrived_ns);
-      // The call itself takes what the others need for it, until their next one.
-      std::int64_t most_ns = 0, next_ns = 0;
       for (const RankCall& one : calls) {
-        const std::int64_t own_ns = UntilNext(times_ns[one.rank], last_ns);
-        next_ns = std::max(next_ns, std::min(own_ns, most_ns));
-        most_ns = std::max(most_ns, own_ns);
+        if (one.call->arrived_ns > 0 && one.call->arrived_ns < last_ns)
+          pending[one.rank].push_back({{one.call->arrived_ns, last_ns}, &group});
       }
-      for (const RankCall& one : calls) {
-        const std::int64_t own_ns = UntilNext(times_ns[one.rank], last_ns);
-        const std::int64_t to_ns = last_ns + std::min(own_ns, own_ns == most_ns ? next_ns : own_ns);
-        if (one.call->arrived_ns > 0 && one.call->arrived_ns < to_ns)
-          waits[one.rank].push_back({{one.call->arrived_ns, to_ns}, &group});
-      }
+      all.push_back({&group, std::move(calls), last_ns});
     }
   }
-  for (auto& [rank, own] : waits) {
-    std::sort(own.begin(), own.end(),
-              [](const OwnWait& a, const OwnWait& b) { return a.time.from_ns < b.time.from_ns; });
-    std::int64_t longest_ns = 0;
-    for (OwnWait& one : own) one.longest_to_ns = longest_ns = std::max(longest_ns, one.time.to_ns);
+  for (auto& [rank, own] : times_ns) std::sort(own.begin(), own.end());
+  for (auto& [rank, own] : pending) SetLongest(own);
+  for (const auto& [group, calls, last_ns] : all) {
+    // The call itself takes what the others need for it, until their next one.
+    std::vector<std::int64_t> until_ns;
+    std::int64_t most_ns = 0, next_ns = 0;
+    for (const RankCall& one : calls) {
+      std::int64_t own_ns = UntilNext(times_ns[one.rank], last_ns);
+      if (IsInOther(pending[one.rank], *group, {last_ns, last_ns + own_ns})) own_ns = 0;
+      next_ns = std::max(next_ns, std::min(own_ns, most_ns));
+      most_ns = std::max(most_ns, own_ns);
+      until_ns.push_back(own_ns);
+    }
+    for (std::size_t i = 0; i < calls.size(); ++i) {
+      const std::int64_t from_ns = calls[i].call->arrived_ns,
+                         to_ns = last_ns + (until_ns[i] == most_ns ? next_ns : until_ns[i]);
+      if (from_ns > 0 && from_ns < to_ns) waits[calls[i].rank].push_back({{from_ns, to_ns}, group});
+    }
   }
+  for (auto& [rank, own] : waits) SetLongest(own);
   return waits;
 }
 

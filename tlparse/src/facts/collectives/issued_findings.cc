@@ -131,7 +131,8 @@ Result<std::vector<CollectiveFinding>> FindIssuedProblems(Database& database,
     RETURN_IF_ERROR(GroupFinder(database, job, group, waiting, findings).Run());
   FindMessageWaits(job, message_waits, waits, findings);
   if (job.empty()) RETURN_IF_ERROR(FindCounted(database, job, findings));
-  if (!FindCycle(job, waits, findings)) FindOrder(job, waiting, findings);
+  if (!FindCycle(job, waits, findings) && !FindOddProgram(job, findings))
+    FindOrder(job, waiting, findings);
   DropWhatFollows(findings);
   ASSIGN_OR_RETURN(const std::vector<ProcessExit> exits, LoadExits(database, job.run_id));
   for (CollectiveFinding& finding : findings) {

@@ -200,6 +200,11 @@ Result<void> FindCounted(Database& database, const IssuedJob& job,
 bool FindCycle(const IssuedJob& job, std::vector<OpenWait> waits,
                std::vector<CollectiveFinding>& findings);
 
+// A call that one rank left out or added, by the order of its calls over all groups: those of all other
+// ranks are alike, and so are its own before and after it. Where another finding tells of different calls,
+// that one is enough. Whether it was added.
+bool FindOddProgram(const IssuedJob& job, std::vector<CollectiveFinding>& findings);
+
 // Collectives of two groups that two ranks issued in opposite orders, from one thread each.
 void FindOrder(const IssuedJob& job, const std::set<std::size_t>& waiting,
                std::vector<CollectiveFinding>& findings);

@@ -45,6 +45,10 @@ std::int64_t LowerMedian(std::vector<std::int64_t> values) {
   return *middle;
 }
 
+bool IsSentToOne(const IssuedCollective& call) {
+  return call.plain_op == "reduce" || call.plain_op == "gather";
+}
+
 // The collectives that several ranks issued as one call, and in which some wait for the last; none after one
 // that timed out.
 std::vector<Line> LinesOf(const IssuedGroup& group) {
@@ -69,12 +73,14 @@ std::vector<Line> LinesOf(const IssuedGroup& group) {
       last_ns = std::max(last_ns, one.call->start_ns);
     }
     if (first.timeout_ms > 0 && last_ns - first_ns > first.timeout_ms * 1'000'000) break;
+    // Its target waits in a reduce or gather. In a broadcast all but its source wait for one that hands the data
+    // on, and the source goes on; where all wait, it may be for the source, which does something else by design.
+    const auto waiting = static_cast<std::size_t>(std::count_if(
+        line.arrivals.begin(), line.arrivals.end(),
+        [&](const Arrival& one) { return one.call->start_ns < last_ns && one.next_ns > last_ns; }));
     const bool is_waited_for =
         NeedsAllRanks(first.plain_op) ||
-        std::any_of(line.arrivals.begin(), line.arrivals.end(), [&](const Arrival& one) {
-          return (first.plain_op == "reduce" || first.plain_op == "gather") &&
-                 one.call->start_ns < last_ns && one.next_ns > last_ns;
-        });
+        (waiting > 0 && (IsSentToOne(first) || waiting + 2 == line.arrivals.size()));
     if (!is_one_call || !is_waited_for || line.arrivals.size() < 2) continue;
     line.group = &group;
     lines.push_back(std::move(line));
@@ -262,6 +268,12 @@ Result<bool> IsLateWithFirst(Database& database, const IssuedJob& job, const Del
   return first_us < from_us && delay.delay_ns / 1000 > from_us - first_us;
 }
 
+std::string_view WhatWaited(const IssuedCollective& call) {
+  if (NeedsAllRanks(call.plain_op)) return "The others could not complete it";
+  return IsSentToOne(call) ? "Its target could not complete it"
+                           : "All others but its source issued no other call of the group";
+}
+
 Result<LateArrival> Describe(Database& database, const IssuedJob& job, const Delay& delay) {
   const IssuedCollective& call = *delay.first.call;
   const std::string late = RanksText(job, delay.late), early = RanksText(job, delay.early);
@@ -278,8 +290,7 @@ Result<LateArrival> Describe(Database& database, const IssuedJob& job, const Del
   finding.title =
       fmt::format("{} came to {} #{} of {} {} after {}", Capital(late), call.PrintedOp(),
                   call.sequence, delay.line->group->Title(), delay_text, early);
-  finding.detail = fmt::format("{}. {} could not complete it before that", call.Title(),
-                               NeedsAllRanks(call.plain_op) ? "The others" : "Its target");
+  finding.detail = fmt::format("{}. {} before that", call.Title(), WhatWaited(call));
   const std::int64_t moved_ns = delay.first.call->start_ns - delay.first.time_ns;
   if (std::abs(moved_ns) >= delay.delay_ns / 10)
     finding.detail += fmt::format(

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <tuple>
 
@@ -108,6 +109,20 @@ std::vector<const MessageWait*> Behind(const std::vector<MessageWait>& waits, st
   return behind;
 }
 
+// An error after a long wait.
+void SetSeverity(const IssuedJob& job, const MessageWait& wait, CollectiveFinding& finding) {
+  const IssuedCollective& call = wait.message->call;
+  std::int64_t known_ns = INT64_MIN;
+  for (const IssuingRank& rank : job.ranks) known_ns = std::max(known_ns, rank.last_known_ns);
+  const bool is_known = call.progress == IssuedProgress::kStarted &&
+                        job.ranks[wait.rank].last_known_ns > call.start_ns;
+  if (KnowsPace(job))
+    finding.severity = SeverityOfWait(job, known_ns - call.start_ns, call.timeout_ms, is_known);
+  if (finding.severity == FindingSeverity::kError) return;
+  finding.is_of_unknown_length = !is_known;
+  finding.detail += fmt::format(". {}", kMayBeRunning);
+}
+
 // A rank that waits in nothing, and has not issued what others wait for.
 CollectiveFinding NotIssued(const IssuedJob& job, const std::vector<MessageWait>& waits,
                             std::size_t root) {
@@ -118,22 +133,53 @@ CollectiveFinding NotIssued(const IssuedJob& job, const std::vector<MessageWait>
                               RanksText(job, {root}), Nth(first.message->ordinal),
                               OtherEnd(*first.message), first.group->Title(), WaitText(job, first));
   finding.detail = InOrder(job, behind) + ". " + LastIssued(job, *first.group, root);
-  const IssuedCollective& call = first.message->call;
-  std::int64_t known_ns = INT64_MIN;
-  for (const IssuingRank& rank : job.ranks) known_ns = std::max(known_ns, rank.last_known_ns);
-  const bool is_known = call.progress == IssuedProgress::kStarted &&
-                        job.ranks[first.rank].last_known_ns > call.start_ns;
-  if (KnowsPace(job))
-    finding.severity = SeverityOfWait(job, known_ns - call.start_ns, call.timeout_ms, is_known);
-  if (finding.severity != FindingSeverity::kError) {
-    finding.is_of_unknown_length = !is_known;
-    finding.detail += fmt::format(". {}", kMayBeRunning);
-  }
+  SetSeverity(job, first, finding);
   finding.ranks = {root};
   finding.cause = fmt::format("a {} was not issued", first.message->is_send ? "receive" : "send");
   finding.advice =
       fmt::format("look at what {} was doing: its stack, its log", RanksText(job, {root}));
   return finding;
+}
+
+// Of a message whose other end the peer has issued: that end.
+const IssuedMessage* OtherEndOf(const MessageGroup& group, std::size_t peer,
+                                const IssuedMessage& message) {
+  const auto found = std::find(group.ranks.begin(), group.ranks.end(), peer);
+  if (found == group.ranks.end()) return nullptr;
+  for (const IssuedMessage& one :
+       group.issued[static_cast<std::size_t>(found - group.ranks.begin())]) {
+    if (one.is_send != message.is_send && one.peer == message.own && one.ordinal == message.ordinal)
+      return &one;
+  }
+  return nullptr;
+}
+
+// Messages that devices have started and whose other ends wait in the streams of the peers, behind messages
+// that wait the same way for the next rank: a circle of ranks, or nothing.
+std::vector<MessageWait> CircleOfDevices(const IssuedJob& job) {
+  std::map<std::size_t, MessageWait> first;  // by rank
+  for (const MessageGroup& group : job.message_groups) {
+    for (std::size_t i = 0; i < group.ranks.size(); ++i) {
+      for (const IssuedMessage& message : group.issued[i]) {
+        const auto peer = group.rank_of.find(message.peer);
+        if (message.call.progress != IssuedProgress::kStarted || peer == group.rank_of.end())
+          continue;
+        const IssuedMessage* const other = OtherEndOf(group, peer->second, message);
+        if (other != nullptr && other->call.progress == IssuedProgress::kNotStarted)
+          first.try_emplace(group.ranks[i],
+                            MessageWait{&group, &message, group.ranks[i], peer->second});
+      }
+    }
+  }
+  for (const auto& [rank, wait] : first) {
+    std::vector<MessageWait> circle = {wait};
+    for (auto next = first.find(wait.peer); next != first.end() && circle.size() <= first.size();
+         next = first.find(next->second.peer)) {
+      if (next->first == rank) return circle;
+      circle.push_back(next->second);
+    }
+  }
+  return {};
 }
 
 // Ranks that wait for each other, some of them in collectives.
@@ -221,7 +267,14 @@ void FindMessageWaits(const IssuedJob& job, const std::vector<MessageWait>& wait
   for (const MessageWait& wait : waits) {
     if (ended.count(wait.rank) == 0) mutual.push_back(&wait);
   }
-  if (mutual.empty()) return;
+  if (mutual.empty()) {
+    const std::vector<MessageWait> circle = CircleOfDevices(job);
+    for (const MessageWait& wait : circle) mutual.push_back(&wait);
+    if (mutual.empty()) return;
+    findings.push_back(MutualWait(job, mutual, {}));
+    SetSeverity(job, circle.back(), findings.back());
+    return;
+  }
   // A collective that waits for one of them; those that wait for another rank have a finding of its.
   RankSet waiting;
   for (const MessageWait* const wait : mutual) waiting.insert(wait->rank);

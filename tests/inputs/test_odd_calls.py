@@ -1,0 +1,108 @@
+#!/usr/bin/env python3
+"""Dumps of a rank that left out or added one call, or ended first, where op and size of all calls agree."""
+
+import os
+import pickle
+import unittest
+
+from recorder import RecorderTest
+from test_messages import entry
+
+
+class Dumped(RecorderTest):
+    def found(self, dumps, groups):
+        """`groups`: (description, members) by name."""
+        folder = self.path(f"dumps{len(os.listdir(self.folder))}")
+        os.mkdir(folder)
+        for rank, entries in enumerate(dumps):
+            config = {name: {"name": name, "desc": text, "ranks": str(members)} for name, (text, members) in groups.items() if rank in members}
+            with open(os.path.join(folder, f"nccl_trace_rank_{rank}"), "wb") as file:
+                pickle.dump({"version": "2.10", "pg_config": config, "pg_status": {}, "entries": entries}, file, protocol=2)
+        return self.answer("findings", self.ingest(folder, name=os.path.basename(folder) + ".db"))["findings"]
+
+
+class ExtraCalls(Dumped):
+    def findings(self, pauses, ranks=(0, 1, 2, 3)):
+        """Calls of one line and size, of each rank after the milliseconds of `pauses(rank)`; rank 2 waits in its last one."""
+        dumps = []
+        for rank in ranks:
+            entries, at = [], 0
+            for number, pause in enumerate(pauses(rank)):
+                at += pause
+                entries.append(entry(number, "all_reduce", number + 1, "completed", group=("0", "default_pg"), p2p=False, at=at))
+            if rank == 2:
+                entries[-1].update(state="started", retired=False, time_discovered_completed_ns=None)
+            dumps.append(entries)
+        return self.found(dumps, {"0": ("default_pg", list(ranks))})
+
+    def test_a_call_right_after_the_one_before_is_one_more(self):
+        finding, = self.findings(lambda rank: [60] * 12 + ([1] if rank == 2 else []) + [60 + rank] * 8)
+        self.assertEqual(("collective_divergence", [2], 10), (finding["kind"], finding["ranks"], finding["place"]["line"]))
+        self.assertEqual("Rank 2 may have issued all_reduce #13 of group default_pg (0) at train.py:10 once more than ranks 0,1,3: it came 1 ms after #12, "
+                         "no other of these calls before 60 ms, and rank 2 waits in #21, which they did not reach", finding["title"])
+        plan = self.rows(self.database, "EXPLAIN QUERY PLAN " + finding["query"])
+        self.assertTrue(any("INDEX collective_run_by_number" in str(step) for step in plan), plan)
+
+    def test_where_calls_come_in_bursts_none_is(self):
+        for pauses in (lambda rank: [60] * 12 + ([1] if rank == 2 else []) + [60] * 4 + [1] + [60] * 3,
+                       lambda rank: [60] + ([1] if rank == 2 else []) + [60]):
+            finding, = self.findings(pauses)
+            self.assertEqual(("collective_not_reached", [0, 1, 3]), (finding["kind"], finding["ranks"]))
+
+
+class Programs(Dumped):
+    """Four ranks in two pairs, tp: in each step two sums in the pair, then one of all in dp."""
+    GROUPS = {"1": ("tp", [0, 1]), "2": ("tp", [2, 3]), "3": ("dp", [0, 1, 2, 3])}
+
+    def dumps(self, change=lambda rank, calls: calls):
+        """`change(rank, calls)`: calls are (group, line), of all steps."""
+        dumps = []
+        for rank in range(4):
+            tp, counts, entries = str(1 + rank // 2), {}, []
+            for number, (group, line) in enumerate(change(rank, [(tp, 10), (tp, 10), ("3", 20)] * 8)):
+                counts[group] = counts.get(group, 0) + 1
+                entries.append(entry(number, "all_reduce", counts[group], "completed", group=(group, self.GROUPS[group][0]), p2p=False, line=line))
+                entries[-1]["time_discovered_completed_ns"] = None
+            dumps.append(entries)
+        return dumps
+
+    def test_a_rank_that_left_out_a_call_of_its_pair(self):
+        finding, = self.found(self.dumps(lambda rank, calls: calls[:13] + calls[14:] if rank == 3 else calls), self.GROUPS)
+        self.assertEqual(("collective_divergence", "error", [3], 10), (finding["kind"], finding["severity"], finding["ranks"], finding["place"]["line"]))
+        self.assertEqual("Rank 3 left out all_reduce #10 of group tp (2) at train.py:10, which ranks 0-2 issue there: its later calls there are paired with "
+                         "later ones of rank 2", finding["title"])
+
+    def test_a_rank_that_added_one(self):
+        finding, = self.found(self.dumps(lambda rank, calls: calls[:14] + calls[13:] if rank == 1 else calls), self.GROUPS)
+        self.assertEqual([1], finding["ranks"])
+        self.assertRegex(finding["title"], r"^Rank 1 issued all_reduce #11 of group tp \(1\) at train\.py:10, where ranks 0,2,3 issue none: .* paired with earlier ones of rank 0$")
+
+    def test_what_both_of_a_pair_do_is_no_oddity(self):
+        """Nor is a dump that ends earlier, nor a rank that differs in each step, nor one whose difference is at the end."""
+        for change in (lambda rank, calls: calls[:13] + calls[14:] if rank > 1 else calls,
+                       lambda rank, calls: calls[:-4] if rank == 3 else calls,
+                       lambda rank, calls: [(group, line + (rank == 3 and line == 20)) for group, line in calls],
+                       lambda rank, calls: calls[:-2] + calls[-1:] if rank == 3 else calls):
+            self.assertEqual([], [one for one in self.found(self.dumps(change), self.GROUPS) if one["kind"] == "collective_divergence"])
+
+
+class Ends(Dumped):
+    def test_the_others_may_have_gone_on_to_calls_that_do_not_need_it(self):
+        """Rank 1 ended after #8; rank 0 gave a broadcast away, rank 2 has it and is in the next sum."""
+        names = ["all_reduce"] * 8 + ["broadcast", "broadcast", "all_reduce"]
+
+        def of(*counts):
+            dumps = [[entry(i, names[i], i + 1, "completed", group=("0", "default_pg"), p2p=False) for i in range(count)] for count in counts]
+            for entries in dumps:
+                for one in entries:
+                    one.update(profiling_name=one["profiling_name"].replace("nccl", "gloo"), state="scheduled", time_discovered_started_ns=None, time_discovered_completed_ns=None)
+            return self.found(dumps, {"0": ("default_pg", [0, 1, 2])})
+        finding, = of(10, 8, 11)
+        self.assertEqual(("stopped_first", "warning", [1]), (finding["kind"], finding["severity"], finding["ranks"]))
+        self.assertEqual("Rank 1's dump ends before broadcast #9 of group default_pg (0), among the last calls of ranks 0,2", finding["title"])
+        # A rank that has ended a sum without it shows that its dump is an earlier one.
+        self.assertEqual([], of(10, 7, 11))
+
+
+if __name__ == "__main__":
+    unittest.main()
