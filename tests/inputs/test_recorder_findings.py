@@ -10,6 +10,7 @@ import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from recorder import RUNS, RecorderTest  # noqa: E402
+from test_printed_failures import REPORT  # noqa: E402
 
 
 class Findings(RecorderTest):
@@ -40,6 +41,16 @@ class Findings(RecorderTest):
         self.assertNotIn("majority", reported["detail"])
         self.assertIn("Rank 2 compiled it for G['RANK'] == 2, rank 0 for G['RANK'] == 0, which"
                       ' fr_job.py:43 tests: if mode == "wrong_op" and RANK == 2:', reported["detail"])
+
+    def test_the_exit_codes_of_ranks_that_waited_follow(self):
+        """A watchdog ended all ranks; torchrun saw rank 1 first."""
+        folder = self.part("fr_wrong_op", "fr_hang_trace_rank_?")
+        for code, expected in ((7, ["collective_divergence"]), (-11, ["crashed", "collective_divergence"])):
+            with open(os.path.join(folder, "stdout.txt"), "w") as file:
+                file.write(REPORT.format(rank=1, code=code))
+            first, *others = [one for one in self.answer("findings", self.ingest(folder, name=f"exit_{code}.db"))["findings"] if one["severity"] != "note"]
+            self.assertEqual([first["kind"]] + [one["kind"] for one in others], expected)
+            self.assertEqual("Rank 1 ended with exit code 7" in [one["title"] for one in first["evidence"]], code == 7)
 
     def test_what_a_cut_dump_does_not_hold_is_unknown(self):
         folder = self.part("fr_wrong_op", "fr_hang_trace_rank_?")

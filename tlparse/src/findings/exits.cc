@@ -64,6 +64,18 @@ bool IsExplained(const FindingContext& context, const std::optional<std::int64_t
   });
 }
 
+// Ranks that issued something else than those which waited for them: whichever rank ends first with an
+// exit code, and no exception, ends because of it.
+void MoveBehindDivergence(std::vector<Finding>& findings) {
+  const auto found = std::find_if(findings.begin(), findings.end() - 1, [](const Finding& one) {
+    return one.kind == FindingKind::kCollectiveDivergence &&
+           one.severity == FindingSeverity::kError;
+  });
+  if (found == findings.end() - 1) return;
+  found->evidence.push_back(std::move(findings.back()));
+  findings.pop_back();
+}
+
 bool IsOfRaised(const Exceptions& raised, std::int64_t rank) {
   return std::any_of(raised.begin(), raised.end(),
                      [&](const FatalException* one) { return one->rank == rank; });
@@ -326,6 +338,7 @@ void AddPrinted(FindingContext& context, const PrintedFailures& printed) {
       fmt::format("SELECT id, rank FROM launcher_failure WHERE id = {}", printed.root->id);
   finding.ranks = {*rank};
   Add(context, std::move(finding), {});
+  if (code > 0) MoveBehindDivergence(context.findings);
 }
 
 }  // namespace
@@ -347,7 +360,10 @@ Result<void> FindExits(FindingContext& context) {
     AddOfDone(context, exits, *first);
     return {};
   }
-  if (!is_said) RETURN_IF_ERROR(AddExit(context, exits, *first));
+  if (!is_said) {
+    RETURN_IF_ERROR(AddExit(context, exits, *first));
+    if (!first->signal && !first->raised) MoveBehindDivergence(context.findings);
+  }
   const bool is_last = !context.options.launch &&
                        context.job.launch() >= static_cast<std::int64_t>(context.launches.size());
   const ProcessExit* const last = is_last ? FailedWithoutLog(exits) : nullptr;
