@@ -33,6 +33,24 @@ std::string_view JsonText(std::string_view text, std::size_t at) {
   return end < text.size() ? text.substr(at + 1, end - at - 1) : std::string_view();
 }
 
+// Where a text last has `mark` before a position. Positions are asked for in ascending order, so the text is read once.
+class LastBefore {
+ public:
+  LastBefore(std::string_view text, std::string_view mark) : text_(text), mark_(mark) {}
+  // npos: nowhere.
+  std::size_t At(std::size_t at) {
+    const std::string_view between = text_.substr(read_, at - read_);
+    if (const std::size_t found = between.rfind(mark_); found != std::string_view::npos)
+      last_ = read_ + found;
+    read_ = std::max(read_, at - std::min(at, mark_.size() - 1));  // it may lie across `at`
+    return last_;
+  }
+
+ private:
+  std::string_view text_, mark_;
+  std::size_t read_ = 0, last_ = std::string_view::npos;
+};
+
 }  // namespace
 
 void TextRedactor::AddName(std::string_view name) {
@@ -41,7 +59,7 @@ void TextRedactor::AddName(std::string_view name) {
   if (lower.size() < kShortest || redact::IsDigit(lower.front()) || IsPublicName(lower)) return;
   // Globals that PyTorch makes.
   if (lower.starts_with("import_torch") || lower.starts_with("builtins_dict")) return;
-  user_names_.insert(lower);
+  if (user_names_.insert(lower).second) redacted_names_.clear();
 }
 
 void TextRedactor::AddNamesOfCode(std::string_view code) {
@@ -68,16 +86,17 @@ bool TextRedactor::HarvestFrame(std::string_view function, std::string_view path
 void TextRedactor::HarvestFrames(std::string_view text, const InternedPaths& interned) {
   constexpr std::size_t kNear = 300;
   for (const std::string_view mark : {"\"name\":", "\"co_name\":"}) {
+    const std::string_view key = mark.starts_with("\"co_") ? "\"co_filename\":" : "\"filename\":";
+    LastBefore last_key(text, key), last_end(text, "}");
     ForEachMark(text, mark, [&](std::size_t at) {
       const std::string_view name = JsonText(text, SkipSpaces(text, at));
       const std::string_view near = text.substr(at, name.size() + kNear);
-      const std::string_view key = mark.starts_with("\"co_") ? "\"co_filename\":" : "\"filename\":";
       std::size_t file_at = at + std::min(near.find(key), near.size());
       if (file_at == at + near.size() || near.substr(0, file_at - at).find('}') != near.npos) {
         // In front, in the same object.
-        file_at = text.rfind(key, at);
-        if (file_at == text.npos || text.substr(file_at, at - file_at).find('}') != text.npos)
-          return;
+        file_at = last_key.At(at);
+        if (file_at == text.npos) return;
+        if (const std::size_t end = last_end.At(at); end != text.npos && end > file_at) return;
       }
       if (name.empty()) return;
       const std::size_t value = SkipSpaces(text, file_at + key.size());
@@ -102,7 +121,7 @@ void TextRedactor::HarvestFrames(std::string_view text, const InternedPaths& int
   });
 }
 
-// "a/train.py:12 in forward, code: y = self.net(x)", "# y = self.net(x)  # a/train.py:12 in forward", "train.py(12): forward".
+// "a/train.py:12 in forward, code: y = self.net(x)", "train.py(12): forward".
 void TextRedactor::HarvestPlaces(std::string_view text) {
   ForEachMark(text, ".py", [&](std::size_t at) {
     if (at >= text.size() || (text[at] != ':' && text[at] != '(')) return;
@@ -120,12 +139,6 @@ void TextRedactor::HarvestPlaces(std::string_view text) {
     constexpr std::string_view kCode = ", code: ";
     if (text.substr(name_end).starts_with(kCode))
       AddNamesOfCode(UpTo(text, name_end + kCode.size(), "\n\""));
-    // The code in front, in guards.
-    const std::size_t line = text.rfind('\n', begin) + 1;
-    const std::string_view before = text.substr(line, begin - line);
-    const std::size_t code = before.rfind("  # ", before.size() < 4 ? 0 : before.size() - 4);
-    if (before.ends_with("  # ") && code != std::string_view::npos)
-      AddNamesOfCode(before.substr(code + 4));
   });
 }
 

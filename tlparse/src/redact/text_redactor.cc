@@ -28,6 +28,8 @@ constexpr std::array<std::string_view, 14> kPublicFolders = {"",     ".",     ".
                                                              "lib",  "lib64", "local", "opt", "bin",
                                                              "proc", "dev",   "shm",   "var"};
 
+constexpr std::size_t kLongestWord = 20;  // no word with digits in it is as long
+
 // Where the part of a path begins that is Python's: its packages.
 std::size_t PackagesAt(std::string_view path) {
   for (const std::string_view begin : {"site-packages/", "dist-packages/"})
@@ -77,13 +79,12 @@ void TextRedactor::Replace(std::string_view name, std::string& out) {
 
 // Letters and digits: "Acme2Net", "buf0", "f32".
 void TextRedactor::RedactPart(std::string_view part, std::string& out) {
-  constexpr std::size_t kLongest = 20;  // no word with digits in it
   const bool has_digit = std::any_of(part.begin(), part.end(), IsDigit);
   if (IsHash(part)) {
     out += part;
     return;
   }
-  if (has_digit && part.size() >= kLongest && !part.starts_with("0x")) {
+  if (has_digit && part.size() >= kLongestWord && !part.starts_with("0x")) {
     Replace(part, out);
     return;
   }
@@ -109,6 +110,21 @@ void TextRedactor::RedactPart(std::string_view part, std::string& out) {
 // Letters, digits and underscores: a name of PyTorch's stays (fx_kwargs, where the user has kwargs); else the longest of the user's names in it
 // are replaced whole, other parts word by word.
 void TextRedactor::RedactName(std::string_view name, std::string& out) {
+  constexpr std::size_t kMostNames = 1 << 16;
+  const auto found = redacted_names_.find(name);
+  if (found != redacted_names_.end()) {
+    out += found->second.text;
+    replaced_ += found->second.replaced;
+    return;
+  }
+  const std::size_t begin = out.size();
+  const std::int64_t before = replaced_;
+  RedactNewName(name, out);
+  if (redacted_names_.size() < kMostNames)
+    redacted_names_.emplace(name, RedactedName{out.substr(begin), replaced_ - before});
+}
+
+void TextRedactor::RedactNewName(std::string_view name, std::string& out) {
   constexpr std::size_t kMostParts = 12;
   if (const std::string lower = InLowerCase(name);
       lower.find('_', 1) < lower.size() - 1 && IsPublicName(lower)) {
@@ -220,7 +236,7 @@ std::string TextRedactor::Redact(std::string_view text) {
     if (LooksLikePath(token)) {
       RedactPath(token, out);
       at = end;
-    } else if (user_files_.contains(std::string(token))) {
+    } else if (user_files_.contains(token)) {
       RedactPathPart(token, out);
       at = end;
     } else if (IsAddressText(token)) {
@@ -231,6 +247,9 @@ std::string TextRedactor::Redact(std::string_view text) {
       out += c;
       ++at;
     } else if (hides_sizes_ && ReplaceSize(text, at, name_end, out)) {
+      at = name_end;
+    } else if (name_end - at < kLongestWord && RunEnd(text, at, IsDigit) == name_end) {
+      out += text.substr(at, name_end - at);  // nobody's name
       at = name_end;
     } else {
       RedactName(text.substr(at, name_end - at), out);

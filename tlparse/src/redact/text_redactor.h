@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -45,14 +46,29 @@ class TextRedactor {
   void RedactPath(std::string_view path, std::string& out);
   void RedactPathPart(std::string_view part, std::string& out);
   void RedactName(std::string_view name, std::string& out);
+  void RedactNewName(std::string_view name, std::string& out);
   void RedactPart(std::string_view part, std::string& out);
   void Replace(std::string_view name, std::string& out);
   bool ReplaceSize(std::string_view text, std::size_t at, std::size_t end, std::string& out);
 
+  struct TextHash {
+    using is_transparent = void;
+    std::size_t operator()(std::string_view text) const {
+      return std::hash<std::string_view>()(text);
+    }
+  };
+  struct RedactedName {
+    std::string text;
+    std::int64_t replaced = 0;
+  };
+
   Pseudonyms& pseudonyms_;
   bool hides_sizes_;
-  std::unordered_set<std::string> user_names_;  // lower case, without underscores around them
-  std::unordered_set<std::string> user_files_;  // "train.py"
+  std::unordered_set<std::string, TextHash, std::equal_to<>>
+      user_names_;  // lower case, without underscores around them
+  std::unordered_set<std::string, TextHash, std::equal_to<>> user_files_;  // "train.py"
+  // What became of names: texts have the same ones again and again. Empty while names are taken.
+  std::unordered_map<std::string, RedactedName, TextHash, std::equal_to<>> redacted_names_;
   std::int64_t replaced_ = 0;
 };
 
