@@ -54,6 +54,54 @@ class Hidden(Running):
         first, = self.findings()
         self.assertEqual((first["severity"], first["title"]), ("note", "Thread log of the command raised ConnectionError: no server"))
 
+    TASKS = """\
+        import asyncio, sys
+        async def pump(waiting):
+            await asyncio.sleep(0.2)
+            raise LookupError("no such tenant")
+        async def flaky():
+            raise OSError("caught")
+        async def main():
+            waiting = asyncio.get_running_loop().create_future()
+            task = asyncio.create_task(pump(waiting), name=sys.argv[2] if sys.argv[2:] else None)
+            await asyncio.gather(flaky(), return_exceptions=True)
+            try:
+                await asyncio.create_task(flaky())
+            except OSError:
+                pass
+            await {"waits": lambda: waiting, "goes on": lambda: asyncio.sleep(1.5),
+                   "gives up": lambda: asyncio.wait_for(waiting, 2), "ends": lambda: task,
+                   "asks late": lambda: asyncio.sleep(2)}[sys.argv[1]]()
+            if sys.argv[1] == "asks late":
+                await task
+        asyncio.run(main())
+        """
+
+    def test_a_task_that_nobody_awaits_is_why_the_program_waits(self):
+        program = self.script("serve.py", self.TASKS)
+        self.hang(program, "waits", "pump\t1")
+        first, = self.findings()
+        self.assertEqual((first["kind"], first["severity"], first["title"]), ("crashed", "error", "Task pump 1 of the command raised LookupError: no such tenant"))
+        self.assertEqual((first["place"]["file"], first["place"]["line"]), (program, 4))
+        self.assertRegex(first["detail"], r"Its process went on; .* later: The command seemed to hang")
+
+    def test_a_task_that_failed_unseen(self):
+        program = self.script("serve.py", self.TASKS)
+        _, errors = self.run_command("-o", "fine", "--", PYTHON, program, "goes on")
+        self.assertEqual(errors.count("Task exception was never retrieved"), 1)  # Python prints it as ever
+        self.run_command("-o", "late", "--", PYTHON, program, "gives up", expect=1)
+        said = [json.loads(self.tlparse("findings", name, "--json").stdout)["findings"] for name in ("fine", "late")]
+        self.assertEqual([[(one["severity"], one["title"]) for one in findings] for findings in said],
+                         [[(severity, "Task pump of the command raised LookupError: no such tenant")] for severity in ("note", "error")])
+
+    def test_a_task_that_is_awaited_ends_the_program_itself(self):
+        program = self.script("serve.py", self.TASKS)
+        for how in ("ends", "asks late"):
+            with self.subTest(how):
+                self.run_command("-o", how, "--", PYTHON, program, how, expect=1)
+                first, = json.loads(self.tlparse("findings", how, "--json").stdout)["findings"]
+                self.assertEqual(first["title"], "The command raised LookupError: no such tenant")
+
     def test_a_child_that_nobody_waited_for_is_recorded_once(self):
         """It becomes a child of tlparse when its parent ends."""
         program = self.script("leaves.py", """\
@@ -158,6 +206,46 @@ class Hidden(Running):
                 time.sleep(1)
             sys.exit(5)
             """)
+
+    def test_programs_that_ran_one_after_another(self):
+        """No two are compared; that the script goes on without one that failed is said."""
+        self.script("trial.py", test_run_ends.Ends.TRACED + """\
+        for again in range(1 + int(sys.argv[1])):
+            write({"compilation_metrics": {"co_name": "f", "co_filename": "/u/m.py", "co_firstlineno": 3, "has_guarded_code": True}, **ids, "frame_compile_id": again})
+        time.sleep(1)
+        if sys.argv[1:] == ["1", "fails"]:
+            raise FloatingPointError("loss is not finite")
+        """)
+        sweep = self.script("sweep.py", """\
+            import subprocess, sys
+            for trial in range(3):
+                subprocess.run([sys.executable, "trial.py", str(trial), *sys.argv[1:]])
+                subprocess.run(["false"])
+            """)
+        for how, expected in ((["fine"], []), (["fails"], ["warning: A child of the command raised FloatingPointError: loss is not finite"])):
+            with self.subTest(how):
+                self.run_command("-o", how[0], "--", PYTHON, sweep, *how, environment={"TZ": "UTC"})
+                findings = json.loads(self.tlparse("findings", how[0], "--json").stdout)["findings"]
+                self.assertEqual([f"{one['severity']}: {re.sub(' .pid [0-9]+.', '', one['title'])}" for one in findings if one["kind"] != "recompiles"], expected)
+
+    def test_where_many_processes_are_that_hang(self):
+        program = self.script("many.py", """\
+            import os, threading
+            waits = [
+                lambda: threading.Event().wait(),
+                lambda: threading.Event().wait(),
+                lambda: threading.Event().wait(),
+                lambda: threading.Event().wait(),
+            ]
+            for i in (0, 1, 1, 2, 3):
+                if os.fork() == 0:
+                    waits[i]()
+            os.wait()
+            """)
+        self.hang(program)
+        first, = self.findings()
+        self.assertRegex(first["title"], r"^The command seemed to hang, pid \d+ at many.py:11, pid \d+ in wait at many.py:3, pids \d+,\d+ in wait at many.py:4 and 2 more places$")
+        self.assertRegex(first["detail"], r"; pids \d+,\d+ were at .*many.py:4 in <lambda>")
 
     def test_ranks_whose_logs_do_not_know_them(self):
         launch = self.ranks_of_a_launcher_that_ends_all()

@@ -6,7 +6,8 @@ CREATE TABLE uncaught_exception (
   ordinal INTEGER,                -- of its run_process; NULL: it is in a text
   line INTEGER,                   -- of the text, 1-based: where the traceback begins
   rank INTEGER,                   -- NULL: none, or not known
-  thread TEXT,                    -- name of the thread that it ended; NULL: it ended the process
+  thread TEXT,                    -- name of the thread or task that it ended; NULL: it ended the process
+  is_of_task INTEGER NOT NULL,    -- 1: a task of asyncio, and nobody had looked at its result
   type TEXT NOT NULL,             -- class, without its module
   message TEXT NOT NULL,          -- of several lines, maybe
   user_file TEXT,                 -- the innermost line of the user's; NULL: none is

@@ -139,9 +139,9 @@ Result<void> FindMemoryImbalance(FindingContext& context);    // between ranks
 bool IsOfLaunch(const FindingContext& context, std::optional<std::int64_t> time_us);
 Result<void> FindGuardWaits(FindingContext& context);  // after those that name failures and ends
 Result<void> FindLaunchNotes(FindingContext& context);
-Result<void> FindExits(FindingContext& context);          // after those that name failures
-Result<void> FindHangs(FindingContext& context);          // after all that name errors of the job
-Result<void> FindFailedThreads(FindingContext& context);  // of processes that went on
+Result<void> FindExits(FindingContext& context);           // after those that name failures
+Result<void> FindHangs(FindingContext& context);           // after all that name errors of the job
+Result<void> FindHiddenFailures(FindingContext& context);  // of processes that went on
 Result<void> FindImportErrors(FindingContext& context);
 
 // Sets a hint of PyTorch as what to try, and the option or variable that it sets.

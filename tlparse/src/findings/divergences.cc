@@ -8,6 +8,7 @@
 #include <set>
 #include <tuple>
 
+#include "artifacts/common/text/python_traceback.h"
 #include "base/plural.h"
 #include "facts/cache/cause.h"
 #include "facts/compiles/advice.h"
@@ -50,12 +51,14 @@ bool DivergenceFinder::HasRank(const std::vector<RankIndex>& participants) const
   });
 }
 
-// Whether two logs are of processes that compiled the same functions, however often.
+// Whether two logs are of processes that compiled the same functions, however often: of PyTorch's own, as
+// that around each module that is given to torch.compile, it says nothing.
 bool DivergenceFinder::CompiledTheSame(RankIndex a, RankIndex b) const {
   using Function = std::tuple<std::int32_t, std::int32_t, std::int64_t>;
   std::set<Function> of_a, of_b;
   for (const JobCompile& compile : job_.compiles()) {
     if (compile.function_id < 0) continue;
+    if (compile.file_id >= 0 && IsTorchFile(job_.string(compile.file_id))) continue;
     const Function function{compile.function_id, compile.file_id, compile.line};
     if (compile.participant == a) of_a.insert(function);
     if (compile.participant == b) of_b.insert(function);
@@ -63,11 +66,26 @@ bool DivergenceFinder::CompiledTheSame(RankIndex a, RankIndex b) const {
   return !of_a.empty() && of_a == of_b;
 }
 
-// Nothing shows that logs without rank are of processes that were meant to do the same.
+// By run.json. An end is seen some time after it came: a tenth of a life is not beside the other.
+bool DivergenceFinder::RanInTurn(RankIndex a, RankIndex b) const {
+  const ProcessExit* const one = ExitOf(exits_, context_.StatusOf(a).process_id);
+  const ProcessExit* const other = ExitOf(exits_, context_.StatusOf(b).process_id);
+  if (one == nullptr || other == nullptr || !one->ended_us || !other->ended_us) return false;
+  const std::int64_t beside_us =
+      std::min(*one->ended_us, *other->ended_us) -
+      std::max(one->started_us.value_or(0), other->started_us.value_or(0));
+  return beside_us * 10 <= std::min(*one->ended_us - one->started_us.value_or(0),
+                                    *other->ended_us - other->started_us.value_or(0));
+}
+
+// Nothing shows that logs without rank are of processes that were meant to do the same. Programs that a
+// script ran one after another are not.
 void DivergenceFinder::CompareLogs() {
   for (std::size_t i = 1; i < classes_.size(); ++i) {
     const RankClass& one = classes_[i];
-    if (!CompiledTheSame(Reference().front(), one.ranks.front())) continue;
+    if (!CompiledTheSame(Reference().front(), one.ranks.front()) ||
+        RanInTurn(Reference().front(), one.ranks.front()))
+      continue;
     const std::size_t count = context_.findings.size();
     Examine(one);
     for (std::size_t j = count; j < context_.findings.size(); ++j) {
@@ -363,7 +381,11 @@ void DivergenceFinder::Report(const RankClass& one, std::vector<Difference> own)
 }
 
 Result<void> FindDivergences(FindingContext& context) {
-  DivergenceFinder(context).Run();
+  std::vector<ProcessExit> exits;
+  if (!context.HasRanks()) {
+    ASSIGN_OR_RETURN(exits, LoadExits(context.database, context.job.run_id()));
+  }
+  DivergenceFinder(context, std::move(exits)).Run();
   return {};
 }
 

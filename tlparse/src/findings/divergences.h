@@ -4,8 +4,10 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "facts/job/exits.h"
 #include "findings/context.h"
 
 namespace tlparse {
@@ -31,8 +33,10 @@ std::string HowToSet(const std::vector<RankOption>& options);
 
 class DivergenceFinder {
  public:
-  explicit DivergenceFinder(FindingContext& context)
+  // `exits`: of a job without ranks.
+  DivergenceFinder(FindingContext& context, std::vector<ProcessExit> exits)
       : context_(context),
+        exits_(std::move(exits)),
         answer_(context.ranks),
         job_(context.job),
         classes_(context.ranks.classes) {}
@@ -49,6 +53,7 @@ class DivergenceFinder {
   void CompareLogs();
   bool HasRank(const std::vector<RankIndex>& participants) const;
   bool CompiledTheSame(RankIndex a, RankIndex b) const;
+  bool RanInTurn(RankIndex a, RankIndex b) const;
   std::optional<Difference> Describe(const RankClass& one, const RankAspect& aspect);
   std::optional<Difference> DescribeLookup(const RankClass& one, const RankAspect& aspect,
                                            const std::string& where);
@@ -93,6 +98,7 @@ class DivergenceFinder {
   bool IsUnfinished(const RankClass& one, const std::vector<std::int32_t>& slots) const;
 
   FindingContext& context_;
+  const std::vector<ProcessExit> exits_;
   const RanksAnswer& answer_;
   const Job& job_;
   // The answer's classes, without differences that every rank or group of ranks has.

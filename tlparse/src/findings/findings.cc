@@ -50,7 +50,7 @@ constexpr FamilyOfJob kFamilies[] = {
     {&FindLaunchNotes},
     {.find = &FindExits, .needs_log = false, .needs_others = true},
     {.find = &FindHangs, .needs_log = false, .needs_others = true},
-    {.find = &FindFailedThreads, .needs_log = false, .needs_others = true},
+    {.find = &FindHiddenFailures, .needs_log = false, .needs_others = true},
     {.find = &FindImportErrors, .needs_log = false},
 };
 

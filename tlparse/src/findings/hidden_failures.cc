@@ -1,4 +1,4 @@
-// A thread or a child that failed, while its process went on: the cause of what waits for it.
+// A thread, a task or a child that failed, while its process or parent went on: the cause of what waits for it.
 #include "findings/hidden_failures.h"
 
 #include <fmt/format.h>
@@ -49,15 +49,47 @@ Result<bool> PutHiddenFirst(FindingContext& context, Finding& waiting, const Pro
   return true;
 }
 
-// Those of threads that no other finding has: the process went on.
-Result<void> FindFailedThreads(FindingContext& context) {
+namespace {
+
+bool HasLog(const std::vector<ProcessExit>& exits, const ProcessExit& child) {
+  return std::any_of(exits.begin(), exits.end(), [&](const ProcessExit& one) {
+    return one.process_id && one.profile_id == child.profile_id && one.ordinal == child.ordinal;
+  });
+}
+
+// Whether the command did well without it.
+bool WasGoneOnWithout(const std::vector<ProcessExit>& exits, const ProcessExit& child) {
+  return std::any_of(exits.begin(), exits.end(), [&](const ProcessExit& one) {
+    return one.IsCommand() && one.profile_id == child.profile_id && one.exit_code == 0;
+  });
+}
+
+// Whether the process ended by it, as by what a task raises where the task is awaited.
+bool WasRaisedAgain(const std::vector<ProcessExit>& exits, const ProcessExit& failed) {
+  return std::any_of(exits.begin(), exits.end(), [&](const ProcessExit& one) {
+    return one.pid == failed.pid && one.raised && failed.raised &&
+           one.raised->Text() == failed.raised->Text();
+  });
+}
+
+}  // namespace
+
+// Those that no other finding has: the process of the thread or task, or the parent of the child, went on.
+Result<void> FindHiddenFailures(FindingContext& context) {
+  ASSIGN_OR_RETURN(const std::vector<ProcessExit> exits,
+                   LoadExits(context.database, context.job.run_id()));
   ASSIGN_OR_RETURN(const std::vector<HiddenFailure> failures,
                    LoadHiddenFailures(context.database, context.job.run_id()));
   for (const HiddenFailure& one : failures) {
+    const bool is_of_log = !one.thread && HasLog(exits, one.exit);
+    const bool is_lost = one.thread
+                             ? !one.is_of_task || !WasRaisedAgain(exits, one.exit)
+                             : (is_of_log || one.exit.raised) && WasGoneOnWithout(exits, one.exit);
     Finding finding = FindingOfHidden(one);
     const auto is_it = [&](const Finding& known) { return known.query == finding.query; };
     const bool is_known = std::any_of(context.findings.begin(), context.findings.end(), is_it);
-    if (one.thread && !is_known && IsOfLaunch(context, one.time_us))
+    if (is_of_log) finding.severity = FindingSeverity::kWarning;
+    if (is_lost && !is_known && IsOfLaunch(context, one.time_us))
       context.findings.push_back(std::move(finding));
   }
   return {};

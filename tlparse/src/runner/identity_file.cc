@@ -65,11 +65,13 @@ std::optional<ProcessIdentity> ParseIdentity(std::string_view line, std::string_
       !ParseNumber(fields[3], identity.started_ticks) ||
       !ParseNumber(fields[4], identity.parent_pid))
     return std::nullopt;
-  identity.is_of_thread = fields[1] == "thread";
+  const bool is_of_task = fields[1] == "task";
+  identity.is_of_thread = fields[1] == "thread" || is_of_task;
   if (fields[1] == "raised" || identity.is_of_thread) {
     identity.raised = ParseRaised(fields[5], fields[6]);
     if (!identity.raised) return std::nullopt;
     if (identity.is_of_thread) TakeThread(*identity.raised);
+    identity.raised->is_of_task = is_of_task;
     return identity;
   }
   identity.is_member = fields[1] == "member";

@@ -1,7 +1,7 @@
 // What the Python processes of a command write of themselves: the hook of `tlparse run`
 // (sitecustomize.py) appends a line when a process starts, another when it joins a process group, and
-// one when an exception ends it or a thread. So a process is known that lives shorter than the time between two
-// looks at /proc.
+// one when an exception ends it, a thread or a task. So a process is known that lives shorter than the time
+// between two looks at /proc.
 #pragma once
 
 #include <sys/types.h>
@@ -13,11 +13,12 @@
 
 namespace tlparse {
 
-// The exception that ends a Python process, or a thread of it: nothing has caught it.
+// The exception that ends a Python process, or a thread or a task of asyncio of it: nothing has caught it.
 struct UncaughtException {
   std::int64_t raised_us = 0;  // since the epoch: when nothing had caught it
   std::string traceback;       // as Python prints it
-  std::string thread;          // its name, if it ended a thread
+  std::string thread;          // its name, if it ended a thread or a task
+  bool is_of_task = false;
 };
 
 struct ProcessIdentity {
@@ -27,7 +28,7 @@ struct ProcessIdentity {
   bool is_member = false;  // the rank is that of its process group, not RANK of its environment
   std::string command;     // arguments with spaces between them
   std::optional<UncaughtException> raised;  // then without rank and command
-  bool is_of_thread = false;                // …which it ended
+  bool is_of_thread = false;                // …or task, which it ended
 };
 
 class IdentityFile {

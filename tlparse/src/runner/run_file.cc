@@ -50,6 +50,7 @@ void WriteProcesses(JsonWriter& json, const RunFacts& facts) {
     for (const UncaughtException& raised : process.raised_in_threads) {
       json.BeginObject().Key("thread").String(raised.thread);
       json.Key("raised_us").Int(raised.raised_us);
+      if (raised.is_of_task) json.Key("is_of_task").Bool(true);
       json.Key("traceback").String(raised.traceback).EndObject();
     }
     json.EndArray().EndObject();

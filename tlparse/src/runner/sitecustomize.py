@@ -33,8 +33,8 @@ def content(path):
 def write_identity(kind, value, text=None):
     """Who this process is, in a line: tlparse may look at processes only when this one has ended. `kind`: "start", with the rank of the
     environment; "member", with the rank in the process group; "raised", with the time, and the traceback of the exception that ends
-    the program; "thread", with the time, and the name and traceback of a thread that an exception ended. runner/identity_file.cc
-    reads it."""
+    the program; "thread" or "task", with the time, and the name and traceback of the one that an exception ended.
+    runner/identity_file.cc reads it."""
     machine = content("/proc/sys/kernel/random/boot_id").strip() + " " + os.readlink("/proc/self/ns/pid")
     stat = content("/proc/self/stat").rpartition(")")[2].split()  # from the third field of proc(5) on
     command = "".join(letter if letter.isprintable() else " " for letter in content("/proc/self/cmdline")[:2000].rstrip("\0"))
@@ -381,7 +381,7 @@ def watch_imports():
     if NUMBERS:
         from tlparse_numbers import Numbers
         after["torch._inductor.output_code"] = Numbers(NUMBERS).after_output_code
-    after.update({"threading": after_threading, "multiprocessing.process": after_multiprocessing})
+    after.update({"threading": after_threading, "multiprocessing.process": after_multiprocessing, "asyncio.base_events": Tasks().after_asyncio})
     for name in [name for name in after if name in sys.modules]:
         attempt(after.pop(name), sys.modules[name])
     sys.meta_path.insert(0, Finder({"torch": leave_one_name}, after))

@@ -49,10 +49,11 @@ void AddPlace(std::string_view sentence, Hang& hang) {
     where = where.substr(0, end);
   }
   const auto known = std::find_if(places.begin(), places.end(), [&](const HangPlace& one) {
-    return rank >= 0 && !one.ranks.empty() && one.where == where;
+    return one.ranks.empty() == (rank < 0) && one.where == where;
   });
   if (known != places.end()) {
-    known->ranks.push_back(rank);
+    if (rank >= 0) known->ranks.push_back(rank);
+    if (rank < 0) known->AddProcess(who);
     return;
   }
   places.push_back({{}, std::string(who), std::string(where)});
@@ -60,6 +61,14 @@ void AddPlace(std::string_view sentence, Hang& hang) {
 }
 
 }  // namespace
+
+// "pid 12" → "pids 12,13"
+void HangPlace::AddProcess(std::string_view pid) {
+  if (!HasSeveral()) who.insert(3, "s");
+  who += fmt::format(",{}", pid.substr(pid.rfind(' ') + 1));
+}
+
+bool HangPlace::HasSeveral() const { return ranks.size() > 1 || who.starts_with("pids"); }
 
 std::string HangPlace::ShortWhere() const {
   constexpr std::string_view kIn = " in ", kCalled = ", which called ";
@@ -98,16 +107,17 @@ std::string Hang::PlacesText() const {
   std::string text;
   for (const HangPlace& place : places)
     text += fmt::format("{}{} {} at {}", text.empty() ? "" : "; ", place.who,
-                        place.ranks.size() > 1 ? "were" : "was", place.where);
+                        place.HasSeveral() ? "were" : "was", place.where);
   return text;
 }
 
 std::string Hang::ShortPlaces() const {
   constexpr std::size_t kMost = 3;
+  const std::size_t shown = places.size() > kMost + 1 ? kMost : places.size();
   std::string text;
-  if (places.size() > kMost) return text;
-  for (const HangPlace& place : places)
-    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", place.who, place.ShortWhere());
+  for (std::size_t i = 0; i < shown; ++i)
+    text += fmt::format("{}{} {}", i == 0 ? "" : ", ", places[i].who, places[i].ShortWhere());
+  if (shown < places.size()) text += fmt::format(" and {} more places", places.size() - shown);
   return text;
 }
 

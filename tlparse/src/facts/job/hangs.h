@@ -17,7 +17,9 @@ struct HangPlace {
   std::string who;    // "ranks 0,1"; "pid 27447"
   std::string where;  // "/app/train.py:21 in validate, which called barrier"
 
-  std::string ShortWhere() const;  // "in barrier at train.py:21"; "at train.py:21"
+  void AddProcess(std::string_view pid);  // "pid 12", of one without rank
+  bool HasSeveral() const;                // processes
+  std::string ShortWhere() const;         // "in barrier at train.py:21"; "at train.py:21"
 };
 
 // A rank that waits to send to, or to receive from, another.
@@ -47,7 +49,7 @@ struct Hang {
 
   // "ranks 0,1 were at a.py:21 in f; rank 2 was at a.py:27 in g".
   std::string PlacesText() const;
-  // "ranks 0,1 in barrier at a.py:21, rank 2 at a.py:27", of at most 3 places; else empty.
+  // "ranks 0,1 in barrier at a.py:21, rank 2 at a.py:27"; of more than 4 places 3 and the count of the others.
   std::string ShortPlaces() const;
 };
 

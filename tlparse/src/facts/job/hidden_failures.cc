@@ -13,7 +13,9 @@ std::string HiddenFailure::Subject() const {
                             : is_owner_command ? "the command"
                                                : fmt::format("pid {}", owner_pid);
   if (!thread) return fmt::format("A child (pid {}) of {}", exit.pid, owner);
-  return thread->empty() ? "A thread of " + owner : fmt::format("Thread {} of {}", *thread, owner);
+  const std::string_view what = is_of_task ? "ask" : "hread";
+  return thread->empty() ? fmt::format("A t{} of {}", what, owner)
+                         : fmt::format("T{} {} of {}", what, *thread, owner);
 }
 
 Result<std::vector<HiddenFailure>> LoadHiddenFailures(Database& database, std::int64_t run_id) {
@@ -31,6 +33,7 @@ Result<std::vector<HiddenFailure>> LoadHiddenFailures(Database& database, std::i
     failure.exit.ordinal = row.ordinal;
     failure.exit.pid = row.pid;
     if (row.thread) failure.thread = std::string(*row.thread);
+    failure.is_of_task = row.is_of_task;
     if (!row.thread) {
       failure.exit.ended_us = row.ended_us;
       failure.exit.exit_code = row.exit_code;

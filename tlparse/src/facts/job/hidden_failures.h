@@ -1,4 +1,4 @@
-// Failures that no process ended by: of a thread, or of a child. What waits for them waits in vain.
+// Failures that no process ended by: of a thread, a task of asyncio, or of a child. What waits for them waits in vain.
 #pragma once
 
 #include <cstdint>
@@ -13,15 +13,16 @@
 namespace tlparse {
 
 struct HiddenFailure {
-  ProcessExit exit;                   // of a thread: its process, with what it raised alone
+  ProcessExit exit;                   // of a thread or task: its process, with what it raised alone
   std::optional<std::string> thread;  // its name, maybe empty; nothing: a child failed
   std::int64_t owner_pid = 0;         // the process of the thread; the parent of the child
   bool is_owner_command = false;
   std::optional<std::int64_t> owner_rank;
   std::int64_t time_us = 0;
-  bool is_of_job = false;  // the owner has a rank or a log
+  bool is_of_job = false;   // the owner has a rank or a log
+  bool is_of_task = false;  // `thread` is the name of a task
 
-  // "Thread judge of rank 0", "A child (pid 12) of the command".
+  // "Thread judge of rank 0", "Task pump of the command", "A child (pid 12) of the command".
   std::string Subject() const;
 };
 

@@ -112,7 +112,8 @@ class RunFileReader final : public RuntimeReader {
                    {.ordinal = ordinal,
                     .rank = row.rank,
                     .raised_us = one["raised_us"].Int(),
-                    .thread = TextOf(one["thread"]).value_or("")},
+                    .thread = TextOf(one["thread"]).value_or(""),
+                    .is_of_task = one["is_of_task"].Bool().value_or(false)},
                    TextOf(one["traceback"]).value_or(""));
     }
   }

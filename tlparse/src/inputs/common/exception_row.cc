@@ -23,6 +23,7 @@ void AddException(RuntimeContext& context, const ExceptionPlace& place,
   if (summary.type.empty()) return;
   UncaughtExceptionRow row{.id = context.NextId<UncaughtExceptionRow>(),
                            .profile_id = context.profile_id(),
+                           .is_of_task = place.is_of_task,
                            .type = RowText(summary.type),
                            .message = RowText(summary.message),
                            .traceback = RowText(text)};

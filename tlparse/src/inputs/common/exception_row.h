@@ -16,7 +16,8 @@ struct ExceptionPlace {
   std::optional<std::int64_t> line = {};     // of a text
   std::optional<std::int64_t> rank = {};
   std::optional<std::int64_t> raised_us = {};
-  std::optional<std::string> thread = {};  // that it ended
+  std::optional<std::string> thread = {};  // or task, that it ended
+  bool is_of_task = false;
 };
 
 // Adds nothing if the text holds no traceback. The reader uses UncaughtExceptionRow.
