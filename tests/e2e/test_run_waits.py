@@ -12,6 +12,9 @@ PYTHON = sys.executable
 
 
 class Waits(Running):
+    def findings(self):
+        return json.loads(self.tlparse("findings", "tl_run", "--json").stdout)["findings"]
+
     ABORTS = """\
         import ctypes, os, subprocess, sys
         program = '''
@@ -29,7 +32,8 @@ class Waits(Running):
         time.sleep(60)
         '''
         open("rank.py", "w").write(program)
-        ranks = [subprocess.Popen([sys.executable, "rank.py"], env={**os.environ, "RANK": str(rank), "KIND": sys.argv[1]}) for rank in range(3)]
+        errors = [open(f"rank_{rank}.txt", "ab") if sys.argv[2:] else None for rank in range(3)]
+        ranks = [subprocess.Popen([sys.executable, "rank.py"], stderr=errors[rank], env={**os.environ, "RANK": str(rank), "KIND": sys.argv[1]}) for rank in range(3)]
         ranks[1].wait()
         for rank in (ranks[0], ranks[2]):
             rank.terminate()
@@ -56,6 +60,35 @@ class Waits(Running):
                 self.assertEqual(first["place"] and first["place"]["line"], line)
                 if kind == "thread":
                     self.assertIn("came in a thread that runs no Python code; the main thread was at ", first["detail"])
+
+    def test_what_an_abort_printed_to_a_file_of_the_rank(self):
+        """As torchrun --redirects makes them; what is in it from before is of another job."""
+        launch = self.script("launch.py", self.ABORTS)
+        for rank in range(3):
+            self.write(f"rank_{rank}.txt", b"terminate called after throwing an instance of 'of an earlier job'\n")
+        self.run_command("--", PYTHON, launch, "main", "files", expect=15)
+        first = self.findings()[0]
+        self.assertEqual((first["ranks"], first["title"]), ([1], "Rank 1 was ended by SIGABRT at rank.py:12: std::out_of_range: index 12 of 8"))
+        self.assertEqual([one["rank"] for one in self.run_file()["printed_aborts"]], [1])
+
+    def test_what_an_abort_of_a_child_printed(self):
+        program = self.script("pool.py", """\
+            import ctypes, multiprocessing, time
+            def simulate(pipe):
+                time.sleep(0.5)
+                ctypes.CDLL("libstdc++.so.6")._ZSt20__throw_out_of_rangePKc(b"index 12 of 8")
+            context = multiprocessing.get_context("fork")
+            mine, other = context.Pipe()
+            context.Process(target=simulate, args=(other,), daemon=True).start()
+            other.close()
+            mine.recv()
+            """)
+        with open(self.path("errors.txt"), "wb") as errors:
+            process = self.start("--", PYTHON, program, stderr=errors)
+            process.communicate(timeout=120)
+        first = self.findings()[0]
+        self.assertRegex(first["title"], r"^A child \(pid \d+\) of the command was ended by SIGABRT at pool.py:4: std::out_of_range: index 12 of 8$")
+        self.assertEqual(first["place"]["line"], 4)
 
     # What the hook asks of torch.distributed.
     GROUP = """\
@@ -109,6 +142,28 @@ class Waits(Running):
                 first = json.loads(self.tlparse("findings", fault, "--json").stdout)["findings"][0]
                 self.assertEqual((first["kind"], first["severity"], first["ranks"], first["title"]), ("stuck", "error", ranks, title))
                 self.assertIn("Rank 0 was in recv from rank 1 at pipe.py:10.", first["detail"])
+
+
+    def test_the_rank_of_a_process_that_joins_by_rpc(self):
+        """Its environment names none; what it starts may have one."""
+        self.write("torch/__init__.py", b"")
+        self.write("torch/distributed/__init__.py", b"")
+        self.write("torch/distributed/rpc/__init__.py", b"import types\ndef init_rpc(name, rank):\n    global info\n    info = types.SimpleNamespace(id=rank)\ndef get_worker_info():\n    return info\n")
+        program = self.script("rpc.py", """\
+            import os, subprocess, sys, time
+            for rank in range(2):
+                if os.fork() == 0:
+                    os.environ["RANK"] = str(rank)
+                    import torch.distributed.rpc as rpc
+                    rpc.init_rpc(f"worker{rank}", rank=rank)
+                    subprocess.run(["sleep", "1"])
+                    if rank:
+                        raise ArithmeticError("gradient is stale")
+                    sys.exit()
+            sys.exit(max(os.waitstatus_to_exitcode(os.wait()[1]) for _ in range(2)))
+            """)
+        self.run_command("--", PYTHON, program, expect=1, environment={"PYTHONPATH": self.folder})
+        self.assertEqual([(one["ranks"], one["title"]) for one in self.findings()], [([1], "Rank 1 raised ArithmeticError: gradient is stale")])
 
 
 if __name__ == "__main__":

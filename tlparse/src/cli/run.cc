@@ -102,7 +102,7 @@ class RunningCommand : public StartedJob {
     facts_.ended_us = EpochUsNow();
     facts_.processes = processes_->Processes();
     TakeLastStacks(places_, facts_.processes);
-    facts_.aborts = errors_.Aborts();
+    facts_.aborts = errors_.Aborts(facts_.processes);
     return WriteRunFile(places_.recorded + "/run.json", RunFileText(facts_));
   }
 

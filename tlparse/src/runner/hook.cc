@@ -6,6 +6,7 @@ std::string_view HookText() {
   static constexpr char kText[] =
 #include "runner_changes.inc"
 #include "runner_exceptions.inc"
+#include "runner_groups.inc"
 #include "runner_hook.inc"
       ;
   return {kText, sizeof kText - 1};

@@ -1,4 +1,4 @@
-# The first part of the hook; hook_raises.py and sitecustomize.py are the rest.
+# The first part of the hook; hook_raises.py, hook_groups.py and sitecustomize.py are the rest.
 
 
 class Changes:

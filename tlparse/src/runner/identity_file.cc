@@ -74,6 +74,11 @@ std::optional<ProcessIdentity> ParseIdentity(std::string_view line, std::string_
     identity.raised->is_of_task = is_of_task;
     return identity;
   }
+  if (fields[1] == "errors") {
+    if (!ParseNumber(fields[5], identity.errors_from)) return std::nullopt;
+    identity.errors = fields[6];
+    return identity;
+  }
   identity.is_member = fields[1] == "member";
   if (!fields[5].empty()) identity.rank_text = fields[5];
   identity.command = fields[6];

@@ -25,6 +25,9 @@ struct ProcessIdentity {
   pid_t pid = 0, parent_pid = 0;
   std::int64_t started_ticks = 0;  // as ProcStat's
   std::optional<std::string> rank_text;
+  // File of its standard error, and its size then; empty: it is none. Then without rank and command.
+  std::string errors;
+  std::int64_t errors_from = 0;
   bool is_member = false;  // the rank is that of its process group, not RANK of its environment
   std::string command;     // arguments with spaces between them
   std::optional<UncaughtException> raised;  // then without rank and command

@@ -260,6 +260,11 @@ void ProcessWatch::ReadIdentities() {
       entry->process.raised = std::move(identity.raised);
     else if (identity.raised && in_threads.size() < kMostThreads)
       in_threads.push_back(*std::move(identity.raised));
+    if (!identity.errors.empty()) {
+      entry->process.errors = std::move(identity.errors);
+      entry->process.errors_from = identity.errors_from;
+      continue;
+    }
     if (identity.raised) continue;
     entry->is_known = true;
     entry->is_member = identity.is_member;

@@ -41,7 +41,9 @@ struct WatchedProcess {
   std::optional<int> exit_code, signal;  // at most one; neither: not known
   std::optional<UncaughtException> raised;
   std::vector<UncaughtException> raised_in_threads;  // the first ones
-  std::string at;  // "file:line in f, which called g" when a signal ended it; empty: not known
+  std::string at;      // "file:line in f, which called g" when a signal ended it; empty: not known
+  std::string errors;  // file of its standard error; empty: none, or not known
+  std::int64_t errors_from = 0;  // its size when the process began
   std::string
       fault_thread;  // in which a fatal one came: FaultOf (python_stacks.h); empty: none did
 };

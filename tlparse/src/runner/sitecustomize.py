@@ -33,7 +33,7 @@ def content(path):
 def write_identity(kind, value, text=None):
     """Who this process is, in a line: tlparse may look at processes only when this one has ended. `kind`: "start", with the rank of the
     environment; "member", with the rank in the process group; "raised", with the time, and the traceback of the exception that ends
-    the program; "thread" or "task", with the time, and the name and traceback of the one that an exception ended.
+    the program; "errors", with the file of standard error and its size; "thread" or "task", with the time, and the name and traceback of the one that an exception ended.
     runner/identity_file.cc reads it."""
     machine = content("/proc/sys/kernel/random/boot_id").strip() + " " + os.readlink("/proc/self/ns/pid")
     stat = content("/proc/self/stat").rpartition(")")[2].split()  # from the third field of proc(5) on
@@ -45,6 +45,9 @@ def write_identity(kind, value, text=None):
 
 def write_start():
     write_identity("start", os.environ.get("RANK", ""))
+    errors = os.fstat(2)
+    if errors.st_mode & 0o170000 == 0o100000:  # a file, as torchrun --redirects gives each rank one
+        write_identity("errors", str(errors.st_size), os.readlink("/proc/self/fd/2"))
 
 
 def at_end(step, *arguments):
@@ -84,71 +87,6 @@ def open_high(path):
         return fcntl.fcntl(file, fcntl.F_DUPFD_CLOEXEC, max(10, min(resource.getrlimit(resource.RLIMIT_NOFILE)[0], 1000) - 50))
     finally:
         os.close(file)
-
-
-def write_dump():
-    """The flight recorder of this process, where PyTorch would write it at a timeout."""
-    from torch._C import _distributed_c10d as c10d
-    from torch.distributed import distributed_c10d
-    dump = getattr(c10d, "_dump_fr_trace", None) or getattr(c10d, "_dump_nccl_trace", None)
-    path = os.path.join(RECORDED, "comm_lib_trace_rank_%d" % distributed_c10d.get_rank())
-    with open(os.path.join(PIPES, "draft_%d" % os.getpid()), "wb") as file:
-        file.write(dump())
-    os.replace(file.name, path)
-
-
-def write_peer():
-    """Of the send or receive that the main thread waits in, the other rank: a stack does not name it."""
-    import threading
-    from torch.distributed import distributed_c10d
-    path = os.path.join(PIPES, "peer_%d" % os.getpid())
-    frame = sys._current_frames().get(threading.main_thread().ident)
-    while frame and (frame.f_code.co_filename != distributed_c10d.__file__ or frame.f_code.co_name not in ("send", "recv")):
-        frame = frame.f_back
-    if frame is None:
-        return
-    side, word = ("dst", "to") if frame.f_code.co_name == "send" else ("src", "from")
-    peer, in_group = frame.f_locals.get(side), frame.f_locals.get("group_" + side)
-    if peer is None and in_group is not None:
-        peer = distributed_c10d.get_global_rank(frame.f_locals["group"], in_group)
-    if peer is not None:
-        with open(path, "w", encoding="ascii") as file:
-            file.write("%s %s rank %d" % (frame.f_code.co_name, word, peer))
-
-
-def wait_for_asks(pipe):
-    while os.read(pipe, 100):
-        attempt(write_peer)
-        attempt(write_dump)
-
-
-def listen_for_dumps(distributed_c10d):
-    """NCCL and XCCL have a pipe that asks for a dump. Other backends record as well, since 2.8, but nothing writes their dumps."""
-    import threading
-
-    backend = distributed_c10d.get_backend()
-    if "nccl" in backend or "xccl" in backend or getattr(listen_for_dumps, "pid", None) == os.getpid():
-        return
-    listen_for_dumps.pid = os.getpid()
-    name = os.path.join(PIPES, "pid_%d.pipe" % os.getpid())
-    os.mkfifo(name, 0o600)
-    pipe = os.open(name, os.O_RDWR | os.O_CLOEXEC)
-    threading.Thread(target=wait_for_asks, args=(pipe,), name="tlparse", daemon=True).start()
-
-
-def after_distributed(module):
-    import functools
-    original = module.init_process_group
-
-    @functools.wraps(original)
-    def init_process_group(*arguments, **options):
-        result = original(*arguments, **options)
-        attempt(lambda: write_identity("member", str(module.get_rank())))
-        if PIPES:
-            attempt(listen_for_dumps, module)
-        return result
-
-    module.init_process_group = init_process_group
 
 
 def profiled():
@@ -361,7 +299,7 @@ def load_next():
 
 
 def watch_imports():
-    after = {"torch.distributed.distributed_c10d": after_distributed}
+    after = {"torch.distributed.distributed_c10d": after_distributed, "torch.distributed.rpc": after_rpc}
     follow_steps = []
     if PROFILE.startswith("demand"):
         attempt(DemandedProfile().listen)

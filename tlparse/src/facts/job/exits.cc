@@ -129,11 +129,8 @@ bool ProcessExit::WasAsked() const {
   return signal == SIGTERM || signal == SIGINT || signal == SIGHUP || signal == SIGQUIT;
 }
 
-namespace {
-
-// Several processes print into one standard error: a text without a rank is known to be of one only if no
-// other was aborted, or if all print the same.
-Result<void> TellPrinted(Database& database, std::int64_t run_id, std::vector<ProcessExit>& exits) {
+Result<void> TellPrinted(Database& database, std::int64_t run_id,
+                         const std::vector<ProcessExit*>& exits) {
   std::map<std::int64_t, std::string> of_rank;
   std::set<std::string> texts;
   std::string first;
@@ -145,7 +142,8 @@ Result<void> TellPrinted(Database& database, std::int64_t run_id, std::vector<Pr
     if (first.empty() && !row.rank) first = row.text;
     if (!row.rank) texts.emplace(row.text);
   }
-  for (ProcessExit& exit : exits) {
+  for (ProcessExit* const one : exits) {
+    ProcessExit& exit = *one;
     if (exit.signal != SIGABRT) continue;
     const auto own = exit.rank ? of_rank.find(*exit.rank) : of_rank.end();
     if (own != of_rank.end())
@@ -156,8 +154,6 @@ Result<void> TellPrinted(Database& database, std::int64_t run_id, std::vector<Pr
   return {};
 }
 
-}  // namespace
-
 Result<std::vector<ProcessExit>> LoadExits(Database& database, std::int64_t run_id) {
   std::vector<ProcessExit> exits;
   FOR_EACH_ROW(const ExitOfProcess& row, KeptQuery<ExitOfProcess>(database, {.run_id = run_id})) {
@@ -167,7 +163,9 @@ Result<std::vector<ProcessExit>> LoadExits(Database& database, std::int64_t run_
                      std::string(row.fault_thread), std::string(), std::nullopt});
     if (row.exception_id) exits.back().raised = ExceptionOfRow(row, row.rank);
   }
-  RETURN_IF_ERROR(TellPrinted(database, run_id, exits));
+  std::vector<ProcessExit*> all;
+  for (ProcessExit& one : exits) all.push_back(&one);
+  RETURN_IF_ERROR(TellPrinted(database, run_id, all));
   return exits;
 }
 
@@ -250,11 +248,11 @@ Result<PrintedFailures> LoadPrintedFailures(Database& database, std::int64_t run
   FOR_EACH_ROW(const ReportedFailure& row, KeptQuery<ReportedFailure>(database, {.run_id = run_id}))
     failures.root = {row.id, row.rank, row.exit_code, std::string(row.path)};
   if (failures.root && failures.root->exit_code == -SIGABRT) {
-    std::vector<ProcessExit> exits(1);
-    exits[0].rank = failures.root->rank;
-    exits[0].signal = SIGABRT;
-    RETURN_IF_ERROR(TellPrinted(database, run_id, exits));
-    failures.root->printed = std::move(exits[0].printed);
+    ProcessExit exit;
+    exit.rank = failures.root->rank;
+    exit.signal = SIGABRT;
+    RETURN_IF_ERROR(TellPrinted(database, run_id, {&exit}));
+    failures.root->printed = std::move(exit.printed);
   }
   return failures;
 }

@@ -38,10 +38,15 @@ Result<std::vector<HiddenFailure>> LoadHiddenFailures(Database& database, std::i
       failure.exit.ended_us = row.ended_us;
       failure.exit.exit_code = row.exit_code;
       failure.exit.signal = row.signal;
+      failure.exit.stopped_at = row.stopped_at;
+      failure.exit.fault_thread = row.fault_thread;
     }
     if (row.exception_id) failure.exit.raised = ExceptionOfRow(row, row.owner_rank);
     if (!failure.exit.WasAsked() && failure.time_us > 0) failures.push_back(std::move(failure));
   }
+  std::vector<ProcessExit*> exits;
+  for (HiddenFailure& one : failures) exits.push_back(&one.exit);
+  RETURN_IF_ERROR(TellPrinted(database, run_id, exits));
   return failures;
 }
 
