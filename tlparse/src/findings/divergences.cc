@@ -51,8 +51,8 @@ bool DivergenceFinder::HasRank(const std::vector<RankIndex>& participants) const
   });
 }
 
-// Whether two logs are of processes that compiled the same functions, however often: of PyTorch's own, as
-// that around each module that is given to torch.compile, it says nothing.
+// Whether two logs are of processes that compiled the same functions, however often: of PyTorch's
+// own, as that around each module that is given to torch.compile, it says nothing.
 bool DivergenceFinder::CompiledTheSame(RankIndex a, RankIndex b) const {
   using Function = std::tuple<std::int32_t, std::int32_t, std::int64_t>;
   std::set<Function> of_a, of_b;
@@ -78,8 +78,8 @@ bool DivergenceFinder::RanInTurn(RankIndex a, RankIndex b) const {
                                     *other->ended_us - other->started_us.value_or(0));
 }
 
-// Nothing shows that logs without rank are of processes that were meant to do the same. Programs that a
-// script ran one after another are not.
+// Nothing shows that logs without rank are of processes that were meant to do the same. Programs that
+// a script ran one after another are not.
 void DivergenceFinder::CompareLogs() {
   for (std::size_t i = 1; i < classes_.size(); ++i) {
     const RankClass& one = classes_[i];

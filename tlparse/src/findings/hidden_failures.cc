@@ -1,4 +1,5 @@
-// A thread, a task or a child that failed, while its process or parent went on: the cause of what waits for it.
+// A thread, a task or a child that failed, while its process or parent went on: the cause of what
+// waits for it.
 #include "findings/hidden_failures.h"
 
 #include <fmt/format.h>
@@ -76,7 +77,8 @@ bool WasRaisedAgain(const std::vector<ProcessExit>& exits, const ProcessExit& fa
 
 }  // namespace
 
-// Those that no other finding has: the process of the thread or task, or the parent of the child, went on.
+// Those that no other finding has: the process of the thread or task, or the parent of the child,
+// went on.
 Result<void> FindHiddenFailures(FindingContext& context) {
   ASSIGN_OR_RETURN(const std::vector<ProcessExit> exits,
                    LoadExits(context.database, context.job.run_id()));

@@ -1,4 +1,5 @@
-// What is printed to standard error where that is a file: the program has the file, and this one reads it afterwards.
+// What is printed to standard error where that is a file: the program has the file, and this one
+// reads it afterwards.
 #pragma once
 
 #include <cstdint>
@@ -13,9 +14,9 @@ class ErrorText {
  public:
   ErrorText();  // before the command prints
 
-  // What was printed since by C++ and the C library before they aborted a process: to the command's standard error, and
-  // to files of their own that processes have, as torchrun --redirects makes them. Nothing where it is a terminal or
-  // a pipe.
+  // What was printed since by C++ and the C library before they aborted a process: to the command's
+  // standard error, and to files of their own that processes have, as torchrun --redirects makes
+  // them. Nothing where it is a terminal or a pipe.
   std::vector<AbortText> Aborts(const std::vector<WatchedProcess>& processes) const;
 
  private:

@@ -13,7 +13,7 @@
 
 namespace tlparse {
 
-// The exception that ends a Python process, or a thread or a task of asyncio of it: nothing has caught it.
+// The exception that ends a Python process, a thread or a task of asyncio: nothing has caught it.
 struct UncaughtException {
   std::int64_t raised_us = 0;  // since the epoch: when nothing had caught it
   std::string traceback;       // as Python prints it

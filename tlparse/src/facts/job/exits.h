@@ -143,8 +143,8 @@ struct PrintedFailures {
 Result<PrintedFailures> LoadPrintedFailures(Database& database, std::int64_t run_id);
 
 // Of the process with a log; null: nothing is known of its end.
-// Sets what processes that SIGABRT ended printed before. Several print into one standard error: a text without a rank
-// is known to be of one only if no other was aborted, or if all print the same.
+// Sets what processes that SIGABRT ended printed before. Several print into one standard error: a
+// text without a rank is known to be of one only if no other was aborted, or if all print the same.
 Result<void> TellPrinted(Database& database, std::int64_t run_id,
                          const std::vector<ProcessExit*>& exits);
 

@@ -49,7 +49,7 @@ struct Hang {
 
   // "ranks 0,1 were at a.py:21 in f; rank 2 was at a.py:27 in g".
   std::string PlacesText() const;
-  // "ranks 0,1 in barrier at a.py:21, rank 2 at a.py:27"; of more than 4 places 3 and the count of the others.
+  // "ranks 0,1 in barrier at a.py:21, rank 2 at a.py:27"; of more than 4 places 3, and how many more.
   std::string ShortPlaces() const;
 };
 

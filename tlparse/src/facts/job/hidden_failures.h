@@ -1,4 +1,5 @@
-// Failures that no process ended by: of a thread, a task of asyncio, or of a child. What waits for them waits in vain.
+// Failures that no process ended by: of a thread, a task of asyncio, or of a child. What waits for
+// them waits in vain.
 #pragma once
 
 #include <cstdint>
