@@ -77,8 +77,8 @@ bool WasRaisedAgain(const std::vector<ProcessExit>& exits, const ProcessExit& fa
 
 }  // namespace
 
-// Those that no other finding has: the process of the thread or task, or the parent of the child,
-// went on.
+// Those that no other finding has: the process of the thread or task went on, or the parent of a
+// child that had compiled.
 Result<void> FindHiddenFailures(FindingContext& context) {
   ASSIGN_OR_RETURN(const std::vector<ProcessExit> exits,
                    LoadExits(context.database, context.job.run_id()));
@@ -86,9 +86,8 @@ Result<void> FindHiddenFailures(FindingContext& context) {
                    LoadHiddenFailures(context.database, context.job.run_id()));
   for (const HiddenFailure& one : failures) {
     const bool is_of_log = !one.thread && HasLog(exits, one.exit);
-    const bool is_lost = one.thread
-                             ? !one.is_of_task || !WasRaisedAgain(exits, one.exit)
-                             : (is_of_log || one.exit.raised) && WasGoneOnWithout(exits, one.exit);
+    const bool is_lost = one.thread ? !one.is_of_task || !WasRaisedAgain(exits, one.exit)
+                                    : is_of_log && WasGoneOnWithout(exits, one.exit);
     Finding finding = FindingOfHidden(one);
     const auto is_it = [&](const Finding& known) { return known.query == finding.query; };
     const bool is_known = std::any_of(context.findings.begin(), context.findings.end(), is_it);
