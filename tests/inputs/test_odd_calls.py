@@ -15,6 +15,8 @@ class Dumped(RecorderTest):
         folder = self.path(f"dumps{len(os.listdir(self.folder))}")
         os.mkdir(folder)
         for rank, entries in enumerate(dumps):
+            if entries is None:
+                continue
             config = {name: {"name": name, "desc": text, "ranks": str(members)} for name, (text, members) in groups.items() if rank in members}
             with open(os.path.join(folder, f"nccl_trace_rank_{rank}"), "wb") as file:
                 pickle.dump({"version": "2.10", "pg_config": config, "pg_status": {}, "entries": entries}, file, protocol=2)
@@ -87,21 +89,31 @@ class Programs(Dumped):
 
 
 class Ends(Dumped):
+    def gloo(self, number, name, line=10):
+        """Gloo's dumps do not tell when a call began or ended."""
+        return {**entry(number, name, number + 1, "completed", group=("0", "default_pg"), p2p=False, line=line), "profiling_name": "gloo:" + name, "state": "scheduled",
+                "time_discovered_started_ns": None, "time_discovered_completed_ns": None}
+
     def test_the_others_may_have_gone_on_to_calls_that_do_not_need_it(self):
         """Rank 1 ended after #8; rank 0 gave a broadcast away, rank 2 has it and is in the next sum."""
         names = ["all_reduce"] * 8 + ["broadcast", "broadcast", "all_reduce"]
 
         def of(*counts):
-            dumps = [[entry(i, names[i], i + 1, "completed", group=("0", "default_pg"), p2p=False) for i in range(count)] for count in counts]
-            for entries in dumps:
-                for one in entries:
-                    one.update(profiling_name=one["profiling_name"].replace("nccl", "gloo"), state="scheduled", time_discovered_started_ns=None, time_discovered_completed_ns=None)
+            dumps = [[self.gloo(i, names[i]) for i in range(count)] for count in counts]
             return self.found(dumps, {"0": ("default_pg", [0, 1, 2])})
         finding, = of(10, 8, 11)
         self.assertEqual(("stopped_first", "warning", [1]), (finding["kind"], finding["severity"], finding["ranks"]))
         self.assertEqual("Rank 1's dump ends before broadcast #9 of group default_pg (0), among the last calls of ranks 0,2", finding["title"])
         # A rank that has ended a sum without it shows that its dump is an earlier one.
         self.assertEqual([], of(10, 7, 11))
+
+    def test_a_rank_without_a_dump_may_have_ended_in_an_all_to_all_before_it(self):
+        """Ranks 1 and 2 had their parts of #6 from rank 0, which left no dump; rank 3 waits for its part."""
+        def of(name):
+            dumps = [[self.gloo(i, "all_reduce" if i < 5 else name, 10 + i) for i in range(count)] for count in (7, 7, 6)]
+            return self.found([None, *dumps], {"0": ("default_pg", [0, 1, 2, 3])})
+        for name, first in (("all_to_all", ("missing_rank", [0])), ("all_reduce", ("stopped_first", [3]))):
+            self.assertEqual(first, [(one["kind"], one["ranks"]) for one in of(name)][0])
 
 
 if __name__ == "__main__":

@@ -84,7 +84,8 @@ bool IsOfMissingDumps(const Finding& one) {
 // Whether the rank was the first to end, even if ranks of unknown calls are taken into account. If
 // one of these ended first, the others fail while they wait for it, maybe before they have
 // issued all calls of one line; the next call of another line comes after the wait, unless it alone
-// waits in its last call, as the target of a gather.
+// waits in its last call, as the target of a gather, or in an all_to_all, which ends on each rank when the
+// others' parts for it have come.
 bool IsEarlierThanUnknown(const IssuedJob& job, const IssuedGroup& group, std::size_t rank,
                           const IssuedCollective& call) {
   if (group.unknown.empty()) return true;
@@ -95,7 +96,8 @@ bool IsEarlierThanUnknown(const IssuedJob& job, const IssuedGroup& group, std::s
   if (!are_without_dump || at == group.ranks.end() || call.file.empty()) return false;
   const IssuedCollective& last =
       group.issued[static_cast<std::size_t>(at - group.ranks.begin())].back();
-  return !last.file.empty() && last.Place() != call.Place() && NeedsAllRanks(last.plain_op);
+  return !last.file.empty() && last.Place() != call.Place() && NeedsAllRanks(last.plain_op) &&
+         !last.plain_op.starts_with("alltoall");
 }
 
 // Whether its device had not ended an earlier call of the group: the dump shows what it was in.
