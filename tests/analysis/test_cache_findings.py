@@ -129,6 +129,17 @@ class Unfinished(AnswerTest):
 
 
 class Bypasses(AnswerTest):
+    def test_a_graph_that_no_cache_holds_is_a_note(self):
+        """Of the program's shape: DistributedDataParallel splits the graph at its buckets."""
+        for reason, severity in (("Won't cache a graph with fakify_first_call enabled", "note"), ("Cannot cache a graph with freezing enabled", "warning")):
+            ids = {"frame_id": 0, "frame_compile_id": 0, "attempt": 0}
+            bypass = {"artifact": {"name": "aotautograd_cache_bypass", "encoding": "json"}, **ids}
+            path = self.save(f"bypass_{severity}.log", record({"dynamo_start": {"stack": []}, **ids}),
+                             record(bypass, json.dumps({"cache_bypass_reason": reason, "cache_state": "bypass", "components": []})),
+                             record({"compilation_metrics": {"co_name": "f", "co_filename": "/u/m.py", "co_firstlineno": 9}, **ids}))
+            one, = ask("findings", self.ingest(path, name=f"bypass_{severity}"))["findings"]
+            self.assertEqual((one["kind"], one["severity"], one["cause"]), ("cache_bypassed", severity, reason))
+
     def test_every_bypass_is_reported(self):
         for scenario in ("cache_bypass_2_6",):
             database = self.job(scenario)

@@ -51,10 +51,12 @@ constexpr ReasonFinding kReasonFindings[] = {
      "without a valid signature was written with another key"},
 };
 
-// PyTorch caches no graph with such an op.
+// PyTorch caches no graph with such an op, and none that the optimizer of DistributedDataParallel has
+// split at its buckets (torch/_dynamo/backends/distributed.py).
 bool IsOfGraph(std::string_view cause) {
   return cause.starts_with("Unsupported call_function target") ||
-         cause.starts_with("Can't cache HigherOrderOperator");
+         cause.starts_with("Can't cache HigherOrderOperator") ||
+         cause.starts_with("Won't cache a graph with fakify_first_call");
 }
 
 // What a bypass costs: what the lookups of the layers below show, and the time of these compiles.

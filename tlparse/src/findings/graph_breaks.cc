@@ -78,10 +78,13 @@ bool IsOfTorch(std::string_view stack, std::string_view function) {
   return is_compiled && is_of_torch && !calls_user;
 }
 
-// torch._dynamo.graph_break() in PyTorch's own code, as around the step of an optimizer.
+// torch._dynamo.graph_break() in PyTorch's own code, as around the step of an optimizer. 2.6 has "skip
+// function graph_break in file …/torch/_dynamo/decorators.py".
 bool IsMeantByTorch(std::string_view reason, const FindingPlace& site) {
+  const std::string cause = CauseOfBreak(reason);
   return IsTorchFile(site.file) &&
-         CauseOfBreak(reason).find("torch._dynamo.graph_break()") != std::string::npos;
+         (cause.find("torch._dynamo.graph_break()") != std::string::npos ||
+          cause.find("skip function graph_break in file") != std::string::npos);
 }
 
 // The user said so: torch.compiler.disable.
