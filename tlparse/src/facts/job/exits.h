@@ -142,12 +142,12 @@ struct PrintedFailures {
 };
 Result<PrintedFailures> LoadPrintedFailures(Database& database, std::int64_t run_id);
 
-// Of the process with a log; null: nothing is known of its end.
 // Sets what processes that SIGABRT ended printed before. Several print into one standard error: a
 // text without a rank is known to be of one only if no other was aborted, or if all print the same.
 Result<void> TellPrinted(Database& database, std::int64_t run_id,
                          const std::vector<ProcessExit*>& exits);
 
+// Of the process with a log; null: nothing is known of its end.
 const ProcessExit* ExitOf(const std::vector<ProcessExit>& exits, std::int64_t process_id);
 
 // The kernel of generated code that checks its indices and raised this; empty: none did.

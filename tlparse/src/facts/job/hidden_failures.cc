@@ -13,9 +13,8 @@ std::string HiddenFailure::Subject() const {
                             : is_owner_command ? "the command"
                                                : fmt::format("pid {}", owner_pid);
   if (!thread) return fmt::format("A child (pid {}) of {}", exit.pid, owner);
-  const std::string_view what = is_of_task ? "ask" : "hread";
-  return thread->empty() ? fmt::format("A t{} of {}", what, owner)
-                         : fmt::format("T{} {} of {}", what, *thread, owner);
+  if (thread->empty()) return fmt::format("A {} of {}", is_of_task ? "task" : "thread", owner);
+  return fmt::format("{} {} of {}", is_of_task ? "Task" : "Thread", *thread, owner);
 }
 
 Result<std::vector<HiddenFailure>> LoadHiddenFailures(Database& database, std::int64_t run_id) {
