@@ -104,6 +104,11 @@ class Ends(Dumped):
         finding, = of(10, 8, 11)
         self.assertEqual(("stopped_first", "warning", [1]), (finding["kind"], finding["severity"], finding["ranks"]))
         self.assertEqual("Rank 1's dump ends before broadcast #9 of group default_pg (0), among the last calls of ranks 0,2", finding["title"])
+        # Two sums that do not wait for each other, as of buckets: all are in both.
+        names[8:] = ["all_reduce"] * 2
+        finding, = of(10, 8, 10)
+        self.assertEqual("Rank 1's dump ends before all_reduce #10 of group default_pg (0), the last call of ranks 0,2", finding["title"])
+        names[8:] = ["broadcast", "broadcast", "all_reduce"]
         # A rank that has ended a sum without it shows that its dump is an earlier one.
         self.assertEqual([], of(10, 7, 11))
 

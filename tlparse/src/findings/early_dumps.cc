@@ -126,7 +126,6 @@ void FindEarlyDumps(FindingContext& context) {
       std::vector<std::size_t> holders;
       const IssuedCollective* const call = LastOfOthers(job, group, line, holders);
       if (!rank.rank || call == nullptr || !call->IsRecorded() ||
-          LacksEarlier(group, line.missing.front(), line.sequence) ||
           LastStart(job, line.missing.front()) >= call->start_ns ||
           IsInside(group, line.missing.front()) ||
           !LastElsewhere(job, group, line.missing.front()).empty() ||
@@ -135,6 +134,8 @@ void FindEarlyDumps(FindingContext& context) {
       const bool are_last = std::all_of(holders.begin(), holders.end(), [&](std::size_t holder) {
         return LastStart(job, holder) <= StartOf(group, holder, line.sequence);
       });
+      // Calls that do not wait for each other, as of buckets, may all be the last ones.
+      if (!are_last && LacksEarlier(group, line.missing.front(), line.sequence)) continue;
       Finding finding;
       finding.kind = FindingKind::kStoppedFirst;
       finding.severity = FindingSeverity::kWarning;
