@@ -248,7 +248,8 @@ struct CollectiveFinding {
 // The most urgent first; what follows from an earlier difference in a group is not reported again.
 Result<std::vector<CollectiveFinding>> FindIssuedProblems(Database& database, const IssuedJob& job);
 
-// What a log has in a shorter time is not reported: a database from a fleet lacks records.
+// A shorter delay is none, and what a log has in a shorter time is not reported: a database from a fleet
+// lacks records.
 inline constexpr std::int64_t kShortestTimeUs = 50'000;
 
 // Ranks that issued a collective long after all others, which need them to complete it: ten times as long

@@ -347,7 +347,7 @@ Result<std::vector<LateArrival>> FindLateArrivals(Database& database, const Issu
   const UsualDelays usual(delays);
   std::vector<Delay> long_delays;
   for (Delay& one : delays) {
-    if (one.late.empty() || !usual.IsLong(one, job.pace.span_ns)) continue;
+    if (one.delay_ns < kShortestTimeUs * 1000 || !usual.IsLong(one, job.pace.span_ns)) continue;
     // Processes do not start at one time.
     const std::int64_t from_ns = one.first.call->start_ns - one.delay_ns;
     if (usual.HasFewLines(one) && LastBefore(job, one.first.rank, from_ns).second == nullptr) {
