@@ -61,7 +61,7 @@ bool HasLog(const std::vector<ProcessExit>& exits, const ProcessExit& child) {
 }
 
 // Whether the command did well without it.
-bool WasGoneOnWithout(const std::vector<ProcessExit>& exits, const ProcessExit& child) {
+bool DidWellWithout(const std::vector<ProcessExit>& exits, const ProcessExit& child) {
   return std::any_of(exits.begin(), exits.end(), [&](const ProcessExit& one) {
     return one.IsCommand() && one.profile_id == child.profile_id && one.exit_code == 0;
   });
@@ -87,7 +87,7 @@ Result<void> FindHiddenFailures(FindingContext& context) {
   for (const HiddenFailure& one : failures) {
     const bool is_of_log = !one.thread && HasLog(exits, one.exit);
     const bool is_lost = one.thread ? !one.is_of_task || !WasRaisedAgain(exits, one.exit)
-                                    : is_of_log && WasGoneOnWithout(exits, one.exit);
+                                    : is_of_log && DidWellWithout(exits, one.exit);
     Finding finding = FindingOfHidden(one);
     const auto is_it = [&](const Finding& known) { return known.query == finding.query; };
     const bool is_known = std::any_of(context.findings.begin(), context.findings.end(), is_it);

@@ -65,9 +65,8 @@ void GroupFinder::TellExtraCall(const Positions& behind, const Positions& waitin
   const auto ms = [](std::int64_t ns) { return static_cast<double>(ns) / 1e6; };
   finding.kind = FindingKind::kCollectiveDivergence;
   finding.title = fmt::format(
-      "{} may have issued {} #{} of {} at {} once more than {}: it came {:.3g} ms after #{}, no "
-      "other "
-      "of these calls before {:.3g} ms, and {} waits in #{}, which they did not reach",
+      "{} may have issued {} #{} of {} at {} once more than {}: it came {:.3g} ms after #{}, "
+      "no other of these calls before {:.3g} ms, and {} waits in #{}, which they did not reach",
       Ranks(waiting), extra.PrintedOp(), extra.sequence, group_.Title(), extra.Place(),
       Ranks(behind), ms(own.first.ns), extra.sequence - 1, ms(shortest_ns), Ranks(waiting),
       sequence);

@@ -200,9 +200,9 @@ Result<void> FindCounted(Database& database, const IssuedJob& job,
 bool FindCycle(const IssuedJob& job, std::vector<OpenWait> waits,
                std::vector<CollectiveFinding>& findings);
 
-// A call that one rank left out or added, by the order of its calls over all groups: those of all other
-// ranks are alike, and so are its own before and after it. Where another finding tells of different calls,
-// that one is enough. Whether it was added.
+// Adds a finding of a call that one rank left out or added: all other ranks issue the same calls in the
+// same order over all groups, and this rank does too, before and after that call. Returns whether a
+// finding was added; none is if another one tells of different calls.
 bool FindOddProgram(const IssuedJob& job, std::vector<CollectiveFinding>& findings);
 
 // Collectives of two groups that two ranks issued in opposite orders, from one thread each.

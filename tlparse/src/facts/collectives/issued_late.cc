@@ -73,8 +73,8 @@ std::vector<Line> LinesOf(const IssuedGroup& group) {
       last_ns = std::max(last_ns, one.call->start_ns);
     }
     if (first.timeout_ms > 0 && last_ns - first_ns > first.timeout_ms * 1'000'000) break;
-    // Its target waits in a reduce or gather. In a broadcast all but its source wait for one that hands the data
-    // on, and the source goes on; where all wait, it may be for the source, which does something else by design.
+    // In a reduce or gather the target waits. In a broadcast a rank that is late delays those to which it
+    // passes the data on, and the source continues. If all wait, they may wait for the source.
     const auto waiting = static_cast<std::size_t>(std::count_if(
         line.arrivals.begin(), line.arrivals.end(),
         [&](const Arrival& one) { return one.call->start_ns < last_ns && one.next_ns > last_ns; }));
