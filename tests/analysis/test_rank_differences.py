@@ -107,7 +107,8 @@ class Ranks(AnswerTest):
         resumed = (1, 0, "torch_dynamo_resume_in_f_at_2", ["all_reduce_", "broadcast_"])
         for name, graphs in (("other", [(0, 0, "f", []), resumed, (1, 1, resumed[2], ["all_reduce_"])]),
                              ("twice", [(0, 0, "f", []), resumed, (2, 0, "g", resumed[3])]),
-                             ("both", [(0, 0, "f", resumed[3]), (0, 1, "f", resumed[3])])):
+                             ("both", [(0, 0, "f", resumed[3]), (0, 1, "f", resumed[3])]),
+                             ("unknown", [(0, 0, "f", []), (1, 0, None, resumed[3]), (2, 0, None, resumed[3])])):
             self.assertEqual(len(ask("collectives", self.cut(name, graphs))["classes"]), 2, name)
 
     def test_the_collectives_of_one_rank_alone_are_the_same_as_no_others(self):

@@ -171,17 +171,18 @@ std::vector<Finder::RankClass> Finder::Classify() {
   return classes;
 }
 
-// The code object of a graph, and which of its graphs it is.
+// The code object of a graph, and which of its graphs it is. Empty: unknown.
 std::string Finder::CodeOf(const RankClass& one, const Use& use) const {
   const GraphSlot& graph = answer_.graphs.graph_slots()[static_cast<std::size_t>(use.graph_slot)];
   const JobSlot slot = answer_.job.SlotOf(graph.slot, one.ranks);
+  if (slot.function.empty()) return {};
   return fmt::format("{}:{} {} {} {}", slot.file, slot.line, slot.function,
                      static_cast<int>(graph.direction), graph.ordinal);
 }
 
 Result<CollectiveList> Finder::Flatten(const RankClass& one, const RankClass* against,
                                        bool& is_whole) {
-  std::set<std::string> of_both;
+  std::set<std::string> of_both = {""};  // of unknown code nothing is left out
   if (against != nullptr)
     for (const Use& use : against->uses) of_both.insert(CodeOf(*against, use));
   std::map<std::string, ListPointer> first;  // by code

@@ -201,8 +201,8 @@ bool FindCycle(const IssuedJob& job, std::vector<OpenWait> waits,
                std::vector<CollectiveFinding>& findings);
 
 // Adds a finding of a call that one rank left out or added: all other ranks issue the same calls in the
-// same order over all groups, and this rank does too, before and after that call. Returns whether a
-// finding was added; none is if another one tells of different calls.
+// same order over all groups, and this rank does too, before and after that call. Does nothing if another
+// finding reports different calls. Returns whether a finding was added.
 bool FindOddProgram(const IssuedJob& job, std::vector<CollectiveFinding>& findings);
 
 // Collectives of two groups that two ranks issued in opposite orders, from one thread each.
