@@ -51,10 +51,15 @@ for step; do
     first=$(mktemp)
     sed 's/^[0-9]*://' "$list" 2>/dev/null | sort >"$first"
     [ -s "$first" ] || failed="$failed $step"  # ctest itself failed
+    while IFS= read -r name; do
+      echo "test: what $name printed at first (its end)"
+      awk -v name="$name" '/^[0-9]+\/[0-9]+ Testing: / { of = substr($0, index($0, ": ") + 2) } of == name' \
+        "build-$preset/Testing/Temporary/LastTest.log" | tail -c 4000
+    done <"$first" >"$first.printed"
     echo "test: once more, one at a time: what failed in $step"
     # shellcheck disable=SC2086
     ctest --preset "$preset" $select --rerun-failed 2>&1 | tee "$first.rerun" || true
-    { echo "test: $step, the tests that failed: $(tr '\n' ' ' <"$first")"; tail -c 3000 "$first.rerun"; } >>"$reruns"
+    { echo "test: $step, the tests that failed: $(tr '\n' ' ' <"$first")"; cat "$first.printed"; tail -c 3000 "$first.rerun"; } >>"$reruns"
     second=$(mktemp)
     sed 's/^[0-9]*://' "$list" 2>/dev/null | sort >"$second"
     comm -12 "$first" "$second" | grep -q . && failed="$failed $step"
@@ -68,7 +73,7 @@ for step; do
         failed="$failed $step"
       fi
     done <"$first.green"
-    rm -f "$first" "$second" "$first.green" "$first.rerun"
+    rm -f "$first" "$first".* "$second"
   }
   case $failed in *" $step"*) ;; *) passed="$passed $step " ;; esac
   echo "test: $step took $(($(date +%s) - started)) s"

@@ -16,36 +16,39 @@ class Waits(Running):
         return json.loads(self.tlparse("findings", "tl_run", "--json").stdout)["findings"]
 
     ABORTS = """\
-        import ctypes, os, subprocess, sys
+        import ctypes, os, signal, subprocess, sys
         program = '''
-        import ctypes, os, time
+        import ctypes, glob, os, time
         cxx, c = ctypes.CDLL("libstdc++.so.6"), ctypes.CDLL(None)
         c.malloc.restype, c.free.argtypes = ctypes.c_void_p, [ctypes.c_void_p]
         throws = cxx._ZSt20__throw_out_of_rangePKc
         kind = os.environ["KIND"]
         if os.environ["RANK"] == "1":
-            time.sleep(0.5)
+            while [time.sleep(0.5)] and len(glob.glob(f"at_work.{os.getppid()}.*")) < 2: pass
             if kind == "thread":
-                c.pthread_create(ctypes.byref(ctypes.c_ulong()), None, throws, b"index 12 of 8")
-                time.sleep(60)
+                [c.pthread_create(ctypes.byref(ctypes.c_ulong()), None, throws, b"index 12 of 8"), time.sleep(60)]
             [c.free(p) for p in [c.malloc(40)] * 2] if kind == "free" else throws(b"index 12 of 8")
-        time.sleep(60)
+        time.sleep(60 if open(f"at_work.{os.getppid()}.{os.environ['RANK']}", "w") else 0)
         '''
         open("rank.py", "w").write(program)
-        errors = [open(f"rank_{rank}.txt", "ab") if sys.argv[2:] else None for rank in range(3)]
+        errors = [open(f"rank_{rank}.txt", "ab") if "files" in sys.argv else None for rank in range(3)]
+        if "unseen" in sys.argv:
+            os.kill(os.getppid(), signal.SIGSTOP)
         ranks = [subprocess.Popen([sys.executable, "rank.py"], stderr=errors[rank], env={**os.environ, "RANK": str(rank), "KIND": sys.argv[1]}) for rank in range(3)]
         ranks[1].wait()
         for rank in (ranks[0], ranks[2]):
             rank.terminate()
-        sys.exit(max(abs(rank.wait()) for rank in ranks))
+        codes = [abs(rank.wait()) for rank in ranks]
+        os.kill(os.getppid(), signal.SIGCONT)
+        sys.exit(max(codes))
         """
 
     def test_what_an_abort_printed(self):
         """A line is its cause only if its thread was there. A pipe is not read."""
         launch = self.script("launch.py", self.ABORTS)
         thrown = "std::out_of_range: index 12 of 8"
-        for kind, is_file, title, line in (("main", True, " at rank.py:12: " + thrown, 12), ("thread", True, ": " + thrown, None),
-                                           ("free", True, " at rank.py:12: free(): double free detected in tcache 2", 12), ("thread", False, " while its main thread was at rank.py:11, ranks 0,2 were at rank.py:13", None)):
+        for kind, is_file, title, line in (("main", True, " at rank.py:11: " + thrown, 11), ("thread", True, ": " + thrown, None),
+                                           ("free", True, " at rank.py:11: free(): double free detected in tcache 2", 11), ("thread", False, " while its main thread was at rank.py:10, ranks 0,2 were at rank.py:12", None)):
             with self.subTest(kind=kind, is_file=is_file):
                 name = kind + str(is_file)
                 with open(self.path("errors.txt"), "w+b") as errors:
@@ -68,8 +71,15 @@ class Waits(Running):
             self.write(f"rank_{rank}.txt", b"terminate called after throwing an instance of 'of an earlier job'\n")
         self.run_command("--", PYTHON, launch, "main", "files", expect=15)
         first = self.findings()[0]
-        self.assertEqual((first["ranks"], first["title"]), ([1], "Rank 1 was ended by SIGABRT at rank.py:12: std::out_of_range: index 12 of 8"))
+        self.assertEqual((first["ranks"], first["title"]), ([1], "Rank 1 was ended by SIGABRT at rank.py:11: std::out_of_range: index 12 of 8"))
         self.assertEqual([one["rank"] for one in self.run_file()["printed_aborts"]], [1])
+
+    def test_ranks_that_were_not_seen_alive(self):
+        """Their parent has waited for them: what they wrote says which signals ended them."""
+        self.run_command("--", PYTHON, self.script("launch.py", self.ABORTS), "main", "unseen", expect=15)
+        self.assertEqual([(one["rank"], one["signal"], one["exit_code"]) for one in self.run_file()["processes"]],
+                         [(None, None, 15), (0, 15, None), (1, 6, None), (2, 15, None)])
+        self.assertEqual(self.findings()[0]["title"], "Rank 1 was ended by SIGABRT at rank.py:11")
 
     def test_what_an_abort_of_a_child_printed(self):
         program = self.script("pool.py", """\
@@ -143,6 +153,30 @@ class Waits(Running):
                 self.assertEqual((first["kind"], first["severity"], first["ranks"], first["title"]), ("stuck", "error", ranks, title))
                 self.assertIn("Rank 0 was in recv from rank 1 at pipe.py:10.", first["detail"])
 
+    def test_a_process_that_answers_late_is_waited_for(self):
+        """All write into one file: what comes late would be taken for the next one's."""
+        program = self.script("late.py", """\
+            import os, signal, threading, time
+            number = int(os.environ["TLPARSE_RUN_SIGNAL"])
+            def early():
+                threading.Event().wait()
+            def late():
+                signal.pthread_sigmask(signal.SIG_BLOCK, [number])
+                while number not in signal.sigpending():
+                    time.sleep(0.5)
+                time.sleep(2.5)
+                signal.pthread_sigmask(signal.SIG_UNBLOCK, [number])
+                threading.Event().wait()
+            for run in (late, early):
+                if os.fork() == 0:
+                    run()
+            os.wait()
+            """)
+        self.run_command("--on-hang", "kill", "--hang-after", "3", "--", PYTHON, program, expect=128 + 15)
+        hang = self.run_file()["hangs"][0]
+        self.assertEqual([text.rsplit("/")[-1] for text in hang["taken"] if "late.py" in text],
+                         ["late.py:15 in <module>", "late.py:10 in late, which called pthread_sigmask", "late.py:4 in early, which called wait"])
+        self.assertFalse([text for text in hang["missing"] if "stack" in text])
 
     def test_the_rank_of_a_process_that_joins_by_rpc(self):
         """Its environment names none; what it starts may have one."""

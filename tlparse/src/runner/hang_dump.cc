@@ -29,7 +29,7 @@ namespace {
 namespace fs = std::filesystem;
 using SteadyClock = std::chrono::steady_clock;
 constexpr std::chrono::milliseconds kStep(20);
-constexpr std::chrono::milliseconds kLongestStack(1500);
+constexpr std::chrono::milliseconds kLongestStack(5000);
 constexpr std::chrono::seconds kLongestDump(6);
 constexpr std::chrono::seconds kLongestSilence(10);  // of py-spy
 constexpr std::size_t kMostSpied = 64;
@@ -83,18 +83,23 @@ std::int64_t SizeOfFile(const std::string& path) {
   return stat(path.c_str(), &status) == 0 ? std::int64_t{status.st_size} : 0;
 }
 
+// Whether it cannot handle a signal: it is stopped, or has ended.
+bool IsStopped(pid_t pid) {
+  const std::optional<ProcStat> stat = ReadProcStat(pid);
+  return !stat || std::string_view("TtZX").find(stat->state) != std::string_view::npos;
+}
+
 // The stacks that the process writes; empty: none.
 std::string TakeStacks(const WatchedProcess& process, const std::string& path) {
   const std::int64_t before = SizeOfFile(path);
+  const std::size_t blocking = StateOfSignal(process.pid, StackSignal()).blocking;
   if (kill(process.pid, StackSignal()) != 0) return {};
   const auto deadline = SteadyClock::now() + kLongestStack;
-  std::int64_t size = before;
-  while (SteadyClock::now() < deadline) {
+  do {
     std::this_thread::sleep_for(kStep);
-    const std::int64_t now = SizeOfFile(path);
-    if (now > before && now == size) break;  // it has written all
-    size = now;
-  }
+    const SignalState state = StateOfSignal(process.pid, StackSignal());
+    if (!state.is_pending && state.blocking <= blocking) break;  // it has written all
+  } while (SteadyClock::now() < deadline && !IsStopped(process.pid));
   return TextFrom(path, before);
 }
 

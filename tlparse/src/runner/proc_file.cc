@@ -34,6 +34,16 @@ std::string ReadProc(pid_t pid, const char* name, std::size_t most) {
   return text;
 }
 
+constexpr std::size_t kMostStatusBytes = 16 << 10;
+
+// A line of `status` that holds a mask of signals.
+bool HasSignal(const std::string& status, std::string_view name, int number) {
+  const std::size_t at = status.find(fmt::format("\n{}:", name));
+  if (at == std::string::npos) return false;
+  const char* const digits = status.c_str() + at + name.size() + 2;
+  return (std::strtoull(digits, nullptr, 16) >> (number - 1) & 1) != 0;
+}
+
 struct CloseFolder {
   void operator()(DIR* folder) const { closedir(folder); }
 };
@@ -107,11 +117,23 @@ std::string ReadProcCommand(pid_t pid) {
 }
 
 bool HandlesSignal(pid_t pid, int number) {
-  const std::string status = ReadProc(pid, "status", 16 << 10);
-  const std::size_t at = status.find("\nSigCgt:");
-  if (at == std::string::npos) return false;
-  const unsigned long long caught = std::strtoull(status.c_str() + at + 8, nullptr, 16);
-  return (caught >> (number - 1) & 1) != 0;
+  return HasSignal(ReadProc(pid, "status", kMostStatusBytes), "SigCgt", number);
+}
+
+SignalState StateOfSignal(pid_t pid, int number) {
+  SignalState state;
+  const Folder folder(opendir(fmt::format("/proc/{}/task", pid).c_str()));
+  while (folder) {
+    const dirent* const entry = readdir(folder.get());
+    if (entry == nullptr) break;
+    if (entry->d_name[0] == '.') continue;
+    const std::string status =
+        ReadProc(pid, fmt::format("task/{}/status", entry->d_name).c_str(), kMostStatusBytes);
+    state.blocking += HasSignal(status, "SigBlk", number) ? 1 : 0;
+    state.is_pending = state.is_pending || HasSignal(status, "SigPnd", number) ||
+                       HasSignal(status, "ShdPnd", number);
+  }
+  return state;
 }
 
 bool HasOpen(pid_t pid, const std::string& path) {

@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -30,6 +31,13 @@ std::optional<std::string> ReadProcVariable(pid_t pid, const std::string& name);
 std::string ReadProcCommand(pid_t pid);
 // Whether it has a handler for the signal.
 bool HandlesSignal(pid_t pid, int number);
+// A signal that was sent is handled when none is pending and as many threads block it as before: a
+// thread does so while its handler runs.
+struct SignalState {
+  std::size_t blocking = 0;  // threads
+  bool is_pending = false;   // of the process, or of a thread
+};
+SignalState StateOfSignal(pid_t pid, int number);
 // Whether it has the file open.
 bool HasOpen(pid_t pid, const std::string& path);
 

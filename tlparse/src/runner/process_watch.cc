@@ -252,8 +252,9 @@ void ProcessWatch::LearnOfYoung() {
 }
 
 void ProcessWatch::ReadIdentities() {
+  const std::int64_t now_us = NowUs();
   for (ProcessIdentity& identity : identities_.ReadNew()) {
-    Entry* const entry = FindIdentified(identity);
+    Entry* const entry = FindIdentified(identity, now_us);
     if (entry == nullptr) continue;
     std::vector<UncaughtException>& in_threads = entry->process.raised_in_threads;
     if (identity.raised && !identity.is_of_thread)
@@ -284,7 +285,8 @@ ProcessWatch::Entry* ProcessWatch::FindEnded(pid_t pid, std::int64_t started_tic
 }
 
 // nullptr: it is no descendant.
-ProcessWatch::Entry* ProcessWatch::FindIdentified(const ProcessIdentity& identity) {
+ProcessWatch::Entry* ProcessWatch::FindIdentified(const ProcessIdentity& identity,
+                                                  std::int64_t now_us) {
   if (Entry* const ended = FindEnded(identity.pid, identity.started_ticks)) return ended;
   if (!living_.contains(identity.pid)) {
     std::set<pid_t> looking;
@@ -296,12 +298,13 @@ ProcessWatch::Entry* ProcessWatch::FindIdentified(const ProcessIdentity& identit
     return &living->second;
   const std::optional<ProcStat> stat = ReadProcStat(identity.pid);
   if (stat && stat->started_ticks == identity.started_ticks) return nullptr;
-  // It has ended, and its parent has waited for it.
+  // It has ended, and its parent has waited for it. Which of those that are read at once was the first,
+  // is not known: they have one time.
   Entry entry;
   entry.process.pid = identity.pid;
   entry.started_ticks = identity.started_ticks;
   entry.process.started_us = EpochUsOfTicks(identity.started_ticks);
-  entry.process.ended_us = NowUs();
+  entry.process.ended_us = now_us;
   busy_ = SteadyClock::now();
   ended_.push_back(std::move(entry));
   return &ended_.back();

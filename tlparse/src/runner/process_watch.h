@@ -96,7 +96,7 @@ class ProcessWatch {
   void LearnOfYoung();
   void ReadIdentities();
   Entry* FindEnded(pid_t pid, std::int64_t started_ticks);
-  Entry* FindIdentified(const ProcessIdentity& identity);
+  Entry* FindIdentified(const ProcessIdentity& identity, std::int64_t now_us);
   void MeasureIdle();
   void NoteEnd(Entry& entry, std::int64_t now_us);
   void SetEnd(Entry& entry, std::optional<int> wait_status, std::int64_t now_us);

@@ -1,6 +1,7 @@
 #include "runner/python_stacks.h"
 
 #include <fmt/format.h>
+#include <signal.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -8,6 +9,7 @@
 #include <iterator>
 #include <map>
 #include <optional>
+#include <utility>
 
 #include "artifacts/common/text/python_traceback.h"
 
@@ -69,6 +71,19 @@ std::string UsersFrame(std::string_view stacks) {
   return {};
 }
 
+// By its name at the beginning (faulthandler.c: faulthandler_handlers); 0: none of its names.
+int FatalSignal(std::string_view text) {
+  constexpr std::pair<std::string_view, int> kNames[] = {{"Aborted", SIGABRT},
+                                                         {"Bus error", SIGBUS},
+                                                         {"Floating point exception", SIGFPE},
+                                                         {"Illegal instruction", SIGILL},
+                                                         {"Segmentation fault", SIGSEGV}};
+  for (const auto& [name, signal] : kNames) {
+    if (text.starts_with(name)) return signal;
+  }
+  return 0;
+}
+
 }  // namespace
 
 std::string MainFrame(std::string_view stacks) { return UsersFrame(MainThread(stacks)); }
@@ -76,13 +91,14 @@ std::string MainFrame(std::string_view stacks) { return UsersFrame(MainThread(st
 Fault FaultOf(std::string_view stacks) {
   constexpr std::string_view kFatal = "Fatal Python error: ", kCurrent = "Current thread 0x";
   const std::size_t fatal = stacks.rfind(kFatal);
-  if (fatal == stacks.npos) return {{}, MainFrame(stacks)};
+  if (fatal == stacks.npos) return {{}, MainFrame(stacks), stacks.empty() ? 0 : SIGTERM};
   stacks.remove_prefix(fatal);
+  const int signal = FatalSignal(stacks.substr(kFatal.size()));
   const std::size_t current = stacks.find(kCurrent);
-  if (current == stacks.npos) return {"native", MainFrame(stacks)};
+  if (current == stacks.npos) return {"native", MainFrame(stacks), signal};
   const std::size_t end = stacks.find(kThread, current + kCurrent.size());
-  if (end == stacks.npos) return {"main", MainFrame(stacks)};
-  return {"python", UsersFrame(stacks.substr(current, end - current))};
+  if (end == stacks.npos) return {"main", MainFrame(stacks), signal};
+  return {"python", UsersFrame(stacks.substr(current, end - current)), signal};
 }
 
 std::vector<std::string> OtherFrames(std::string_view stacks, std::string_view whose) {
@@ -119,9 +135,13 @@ void AppendText(const std::string& path, std::string_view text) {
 void TakeLastStacks(const RecordPlaces& places, std::vector<WatchedProcess>& processes) {
   if (places.ends.empty()) return;
   for (WatchedProcess& process : processes) {
-    if (!process.signal) continue;
+    const bool is_known = process.signal || process.exit_code || !process.ended_us;
+    if (is_known && !process.signal) continue;
     const std::string stacks = TextFrom(fmt::format("{}/{}", places.ends, process.pid), 0);
     Fault fault = FaultOf(stacks);
+    // Its parent waited for it before its status was read.
+    if (!is_known && fault.signal != 0) process.signal = fault.signal;
+    if (!process.signal) continue;
     process.at = std::move(fault.at);
     process.fault_thread = fault.thread;
     if (!stacks.empty())

@@ -21,6 +21,7 @@ struct Fault {
   std::string_view
       thread;  // "main", "python" (another), "native" (no Python code); empty: none came
   std::string at;
+  int signal = 0;  // that they were written at; 0: nothing was
 };
 Fault FaultOf(std::string_view stacks);
 
