@@ -82,7 +82,7 @@ Result<std::string> DumpAsJson(const std::string& path) {
 // The directories of an input may have the names of people.
 std::string NameOfOutput(std::string name, bool is_pickle, TextRedactor& redactor) {
   for (const std::string_view ending : {".gz", ".zst", ".pickle", ".pkl"})
-    if (name.ends_with(ending)) name.erase(name.size() - ending.size());
+    if (name.ends_with(ending)) name.resize(name.size() - ending.size());
   std::string out;
   for (const fs::path& part : fs::path(name)) {
     if (!out.empty()) out += '/';
