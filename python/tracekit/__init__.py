@@ -101,14 +101,29 @@ class Finding(Row):
         return "<br>".join(lines)
 
 
+def _column(values):
+    """A pandas.Series of values as JSON and SQLite have them; pandas itself makes float64 of whole numbers with gaps, and its types of text differ."""
+    import pandas
+
+    kinds = {type(value) for value in values if value is not None}
+    has_gaps = any(value is None for value in values)
+    if kinds == {int} and has_gaps:
+        return pandas.Series(values, dtype="Int64")
+    is_plain = (kinds and kinds <= {int, float}) or (kinds == {bool} and not has_gaps)
+    return pandas.Series(values, dtype=None if is_plain else object)
+
+
 class Rows(list):
     """Rows of an answer or a query."""
 
     def df(self):
-        """A pandas.DataFrame."""
+        """A pandas.DataFrame, with the same types in each version of pandas: whole numbers stay whole where some are missing (Int64), and what
+        is missing from other columns than those of numbers is None."""
         import pandas
 
-        return pandas.DataFrame([row.to_dict() for row in self])
+        rows = [row.to_dict() for row in self]
+        names = dict.fromkeys(name for row in rows for name in row)
+        return pandas.DataFrame({name: _column([row.get(name) for row in rows]) for name in names})
 
     def _repr_html_(self):
         if self and isinstance(self[0], Finding):

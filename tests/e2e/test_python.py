@@ -4,6 +4,7 @@
 import base64
 import gzip
 import hashlib
+import importlib.util
 import os
 import subprocess
 import sys
@@ -65,6 +66,16 @@ class Answers(harness.EndToEnd):
         path = timeline.path
         del timeline
         self.assertFalse(os.path.exists(path))
+
+    @unittest.skipUnless(importlib.util.find_spec("pandas"), "this Python has no pandas")
+    def test_data_frames_have_the_types_of_the_rows(self):
+        rows = tracekit.Rows(map(tracekit.Row, [
+            {"whole": 2**60 + 1, "gap": 2**60 + 1, "mixed": 1, "text": "a", "some": None, "yes": True, "nothing": None},
+            {"whole": 2, "gap": None, "mixed": 0.5, "text": "b", "some": "c", "yes": False, "nothing": None}]))
+        frame = rows.df()
+        self.assertEqual({name: str(one) for name, one in frame.dtypes.items()},
+                         {"whole": "int64", "gap": "Int64", "mixed": "float64", "text": "object", "some": "object", "yes": "bool", "nothing": "object"})
+        self.assertEqual([int(frame.gap[0]), frame.some[0], frame.nothing[1]], [2**60 + 1, None, None])
 
     def test_record_asks_for_a_trace(self):
         program = "import os, tracekit\nwith tracekit.record('traces') as recording:\n    print(os.environ['TORCH_TRACE'], os.path.isdir(recording.directory))"

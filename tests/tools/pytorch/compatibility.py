@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
-"""docs/compatibility.md, made from fixtures/versions: row.json of each version that was recorded (measure.py), hook.json
-of each with which the hook was tried (hook.py), names.json of each whose
-sources were read (new_names.py).
+"""docs/compatibility.md, made from fixtures/versions: row.json of each version that was recorded (measure.py), hook.json of each with which the
+hook was tried (hook.py), names.json of each whose sources were read (new_names.py); and from fixtures/pythons (pythons.py).
 
 usage: compatibility.py --write|--check FILE
 
@@ -34,10 +33,19 @@ def number(version):
 
 def read(file_name):
     """{version: content} of the versions that have the file, oldest first."""
+    return contents("versions", "*", file_name, name_of=os.path.dirname)
+
+
+def pythons():
+    """{version: content} of the Pythons that were tried (pythons.py)."""
+    return contents("pythons", "*.json", name_of=lambda path: path[:-len(".json")])
+
+
+def contents(*pattern, name_of):
     found = {}
-    for path in glob.glob(os.path.join(ROOT, "fixtures", "versions", "*", file_name)):
+    for path in glob.glob(os.path.join(ROOT, "fixtures", *pattern)):
         with open(path) as file:
-            found[os.path.basename(os.path.dirname(path))] = json.load(file)
+            found[os.path.basename(name_of(path))] = json.load(file)
     return {version: found[version] for version in sorted(found, key=number)}
 
 
@@ -133,6 +141,15 @@ def hooks(versions):
     return table(["the hook's", "touches in PyTorch", "works with", "does not"], lines)
 
 
+def wheels(tried):
+    """The Pythons with which the wheel and the hook were tried."""
+    def said(part):
+        broken = [f"{name}: {seen}" for name, seen in part.items() if seen is not True]
+        return f"{len(part) - len(broken)} of {len(part)}" + (": ✗ " + "; ".join(broken) if broken else "")
+    return table(["Python", "PyTorch", "tried", "what the wheel does, works", "parts of the hook that work"],
+                 [[row["python"], row["torch"], row["date"], said(row["wheel"]), said(row["hook"])] for row in tried.values()])
+
+
 def short(version):
     return ".".join(version.split(".")[:2])
 
@@ -174,6 +191,10 @@ def page():
     if hooked:
         parts += [f"## The hook of `tlparse run`\n\nTried with {', '.join(hooked)} (`tests/tools/pytorch/hook.py`); snapshots of CUDA's allocator need a GPU "
                   "and were not.", hooks(hooked)]
+    tried = pythons()
+    if tried:
+        parts += ["## Pythons\n\nThe wheel of tracekit, installed by pip beside the official build, and the hook of its `tlparse run` "
+                  f"(`scripts/try-pythons.sh`). The wheel does: {', '.join(next(iter(tried.values()))['wheel'])}.", wheels(tried)]
     # A name is missing only where the program that leaves it was recorded.
     whole = {version: row["seen"] for version, row in versions.items() if {"profiled", "ddp", "fsdp2", "package"} <= set(row["programs"])}
     if len(whole) > 1:
