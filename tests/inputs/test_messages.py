@@ -127,6 +127,16 @@ class Messages(RecorderTest):
         behind[2] = entry(2, "send 1->0", 3, "scheduled", at=20)
         self.assertEqual([], [one for one in self.findings(self.dumped(ends(0, 1), behind)) if one["kind"] == "collective_divergence"])
 
+    def test_a_device_that_is_behind_does_not_wait_for_a_peer(self):
+        """Dumps of a job that runs: rank 0's device has not come to its send, as it is in a collective."""
+        usual = [entry(k, "all_reduce", k + 1, "completed", group=("2", "dp"), p2p=False, at=10 * k) for k in range(20)]
+        of_rank = [[*usual, entry(20, "all_reduce", 21, "started", group=("2", "dp"), p2p=False, at=200), entry(21, "send 0->1", 1, "scheduled", at=201)],
+                   [*usual, entry(20, "all_reduce", 21, "started", group=("2", "dp"), p2p=False, at=200)]]
+        self.assertEqual(["note"] * 2, [one["severity"] for one in self.findings(self.dumped(*of_rank))])
+        of_rank[0][20] = entry(20, "all_reduce", 21, "completed", group=("2", "dp"), p2p=False, at=200)
+        of_rank[1][20] = of_rank[0][20]
+        self.assertEqual([("collective_not_reached", "warning")], [(one["kind"], one["severity"]) for one in self.findings(self.dumped(*of_rank))])
+
     def test_what_a_dump_does_not_hold_is_not_called_missing(self):
         waits = [entry(0, "send 0->1", 1, "started")]
         # No dump of the peer; its ring has wrapped.
@@ -135,6 +145,63 @@ class Messages(RecorderTest):
         # Ranks of a group are not ranks of the job.
         database = self.dumped(None, None, [entry(0, "send 0->1", 1, "started")], [entry(0, "recv 1<-0", 1, "started")], members=(2, 3))
         self.assertEqual(([], [("2", "3")]), (self.findings(database), [(one["from"], one["to"]) for one in self.issued(database)["messages"]]))
+
+    def torchcomms(self, *ranks, members, first=0):
+        """Dumps in the form of TorchComms' recorder: one counter for all groups, no flag for sends and receives and no peers in their names.
+        `ranks`: (group, op, state) in order."""
+        folder = self.path("torchcomms" + str(len(os.listdir(self.folder))))
+        os.mkdir(folder)
+        for rank, calls in enumerate(ranks):
+            entries = []
+            for number, (group, op, state) in enumerate(calls, first):
+                entries.append({**entry(number, op, number, state, group=(group, "ncclx"), p2p=False), "profiling_name": f"ncclx:{op}", "p2p_seq_id": 0})
+                del entries[-1]["frames"]
+                if state == "started":
+                    entries[-1]["time_discovered_started_ns"] = BASE + 700_000_000_000
+            config = {name: {"name": name, "desc": "ncclx", "ranks": str(of).replace(" ", "")} for name, of in members.items() if rank in of}
+            with open(os.path.join(folder, f"comm_lib_trace_rank_{rank}"), "wb") as file:
+                pickle.dump({"version": "2.10", "pg_config": config, "pg_status": {}, "entries": entries}, file, protocol=2)
+        return self.ingest(folder, name=os.path.basename(folder) + ".db")
+
+    def test_a_recorder_that_numbers_the_calls_of_all_groups_as_one(self):
+        """The ranks of a pipeline issue other numbers of calls; sends are no collectives, and go to the other rank of a group of two."""
+        members = {"world": [0, 1, 2], "first": [0, 1], "last": [1, 2]}
+        done = "completed"
+
+        def calls(rank, steps, last=done):
+            return [call for step in range(steps) for call in
+                    ([("first", "send" if rank == 0 else "recv", last if step == steps - 1 else done)] if rank < 2 else []) +
+                    ([("last", "send" if rank == 1 else "recv", done)] if rank > 0 else []) + [("world", "all_reduce", done)]]
+        database = self.torchcomms(calls(0, 4), calls(1, 4), calls(2, 4), members=members)
+        self.assertEqual([], self.findings(database))
+        self.assertEqual([("world", 4)], [(one["name"], len(one["collectives"])) for one in self.issued(database)["groups"]])
+        self.assertEqual([("first", 4, 4), ("last", 4, 4)], [(one["group"], one["sends"], one["receives"]) for one in self.issued(database)["messages"]])
+        # Rank 0 has not sent the fifth; the entries have their own words.
+        database = self.torchcomms(calls(0, 4), calls(1, 5, "started")[:-2], calls(2, 4), members=members)
+        finding, = self.findings(database)
+        self.assertEqual("Rank 0 had not issued its 5th send 0->1 of group first when the recorder was dumped; rank 1 waits in recv 1<-0 #5", finding["title"])
+        self.assertEqual([["ncclx:recv", 12, 0, 0]], self.rows(
+            database, "SELECT profiling_name, collective_seq_id, p2p_seq_id, is_p2p FROM recorder_entry WHERE rank = 1 AND state = 'started'"))
+
+    def test_a_count_of_all_groups_that_does_not_begin_with_the_first_call(self):
+        """How many calls of which group came before is not known."""
+        calls = [("world", "all_reduce", "completed"), ("other", "broadcast", "completed"), ("world", "all_reduce", "completed")]
+        for first, reasons in ((0, []), (7, ["they have no sequence number"])):
+            database = self.torchcomms(calls, calls, members={"world": [0, 1], "other": [0, 1]}, first=first)
+            self.assertEqual(reasons, [one["reason"] for one in self.answer("collectives", database)["not_compared"]])
+            self.assertEqual([], [one for one in self.findings(database) if one["severity"] != "note"])
+
+    def test_batches_without_peers_are_not_compared(self):
+        """A device that is in one of them has not started what came later; who did not come there is named."""
+        members = {"pp": [0, 1, 2, 3], "a": [0, 2], "b": [1, 3]}
+        usual = [("pp", "batch_op_issue", "completed"), ("a", "all_reduce", "completed")] * 10
+
+        def of(rank, *last):
+            return [("b" if group == "a" and rank % 2 else group, op, state) for group, op, state in [*usual, *last]]
+        database = self.torchcomms(of(0, ("pp", "batch_op_issue", "started"), ("a", "all_reduce", "scheduled")), of(1),
+                                   of(2, ("a", "all_reduce", "started")), of(3, ("a", "all_reduce", "started")), members=members)
+        self.assertEqual([("collective_not_reached", [1])], [(one["kind"], one["ranks"]) for one in self.findings(database)])
+        self.assertEqual(["they are sends or receives whose names do not tell the peer"], [one["reason"] for one in self.answer("collectives", database)["not_compared"]])
 
 
 if __name__ == "__main__":

@@ -198,8 +198,12 @@ void TakeCalls(Loaded& loaded, IssuedJob& job) {
       KeepLastEpoch(issued);
       SettleBatches(issued);
       std::vector<IssuedMessage> messages = MessagesOf(issued);
-      for (const IssuedCollective& one : issued) unnamed += IsEndOfBatch(one) ? 0 : 1;
-      unnamed -= static_cast<std::int64_t>(messages.size());
+      for (const IssuedCollective& one : issued) {
+        if (IsEndOfBatch(one) || one.op.find_first_of("<>") != one.op.npos) continue;
+        ++unnamed;
+        std::int64_t& open_ns = job.ranks[rank].open_message_ns;
+        if (one.IsOpen() && (open_ns == 0 || one.start_ns < open_ns)) open_ns = one.start_ns;
+      }
       if (messages.empty()) continue;
       group.ranks.push_back(rank);
       group.issued.push_back(std::move(messages));
@@ -332,7 +336,9 @@ Result<IssuedJob> LoadIssued(Database& database, std::int64_t run_id,
     const std::string group(row.group_name);
     auto& groups = row.is_p2p ? loaded.messages : loaded.groups;
     groups[group][RankOf(row, loaded, job)].push_back(CollectiveOf(row, with_starts));
-    if (!row.group_desc.empty()) loaded.descriptions[group] = row.group_desc;
+    // TorchComms has the backend for a description.
+    if (!row.group_desc.empty() && row.group_desc != BackendOf(row.op))
+      loaded.descriptions[group] = row.group_desc;
   }
   const bool has_dump = DropUnrecorded(loaded);
   TakeCalls(loaded, job);

@@ -96,6 +96,9 @@ struct IssuingRank {
   // Of such a rank, by the pg_status of its dump, which counts what was never recorded or was dropped: the
   // calls of all groups, and the last one of c10d's group of all ranks.
   std::int64_t counted_calls = 0, last_of_all = 0;
+  // When it issued the first send or receive, or batch of them, that has not ended and of which the dump does
+  // not tell the peer; 0: none.
+  std::int64_t open_message_ns = 0;
   bool is_cut = false;  // one of its dumps is in IssuedJob::cut_dumps: what it lacks is unknown
 };
 

@@ -124,6 +124,11 @@ std::vector<std::size_t> AbsentMembers(const IssuedJob& job, const IssuedGroup& 
 // known.
 std::int64_t LastEndBefore(const IssuedJob& job, std::size_t rank, std::int64_t time_ns);
 
+// Whether a rank has a call in another group than that one that it issued before that time and that has not
+// ended, or such a send or receive.
+bool HasEarlierOpen(const IssuedJob& job, const IssuedGroup* group, std::size_t rank,
+                    std::int64_t time_ns);
+
 // Sets group, number, graph, line and time of a finding to those of a call.
 void SetPlace(CollectiveFinding& finding, const IssuedGroup& group, const IssuedCollective& one);
 

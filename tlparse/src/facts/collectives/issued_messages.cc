@@ -112,6 +112,8 @@ std::vector<const MessageWait*> Behind(const std::vector<MessageWait>& waits, st
 // An error after a long wait.
 void SetSeverity(const IssuedJob& job, const MessageWait& wait, CollectiveFinding& finding) {
   const IssuedCollective& call = wait.message->call;
+  finding.is_behind_another = call.progress == IssuedProgress::kNotStarted &&
+                              HasEarlierOpen(job, nullptr, wait.rank, call.start_ns);
   std::int64_t known_ns = INT64_MIN;
   for (const IssuingRank& rank : job.ranks) known_ns = std::max(known_ns, rank.last_known_ns);
   const bool is_known = call.progress == IssuedProgress::kStarted &&
@@ -119,6 +121,7 @@ void SetSeverity(const IssuedJob& job, const MessageWait& wait, CollectiveFindin
   if (KnowsPace(job))
     finding.severity = SeverityOfWait(job, known_ns - call.start_ns, call.timeout_ms, is_known);
   if (finding.severity == FindingSeverity::kError) return;
+  if (finding.is_behind_another) finding.severity = FindingSeverity::kNote;
   finding.is_of_unknown_length = !is_known;
   finding.detail += fmt::format(". {}", kMayBeRunning);
 }

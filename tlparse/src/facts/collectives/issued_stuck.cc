@@ -195,10 +195,7 @@ std::int64_t GroupFinder::WaitedTogether(std::int64_t sequence) const {
   return std::max(each_ns, known_ns - came_ns);
 }
 
-namespace {
-
-// Whether a rank has a call in another group that it issued before that time and that has not ended.
-bool HasEarlierOpen(const IssuedJob& job, const IssuedGroup& group, std::size_t rank,
+bool HasEarlierOpen(const IssuedJob& job, const IssuedGroup* group, std::size_t rank,
                     std::int64_t time_ns) {
   const auto has = [&](const auto& other, const auto& call_of) {
     const auto at = std::lower_bound(other.ranks.begin(), other.ranks.end(), rank);
@@ -210,14 +207,14 @@ bool HasEarlierOpen(const IssuedJob& job, const IssuedGroup& group, std::size_t 
   };
   const auto self = [](const IssuedCollective& one) -> const IssuedCollective& { return one; };
   const auto call = [](const IssuedMessage& one) -> const IssuedCollective& { return one.call; };
-  return std::any_of(
+  const std::int64_t open_ns = job.ranks[rank].open_message_ns;
+  return (open_ns > 0 && open_ns < time_ns) ||
+         std::any_of(
              job.groups.begin(), job.groups.end(),
-             [&](const IssuedGroup& other) { return &other != &group && has(other, self); }) ||
+             [&](const IssuedGroup& other) { return &other != group && has(other, self); }) ||
          std::any_of(job.message_groups.begin(), job.message_groups.end(),
                      [&](const MessageGroup& other) { return has(other, call); });
 }
-
-}  // namespace
 
 // Where the last call of a rank that is behind is of another group, whose other ranks lack it: they are why it
 // did not come.
@@ -279,7 +276,7 @@ bool GroupFinder::FindStuck() {
   for (const std::size_t position : all) finding.waiting.push_back(group_.ranks[position]);
   finding.is_behind_another =
       std::any_of(not_started.begin(), not_started.end(), [&](std::size_t position) {
-        return HasEarlierOpen(job_, group_, group_.ranks[position],
+        return HasEarlierOpen(job_, &group_, group_.ranks[position],
                               CurrentOf(group_.issued[position])->start_ns);
       });
   const std::string look =

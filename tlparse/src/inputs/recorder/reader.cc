@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -20,6 +19,7 @@
 #include "inputs/common/pickle_reader.h"
 #include "inputs/common/plain_json.h"
 #include "inputs/recorder/name.h"
+#include "inputs/recorder/numbers.h"
 #include "rows/profile.h"
 #include "rows/recorder.h"
 
@@ -63,9 +63,10 @@ class RecorderReader final : public RuntimeReader {
   Result<bool> Read(RuntimeContext& context) override;
 
  private:
-  Result<void> AddEntries(const PlainValue& entries, RuntimeContext& context);
+  Result<void> AddEntries(const PlainValue& root, RuntimeContext& context);
   void LogLeftOut(RuntimeContext& context) const;
-  void AddEntry(const PlainValue& entry, std::int64_t ordinal, RuntimeContext& context);
+  void AddEntry(const PlainValue& entry, const EntryNumber& number, std::int64_t ordinal,
+                RuntimeContext& context);
   std::optional<std::int64_t> Time(const PlainValue& value);
   std::optional<double> Duration(const PlainValue& value);
   std::optional<std::int64_t> Timeout(const PlainValue& value);
@@ -95,20 +96,9 @@ Result<std::string> ReadAll(RuntimeContext& context) {
   }
 }
 
-// A number that a JSON dump writes as text.
-std::optional<std::int64_t> Number(const PlainValue& value) {
-  if (const std::optional<std::int64_t> number = value.Int()) return number;
-  const std::optional<std::string_view> text = value.Text();
-  std::int64_t number = 0;
-  if (!text) return std::nullopt;
-  const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), number);
-  if (error != std::errc() || end != text->data() + text->size()) return std::nullopt;
-  return number;
-}
-
 // A time; 0 and None mean that the dump has none, as does a damaged one, which counts as bad.
 std::optional<std::int64_t> RecorderReader::Time(const PlainValue& value) {
-  const std::optional<std::int64_t> time = Number(value);
+  const std::optional<std::int64_t> time = NumberOf(value);
   if (value.IsNull() || time == 0) return std::nullopt;
   if (time && *time > 0 && IsTimeInRange(*time, 0)) return time;
   ++bad_times_;
@@ -116,7 +106,7 @@ std::optional<std::int64_t> RecorderReader::Time(const PlainValue& value) {
 }
 
 std::optional<std::int64_t> RecorderReader::Timeout(const PlainValue& value) {
-  const std::optional<std::int64_t> timeout_ms = Number(value);
+  const std::optional<std::int64_t> timeout_ms = NumberOf(value);
   if (timeout_ms == -1) return std::nullopt;  // c10d's kUnsetTimeout
   if (value.IsNull() || (timeout_ms && *timeout_ms >= 0 && *timeout_ms < std::int64_t{1} << 40))
     return timeout_ms;
@@ -164,7 +154,7 @@ std::optional<std::int64_t> RecorderReader::AddStack(const PlainValue& frames,
     const PlainValue frame = frames.At(i - 1);
     StackPool::Frame row;
     row.file = frame["filename"].Text();
-    row.line = Number(frame["line"]);
+    row.line = NumberOf(frame["line"]);
     row.function = frame["name"].Text().value_or("");
     id = stacks_->Child(context.rows(), id, row);
   }
@@ -189,8 +179,8 @@ std::optional<std::string> Extra(const PlainValue& entry) {
   return json.EndObject().Take();
 }
 
-void RecorderReader::AddEntry(const PlainValue& entry, std::int64_t ordinal,
-                              RuntimeContext& context) {
+void RecorderReader::AddEntry(const PlainValue& entry, const EntryNumber& number,
+                              std::int64_t ordinal, RuntimeContext& context) {
   RowBatch& rows = context.rows();
   const PlainValue group = entry["process_group"];
   const std::optional<std::string> group_name = Text(group.At(0));
@@ -209,20 +199,19 @@ void RecorderReader::AddEntry(const PlainValue& entry, std::int64_t ordinal,
   const std::optional<std::int64_t> completed_ns = Time(entry["time_discovered_completed_ns"]);
   const bool ends_before_it_began = created_ns && completed_ns && *completed_ns < *created_ns;
   if (ends_before_it_began) ++bad_times_;
-  const bool is_p2p = entry["is_p2p"].Bool().value_or(false);
   const auto text_id = [&](const std::optional<std::string>& text) {
     return text ? std::optional(context.Text(*text)) : std::nullopt;
   };
   RecorderEntryRow row{.id = context.NextId(rows.TableOf<RecorderEntryRow>()),
                        .profile_id = context.profile_id(),
                        .ordinal = ordinal};
-  row.recorder_id = Number(entry["record_id"]);
-  row.pg_id = Number(entry["pg_id"]);
+  row.recorder_id = NumberOf(entry["record_id"]);
+  row.pg_id = NumberOf(entry["pg_id"]);
   row.group_id = text_id(group_name);
   row.group_desc_id = text_id(Text(group.At(1)));
-  row.collective_seq_id = Number(sequence);
-  row.p2p_seq_id = Number(entry["p2p_seq_id"]);
-  row.op_id = Number(entry["op_id"]);
+  row.collective_seq_id = NumberOf(sequence);
+  row.p2p_seq_id = NumberOf(entry["p2p_seq_id"]);
+  row.op_id = NumberOf(entry["op_id"]);
   row.profiling_name_id = text_id(name);
   row.is_p2p = Flag(entry["is_p2p"]);
   row.is_retired = Flag(entry["retired"]);
@@ -243,12 +232,12 @@ void RecorderReader::AddEntry(const PlainValue& entry, std::int64_t ordinal,
   rows.Add(row);
 
   CollectiveRunRow run{.id = context.NextId(rows.TableOf<CollectiveRunRow>()),
-                       .is_p2p = is_p2p ? 1 : 0};
+                       .is_p2p = number.is_p2p ? 1 : 0};
   run.profile_id = context.profile_id();
   run.entry_id = row.id.value();
-  run.op_id = row.profiling_name_id;
+  run.op_id = number.op.empty() ? row.profiling_name_id : context.Text(SanitizeUtf8(number.op));
   run.group_id = row.group_id;
-  run.sequence_number = is_p2p ? row.p2p_seq_id : row.collective_seq_id;
+  run.sequence_number = number.sequence;
   run.input_shapes = input_sizes;
   run.output_shapes = output_sizes;
   run.dtype_id = text_id(Text(entry["input_dtypes"].At(0)));
@@ -267,8 +256,10 @@ void RecorderReader::AddEntry(const PlainValue& entry, std::int64_t ordinal,
   ++facts.kept_count;
 }
 
-Result<void> RecorderReader::AddEntries(const PlainValue& entries, RuntimeContext& context) {
+Result<void> RecorderReader::AddEntries(const PlainValue& root, RuntimeContext& context) {
   bad_times_ = left_out_ = 0;
+  const PlainValue entries = root["entries"];
+  const std::vector<EntryNumber> numbers = NumberEntries(root, context.facts().rank);
   for (std::size_t i = 0; i < entries.size(); ++i) {
     const PlainValue entry = entries.At(i);
     ++context.facts().event_count;
@@ -276,7 +267,7 @@ Result<void> RecorderReader::AddEntries(const PlainValue& entries, RuntimeContex
       if (!entry.is_cut()) ++left_out_;
       continue;
     }
-    AddEntry(entry, static_cast<std::int64_t>(i), context);
+    AddEntry(entry, numbers[i], static_cast<std::int64_t>(i), context);
     RETURN_IF_ERROR(context.Flush());
   }
   return {};
@@ -301,7 +292,7 @@ void LogNoEntries(const PlainValue& root, RuntimeContext& context) {
   const PlainValue status = root["pg_status"];
   bool is_empty = status.type() == PlainValue::Type::kDict;
   for (std::size_t i = 0; i < status.size(); ++i)
-    is_empty &= Number(status.Member(i).second["last_enqueued_collective"]).value_or(1) <= 0;
+    is_empty &= NumberOf(status.Member(i).second["last_enqueued_collective"]).value_or(1) <= 0;
   if (is_empty) return;
   context.Log(ImportCode::kBadRuntimeFile,
               status.type() == PlainValue::Type::kDict
@@ -365,7 +356,7 @@ Result<bool> RecorderReader::Read(RuntimeContext& context) {
     context.Log(ImportCode::kUnknownRank,
                 "the file's name does not end in a rank, and a dump does not hold one");
   }
-  RETURN_IF_ERROR(AddEntries(entries, context));
+  RETURN_IF_ERROR(AddEntries(root, context));
   if (document.problem) LogProblem(*document.problem, bytes, context);
   LogLeftOut(context);
   return true;
