@@ -189,6 +189,13 @@ class Sides(RecorderTest):
         missing, = self.answer("findings", self.path("planted0.db"))["findings"]
         self.assertEqual(("missing_rank", "No recorder dump from rank 3; ranks 0-2 have one", [3], "warning"),
                          (missing["kind"], missing["title"], missing["ranks"], missing["severity"]))
+        # Though no call of the group of all ranks is in them.
+        def without_all(rank, dump):
+            named(rank, dump)
+            dump["entries"] = of_group(dump, "2" if rank < 2 else "3")[:1]
+        self.planted(without_all, ranks=3, logs=False)
+        missing, = self.answer("findings", sorted(glob.glob(self.path("planted*.db")))[-1])["findings"]
+        self.assertEqual(("missing_rank", [3]), (missing["kind"], missing["ranks"]))
         finding, = self.planted(silent, logs=False)["findings"]
         self.assertIn("Rank 2 had issued nothing on group default_pg (0) when the recorder was dumped; ranks 0,1,3 wait", finding["title"])
         # A recorder that is off has no groups: nothing shows what rank 2 issued.

@@ -35,7 +35,7 @@ std::vector<std::int64_t> RanksOf(std::string_view text) {
 }
 
 // Members as the pg_config of dumps and profiles says. An entry without a name (Gloo of 2.14) is of
-// the group that was made last: its ranks are ranks of the job.
+// the group that was made last, and numbers its members from 0: the job has as many ranks.
 Result<std::set<std::int64_t>> LoadConfigured(Database& database, IssuedJob& job) {
   std::map<std::string, std::set<std::vector<std::int64_t>>> members;
   std::set<std::int64_t> of_job;
@@ -196,9 +196,11 @@ Result<void> LoadMembers(Database& database, const std::optional<std::int64_t>& 
   for (std::size_t i = 0; i < job.ranks.size(); ++i) {
     if (job.ranks[i].rank) index_of.emplace(*job.ranks[i].rank, i);
   }
-  for (const std::int64_t rank : dumped) {
+  std::set<std::int64_t> named = of_job;
+  named.insert(dumped.begin(), dumped.end());
+  for (const std::int64_t rank : named) {
     const auto [found, is_new] = index_of.try_emplace(rank, job.ranks.size());
-    if (is_new) job.ranks.push_back(SilentRank(job, rank, true));
+    if (is_new) job.ranks.push_back(SilentRank(job, rank, dumped.contains(rank)));
   }
   RETURN_IF_ERROR(LoadCounts(database, job));
   for (IssuedGroup& group : job.groups) {
