@@ -7,7 +7,7 @@ import pickle
 import unittest
 
 from recorder import RecorderTest
-from test_messages import entry
+from test_messages import BASE, entry
 
 GEMM = "ampere_bf16_gemm"
 GROUP = {"Collective name": "allreduce", "dtype": "Float", "In msg nelems": 1024, "Out msg nelems": 1024, "Process Group Name": "0"}
@@ -15,15 +15,17 @@ GROUP = {"Collective name": "allreduce", "dtype": "Float", "In msg nelems": 1024
 
 class Dumped(RecorderTest):
     def found(self, calls_of, members=None):
-        """`calls_of(rank)`: (group, op, milliseconds) in order."""
+        """`calls_of(rank)`: (group, op, milliseconds) in order, with the state of one that has not ended."""
         folder = self.path(f"d{len(os.listdir(self.folder))}")
         os.mkdir(folder)
         for rank in range(4):
             counts, entries = {}, []
-            for number, (group, name, at) in enumerate(calls_of(rank)):
+            for number, (group, name, at, *state) in enumerate(calls_of(rank)):
                 counts[group] = counts.get(group, 0) + 1
-                entries.append(entry(number, name, counts[group], "completed", group=group, p2p=False, at=at))
+                entries.append(entry(number, name, counts[group], *(state or ["completed"]), group=group, p2p=False, at=at))
                 entries[-1]["time_discovered_completed_ns"] = None
+                if state:
+                    entries[-1]["time_discovered_started_ns"] = BASE + 900_000_000_000
             config = {name: {"name": name, "desc": text, "ranks": str(ranks)} for (name, text), ranks in (members or {("1", "dp"): [0, 1, 2, 3]}).items() if rank in ranks}
             with open(os.path.join(folder, f"nccl_trace_rank_{rank}"), "wb") as file:
                 pickle.dump({"version": "2.10", "pg_config": config, "pg_status": {}, "entries": entries}, file, protocol=2)
@@ -36,6 +38,17 @@ class Dumped(RecorderTest):
         self.assertRegex(finding["title"], r"^Ranks 0,2 wait for ranks 1,3: they came last to 20 of 20 collectives of group dp \(1\), 0\.\d+ s after the others")
         # Each of two pairs now and then.
         self.assertEqual([], self.found(lambda rank: [(dp, "all_reduce", 1000 * k + (300 if rank in ((1, 3), (0, 2))[k % 2] else 2 * rank)) for k in range(20)]))
+
+    def test_in_a_job_that_ends_by_another_rank_a_slow_one_is_a_bystander(self):
+        dp = ("1", "dp")
+
+        def of(quits, slow):
+            return lambda rank: [(dp, "all_reduce", 1000 * k + (300 if rank == slow and k else 5 - rank)) for k in range(18)] + (
+                [(dp, "all_reduce", 18000 + 2 * rank, "started")] if quits not in (None, rank) else [])
+        for quits, slow, severity in ((1, 3, "note"), (None, 3, "warning")):
+            found = self.found(of(quits, slow))
+            self.assertEqual([("collective_not_reached", [quits])] * (quits is not None), [(one["kind"], one["ranks"]) for one in found if one["kind"] != "straggler"])
+            self.assertEqual([(severity, [slow])], [(one["severity"], one["ranks"]) for one in found if one["kind"] == "straggler"])
 
     def test_a_slow_rank_in_each_of_two_groups(self):
         """Ranks 2 and 3 are one shard each of a slow replica."""
@@ -148,6 +161,26 @@ class Profiled(RecorderTest):
         self.assertIn("Rank 0 alone runs backwards: they are no replicas", finding["detail"])
         finding, = self.steps((0,), of_all=lambda rank, at: [self.event("cpu_op", name, at + 400_000.0, 100.0)])
         self.assertEqual("warning", finding["severity"])
+
+    def learner(self, late_us):
+        """The others wait for rank 2 in a gather and then for rank 0, which learns, in a broadcast. `late_us`: of rank 2."""
+        def events_of(rank):
+            for k in range(20):
+                at, until = 10_000.0 + 500_000.0 * k, 10_000.0 + 500_000.0 * k + 20_000.0 + late_us
+                came = at + late_us if rank == 2 else at
+                yield self.event("user_annotation", "gloo:gather", came, until - came)
+                if rank == 0:
+                    yield self.event("cpu_op", "autograd::engine::evaluate_function: AddmmBackward0", until, 100.0)
+                    yield self.event("cpu_op", "aten::addmm", until + 100.0, 119_900.0)
+                else:
+                    yield self.event("user_annotation", "gloo:broadcast", until, 120_000.0)
+        return self.found(events_of)
+
+    def test_a_learner_that_is_awaited_as_well_hides_no_slow_player(self):
+        finding, = self.learner(200_000.0)
+        self.assertEqual(("straggler", "warning", [2]), (finding["kind"], finding["severity"], finding["ranks"]))
+        self.assertRegex(finding["title"], r"^Ranks 0,1,3 wait in collectives for rank 2: 1\d times, 0\.20 s at the median, 4\.00 s in all")
+        self.assertEqual([("note", [0])], [(one["severity"], one["ranks"]) for one in self.learner(1_000.0)])
 
     def devices(self, slow, kernel_us, idle_us=0.0):
         """A kernel, then a collective that ends together; the device of each rank of `slow` has more before it."""

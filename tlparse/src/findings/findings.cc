@@ -125,6 +125,27 @@ void SayDamage(const FindingContext& context, Finding& finding) {
 
 namespace {
 
+// A wait for ranks, their end, or that they left nothing, for which no other rank is the cause.
+bool IsHang(FindingKind kind) {
+  return kind == FindingKind::kStoppedFirst || kind == FindingKind::kMissingRank ||
+         kind == FindingKind::kStuck || kind == FindingKind::kCollectiveNotReached ||
+         kind == FindingKind::kCollectiveDivergence;
+}
+
+// Where a job hangs or ends by some ranks, another one that was slow before is a bystander.
+void LowerBystanders(std::vector<Finding>& findings) {
+  for (Finding& slow : findings) {
+    if (slow.kind != FindingKind::kStraggler && slow.kind != FindingKind::kLateRank) continue;
+    const bool is_other = std::any_of(findings.begin(), findings.end(), [&](const Finding& one) {
+      return IsHang(one.kind) && one.severity != FindingSeverity::kNote && !one.ranks.empty() &&
+             std::none_of(slow.ranks.begin(), slow.ranks.end(), [&](std::int64_t rank) {
+               return std::find(one.ranks.begin(), one.ranks.end(), rank) != one.ranks.end();
+             });
+    });
+    if (is_other) slow.severity = FindingSeverity::kNote;
+  }
+}
+
 // Kinds that a healthy job may have.
 bool IsOfHealthyJobs(FindingKind kind) {
   return kind == FindingKind::kRecompiles || kind == FindingKind::kGraphBreak ||
@@ -198,6 +219,7 @@ Result<std::vector<Finding>> Find(Database& database, const FindingsOptions& opt
     SayDamage(context, finding);
     SetId(finding);
   }
+  LowerBystanders(context.findings);
   Order(context.findings);
   RETURN_IF_ERROR(SetRows(database, context.findings));
   RETURN_IF_ERROR(SetExperiments(database, context.job.run_id(), context.findings));

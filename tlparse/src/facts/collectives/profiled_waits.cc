@@ -205,12 +205,28 @@ Result<ProfiledWait> Describe(Database& database, std::int64_t run_id, const Ran
   return wait;
 }
 
-// `together`: ranks that count as one.
+// Of three ranks or more, the one that alone runs backwards, or alone does not.
+std::optional<std::int64_t> LoneRole(const SpansByRank& ranks,
+                                     const std::vector<std::int64_t>& training) {
+  if (ranks.size() < 3) return std::nullopt;
+  if (training.size() == 1) return training.front();
+  if (training.size() + 1 != ranks.size()) return std::nullopt;
+  for (const auto& [rank, calls] : ranks) {
+    if (!std::binary_search(training.begin(), training.end(), rank)) return rank;
+  }
+  return std::nullopt;
+}
+
+// `together`: ranks that count as one. `training`: ranks that run backwards. `beside`: a rank with a part of its
+// own in the job, which is not looked at.
 Result<std::optional<ProfiledWait>> FindWaitFor(Database& database, std::int64_t run_id,
                                                 const RankTimes& of, const RankStates& states,
                                                 const std::set<std::int64_t>& together,
-                                                const std::set<std::string>& kinds) {
-  const SpansByRank awaited = AwaitedTimes(states, together);
+                                                const std::set<std::string>& kinds,
+                                                const std::vector<std::int64_t>& training,
+                                                std::optional<std::int64_t> beside = {}) {
+  SpansByRank awaited = AwaitedTimes(states, together);
+  if (beside) awaited.erase(*beside);
   const auto describe = [&](std::int64_t rank, const std::vector<TimeSpan>& spans,
                             bool is_long_stage) -> Result<std::optional<ProfiledWait>> {
     ASSIGN_OR_RETURN(ProfiledWait wait, Describe(database, run_id, of, rank, spans));
@@ -219,9 +235,6 @@ Result<std::optional<ProfiledWait>> FindWaitFor(Database& database, std::int64_t
     wait.ranks = {rank};
     if (!together.empty()) wait.ranks.assign(together.begin(), together.end());
     std::erase_if(wait.waiting, [&](std::int64_t one) { return together.contains(one); });
-    std::vector<std::int64_t> training;
-    FOR_EACH_ROW(const TrainingRank& row, Query<TrainingRank>(database, {.run_id = run_id}))
-      training.push_back(row.rank);
     if (training == wait.ranks) wait.trains_alone = true;
     if (training == wait.waiting) wait.trains_alone = false;
     return std::optional(std::move(wait));
@@ -281,14 +294,22 @@ Result<std::optional<ProfiledWait>> FindProfiledWait(Database& database, std::in
   ASSIGN_OR_RETURN(of.compiles, CompilesIn(database, run_id, common->from_ns, common->to_ns));
   of.compiled_ns = std::min(common->Length(), CompiledByAny(of.compiles, common->to_ns));
   const RankStates states(of);
+  std::vector<std::int64_t> training;
+  FOR_EACH_ROW(const TrainingRank& row, Query<TrainingRank>(database, {.run_id = run_id}))
+    training.push_back(row.rank);
   ASSIGN_OR_RETURN(std::optional<ProfiledWait> one,
-                   FindWaitFor(database, run_id, of, states, {}, kinds));
+                   FindWaitFor(database, run_id, of, states, {}, kinds, training));
   if (one && !one->is_long_stage) return one;
   const std::set<std::int64_t> together = SlowTogether(states);
-  if (together.empty()) return one;
-  ASSIGN_OR_RETURN(std::optional<ProfiledWait> several,
-                   FindWaitFor(database, run_id, of, states, together, kinds));
-  return several && !several->is_long_stage ? several : one;
+  if (!together.empty()) {
+    ASSIGN_OR_RETURN(std::optional<ProfiledWait> several,
+                     FindWaitFor(database, run_id, of, states, together, kinds, training));
+    if (several && !several->is_long_stage) return several;
+  }
+  // The others wait for a learner as well, in turn.
+  const std::optional<std::int64_t> alone = LoneRole(of.calls, training);
+  if (one || !alone) return one;
+  return FindWaitFor(database, run_id, of, states, {}, kinds, training, alone);
 }
 
 }  // namespace tlparse
