@@ -35,6 +35,31 @@ def graph(inputs, *lines):
     return f"class GraphModule(torch.nn.Module):\n    def forward(self, {inputs}):\n{body}        return (y,)\n"
 
 
+class Times(RankTest):
+    def timed(self, rank, *compiles):
+        """Of each its function, and when it began and how long it took, in seconds."""
+        metrics = [{"start_time_us": 1795854601_000000 + start * 1000000, "duration_us": seconds * 1000000} for _, start, seconds in compiles]
+        self.rank(rank, *(self.compile(rank, frame, graph('L_x_: "f32[4]"', "l_x_ = L_x_", f'y: "f32[4]" = l_x_.{one[0]}()'), function=one[0], metrics=metrics[frame])
+                          for frame, one in enumerate(compiles)))
+
+    def test_compiles_in_another_order_are_no_delay(self):
+        """Each rank compiles what the other then finds in the cache."""
+        for again in (1, 13):
+            self.timed(0, ("cos", 1, 13), ("sin", 13, 1))
+            self.timed(1, ("sin", 1, 13), ("cos", 13, again))
+            self.assertEqual([one["ranks"] for one in self.job_findings() if one["kind"] == "slow_rank"], [[1]] if again > 1 else [])
+
+    def test_logs_without_a_rank_have_no_slowest(self):
+        """They may be of programs that ran one after another."""
+        for ranked in (True, False):
+            for rank, seconds in enumerate((2, 9)):
+                text = self.compile(rank, 0, metrics={"start_time_us": 1795854601_000000, "duration_us": seconds * 1000000})
+                name = f"rank_{rank}_abcdefgh" if ranked else f"abcdefg{rank}"
+                self.log(f"logs{ranked}/dedicated_log_torch_trace_{name}.log", text if ranked else text.replace(f'"rank": {rank}, ', ""))
+            database = self.ingest(os.path.join(self.scratch, f"logs{ranked}"), name=f"logs{ranked}")
+            self.assertEqual(run("ranks", database).count("slowest"), int(ranked))
+
+
 class Graphs(RankTest):
     def test_lambdas_of_other_lines_are_other_functions(self):
         told = []

@@ -29,7 +29,7 @@ class Exceptions(Running):
             """)
         self.run_command("--", PYTHON, program, expect=1)
         first = self.findings()[0]
-        self.assertEqual(first["title"], "The command raised ProcessRaisedException: ZeroDivisionError: std of an empty buffer")
+        self.assertEqual(first["title"], "The command raised ProcessRaisedException: ZeroDivisionError: std of an empty buffer (in process 0)")
         self.assertEqual(first["place"], {"file": "/u/learn.py", "line": 3, "code": None})
 
     def test_the_exception_of_a_worker_of_a_loader(self):
@@ -74,6 +74,107 @@ class Exceptions(Running):
             """)
         self.run_command("--", PYTHON, program, expect=1)
         self.assertTrue(self.findings()[0]["detail"].endswith(" The index is of one of the operations of cpp_fused_embedding_0."))
+
+    LEAVES = """\
+        import os, sys
+        def check():
+            {}["rubric"]
+        def leave():
+            try:
+                check()
+            except KeyError:
+                print("failed")
+                sys.exit(int(sys.argv[2]))
+        if sys.argv[1] == "handles":
+            leave()
+        if sys.argv[1] == "says":
+            sys.exit("two of 4 workers failed")
+        if sys.argv[1] == "counts":
+            os._exit(6)
+        if sys.argv[1] == "goes on":
+            try:
+                leave()
+            except SystemExit:
+                os._exit(0)
+        """
+
+    def test_where_a_program_leaves(self):
+        """What it was handling is why; where the end is another one, it had gone on."""
+        program = self.script("leave.py", self.LEAVES)
+        for how, code, line, title in (("handles", 5, 3, "The command raised KeyError: 'rubric'"), ("says", 1, 13, "The command raised SystemExit: two of 4 workers failed"),
+                                       ("counts", 6, 15, "The command ended with exit code 6 at leave.py:15")):
+            with self.subTest(how):
+                self.run_command("-o", how, "--", PYTHON, program, how, str(code), expect=code)
+                first, = json.loads(self.tlparse("findings", how, "--json").stdout)["findings"]
+                self.assertEqual((first["title"], first["place"]), (title, {"file": program, "line": line, "code": None}))
+        self.run_command("--", PYTHON, program, "goes on", "5")
+        self.assertEqual(self.findings(), [])
+
+    def test_ranks_that_find_no_store_are_not_the_cause(self):
+        """The one that was to host it fails later than they give up."""
+        program = self.script("store.py", """\
+            import os, subprocess, sys, time
+            class DistNetworkError(RuntimeError):
+                pass
+            if "RANK" not in os.environ:
+                ranks = [subprocess.Popen([sys.executable, __file__], env={**os.environ, "RANK": str(rank)}) for rank in range(3)]
+                sys.exit(max(rank.wait() for rank in ranks))
+            if os.environ["RANK"] == "0":
+                while not all(os.path.exists(f"gone{rank}") for rank in (1, 2)):
+                    time.sleep(0.1)
+                raise OSError("the quota is used up")
+            open("gone" + os.environ["RANK"], "w").close()
+            raise DistNetworkError("The client socket has timed out after 2000ms while trying to connect to (127.0.0.1, 29500).")
+            """)
+        self.run_command("--", PYTHON, program, expect=1)
+        self.assertEqual([(one["ranks"], one["title"]) for one in self.findings()], [([0], "Rank 0 raised OSError: the quota is used up")])
+
+    GROUP = """\
+        import time
+        def init_process_group(backend=None, rank=-1):
+            time.sleep(60)  # one does not come
+        def get_rank():
+            return own
+        """
+    WRAP = """\
+        import sys
+        def _wrap(function, index):
+            try:
+                function(index)
+            except Exception:
+                sys.exit(1)
+        """
+    SPAWNED = """\
+        import multiprocessing, sys, time
+        def train(rank, other=0):
+            if rank == 2:
+                time.sleep(1)
+                raise FileNotFoundError("shard 2")
+            import torch.distributed.distributed_c10d as c10d
+            c10d.init_process_group(rank=rank)
+        if __name__ == "__main__":
+            context = multiprocessing.get_context(sys.argv[2])
+            from torch.multiprocessing.spawn import _wrap
+            ranks = [context.Process(target=_wrap, args=(train, rank)) if sys.argv[1] == "caught" else context.Process(target=train, args=(rank, 0)) for rank in range(3)]
+            [rank.start() for rank in ranks]
+            ranks[2].join()
+            [rank.terminate() for rank in ranks]
+            raise ChildProcessError("a rank failed")
+        """
+
+    def test_the_rank_is_an_argument_of_a_process(self):
+        """It ends before it joins the others, which have said theirs; also where its function is that of torch.multiprocessing.spawn."""
+        for name in ("__init__", "distributed/__init__", "multiprocessing/__init__"):
+            self.script(f"site-packages/torch/{name}.py", "")
+        self.script("site-packages/torch/distributed/distributed_c10d.py", self.GROUP)
+        self.script("site-packages/torch/multiprocessing/spawn.py", self.WRAP)
+        program = self.script("spawned.py", self.SPAWNED)
+        for how, start in (("caught", "spawn"), ("raised", "spawn"), ("caught", "fork")):
+            with self.subTest(how=how, start=start):
+                name = how + start
+                self.run_command("-o", name, "--", PYTHON, program, how, start, expect=1, environment={"PYTHONPATH": self.path("site-packages")})
+                first = json.loads(self.tlparse("findings", name, "--json").stdout)["findings"][0]
+                self.assertEqual((first["ranks"], first["title"], first["place"]["line"]), ([2], "Rank 2 raised FileNotFoundError: shard 2", 5))
 
 
 if __name__ == "__main__":

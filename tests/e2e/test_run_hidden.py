@@ -130,8 +130,26 @@ class Hidden(Running):
         _, errors = self.hang(program)
         self.assertRegex(errors, rf"tlparse: 2 other threads of pid \d+ are at {re.escape(program)}:4 in serve\n")
         first, = self.findings()
-        self.assertRegex(first["title"], r"^The command seemed to hang, pid \d+ in wait at lock.py:8$")
+        self.assertRegex(first["title"], r"^The command seemed to hang, pid \d+ in wait at lock.py:8 \(other threads at lock.py:4, at lock.py:5\)$")
+        self.assertEqual(first["place"]["line"], 8)
         self.assertRegex(first["detail"], r" 2 other threads of pid \d+ were at .*/lock.py:4 in serve\.")
+
+    def test_a_thread_that_the_main_thread_joins(self):
+        """It is the one that is blocked."""
+        program = self.script("consume.py", """\
+            import queue, threading
+            jobs = queue.Queue()
+            def consume():
+                while jobs.get() is not None:
+                    pass
+            thread = threading.Thread(target=consume)
+            thread.start()
+            thread.join()
+            """)
+        self.hang(program)
+        first, = self.findings()
+        self.assertRegex(first["title"], r"^The command seemed to hang, pid \d+ in join at consume.py:8 \(another thread in get at consume.py:4\)$")
+        self.assertEqual(first["place"]["line"], 4)
 
     CHILD = """\
         import multiprocessing, os, sys, time
@@ -252,7 +270,7 @@ class Hidden(Running):
         self.write("may_end", b"")
         self.run_command("--", PYTHON, launch, expect=5, environment={"TZ": "UTC"})
         first, *others = self.findings()
-        self.assertEqual((first["severity"], first["ranks"], first["title"]), ("error", [1], "Rank 1 ended with exit code 5"))
+        self.assertEqual((first["severity"], first["ranks"], first["title"]), ("error", [1], "Rank 1 ended with exit code 5 at rank.py:13"))
         self.assertEqual([one["kind"] for one in first["evidence"]], ["stopped_first"])  # it follows: the launcher ended rank 2
         self.assertEqual([(one["severity"], one["title"]) for one in others], [("note", "No log from rank 0 (2 of 3 ranks have one)")])
 
@@ -273,7 +291,7 @@ class Hidden(Running):
                 os.remove(self.path("is_done")), os.remove(self.path("may_end"))
                 process.communicate(timeout=60)
                 first = json.loads(self.tlparse("findings", output, "--json").stdout)["findings"][0]
-                self.assertEqual(first["title"], "Rank 1 ended with exit code 5")
+                self.assertEqual(first["title"], "Rank 1 ended with exit code 5 at rank.py:13")
                 ends = {one["rank"]: one["ended_us"] for one in self.run_file(output)["processes"]}
                 self.assertLessEqual(ends[1], ends[0])
 

@@ -2,6 +2,8 @@
 """tlparse run: which rank waits for which in a hang; what C++ printed before it aborted a rank."""
 
 import json
+import os
+import signal
 import subprocess
 import sys
 import unittest
@@ -177,6 +179,45 @@ class Waits(Running):
         self.assertEqual([text.rsplit("/")[-1] for text in hang["taken"] if "late.py" in text],
                          ["late.py:15 in <module>", "late.py:10 in late, which called pthread_sigmask", "late.py:4 in early, which called wait"])
         self.assertFalse([text for text in hang["missing"] if "stack" in text])
+
+    BUSY = """\
+        import os, subprocess, sys, time
+        if "RANK" not in os.environ:
+            ranks = [subprocess.Popen([sys.executable, __file__, *sys.argv[1:]], env={**os.environ, "RANK": str(rank)}) for rank in range(3)]
+            try:
+                sys.exit(max(rank.wait() for rank in ranks))
+            except KeyboardInterrupt:
+                [rank.send_signal(2) for rank in ranks]
+                [rank.wait() for rank in ranks]
+                raise
+        def save(n=0):
+            while not os.path.exists("end"):
+                n = (n * 31 + 7) % 1009
+        if os.environ["RANK"] == "1":
+            save()
+        while not os.path.exists("end"):
+            time.sleep(1)
+        """
+
+    def test_a_rank_that_alone_uses_the_cpu(self):
+        """It may be at work: it is not ended, and nothing is said of it where the command ends by itself."""
+        program = self.script("busy.py", self.BUSY)
+        for how in ("ends", "is ended"):
+            process = self.start("-o", how, "--on-hang", "kill", "--hang-after", "3", "--", PYTHON, program)
+            lines = list(iter(process.stderr.readline, b"tlparse: not taken: no flight recorder listens\n"))
+            self.assertIn(b"tlparse: the others wait: rank 1 alone used the CPU for 3 s\n", lines)
+            if how == "ends":
+                self.write("end", b"")
+            else:
+                process.send_signal(signal.SIGINT)
+            process.communicate(timeout=60)
+            os.path.exists(self.path("end")) and os.remove(self.path("end"))
+            found = json.loads(self.tlparse("findings", how, "--json").stdout)["findings"]
+            if how == "ends":
+                self.assertEqual((process.returncode, found), (0, []))
+        first, = found
+        self.assertRegex(first["title"], r"^Rank 1 was busy (in exists )?at busy.py:1[012] while the others waited, ranks 0,2 at busy.py:16$")
+        self.assertEqual((first["kind"], first["severity"], first["ranks"]), ("stuck", "error", [1]))
 
     def test_the_rank_of_a_process_that_joins_by_rpc(self):
         """Its environment names none; what it starts may have one."""

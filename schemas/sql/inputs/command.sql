@@ -18,12 +18,12 @@ CREATE TABLE run_process (
   ordinal INTEGER NOT NULL,       -- 0-based, in the order of the file: 0 is the command
   pid INTEGER NOT NULL,
   parent_pid INTEGER,             -- of its parent when it was first seen
-  rank INTEGER,                   -- in its process group, else RANK of its environment; NULL: none, or
+  rank INTEGER,                   -- in its process group, else its argument that is the rank of others like it, else RANK of its environment; NULL: none, or
                                   -- the child of a process with that RANK
   command TEXT,
   exit_code INTEGER,              -- NULL: not known, or a signal ended it
   signal INTEGER,                 -- that ended it
-  stopped_at TEXT,                -- where its main thread was then: "file:line in f, which called g"; NULL: not known
+  stopped_at TEXT,                -- where its main thread was then, or where it called sys.exit or os._exit: "file:line in f, which called g"; NULL: not known
   fault_thread TEXT,              -- in which a fatal signal came: main; python (another, and stopped_at is its place); native (one that runs
                                   -- no Python code); NULL: none came, or not known
   started_us INTEGER,

@@ -21,6 +21,7 @@
 #include "cli/run_options.h"
 #include "cli/terminal.h"
 #include "cli/watch.h"
+#include "facts/job/participants.h"
 #include "findings/findings.h"
 #include "queries/cli/run.h"
 #include "report/finding_text.h"
@@ -116,7 +117,8 @@ class RunningCommand : public StartedJob {
  private:
   void LookForHang();
   void LookForDemand();
-  void HandleHang(const std::string& why);
+  void LookForBusy();
+  void HandleHang(const std::string& why, const std::vector<std::int64_t>& busy);
 
   const RunOptions& options_;
   const RecordPlaces& places_;
@@ -128,6 +130,7 @@ class RunningCommand : public StartedJob {
   std::int64_t stuck_since_us_ = 0;  // when it was first seen
   std::int64_t hang_us_ = 0;         // when the last hang was handled
   bool is_handled_ = false;          // the hang that lasts
+  std::vector<std::int64_t> busy_;   // ranks for which the others wait
   std::optional<std::chrono::steady_clock::time_point> terminated_;
 };
 
@@ -145,12 +148,23 @@ void RunningCommand::LookForHang() {
       options_.on_hang == OnHang::kKill ? options_.hang_after_s * 1'000'000 : 0;
   const bool is_stuck = !stuck_.empty() && now_us - stuck_since_us_ >= least_us;
   const bool is_idle = idle >= std::chrono::seconds(options_.hang_after_s);
-  if (is_handled_ || (!is_stuck && !is_idle)) return;
+  if (is_handled_ || (!is_stuck && !is_idle)) return LookForBusy();
   is_handled_ = true;
-  HandleHang(
-      is_stuck ? stuck_
-               : fmt::format("no process of the command has used the CPU for {} s", idle.count()));
+  HandleHang(is_stuck
+                 ? stuck_
+                 : fmt::format("no process of the command has used the CPU for {} s", idle.count()),
+             {});
   hang_us_ = EpochUsNow();
+}
+
+// Once for the same ranks. They may be at work: they are not ended.
+void RunningCommand::LookForBusy() {
+  const std::chrono::seconds least(options_.hang_after_s);
+  std::vector<std::int64_t> busy = processes_->BusyAlone(least);
+  if (is_handled_ || busy == busy_) return;
+  busy_ = std::move(busy);
+  if (busy_.empty()) return;
+  HandleHang(fmt::format("{} alone used the CPU for {} s", RanksText(busy_), least.count()), busy_);
 }
 
 void RunningCommand::LookForDemand() {
@@ -163,16 +177,17 @@ void RunningCommand::LookForDemand() {
                                     Count(static_cast<std::size_t>(asked), "process")));
 }
 
-void RunningCommand::HandleHang(const std::string& why) {
+void RunningCommand::HandleHang(const std::string& why, const std::vector<std::int64_t>& busy) {
   if (facts_.hangs.size() >= kMostHangs) return;
-  const HangReport report = TakeHangDump(places_, *processes_, why);
+  HangReport report = TakeHangDump(places_, *processes_, why);
+  report.busy = busy;
   if (!options_.quiet) {
-    SayOfRun("the command seems to hang: " + why);
+    SayOfRun((busy.empty() ? "the command seems to hang: " : "the others wait: ") + why);
     for (const std::string& line : report.taken) SayOfRun(line);
     for (const std::string& line : report.missing) SayOfRun("not taken: " + line);
   }
   facts_.hangs.push_back(report);
-  if (options_.on_hang != OnHang::kKill || terminated_) return;
+  if (options_.on_hang != OnHang::kKill || terminated_ || !busy.empty()) return;
   facts_.hangs.back().was_ended = true;
   if (!options_.quiet) SayOfRun("the command is ended (--on-hang kill)");
   kill(-child_.pid(), SIGTERM);

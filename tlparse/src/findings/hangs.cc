@@ -82,19 +82,35 @@ void SayAwaited(Finding& finding, const Hang& hang, const std::vector<std::int64
         "makes later, or not at all";
   } else {
     const bool is_done = std::find(done.begin(), done.end(), awaited.front()) != done.end();
-    const auto at = std::find_if(hang.places.begin(), hang.places.end(), [&](const HangPlace& one) {
-      return std::find(one.ranks.begin(), one.ranks.end(), awaited.front()) != one.ranks.end();
-    });
+    const HangPlace* const at = hang.PlaceOf(awaited.front());
     finding.title = fmt::format("{} is waited for: {}", who, waits);
     if (is_done) finding.title = fmt::format("{} had ended with exit code 0; {}", who, waits);
-    if (!is_done && at != hang.places.end())
+    if (!is_done && at != nullptr)
       finding.title = fmt::format("{} was {}; {}", who, at->ShortWhere(), waits);
-    finding.place = at == hang.places.end() ? std::nullopt : PlaceOfStack(at->where);
+    finding.place = at == nullptr ? std::nullopt : PlaceOfStack(at->where);
     finding.suggestion =
         fmt::format("look for what the others wait for, which rank {} did not do", awaited.front());
   }
   for (const HangWait& one : hang.waits)
     finding.detail += fmt::format(" R{}.", TextOf(one, "was ").substr(1));
+}
+
+// Ranks that used the CPU, while the others did not.
+void SayBusy(Finding& finding, Hang hang) {
+  const HangPlace* const at = hang.busy.empty() ? nullptr : hang.PlaceOf(hang.busy.front());
+  if (at == nullptr) return;
+  const HangPlace busy = *at;
+  std::erase_if(hang.places, [&](const HangPlace& one) { return one.where == busy.where; });
+  std::string who = RanksText(hang.busy);
+  finding.ranks = hang.busy;
+  finding.rank_count = hang.busy.size();
+  finding.suggestion = fmt::format("look at how long {} takes there, and whether it ends", who);
+  who[0] = 'R';
+  finding.title =
+      fmt::format("{} {} busy {}", who, hang.busy.size() > 1 ? "were" : "was", busy.ShortWhere());
+  if (!hang.places.empty())
+    finding.title += fmt::format(" while the others waited, {}", hang.ShortPlaces());
+  finding.place = PlaceOfStack(busy.where);
 }
 
 // Ranks that had ended as if they were done, when others hung.
@@ -143,7 +159,9 @@ Finding FindingOfHang(const Hang& hang) {
   const auto fewest = std::min_element(
       hang.places.begin(), hang.places.end(),
       [](const HangPlace& a, const HangPlace& b) { return a.ranks.size() < b.ranks.size(); });
-  if (fewest != hang.places.end()) finding.place = PlaceOfStack(fewest->where);
+  if (fewest != hang.places.end())
+    finding.place =
+        PlaceOfStack(fewest->threads.size() == 1 ? fewest->threads.front() : fewest->where);
   if (fewest != hang.places.end())
     finding.suggestion =
         hang.places.size() > 1 && !fewest->ranks.empty()
@@ -169,6 +187,7 @@ Result<void> FindHangs(FindingContext& context) {
   const std::vector<std::int64_t> done = DoneBefore(exits, hang);
   SayDone(finding, hang, done);
   SayAwaited(finding, hang, done);
+  SayBusy(finding, hang);
   const auto known = FindKnownError(context.findings, hang);
   if (known == context.findings.end()) {
     TakeEarlier(context.findings, hang, finding);

@@ -181,7 +181,8 @@ void SayWhereTheyWere(Finding& finding, const ProcessExit& exit,
     if (!is_native || !is_own)
       finding.title += (is_native ? " while its main thread was at " : " at ") + place;
     const std::string_view of_thread =
-        is_native ? "The signal came in a thread that runs no Python code; the main thread was"
+        !exit.signal ? "It left"
+        : is_native  ? "The signal came in a thread that runs no Python code; the main thread was"
         : exit.fault_thread == "python" ? "It came in another thread than the main one,"
                                         : "Its main thread was";
     finding.detail += fmt::format(" {} at {}.", of_thread, exit.stopped_at);

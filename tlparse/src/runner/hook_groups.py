@@ -51,13 +51,21 @@ def listen_for_dumps(distributed_c10d):
     threading.Thread(target=wait_for_asks, args=(pipe,), name="tlparse", daemon=True).start()
 
 
-def say_rank_after(module, name, rank, *steps):
-    """A function with which a process joins others. RANK of the environment may be that of its launcher, or of nothing."""
+def say_rank(module, name, rank, *steps):
+    """A function with which a process joins others, or waits for them without end. RANK of the environment may be that of its launcher, or of nothing."""
     import functools
+    import inspect
     original = getattr(module, name)
+    signature = inspect.signature(original)
+
+    def say_asked(*arguments, **options):
+        asked = signature.bind(*arguments, **options).arguments.get("rank", -1)
+        asked = os.environ["RANK"] if asked is None or asked < 0 else str(int(asked))
+        write_identity("member", asked)
 
     @functools.wraps(original)
     def join(*arguments, **options):
+        attempt(lambda: say_asked(*arguments, **options))
         result = original(*arguments, **options)
         attempt(lambda: write_identity("member", str(rank())))
         for step in steps:
@@ -68,8 +76,8 @@ def say_rank_after(module, name, rank, *steps):
 
 
 def after_distributed(module):
-    say_rank_after(module, "init_process_group", module.get_rank, *([listen_for_dumps] if PIPES else []))
+    say_rank(module, "init_process_group", module.get_rank, *([listen_for_dumps] if PIPES else []))
 
 
 def after_rpc(module):
-    say_rank_after(module, "init_rpc", lambda: module.get_worker_info().id)
+    say_rank(module, "init_rpc", lambda: module.get_worker_info().id)

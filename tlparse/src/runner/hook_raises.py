@@ -1,4 +1,5 @@
-# The second part of the hook: exceptions that nothing catches, of the program, of its threads and tasks, of processes of multiprocessing.
+# The second part of the hook: exceptions that nothing catches, of the program, of its threads and tasks, of processes of multiprocessing;
+# and where a program leaves with an exit code, which may be the end of an exception that it caught.
 
 
 def write_raise(kind, error, trace, name=None, identity="thread", raised_us=None):
@@ -22,6 +23,42 @@ def listen_for_raises():
         show(kind, error, trace)
 
     sys.excepthook = excepthook
+
+
+def write_leave(function, code):
+    """The code, and where the main thread was, innermost first; then what it was handling, as torch.multiprocessing.spawn does."""
+    import json
+    import threading
+    import traceback
+
+    frame = sys._getframe(3)
+    passes_on = str(frame.f_globals.get("__name__")).startswith("multiprocessing.")  # the code with which its program left
+    if code in (None, 0) or passes_on or (function == "exit" and threading.current_thread() is not threading.main_thread()):
+        return
+    kind, error, trace = sys.exc_info()
+    raised = traceback.format_exception(kind, error, trace) if error is not None else []
+    if error is None and isinstance(code, str):
+        raised = ["Traceback (most recent call last):\n", *traceback.format_stack(frame), "SystemExit: " + code]
+    text = ["%d" % code if isinstance(code, int) else "1", "  File \"<sys>\", line 0 in " + function]
+    while frame is not None:
+        text.append('  File "%s", line %d in %s' % (frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name))
+        frame = frame.f_back
+    if raised:
+        text.append("\n" + "".join(raised))
+    write_identity("left", str(time.time_ns() // 1000), json.dumps("\n".join(text)[:50000]))
+
+
+def listen_for_leaves():
+    import functools
+
+    def watched(original):
+        @functools.wraps(original)
+        def leave(*arguments, **options):
+            attempt(write_leave, original.__name__, *arguments, *options.values())
+            original(*arguments, **options)
+        return leave
+
+    sys.exit, os._exit = watched(sys.exit), watched(os._exit)
 
 
 def after_threading(module):
@@ -78,6 +115,13 @@ class Tasks:
         write_raise(type(error), error, error.__traceback__, name, "task", ended_us)
 
 
+def write_numbers(process):
+    """Those among the arguments of a process, and its function: one may be its rank, as others of the function have told theirs."""
+    values = [*process._args, *(value for _, value in sorted(process._kwargs.items()))][:16]
+    write_identity("numbers", ",".join(str(value) if type(value) is int else "" for value in values),
+                   " ".join(str(getattr(process._target, "__qualname__", type(process).__qualname__)).split()))
+
+
 def after_multiprocessing(module):
     """Its processes print what their program raises, and end."""
     import functools
@@ -87,6 +131,7 @@ def after_multiprocessing(module):
     def bootstrap(*arguments, **options):
         import traceback
         show = traceback.print_exc
+        attempt(write_numbers, arguments[0])
 
         @functools.wraps(show)
         def print_exc(*arguments, **options):

@@ -44,11 +44,21 @@ std::optional<UncaughtException> ParseRaised(std::string_view time, std::string_
   return raised;
 }
 
-// Its name is the first line.
-void TakeThread(UncaughtException& raised) {
-  const std::size_t end = std::min(raised.traceback.find('\n'), raised.traceback.size());
-  raised.thread = raised.traceback.substr(0, end);
-  raised.traceback.erase(0, end + 1);
+// Without its end.
+std::string TakeFirst(std::string& text, std::string_view ends_with = "\n") {
+  const std::size_t end = std::min(text.find(ends_with), text.size());
+  std::string first = text.substr(0, end);
+  text.erase(0, end + ends_with.size());
+  return first;
+}
+
+// The exit code is the first line, the stack ends at an empty one.
+std::optional<LeftWith> ParseLeft(UncaughtException raised) {
+  LeftWith left;
+  if (!ParseNumber(TakeFirst(raised.traceback), left.exit_code)) return std::nullopt;
+  left.stack = TakeFirst(raised.traceback, "\n\n");
+  if (!raised.traceback.empty()) left.raised = std::move(raised);
+  return left;
 }
 
 // machine, kind, pid, start, parent; then rank and command, or what was raised
@@ -67,11 +77,21 @@ std::optional<ProcessIdentity> ParseIdentity(std::string_view line, std::string_
     return std::nullopt;
   const bool is_of_task = fields[1] == "task";
   identity.is_of_thread = fields[1] == "thread" || is_of_task;
+  if (fields[1] == "left") {
+    std::optional<UncaughtException> raised = ParseRaised(fields[5], fields[6]);
+    if (raised) identity.left = ParseLeft(*std::move(raised));
+    return identity.left ? std::optional(std::move(identity)) : std::nullopt;
+  }
   if (fields[1] == "raised" || identity.is_of_thread) {
     identity.raised = ParseRaised(fields[5], fields[6]);
     if (!identity.raised) return std::nullopt;
-    if (identity.is_of_thread) TakeThread(*identity.raised);
+    if (identity.is_of_thread) identity.raised->thread = TakeFirst(identity.raised->traceback);
     identity.raised->is_of_task = is_of_task;
+    return identity;
+  }
+  if (fields[1] == "numbers") {
+    identity.numbers = fields[5];
+    identity.command = fields[6];
     return identity;
   }
   if (fields[1] == "errors") {

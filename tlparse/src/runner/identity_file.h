@@ -1,6 +1,6 @@
 // What the Python processes of a command write of themselves: the hook of `tlparse run`
 // (sitecustomize.py) appends a line when a process starts, another when it joins a process group, and
-// one when an exception ends it, a thread or a task. So a process is known that lives shorter than the time
+// one when an exception ends it, a thread or a task, or when it leaves with an exit code. So a process is known that lives shorter than the time
 // between two looks at /proc.
 #pragma once
 
@@ -21,6 +21,13 @@ struct UncaughtException {
   bool is_of_task = false;
 };
 
+// Where a Python process called sys.exit or os._exit. It may have caught what that raises.
+struct LeftWith {
+  int exit_code = 0;
+  std::string stack;                        // innermost first, as faulthandler prints it
+  std::optional<UncaughtException> raised;  // what it was handling
+};
+
 struct ProcessIdentity {
   pid_t pid = 0, parent_pid = 0;
   std::int64_t started_ticks = 0;  // as ProcStat's
@@ -32,6 +39,10 @@ struct ProcessIdentity {
   std::string command;     // arguments with spaces between them
   std::optional<UncaughtException> raised;  // then without rank and command
   bool is_of_thread = false;                // …or task, which it ended
+  std::optional<LeftWith> left;             // then without rank and command
+  // Of a process of multiprocessing: its arguments, where they are whole numbers ("1,,3"). Then the
+  // command is its function.
+  std::optional<std::string> numbers;
 };
 
 class IdentityFile {

@@ -6,12 +6,11 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <charconv>
 #include <ctime>
 #include <utility>
 
 #include "runner/proc_file.h"
+#include "runner/process_ranks.h"
 
 namespace tlparse {
 
@@ -39,15 +38,6 @@ std::int64_t NowUs() {
   return std::chrono::duration_cast<std::chrono::microseconds>(
              std::chrono::system_clock::now().time_since_epoch())
       .count();
-}
-
-std::optional<std::int64_t> NumberOf(const std::optional<std::string>& text) {
-  std::int64_t value = 0;
-  if (!text || text->empty()) return std::nullopt;
-  const char* const end = text->data() + text->size();
-  const auto [rest, error] = std::from_chars(text->data(), end, value);
-  if (error != std::errc() || rest != end || value < 0) return std::nullopt;
-  return value;
 }
 
 }  // namespace
@@ -82,25 +72,12 @@ std::vector<WatchedProcess> ProcessWatch::Processes() const {
            std::pair(b->process.started_us, b->process.pid);
   });
   std::vector<WatchedProcess> all;
-  std::vector<std::size_t> parents;  // in `all`; its own place: none
-  std::map<pid_t, std::size_t> places;
+  std::vector<ToldRank> told;
   for (const Entry* const entry : entries) {
-    const auto parent = places.find(entry->process.parent_pid);
-    parents.push_back(parent == places.end() ? all.size() : parent->second);
-    places[entry->process.pid] = all.size();
     all.push_back(entry->process);
-    const std::optional<std::string>& inherited = entries[parents.back()]->rank_text;
-    const bool is_child = parents.back() + 1 < all.size() && entry->rank_text == inherited;
-    if (!is_child || entry->is_member) all.back().rank = NumberOf(entry->rank_text);
+    told.push_back(entry->told);
   }
-  // A shell that started a rank has its RANK.
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    if (!entries[i]->is_member) continue;
-    for (std::size_t at = i; parents[at] != at;) {
-      at = parents[at];
-      if (!entries[at]->is_member && all[at].rank == all[i].rank) all[at].rank.reset();
-    }
-  }
+  SetRanks(all, told);
   return all;
 }
 
@@ -228,6 +205,7 @@ bool ProcessWatch::Adopt(pid_t pid, std::set<pid_t>& looking) {
   entry.process.parent_pid = stat->parent;
   entry.started_ticks = stat->started_ticks;
   entry.process.started_us = EpochUsOfTicks(stat->started_ticks);
+  entry.busy = SteadyClock::now();
   entry.handle = FileDescriptor(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
   Entry& kept = living_.insert_or_assign(pid, std::move(entry)).first->second;
   Learn(kept);
@@ -240,7 +218,7 @@ void ProcessWatch::Learn(Entry& entry) {
   if (std::string command = ReadProcCommand(entry.process.pid); !command.empty())
     entry.process.command = std::move(command);
   if (std::optional<std::string> text = ReadProcVariable(entry.process.pid, "RANK"); text)
-    entry.rank_text = std::move(text);
+    entry.told.text = std::move(text);
 }
 
 // Until a process has executed its program, it has the command and environment of its parent.
@@ -266,10 +244,16 @@ void ProcessWatch::ReadIdentities() {
       entry->process.errors_from = identity.errors_from;
       continue;
     }
-    if (identity.raised) continue;
+    if (identity.left) entry->process.left = std::move(identity.left);
+    if (identity.raised || identity.left) continue;
+    if (identity.numbers) {
+      entry->told.numbers = *std::move(identity.numbers);
+      entry->told.function = std::move(identity.command);
+      continue;
+    }
     entry->is_known = true;
-    entry->is_member = identity.is_member;
-    entry->rank_text = std::move(identity.rank_text);
+    entry->told.is_member = identity.is_member;
+    entry->told.text = std::move(identity.rank_text);
     if (!identity.command.empty()) entry->process.command = std::move(identity.command);
     // An orphan has another parent than the one that started it.
     entry->process.parent_pid = identity.parent_pid;
@@ -314,21 +298,44 @@ ProcessWatch::Entry* ProcessWatch::FindIdentified(const ProcessIdentity& identit
 // now and then more: what counts is the use of one process since all have been idle.
 void ProcessWatch::MeasureIdle() {
   const auto now = SteadyClock::now();
-  const double idle_s = std::chrono::duration<double>(now - busy_).count();
-  const double most = (kIdleUse * idle_s + kIdleBurstS) * static_cast<double>(sysconf(_SC_CLK_TCK));
+  const auto is_idle = [now](std::int64_t ticks, SteadyClock::time_point since) {
+    const std::chrono::duration<double> idle = now - since;
+    const double most_s = kIdleUse * idle.count() + kIdleBurstS;
+    return static_cast<double>(ticks) <= most_s * static_cast<double>(sysconf(_SC_CLK_TCK));
+  };
   bool is_busy = false;
   for (auto& [pid, entry] : living_) {
     const std::optional<ProcStat> stat = ReadProcStat(pid);
     if (!stat) continue;
     entry.cpu_ticks = stat->cpu_ticks;
     // One that could run and gets no CPU is not idle: others use it.
-    is_busy = is_busy || stat->state == 'R' ||
-              static_cast<double>(entry.cpu_ticks - entry.idle_cpu_ticks) > most;
+    const bool can_run = stat->state == 'R';
+    is_busy = is_busy || can_run || !is_idle(entry.cpu_ticks - entry.idle_cpu_ticks, busy_);
+    if (!can_run && is_idle(entry.cpu_ticks - entry.own_cpu_ticks, entry.busy)) continue;
+    entry.busy = now;
+    entry.own_cpu_ticks = entry.cpu_ticks;
   }
   measured_ = now;
   if (!is_busy) return;
   busy_ = now;
   for (auto& [pid, entry] : living_) entry.idle_cpu_ticks = entry.cpu_ticks;
+}
+
+std::vector<std::int64_t> ProcessWatch::BusyAlone(std::chrono::seconds least) const {
+  std::vector<std::int64_t> ranks;
+  bool do_others_wait = false;
+  for (const WatchedProcess& one : Processes()) {
+    const std::lock_guard lock(mutex_);
+    const auto living = living_.find(one.pid);
+    if (living == living_.end() || one.ended_us) continue;
+    const auto idle = measured_ - living->second.busy;
+    do_others_wait = do_others_wait || (one.rank && idle >= least);
+    if (idle >= least) continue;
+    if (!one.rank || idle > kIdleStep * 2) return {};
+    ranks.push_back(*one.rank);
+  }
+  std::sort(ranks.begin(), ranks.end());
+  return do_others_wait ? ranks : std::vector<std::int64_t>();
 }
 
 void ProcessWatch::NoteEnd(Entry& entry, std::int64_t now_us) {

@@ -33,7 +33,8 @@ namespace tlparse {
 struct WatchedProcess {
   pid_t pid = 0;
   pid_t parent_pid = 0;  // when it was first seen
-  // Of its process group; else RANK of its environment, unless a parent or a child has that rank.
+  // Of its process group, else an argument that is the rank of others like it; else RANK of its
+  // environment, unless a parent or a child has that rank (process_ranks.h).
   std::optional<std::int64_t> rank;
   std::string command;
   std::int64_t started_us = 0;           // since the epoch
@@ -41,14 +42,24 @@ struct WatchedProcess {
   std::optional<int> exit_code, signal;  // at most one; neither: not known
   std::optional<UncaughtException> raised;
   std::vector<UncaughtException> raised_in_threads;  // the first ones
-  std::string at;      // "file:line in f, which called g" when a signal ended it; empty: not known
-  std::string errors;  // file of its standard error; empty: none, or not known
+  std::optional<LeftWith> left;                      // the last call
+  // "file:line in f, which called g" when a signal ended it, or where it left; empty: not known
+  std::string at;
+  std::string errors;            // file of its standard error; empty: none, or not known
   std::int64_t errors_from = 0;  // its size when the process began
   std::string
       fault_thread;  // in which a fatal one came: FaultOf (python_stacks.h); empty: none did
 };
 
 // Its own thread follows the processes. Other functions may be called by any thread.
+// What is known of a process's rank.
+struct ToldRank {
+  std::optional<std::string> text;
+  bool is_member = false;         // of its process group, else of its environment
+  std::string numbers, function;  // as of ProcessIdentity
+};
+
+// Follows the processes in its own thread. Its functions may be called by any other one.
 class ProcessWatch {
  public:
   // `child` was started, and outlives this. `identities`: the file of its processes' identities;
@@ -71,6 +82,9 @@ class ProcessWatch {
   int WaitBeside(pid_t pid);
   // How long no living process has used the CPU to speak of (2 % of one) or has begun or ended.
   std::chrono::seconds IdleTime() const;
+  // Ranks that alone use the CPU, while each other rank has not used it for so long; ascending. Empty: there
+  // are none, or another process uses it.
+  std::vector<std::int64_t> BusyAlone(std::chrono::seconds least) const;
 
  private:
   struct Entry {
@@ -79,9 +93,10 @@ class ProcessWatch {
     std::int64_t started_ticks = 0;
     std::int64_t cpu_ticks = 0;
     std::int64_t idle_cpu_ticks = 0;  // when all were busy last
-    std::optional<std::string> rank_text;
-    bool is_known = false;   // it has said who it is
-    bool is_member = false;  // …and its rank in its process group
+    std::int64_t own_cpu_ticks = 0;   // when this one was
+    std::chrono::steady_clock::time_point busy = {};
+    ToldRank told;
+    bool is_known = false;  // it has said who it is
   };
   struct Polled {
     std::vector<pollfd> handles;

@@ -133,6 +133,12 @@ void AppendText(const std::string& path, std::string_view text) {
 }
 
 void TakeLastStacks(const RecordPlaces& places, std::vector<WatchedProcess>& processes) {
+  for (WatchedProcess& process : processes) {
+    // Where it had another code, or none, it had caught what sys.exit raises.
+    if (!process.left || process.exit_code != process.left->exit_code) continue;
+    process.at = UsersFrame(process.left->stack);
+    if (!process.raised) process.raised = std::move(process.left->raised);
+  }
   if (places.ends.empty()) return;
   for (WatchedProcess& process : processes) {
     const bool is_known = process.signal || process.exit_code || !process.ended_us;

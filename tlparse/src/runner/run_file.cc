@@ -92,6 +92,9 @@ std::string RunFileText(const RunFacts& facts) {
     json.Key("missing");
     WriteTexts(json, hang.missing);
     json.Key("was_ended").Bool(hang.was_ended);
+    json.Key("busy").BeginArray();
+    for (const std::int64_t rank : hang.busy) json.Int(rank);
+    json.EndArray();
     json.EndObject();
   }
   json.EndArray().Key("printed_aborts").BeginArray();

@@ -20,6 +20,7 @@ struct HangReport {
   std::vector<std::string> taken;    // what was taken, a line each
   std::vector<std::string> missing;  // what could not be, and why
   bool was_ended = false;            // the command was, then
+  std::vector<std::int64_t> busy;    // ranks that alone used the CPU; empty: none did
 };
 
 struct RunFacts {

@@ -33,7 +33,8 @@ def content(path):
 def write_identity(kind, value, text=None):
     """Who this process is, in a line: tlparse may look at processes only when this one has ended. `kind`: "start", with the rank of the
     environment; "member", with the rank in the process group; "raised", with the time, and the traceback of the exception that ends
-    the program; "errors", with the file of standard error and its size; "thread" or "task", with the time, and the name and traceback of the one that an exception ended.
+    the program; "left", with the time, exit code and stack where it called sys.exit or os._exit, and the traceback of what it was handling; "numbers", arguments of a process
+    of multiprocessing; "errors", with the file of standard error and its size; "thread" or "task", with the time, and the name and traceback of the one that an exception ended.
     runner/identity_file.cc reads it."""
     machine = content("/proc/sys/kernel/random/boot_id").strip() + " " + os.readlink("/proc/self/ns/pid")
     stat = content("/proc/self/stat").rpartition(")")[2].split()  # from the third field of proc(5) on
@@ -330,6 +331,7 @@ if STACKS:
     os.register_at_fork(after_in_child=lambda: attempt(write_start))
     attempt(listen_for_stacks)
     attempt(listen_for_raises)
+    attempt(listen_for_leaves)
     if ENDS:
         attempt(listen_for_ends)
         os.register_at_fork(after_in_child=lambda: attempt(listen_for_ends))

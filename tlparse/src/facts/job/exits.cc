@@ -8,6 +8,7 @@
 #include <map>
 
 #include "artifacts/common/text/python_traceback.h"
+#include "facts/text/message_lines.h"
 #include "facts/text/shorten.h"
 #include "queries/facts/job/exits.h"
 
@@ -34,6 +35,8 @@ std::string FatalException::Text() const {
     whole = is_same ? fmt::format("{} (in {})", inner, where.substr(0, where.size() - 1))
                     : fmt::format("{}: {}", whole, inner);
   }
+  const std::string_view process = Between(message, "-- Process ", " terminated with ");
+  if (!process.empty() && process.size() < 8) whole += fmt::format(" (in process {})", process);
   if (!from.empty()) whole += ", from " + from.substr(0, from.find('\n'));
   const std::size_t end = whole.rfind(". ", kMost);
   const bool is_cut = whole.size() > kMost && end != std::string::npos && end > type.size();
@@ -56,7 +59,8 @@ std::string FatalException::Rest() const {
 bool FatalException::ComesOfPeer() const {
   for (const std::string_view part :
        {"closed by peer", "reset by peer", "Broken pipe", "failed to recv, got 0 bytes",
-        "a remote process exit", "remote process has terminated"}) {
+        "a remote process exit", "remote process has terminated",
+        "The client socket has "}) {  // …not found the store, which a rank hosts
     if (message.find(part) != std::string::npos || from.find(part) != std::string::npos)
       return true;
   }
@@ -186,8 +190,11 @@ const ProcessExit* SignalledWith(const std::vector<ProcessExit>& exits, const Pr
   const auto found = std::find_if(exits.begin(), exits.end(), [&](const ProcessExit& one) {
     const bool is_fatal = one.signal == SIGABRT || one.signal == SIGSEGV || one.signal == SIGBUS ||
                           one.signal == SIGILL || one.signal == SIGFPE;
-    return one.rank && is_fatal && one.host == asked.host && one.ended_us && asked.ended_us &&
-           *one.ended_us - *asked.ended_us <= kSeenAfterUs &&
+    const bool raised_before = one.raised && !one.WasAsked() && !one.raised->ComesOfPeer() &&
+                               one.raised->raised_us && asked.ended_us &&
+                               *one.raised->raised_us <= *asked.ended_us;
+    return one.rank && (is_fatal || raised_before) && one.host == asked.host && one.ended_us &&
+           asked.ended_us && *one.ended_us - *asked.ended_us <= kSeenAfterUs &&
            *asked.ended_us - *one.ended_us <= kSeenAfterUs;
   });
   return found == exits.end() ? nullptr : &*found;

@@ -88,8 +88,9 @@ struct ProcessExit {
   std::optional<std::int64_t> started_us, ended_us;  // no end: it lived on
   std::optional<std::int64_t> exit_code, signal;     // at most one; neither: not known
 
-  std::string
-      stopped_at;  // when a signal ended it: "a.py:21 in f, which called g"; empty: not known
+  // Where a signal ended it, or where it left with its exit code: "a.py:21 in f, which called g"; empty: not
+  // known.
+  std::string stopped_at;
   std::string fault_thread;  // of run_process
   std::string printed;       // by C++ or the C library before it was aborted; empty: not known
   std::optional<FatalException> raised;
@@ -110,8 +111,8 @@ Result<std::vector<ProcessExit>> LoadExits(Database& database, std::int64_t run_
 // Why `first`, one of them, failed: it, or a later one, if it failed because that was gone.
 const ProcessExit& CauseOf(const std::vector<ProcessExit>& exits, const ProcessExit& first);
 
-// A rank that a fatal signal ended, and whose end was seen together with that of `asked`, which was asked to
-// end: such ends have no order. Null: there is none.
+// A rank that a fatal signal ended, or that had raised an exception, and whose end was seen together with
+// that of `asked`, which was asked to end: such ends have no order. Null: there is none.
 const ProcessExit* SignalledWith(const std::vector<ProcessExit>& exits, const ProcessExit& asked);
 
 // The program that failed in a script: the last of those that `command`, which failed, had started and

@@ -14,24 +14,39 @@
 namespace tlparse {
 namespace {
 
-// "3 other threads of rank 2 (pid 5088) are at /app/serve.py:9 in handle"; in the past
-void AddThreads(std::string_view sentence, std::vector<std::string>& threads) {
+// Functions in which a main thread waits for what another thread does.
+bool WaitsForThread(std::string_view where) {
+  constexpr std::string_view kCalled = ", which called ";
+  const std::size_t called = where.find(kCalled);
+  if (called == where.npos) return false;
+  for (const std::string_view name :
+       {"join", "result", "wait", "get", "as_completed", "result_iterator", "shutdown", "__exit__"})
+    if (where.substr(called + kCalled.size()) == name) return true;
+  return false;
+}
+
+// "3 other threads of rank 2 (pid 5088) are at /app/serve.py:9 in handle"; in the past. The sentence on
+// their main thread came before.
+void AddThreads(std::string_view sentence, std::size_t main, Hang& hang) {
   for (const auto& [is, was] :
        {std::pair(" is at ", " was at "), std::pair(" are at ", " were at ")}) {
     const std::size_t at = sentence.find(is);
     if (at == sentence.npos || sentence.find(" other thread") > at) continue;
-    threads.push_back(fmt::format("{}{}{}", sentence.substr(0, at), was,
-                                  sentence.substr(at + std::string_view(is).size())));
+    const std::string where(sentence.substr(at + std::string_view(is).size()));
+    hang.threads.push_back(fmt::format("{}{}{}", sentence.substr(0, at), was, where));
+    if (main >= hang.places.size() || !WaitsForThread(hang.places[main].where)) return;
+    std::vector<std::string>& threads = hang.places[main].threads;
+    if (std::find(threads.begin(), threads.end(), where) == threads.end()) threads.push_back(where);
     return;
   }
 }
 
-// "rank 2 (pid 5088) is at /app/train.py:27 in <module>, which called backward"
-void AddPlace(std::string_view sentence, Hang& hang) {
+// "rank 2 (pid 5088) is at /app/train.py:27 in <module>, which called backward". Its index in `places`.
+std::size_t AddPlace(std::string_view sentence, Hang& hang) {
   std::vector<HangPlace>& places = hang.places;
   constexpr std::string_view kIsAt = " is at ", kRank = "rank ";
   const std::size_t at = sentence.find(kIsAt);
-  if (at == sentence.npos) return;
+  if (at == sentence.npos) return places.size();
   const std::string_view who = sentence.substr(0, at);
   std::string_view where = sentence.substr(at + kIsAt.size());
   std::int64_t rank = -1;
@@ -54,10 +69,35 @@ void AddPlace(std::string_view sentence, Hang& hang) {
   if (known != places.end()) {
     if (rank >= 0) known->ranks.push_back(rank);
     if (rank < 0) known->AddProcess(who);
-    return;
+    return static_cast<std::size_t>(known - places.begin());
   }
-  places.push_back({{}, std::string(who), std::string(where)});
+  places.push_back({{}, std::string(who), std::string(where), {}});
   if (rank >= 0) places.back().ranks = {rank};
+  return places.size() - 1;
+}
+
+// "in barrier at train.py:21"
+std::string Short(std::string_view where) {
+  constexpr std::string_view kIn = " in ", kCalled = ", which called ";
+  const std::string_view line = where.substr(0, where.find(kIn));
+  const std::size_t called = where.find(kCalled);
+  const std::string place = fmt::format("at {}", line.substr(line.rfind('/') + 1));
+  if (called == where.npos) return place;
+  return fmt::format("in {} {}", where.substr(called + kCalled.size()), place);
+}
+
+// "[0,2]"
+std::vector<std::int64_t> RanksIn(std::string_view list) {
+  std::vector<std::int64_t> ranks;
+  while (list.size() > 1) {
+    list.remove_prefix(1);
+    std::int64_t rank = -1;
+    const auto [end, error] = std::from_chars(list.data(), list.data() + list.size(), rank);
+    if (error != std::errc() || rank < 0) break;
+    ranks.push_back(rank);
+    list.remove_prefix(static_cast<std::size_t>(end - list.data()));
+  }
+  return ranks;
 }
 
 }  // namespace
@@ -71,18 +111,26 @@ void HangPlace::AddProcess(std::string_view pid) {
 bool HangPlace::HasSeveral() const { return ranks.size() > 1 || who.starts_with("pids"); }
 
 std::string HangPlace::ShortWhere() const {
-  constexpr std::string_view kIn = " in ", kCalled = ", which called ";
-  const std::string_view text = where, line = text.substr(0, text.find(kIn));
-  const std::size_t called = text.find(kCalled);
-  const std::string place = fmt::format("at {}", line.substr(line.rfind('/') + 1));
-  if (called == text.npos) return place;
-  return fmt::format("in {} {}", text.substr(called + kCalled.size()), place);
+  constexpr std::size_t kMost = 3;
+  if (threads.empty()) return Short(where);
+  std::string others = Short(threads.front());
+  for (std::size_t i = 1; i < threads.size() && i < kMost; ++i) others += ", " + Short(threads[i]);
+  if (threads.size() > kMost) others += fmt::format(" and {} more places", threads.size() - kMost);
+  return fmt::format("{} ({} {})", Short(where),
+                     threads.size() == 1 ? "another thread" : "other threads", others);
 }
 
 const HangWait* Hang::WaitOf(std::int64_t rank) const {
   const auto found = std::find_if(waits.begin(), waits.end(),
                                   [rank](const HangWait& one) { return one.rank == rank; });
   return found == waits.end() ? nullptr : &*found;
+}
+
+const HangPlace* Hang::PlaceOf(std::int64_t rank) const {
+  const auto found = std::find_if(places.begin(), places.end(), [rank](const HangPlace& one) {
+    return std::find(one.ranks.begin(), one.ranks.end(), rank) != one.ranks.end();
+  });
+  return found == places.end() ? nullptr : &*found;
 }
 
 std::vector<std::int64_t> Hang::Awaited() const {
@@ -132,14 +180,16 @@ Result<std::vector<Hang>> LoadHangs(Database& database, std::int64_t run_id) {
               {},
               {},
               {},
-              row.again_us};
+              row.again_us,
+              RanksIn(row.busy)};
+    std::size_t main = 0;
     FOR_EACH_ROW(
         const TakenOfHang& taken,
         Query<TakenOfHang>(database, {.profile_id = row.profile_id, .ordinal = row.ordinal})) {
       if (!taken.text.empty() && taken.text.front() >= '0' && taken.text.front() <= '9')
-        AddThreads(taken.text, hang.threads);
+        AddThreads(taken.text, main, hang);
       else
-        AddPlace(taken.text, hang);
+        main = AddPlace(taken.text, hang);
     }
     std::vector<HangPlace>& places = hang.places;
     const auto is_rank = [](const HangPlace& one) { return !one.ranks.empty(); };

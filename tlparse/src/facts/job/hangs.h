@@ -16,10 +16,13 @@ struct HangPlace {
   std::vector<std::int64_t> ranks;
   std::string who;    // "ranks 0,1"; "pid 27447"
   std::string where;  // "/app/train.py:21 in validate, which called barrier"
+  // Where their other threads were, in the same form, if the main thread waited for threads.
+  std::vector<std::string> threads;
 
   void AddProcess(std::string_view pid);  // "pid 12", of one without rank
   bool HasSeveral() const;                // processes
-  std::string ShortWhere() const;         // "in barrier at train.py:21"; "at train.py:21"
+  // "in barrier at train.py:21"; "at train.py:21"; "in join at a.py:9 (another thread at a.py:4)".
+  std::string ShortWhere() const;
 };
 
 // A rank that waits to send to, or to receive from, another.
@@ -41,11 +44,13 @@ struct Hang {
   // When ranks that lived then had been started, as others of the same rank had ended; nothing: they
   // were the first.
   std::optional<std::int64_t> again_us = {};
+  std::vector<std::int64_t> busy = {};  // ranks that alone used the CPU; empty: no rank did
 
   // Ranks each of which waits for the next and the last for the first; else the one that waits for none,
   // and is waited for, alone; nothing: no rank waits for another.
   std::vector<std::int64_t> Awaited() const;
-  const HangWait* WaitOf(std::int64_t rank) const;  // null: it waits for no one rank
+  const HangWait* WaitOf(std::int64_t rank) const;    // null: it waits for no one rank
+  const HangPlace* PlaceOf(std::int64_t rank) const;  // null: not known
 
   // "ranks 0,1 were at a.py:21 in f; rank 2 was at a.py:27 in g".
   std::string PlacesText() const;

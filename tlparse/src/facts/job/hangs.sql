@@ -2,7 +2,9 @@
 -- query HangOfRun(run_id INTEGER)
 SELECT c.profile_id, h.key AS ordinal /*INTEGER*/, json_extract(c.hangs, h.fullkey || '.time_us') AS time_us /*INTEGER*/,
   json_extract(c.hangs, h.fullkey || '.why') AS why /*TEXT*/, coalesce(json_extract(c.hangs, h.fullkey || '.was_ended'), 0) AS was_ended /*BOOLEAN*/,
-  coalesce(c.exit_code >= 128, 0) OR (SELECT count(*) > 0 AND count(*) = count(p.signal) FROM run_process p
+  coalesce(json_extract(c.hangs, h.fullkey || '.busy'), '') AS busy /*TEXT*/,
+  coalesce(c.exit_code >= 128, 0) OR EXISTS (SELECT 1 FROM uncaught_exception e WHERE e.profile_id = c.profile_id AND e.ordinal = 0
+    AND e.thread IS NULL AND e.type IN ('KeyboardInterrupt', 'SignalException')) OR (SELECT count(*) > 0 AND count(*) = count(p.signal) FROM run_process p
     WHERE p.profile_id = c.profile_id AND p.rank IS NOT NULL AND p.ended_us > json_extract(c.hangs, h.fullkey || '.time_us')) AS was_signalled /*BOOLEAN*/,
   (SELECT min(p.started_us) FROM run_process p WHERE p.profile_id = c.profile_id AND p.rank IS NOT NULL
     AND json_extract(c.hangs, h.fullkey || '.time_us') BETWEEN p.started_us AND coalesce(p.ended_us, c.ended_us)

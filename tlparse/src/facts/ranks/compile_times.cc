@@ -144,7 +144,13 @@ Result<std::vector<double>> TimesOfPhases(Database& database, std::int64_t compi
 Result<std::optional<SlowestRank>> RankFacts::FindSlowest(Database& database,
                                                           const CacheAnswer& cache) const {
   const auto slowest = std::max_element(compile_s_.begin(), compile_s_.end());
-  if (compile_s_.size() < 2 || *slowest <= 0 || job_->CountOfJob() < compile_s_.size())
+  // Logs without rank may be of programs that ran one after another: none waits for the slowest.
+  const std::vector<JobParticipant>& participants = job_->participants();
+  const bool has_ranks =
+      std::any_of(participants.begin(), participants.end(),
+                  [](const JobParticipant& one) { return one.rank.has_value(); });
+  if (compile_s_.size() < 2 || *slowest <= 0 || job_->CountOfJob() < compile_s_.size() ||
+      !has_ranks)
     return std::optional<SlowestRank>();
   SlowestRank result;
   result.rank = static_cast<RankIndex>(slowest - compile_s_.begin());
@@ -275,6 +281,11 @@ Result<std::optional<StalledCompile>> RankFacts::FindStalled(Database& database,
                        {}};
   }
   if (!stalled) return stalled;
+  // Where the others compiled something else for as long, as ranks do that compile in another order and
+  // share a cache, none of them waits for it.
+  const double more_s =
+      compile_s_[static_cast<std::size_t>(stalled->rank)] - LowerMedian(compile_s_);
+  if (2 * more_s < most_excess) return std::optional<StalledCompile>();
   stalled->reason = ReasonOfSlowness(cache, stalled->rank, stalled->slot);
   if (!stalled->reason.empty()) return stalled;
   ASSIGN_OR_RETURN(
