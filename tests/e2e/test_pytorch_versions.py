@@ -70,6 +70,18 @@ class PytorchVersions(harness.EndToEnd):
             self.assertIsNone(json.loads(self.tlparse(command, "new", "--json").stdout)["not_written"])
         self.assertEqual(self.tlparse("provenance", "new", "--kernel", "none").stdout, "no kernel matches\n")
 
+    def test_without_dumps_of_gloo_it_says_which_version_writes_them(self):
+        for version in ("2.7.1", "2.8.0"):
+            keep.unpack(os.path.join(VERSIONS, version, "recorded.tar.zst"), self.path(version))
+            self.tlparse(self.path(version, "slow", "in"), "-o", "of_" + version, "--db-only")
+        answer = json.loads(self.tlparse("collectives", "of_2.7.1", "--json").stdout)
+        self.assertEqual([answer["issued"], answer["not_written"]],
+                         [None, "PyTorch writes recorder dumps of gloo since 2.8; the log does not say its version, as those of PyTorch 2.9 and older do not"])
+        self.assertIn("note: no recorder dump or profile says what ranks issued; PyTorch writes recorder dumps of gloo since 2.8",
+                      " ".join(self.tlparse("collectives", "of_2.7.1").stdout.split()))
+        answer = json.loads(self.tlparse("collectives", "of_2.8.0", "--json").stdout)
+        self.assertEqual([answer["issued"] is None, answer["not_written"]], [False, None])
+
     def test_a_recording_is_small(self):
         for version in versions():
             self.assertLessEqual(os.path.getsize(os.path.join(VERSIONS, version, "recorded.tar.zst")), keep.LIMIT_BYTES, version)

@@ -76,6 +76,23 @@ void PrintMismatches(const CollectiveAnswer& answer, const CollectiveClass& one,
   if (more > 0) PrintWrapped(fmt::format("and {} more (--all)", more), 4, 6);
 }
 
+void PrintParity(const CollectiveAnswer& answer) {
+  for (const CollectiveParity& parity : answer.parity) {
+    const std::string where =
+        fmt::format("{} of {}", answer.graphs.Title(answer.job, parity.graph_slot),
+                    RanksText(answer.job, parity.ranks));
+    if (parity.differs)
+      PrintWrapped(fmt::format("scheduler and generated code differ in {}: {}", where,
+                               parity.first_difference),
+                   0, 2);
+    if (parity.missing_waits > 0) {
+      PrintWrapped(fmt::format("note: {} without a wait in {}",
+                               Count(parity.missing_waits, "collective"), where),
+                   0, 2);
+    }
+  }
+}
+
 void PrintCollectives(const CollectiveAnswer& answer, bool all) {
   const Job& job = answer.job;
   if (job.participants().empty()) {
@@ -113,23 +130,15 @@ void PrintCollectives(const CollectiveAnswer& answer, bool all) {
     PrintMismatches(answer, one, all);
     for (const std::string& note : one.notes) PrintWrapped("note: " + note, 2, 4);
   }
-  for (const CollectiveParity& parity : answer.parity) {
-    const std::string where = fmt::format("{} of {}", answer.graphs.Title(job, parity.graph_slot),
-                                          RanksText(job, parity.ranks));
-    if (parity.differs)
-      PrintWrapped(fmt::format("scheduler and generated code differ in {}: {}", where,
-                               parity.first_difference),
-                   0, 2);
-    if (parity.missing_waits > 0) {
-      PrintWrapped(fmt::format("note: {} without a wait in {}",
-                               Count(parity.missing_waits, "collective"), where),
-                   0, 2);
-    }
-  }
+  PrintParity(answer);
   if (!answer.from_code_only.empty()) {
     PrintWrapped(fmt::format("note: {} logged no schedule (cache hit, or a version without it): "
                              "compared through the generated code",
                              RanksText(job, answer.from_code_only)),
+                 0, 2);
+  }
+  if (!answer.not_written.empty()) {
+    PrintWrapped("note: no recorder dump or profile says what ranks issued; " + answer.not_written,
                  0, 2);
   }
   PrintIssued(answer, all);
@@ -220,6 +229,9 @@ struct FieldsOf<CollectiveAnswer> {
       Field{"issued", &IssuedOf,
             "what ranks really issued, as recorder dumps, profiles and libtrace tell; null: none "
             "of them is in the run"},
+      Field{"not_written", OrNull{&Of::not_written},
+            "where `issued` is null though graphs have collectives: since when PyTorch writes "
+            "recorder dumps of gloo, unless some log is of such a version"},
       Field{"not_compared",
             [](const Of& of) -> const std::vector<NotCompared>& { return of.issued.not_compared; },
             "collectives in profiles, dumps and libtrace's logs that are not in `issued`"},

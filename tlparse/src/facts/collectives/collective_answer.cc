@@ -1,17 +1,35 @@
 // The whole answer about collectives, of a run or of one of its launches.
+#include <algorithm>
 #include <utility>
 
 #include "facts/collectives/collectives.h"
 #include "facts/job/read_transaction.h"
+#include "facts/job/written_since.h"
 
 namespace tlparse {
+namespace {
+
+Result<void> SayWhyNoneIssued(Database& database, CollectiveAnswer& answer) {
+  const IssuedJob& issued = answer.issued;
+  const bool has_some =
+      !issued.empty() || !issued.not_compared.empty() || !issued.profiled_messages.empty();
+  const bool has_collectives =
+      std::any_of(answer.classes.begin(), answer.classes.end(),
+                  [](const CollectiveClass& one) { return one.collectives > 0; });
+  if (has_some || !has_collectives || answer.job.participants().size() < 2) return {};
+  ASSIGN_OR_RETURN(answer.not_written,
+                   WhyNotWritten(database, answer.job.run_id(), VersionedInput::kGlooDumps));
+  return {};
+}
+
+}  // namespace
 
 Result<void> AddIssued(Database& database, std::optional<std::int64_t> launch,
                        CollectiveAnswer& answer) {
   ASSIGN_OR_RETURN(answer.issued, LoadIssued(database, answer.job.run_id(), launch));
   ASSIGN_OR_RETURN(answer.progress, CompareWithSchedule(database, answer.issued));
   ASSIGN_OR_RETURN(answer.problems, FindAllOfIssued(database, answer.issued));
-  return {};
+  return SayWhyNoneIssued(database, answer);
 }
 
 Result<CollectiveAnswer> AnalyzeCollectives(Database& database, const CollectiveOptions& options) {

@@ -97,6 +97,8 @@ struct CollectiveAnswer {
   std::vector<RankIndex> from_code_only;
   // Issued collectives; empty without recorder dumps, profiles and libtrace's logs of them.
   IssuedJob issued;
+  // Without any of these, with collectives in graphs: since when PyTorch writes dumps of gloo.
+  std::string not_written;
   std::vector<GraphProgress> progress;
   std::vector<CollectiveFinding> problems;
   // What damage of logs may explain is none.

@@ -25,6 +25,8 @@ Since SinceWhen(VersionedInput input) {
       return {"the order in which graphs run", 2, 9};
     case VersionedInput::kAotAutogradLookups:
       return {"the lookups of AOTAutograd's cache", 2, 7};
+    case VersionedInput::kGlooDumps:
+      return {"recorder dumps of gloo", 2, 8};
   }
   return {};
 }

@@ -15,6 +15,7 @@ enum class VersionedInput : std::uint8_t {
   kKernelNodes,  // which graph nodes a kernel was made of
   kGraphOrder,   // the order in which graphs run
   kAotAutogradLookups,
+  kGlooDumps,  // dumps of the recorder by processes whose backend is gloo
 };
 
 // "the log is of PyTorch 2.7.1; PyTorch writes the order in which graphs run since 2.9". Where logs
