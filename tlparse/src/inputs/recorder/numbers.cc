@@ -10,7 +10,7 @@
 namespace tlparse {
 namespace {
 
-struct Numbered {
+struct CountedEntry {
   std::string_view group, name;
   std::optional<std::int64_t> record, sequence;
   bool has_flag = false;  // it says that it is a send or a receive
@@ -22,8 +22,8 @@ struct Numbered {
   bool IsMessage() const { return Op() == "send" || Op() == "recv" || Op() == "batch_op_issue"; }
 };
 
-std::vector<Numbered> EntriesOf(const PlainValue& entries) {
-  std::vector<Numbered> all(entries.size());
+std::vector<CountedEntry> EntriesOf(const PlainValue& entries) {
+  std::vector<CountedEntry> all(entries.size());
   for (std::size_t i = 0; i < all.size(); ++i) {
     const PlainValue entry = entries.At(i);
     if (entry.type() != PlainValue::Type::kDict || entry.is_cut()) continue;
@@ -39,10 +39,10 @@ std::vector<Numbered> EntriesOf(const PlainValue& entries) {
 }
 
 // Whether one counter numbers the calls of several groups, or collectives and messages.
-bool AreOneCount(const std::vector<Numbered>& all) {
+bool AreOneCount(const std::vector<CountedEntry>& all) {
   bool has_several = false;
   std::optional<std::int64_t> last;
-  for (const Numbered& one : all) {
+  for (const CountedEntry& one : all) {
     if (one.has_flag || !one.record || !one.sequence || (last && *one.record <= *last) ||
         *one.sequence - *one.record != *all.front().sequence - *all.front().record)
       return false;
@@ -52,7 +52,7 @@ bool AreOneCount(const std::vector<Numbered>& all) {
   return has_several;
 }
 
-bool IsWhole(const std::vector<Numbered>& all) {
+bool IsWhole(const std::vector<CountedEntry>& all) {
   for (std::size_t i = 0; i < all.size(); ++i)
     if (all[i].record != static_cast<std::int64_t>(i)) return false;
   return true;
@@ -87,11 +87,11 @@ std::optional<std::int64_t> NumberOf(const PlainValue& value) {
 }
 
 std::vector<EntryNumber> NumberEntries(const PlainValue& root, std::optional<std::int64_t> rank) {
-  const std::vector<Numbered> all = EntriesOf(root["entries"]);
+  const std::vector<CountedEntry> all = EntriesOf(root["entries"]);
   const bool is_one_count = AreOneCount(all), is_whole = is_one_count && IsWhole(all);
   std::map<std::pair<std::string_view, bool>, std::int64_t> counts;
   std::vector<EntryNumber> numbers;
-  for (const Numbered& one : all) {
+  for (const CountedEntry& one : all) {
     EntryNumber& number = numbers.emplace_back(
         EntryNumber{.is_p2p = one.has_flag, .sequence = one.sequence, .op = std::string(one.name)});
     if (!is_one_count) continue;
