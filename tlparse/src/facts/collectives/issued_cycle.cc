@@ -124,15 +124,6 @@ bool FindCycle(const IssuedJob& job, std::vector<OpenWait> waits,
   constexpr std::size_t kMost = 4;
   KeepCycles(waits);
   if (waits.empty()) return false;
-  // Calls that differ at an earlier number of one of the groups are why.
-  const bool is_behind = std::any_of(waits.begin(), waits.end(), [&](const OpenWait& wait) {
-    return std::any_of(findings.begin(), findings.end(), [&](const CollectiveFinding& earlier) {
-      return earlier.kind == FindingKind::kCollectiveDivergence &&
-             earlier.severity == FindingSeverity::kError && !earlier.is_p2p &&
-             earlier.group == wait.group->name && earlier.sequence < wait.line.sequence;
-    });
-  });
-  if (is_behind) return true;
   std::stable_sort(waits.begin(), waits.end(), [](const OpenWait& a, const OpenWait& b) {
     return a.line.first_ns < b.line.first_ns;
   });
