@@ -52,6 +52,16 @@ class OpenCalls(RecorderTest):
                 entry(9 + k, 10 + k, state="scheduled" if k else state, at=at + k * 1_000_000, dumped=at + int(waited_s * SECOND)) for k in range(1 + ahead(rank))])
         return self.found(dumps)
 
+    def test_a_circle_behind_calls_that_differ_is_no_cause_of_its_own(self):
+        """Rank 2 leaves out an all_reduce: its broadcast meets that of the others, and each is then in another group."""
+        usual = [entry(i, i + 1) for i in range(3)]
+        late = BASE + 700 * SECOND
+        of_others = [*usual, entry(3, 4, state="started", at=BASE + SECOND, dumped=late)]
+        of_odd = [*usual[:2], {**usual[2], "profiling_name": "nccl:broadcast"}, entry(3, 1, DP, "started", at=BASE + SECOND - 1000, dumped=late)]
+        finding, = self.found([of_others, of_others, of_odd], ((WORLD, None), (DP, [1, 2])))
+        self.assertEqual(("collective_divergence", [2]), (finding["kind"], finding["ranks"]))
+        self.assertEqual("Rank 2 issued broadcast where ranks 0,1 issued all_reduce: #3 of group default_pg (0)", finding["title"])
+
     def test_all_ranks_are_in_one_call(self):
         for ahead in (lambda rank: 0, lambda rank: 3 - rank % 2):
             one, = self.together("started", 600, ahead)

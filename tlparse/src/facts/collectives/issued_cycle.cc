@@ -124,6 +124,21 @@ bool FindCycle(const IssuedJob& job, std::vector<OpenWait> waits,
   constexpr std::size_t kMost = 4;
   KeepCycles(waits);
   if (waits.empty()) return false;
+  std::erase_if(findings, [&](const CollectiveFinding& earlier) {
+    return earlier.kind == FindingKind::kStuck &&
+           std::any_of(waits.begin(), waits.end(), [&](const OpenWait& wait) {
+             return wait.group->name == earlier.group && wait.line.sequence == earlier.sequence;
+           });
+  });
+  // Calls that differ at an earlier number of one of the groups are why.
+  const bool is_behind = std::any_of(waits.begin(), waits.end(), [&](const OpenWait& wait) {
+    return std::any_of(findings.begin(), findings.end(), [&](const CollectiveFinding& earlier) {
+      return earlier.kind == FindingKind::kCollectiveDivergence &&
+             earlier.severity == FindingSeverity::kError && !earlier.is_p2p &&
+             earlier.group == wait.group->name && earlier.sequence < wait.line.sequence;
+    });
+  });
+  if (is_behind) return true;
   std::stable_sort(waits.begin(), waits.end(), [](const OpenWait& a, const OpenWait& b) {
     return a.line.first_ns < b.line.first_ns;
   });
@@ -158,12 +173,6 @@ bool FindCycle(const IssuedJob& job, std::vector<OpenWait> waits,
     finding.advice += fmt::format(": see the order of the groups at {}", place);
   else if (!place.empty() && !other_place.empty())
     finding.advice += fmt::format(": compare {} with {}", place, other_place);
-  std::erase_if(findings, [&](const CollectiveFinding& earlier) {
-    return earlier.kind == FindingKind::kStuck &&
-           std::any_of(waits.begin(), waits.end(), [&](const OpenWait& wait) {
-             return wait.group->name == earlier.group && wait.line.sequence == earlier.sequence;
-           });
-  });
   findings.push_back(std::move(finding));
   return true;
 }
