@@ -53,7 +53,7 @@ class Times(RankTest):
         """They may be of programs that ran one after another."""
         for ranked in (True, False):
             for rank, seconds in enumerate((2, 9)):
-                text = self.compile(rank, 0, metrics={"start_time_us": 1795854601_000000, "duration_us": seconds * 1000000})
+                text = self.compile(rank, 0, metrics={"start_time_us": 1795854601_000000, "duration_us": seconds * 1000000}).replace(" 4242 ", f" {5000 + rank} ")
                 name = f"rank_{rank}_abcdefgh" if ranked else f"abcdefg{rank}"
                 self.log(f"logs{ranked}/dedicated_log_torch_trace_{name}.log", text if ranked else text.replace(f'"rank": {rank}, ', ""))
             database = self.ingest(os.path.join(self.scratch, f"logs{ranked}"), name=f"logs{ranked}")
