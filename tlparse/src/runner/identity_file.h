@@ -1,7 +1,7 @@
 // What the Python processes of a command write of themselves: the hook of `tlparse run`
 // (sitecustomize.py) appends a line when a process starts, another when it joins a process group, and
-// one when an exception ends it, a thread or a task, or when it leaves with an exit code. So a process is known that lives shorter than the time
-// between two looks at /proc.
+// one when an exception ends it, a thread or a task, or when it leaves with an exit code. So a process
+// is known that lives shorter than the time between two looks at /proc.
 #pragma once
 
 #include <sys/types.h>
