@@ -7,14 +7,17 @@ import os
 import pickle
 import re
 import resource
+import shutil
+import subprocess
 import sys
 import unittest
 import zipfile
 
 import harness
 
-sys.path.insert(0, os.path.join(harness.ROOT, "tests", "tools"))
+sys.path[:0] = [os.path.join(harness.ROOT, "tests", folder) for folder in ("tools", "inputs")]
 import memory_snapshot  # noqa: E402
+import test_nccl_ras  # noqa: E402
 
 WORDS, NAMES = [set(part.split()) for part in open(os.path.join(harness.ROOT, "tlparse", "src", "redact", "public_words.txt"), encoding="utf-8").read().split("\n\n")]
 USER_PATH = re.compile(r"^(?!.*(?:site-packages|dist-packages|/lib/python|torchinductor|<)).*/(\w+)\.py$")
@@ -177,6 +180,49 @@ class Redact(harness.EndToEnd):
         file = json.loads(self.tlparse("redact", "logs", "-o", "copies", "--json").stdout)["files"][0]
         self.assertEqual([file["dropped_records"], file["dropped_lines"]], [1, 1])
         self.assertNotIn("hunter", self.text("copies"))
+
+
+class Outputs(harness.EndToEnd):
+    """What programs printed: no name is left, and the findings are the same with the names again."""
+
+    def check(self, names):
+        for folder in ("copies", "copies_out", "in_out"):
+            shutil.rmtree(self.path(folder), ignore_errors=True)
+        self.tlparse("redact", "in", "-o", "copies", "--key", "key", "--json")
+        copies = {os.path.basename(path): harness.log_bytes(path).decode() for path in glob.glob(self.path("copies", "*"))}
+        said = []
+        for folder in ("in", "copies"):
+            self.tlparse(folder, "-o", folder + "_out", "--db-only")
+            self.write("said.json", self.tlparse("findings", folder + "_out", "--json").stdout.encode())
+            findings = json.loads(self.tlparse("unredact", "said.json", "--key", "key").stdout)["findings"]
+            said.append([[finding[key] for key in ("kind", "severity", "ranks", "title")] for finding in findings])
+        self.assertTrue(said[0])
+        self.assertEqual(said[1], said[0])
+        for text in copies.values():
+            for name in names:
+                self.assertFalse(name in text, name)  # the text is long
+        return copies
+
+    def test_traceback_of_a_program(self):
+        """Python's own, of names that are made of PyTorch's words; the code of a frame names more. One frame lies across the pieces that are read."""
+        self.write("walter/load_store.py", b"class GroupWriter:\n    def open_first_batch(self, rank_table):\n        return rank_table['first step']\n\n\nGroupWriter().open_first_batch({})\n")
+        program = subprocess.run([sys.executable, self.path("walter/load_store.py")], capture_output=True, check=False)
+        self.assertIn(b"open_first_batch", program.stderr)
+        # What a file is, is read from its beginning. Launchers put the rank in front.
+        printed = [b"".join(b"[rank0]: " + line for line in error.splitlines(keepends=True)) for error in (
+            subprocess.run([sys.executable, "-c", "raise ValueError(3)"], capture_output=True, check=False).stderr, program.stderr)]
+        filler = b"step 1\n" * ((1 << 20) // 7)
+        for shift in (0, printed[1].index(b"    return rank_table") + 1):
+            with self.subTest(shift=shift):
+                self.write("in/stderr.txt", printed[0] + filler[: (1 << 20) - len(printed[0]) - shift - 1] + b"\n" + printed[1])
+                copies = self.check(("walter", "load_store", "open_first_batch", "rank_table", "GroupWriter"))
+                text, = copies.values()
+                self.assertTrue(text.endswith("KeyError: 'first step'\n"))
+
+    def test_report_of_nccl(self):
+        self.write("in/ras.txt", test_nccl_ras.BEHIND.format(64, 60).replace("10.0.0.2", "walters-node").encode())
+        text, = self.check(("walter", "node-")).values()
+        self.assertIn("Rank 7 has launched up to operation 60", text)
 
 
 class Snapshots(harness.EndToEnd):

@@ -40,6 +40,23 @@ std::size_t RunEnd(std::string_view text, std::size_t at, Class is_in) {
   return at;
 }
 
+// Where the text of a line begins behind what launchers put in front: "[rank0]:", "[default1]:[rank1]:".
+inline std::size_t PrefixEnd(std::string_view line) {
+  constexpr std::size_t kLongest = 24;
+  std::size_t at = 0;
+  while (at < line.size() && line[at] == '[') {
+    const std::size_t end = line.substr(at, kLongest).find("]:");
+    if (end == std::string_view::npos) break;
+    at += end + 2;
+  }
+  return at;
+}
+
+inline bool IsIndented(std::string_view line, std::size_t spaces) {
+  line.remove_prefix(PrefixEnd(line));
+  return RunEnd(line, 0, [](char c) { return c == ' '; }) >= spaces;
+}
+
 // Hashes and ids that PyTorch writes: 8 and more hex digits, or 50 and more characters of base 32.
 inline bool IsHash(std::string_view text) {
   const bool has_digit = std::any_of(text.begin(), text.end(), IsDigit);

@@ -121,6 +121,34 @@ void TextRedactor::HarvestFrames(std::string_view text, const InternedPaths& int
   });
 }
 
+// File "a/train.py", line 12, in forward\n    y = self.net(x): a traceback; of faulthandler: "…, line 12 in forward"; in JSON with its escapes.
+void TextRedactor::HarvestTracebacks(std::string_view text) {
+  ForEachMark(text, "File ", [&](std::size_t at) {
+    const std::size_t begin = at + (text.substr(at).starts_with('\\') ? 2 : 1);
+    if (begin > text.size()) return;
+    const std::string_view path = UpTo(text, begin, "\"\\\n");
+    std::size_t name_at = begin + path.size();
+    const std::string_view quote = text.substr(at, begin - at);
+    constexpr std::string_view kLine = ", line ";
+    if (!quote.ends_with('"') || !text.substr(name_at).starts_with(quote)) return;
+    name_at += quote.size();
+    if (!text.substr(name_at).starts_with(kLine)) return;
+    name_at = redact::RunEnd(text, name_at + kLine.size(), redact::IsDigit);
+    if (text.substr(name_at).starts_with(',')) ++name_at;
+    constexpr std::string_view kIn = " in ";
+    if (!text.substr(name_at).starts_with(kIn)) return;
+    name_at += kIn.size();
+    const std::string_view name = UpTo(text, name_at, "\n\\");
+    if (!HarvestFrame(name.substr(name.rfind('.') + 1), path)) return;
+    AddNamesOfCode(name);  // of Python 3.11 and later, in faulthandler's too: Net.forward
+    const std::string_view rest = text.substr(name_at + name.size());
+    for (const std::string_view newline : {"\n", "\\n"})
+      if (const std::string_view code = rest.substr(std::min(newline.size(), rest.size()));
+          rest.starts_with(newline) && redact::IsIndented(code, 4))
+        AddNamesOfCode(UpTo(code, redact::PrefixEnd(code), "\n\\"));
+  });
+}
+
 // "a/train.py:12 in forward, code: y = self.net(x)", "train.py(12): forward".
 void TextRedactor::HarvestPlaces(std::string_view text) {
   ForEachMark(text, ".py", [&](std::size_t at) {
@@ -173,6 +201,7 @@ void TextRedactor::HarvestClasses(std::string_view text) {
 
 void TextRedactor::Harvest(std::string_view text, const InternedPaths& interned) {
   HarvestFrames(text, interned);
+  HarvestTracebacks(text);
   HarvestPlaces(text);
   HarvestLookups(text);
   HarvestClasses(text);

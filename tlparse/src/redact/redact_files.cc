@@ -10,7 +10,7 @@
 #include "inputs/common/pickle_reader.h"
 #include "inputs/common/plain_json.h"
 #include "inputs/find_inputs.h"
-#include "redact/json_file.h"
+#include "redact/file_pieces.h"
 #include "redact/log_file.h"
 #include "redact/snapshot_pickle.h"
 #include "redact/text_redactor.h"
@@ -29,7 +29,8 @@ struct InputFile {
 bool IsRedactable(InputKind kind) {
   return kind == InputKind::kLog || kind == InputKind::kProfile ||
          kind == InputKind::kRecorderDump || kind == InputKind::kRunFile ||
-         kind == InputKind::kMemorySnapshot;
+         kind == InputKind::kMemorySnapshot || kind == InputKind::kTorchLogs ||
+         kind == InputKind::kNcclRas;
 }
 
 Result<void> FindIn(const std::string& input, bool hides_sizes, std::vector<InputFile>& files,
@@ -59,8 +60,8 @@ Result<void> FindIn(const std::string& input, bool hides_sizes, std::vector<Inpu
       report.files.push_back(
           {.path = one.path,
            .reason = fmt::format(
-               "it is {}: only logs, profiles, recorder dumps, snapshots of the allocator and "
-               "run.json are redacted",
+               "it is {}: only logs, profiles, recorder dumps, snapshots of the allocator, output "
+               "of programs, reports of NCCL and run.json are redacted",
                Describe(one.kind))});
   }
   for (const SkippedFile& one : found.skipped)
@@ -101,6 +102,11 @@ bool IsPickledSnapshot(const InputFile& input, memory::StreamSource& source) {
   return input.kind == InputKind::kMemorySnapshot && LooksLikePickle(source.Ahead(3));
 }
 
+bool IsText(const InputFile& input, memory::StreamSource& source) {
+  return input.kind == InputKind::kTorchLogs ||
+         (input.kind == InputKind::kNcclRas && !source.Ahead(1).starts_with('{'));
+}
+
 Result<void> HarvestOne(const InputFile& input, TextRedactor& redactor) {
   if (input.kind == InputKind::kRecorderDump) {
     ASSIGN_OR_RETURN(const std::string json, DumpAsJson(input.path));
@@ -110,6 +116,7 @@ Result<void> HarvestOne(const InputFile& input, TextRedactor& redactor) {
   ASSIGN_OR_RETURN(const std::unique_ptr<InputStream> stream, OpenInput(input.path));
   if (input.kind == InputKind::kLog) return redact::HarvestLog(*stream, redactor);
   memory::StreamSource source = SourceOf(*stream);
+  if (IsText(input, source)) return redact::HarvestText(source, redactor);
   return IsPickledSnapshot(input, source) ? redact::HarvestSnapshot(source, redactor)
                                           : redact::HarvestJson(source, redactor);
 }
@@ -148,7 +155,9 @@ Result<void> WriteCopy(const InputFile& input, const std::string& directory, Tex
     });
   memory::StreamSource source = SourceOf(*stream);
   const bool is_pickle = IsPickledSnapshot(input, source);
+  const bool is_text = IsText(input, source);
   return WriteFile(begin(is_pickle), [&](std::ostream& out) {
+    if (is_text) return redact::RedactTextFile(source, redactor, out);
     return is_pickle ? redact::RedactSnapshot(source, redactor, out)
                      : redact::RedactJsonFile(source, redactor, out);
   });

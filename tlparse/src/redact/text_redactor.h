@@ -39,6 +39,7 @@ class TextRedactor {
   void AddName(std::string_view name);
   void AddNamesOfCode(std::string_view code);
   void HarvestFrames(std::string_view text, const InternedPaths& interned);
+  void HarvestTracebacks(std::string_view text);
   void HarvestPlaces(std::string_view text);
   void HarvestLookups(std::string_view text);
   void HarvestClasses(std::string_view text);

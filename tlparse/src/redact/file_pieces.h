@@ -1,4 +1,4 @@
-// A file that is one JSON text, in pieces of it.
+// A file that is JSON or lines of text, in pieces of it.
 #pragma once
 
 #include <iosfwd>
@@ -14,5 +14,9 @@ Result<void> HarvestJson(memory::StreamSource& json, TextRedactor& redactor);
 
 // Writes it with pseudonyms.
 Result<void> RedactJsonFile(memory::StreamSource& json, TextRedactor& redactor, std::ostream& out);
+
+// The same of lines; those that begin with a space are held with the line before them.
+Result<void> HarvestText(memory::StreamSource& text, TextRedactor& redactor);
+Result<void> RedactTextFile(memory::StreamSource& text, TextRedactor& redactor, std::ostream& out);
 
 }  // namespace tlparse::redact
