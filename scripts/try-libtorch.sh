@@ -1,5 +1,6 @@
 #!/bin/sh
-# Builds libtrace with the libtorch of official builds of PyTorch and runs the tests of libtrace::torch, and prints a row of a table for each.
+# Builds libtrace with the libtorch of official builds of PyTorch, runs the tests of libtrace::torch, prints a row of a table for each, and writes
+# the rows of docs/measurements/libtrace-versions.md and docs/compatibility.md.
 # usage: scripts/try-libtorch.sh [--keep] [--folder DIR] [--python PYTHON] VERSION…
 #        e.g. scripts/try-libtorch.sh 2.6.0 2.15.0
 #   --folder DIR   where the environments (venv-VERSION), builds and their output are made; default: a temporary folder
@@ -8,7 +9,7 @@
 # Needs pip and PyPI, the packages that scripts/install-deps.sh installs, 10 GB a version. The wheels are CUDA builds; no GPU, driver or CUDA
 # toolkit is needed.
 set -eu
-usage() { sed -n '2,9s/^# \{0,1\}//p' "$0"; }
+usage() { sed -n '2,10s/^# \{0,1\}//p' "$0"; }
 root=$(cd "$(dirname "$0")/.." && pwd)
 python=python3 keep="" folder=""
 while [ $# -gt 0 ]; do
@@ -68,6 +69,9 @@ for version in "$@"; do
   skipped=$(sed -n 's/^ *[0-9]*\/[0-9]* Test *#[0-9]*: \(.*[^.]\) *\.*\**Skipped.*/\1/p' "$log" | paste -sd ';')
   broken=$(sed -n 's/^ *[0-9]*\/[0-9]* Test *#[0-9]*: \(.*[^. ]\) *\.*\*\*\*\(Failed\|Exception\|Timeout\).*/\1/p' "$log" | paste -sd ';')
   row "$exact" "$warnings" "$passed passed" "${broken:+failed: $broken}${skipped:+ skipped: $skipped}"
+  tests=$(sed -n 's/^[0-9]*% tests passed, .* out of \([0-9]*\)$/\1/p' "$log")
+  python3 "$root/tests/tools/kept.py" libtorch "$version" "build=\"$exact\"" "python=\"$("$venv/bin/python" -c 'import platform; print(platform.python_version())')\"" \
+    "warnings=$warnings" "passed=$passed" "tests=${tests:-0}" "broken=$broken" "skipped=$skipped"
   [ -n "$keep" ] || rm -rf "$venv" "$build"
 done
 echo "try-libtorch: the rows are in $table" >&2

@@ -36,5 +36,6 @@ CREATE INDEX IF NOT EXISTS device_launch_by_correlation ON device_launch_row(pro
 CREATE INDEX IF NOT EXISTS kernel_run_by_correlation ON kernel_run_row(profile_id, correlation);
 CREATE INDEX IF NOT EXISTS kernel_run_by_external ON kernel_run_row(profile_id, external_id);
 CREATE INDEX IF NOT EXISTS op_run_by_external ON op_run_row(profile_id, external_id);
+CREATE INDEX IF NOT EXISTS op_run_by_sequence ON op_run_row(profile_id, sequence_number) WHERE sequence_number IS NOT NULL;
 -- An allocation of a profile finds its event.
 CREATE INDEX IF NOT EXISTS memory_event_by_ordinal ON memory_event_row(snapshot_id, ordinal) WHERE thread_id IS NOT NULL;

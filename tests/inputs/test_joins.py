@@ -349,7 +349,8 @@ class Counts(profiles.InputTest):
     def test_joins_of_launches_ops_and_work_have_an_index(self):
         database = self.ingest(self.write("p.json", self.trace()))
         for key, one, other in (("correlation", "device_launch_row", "kernel_run_row"), ("correlation", "device_launch_row", "device_copy_row"),
-                                ("external_id", "op_run_row", "kernel_run_row"), ("external_id", "op_run_row", "device_copy_row")):
+                                ("external_id", "op_run_row", "kernel_run_row"), ("external_id", "op_run_row", "device_copy_row"),
+                                ("sequence_number", "op_run_row", "op_run_row")):
             for first, second in ((one, other), (other, one)):
                 for join in ("JOIN", "LEFT JOIN", "CROSS JOIN"):
                     plan = self.rows(database, f"EXPLAIN QUERY PLAN SELECT * FROM {first} a {join} {second} b ON b.profile_id = a.profile_id AND b.{key} = a.{key}")

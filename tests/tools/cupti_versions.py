@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Holds libtrace's declarations of CUPTI against the headers and the library of each CUDA version that PyPI has.
 
-usage: cupti_versions.py [--folder DIR] [--test PROGRAM] [VERSION …]      VERSION: 11.8, 12.1 … 13.5; default: all below
+usage: cupti_versions.py [--folder DIR] [--test PROGRAM] [--keep] [VERSION …]      VERSION: 11.8, 12.1 … 13.5; default: all below
 
 For each version it compiles libtrace/cuda/cupti_layout.cc with the headers of its package, prints where each record has the members that
 libtrace reads, and opens libcupti.so without a driver: its version, the functions that libtrace calls, and what it says.
 With --test build/bin/libtrace_cuda_test the same library is given to libtrace, which must say that there is no driver.
-Prints the table of docs/measurements/cupti-versions.md. Needs pip and PyPI, g++, 100 MB a version; --folder keeps the packages.
+Prints a line for each; --keep writes fixtures/compatibility/cupti.json and the tables of docs/measurements/cupti-versions.md.
+Needs pip and PyPI, g++, 100 MB a version; --folder keeps the packages. Exit code 1: a layout differs, or libtrace says something else.
 """
 import argparse
 import glob
@@ -18,6 +19,8 @@ import subprocess
 import sys
 import tempfile
 import zipfile
+
+import kept
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 # Version of CUDA: package of CUPTI, its version, package of the runtime (it has cuda.h), its version.
@@ -175,10 +178,36 @@ def distinct(records):
     return result
 
 
+def try_version(version, folder, common, test, scratch):
+    """(row of the table, records as layouts() gives them)."""
+    package, number, runtime, runtime_number = PACKAGES[version]
+    cupti, cuda = fetch(package, number, folder), fetch(runtime, runtime_number, folder)
+    includes = [folder_of("cupti.h", cupti), folder_of("cuda.h", cuda), os.path.dirname(folder_of("host_defines.h", common))]
+    header_version, records = layouts(includes, scratch)
+    library = glob.glob(os.path.join(cupti, "**", "libcupti.so*"), recursive=True)[0]
+    said, missing, text = open_library(library)
+    newest = {family: max(numbers) for family, numbers in families(includes[0]).items() if numbers}
+    current = ", ".join(f"{family}{newest[family] if newest[family] > 1 else ''}" for family in ("Kernel", "Memcpy", "MemcpyPtoP", "Memset"))
+    return [f"{version} ({number})", f"{header_version}{'' if said == header_version else f', library: {said}'}", current,
+            check_declarations(includes) or "the same", ", ".join(missing) or "none", text,
+            say_in_libtrace(test, library) if test else "not asked"], records
+
+
+def layout_tables(places):
+    """{family: {"members": names, "rows": [[numbers of records, offset …]]}}."""
+    tables = {}
+    for (family, offsets), numbers in sorted(places.items(), key=lambda item: min(item[1])):
+        cells = [str(offset) if offset >= 0 else "–" for offset in offsets]
+        table = tables.setdefault(family, {"members": MEMBERS[family], "rows": []})
+        table["rows"].append([str(min(numbers)) + (f"–{max(numbers)}" if len(numbers) > 1 else ""), *cells])
+    return tables
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--folder")
     parser.add_argument("--test")
+    parser.add_argument("--keep", action="store_true")
     parser.add_argument("versions", nargs="*", metavar="VERSION")
     arguments = parser.parse_args()
     unknown = set(arguments.versions) - set(PACKAGES)
@@ -186,36 +215,17 @@ def main():
         parser.error(f"no {', '.join(sorted(unknown))}; there is: {', '.join(PACKAGES)}")
     with tempfile.TemporaryDirectory() as scratch:
         folder = arguments.folder or scratch
-        places, failed, common = {}, False, fetch(*COMMON, folder)
-        print("| CUDA | CUPTI's version | current kernel, copy, peer copy, memset | our declarations | functions missing | without a driver | libtrace then says |")
-        print("|---|---|---|---|---|---|---|")
+        places, rows, common = {}, [], fetch(*COMMON, folder)
         for version in arguments.versions or PACKAGES:
-            package, number, runtime, runtime_number = PACKAGES[version]
-            cupti, cuda = fetch(package, number, folder), fetch(runtime, runtime_number, folder)
-            includes = [folder_of("cupti.h", cupti), folder_of("cuda.h", cuda), os.path.dirname(folder_of("host_defines.h", common))]
-            header_version, records = layouts(includes, scratch)
-            error = check_declarations(includes)
-            failed = failed or bool(error)
-            library = glob.glob(os.path.join(cupti, "**", "libcupti.so*"), recursive=True)[0]
-            said, missing, text = open_library(library)
-            ours = say_in_libtrace(arguments.test, library) if arguments.test else "not asked"
-            failed = failed or "FAILED" in ours
-            newest = {family: max(numbers) for family, numbers in families(includes[0]).items() if numbers}
-            current = ", ".join(f"{family}{newest[family] if newest[family] > 1 else ''}" for family in ("Kernel", "Memcpy", "MemcpyPtoP", "Memset"))
-            print(f"| {version} ({number}) | {header_version}{'' if said == header_version else f', library: {said}'} | {current} "
-                  f"| {error or 'the same'} | {', '.join(missing) or 'none'} | {text} | {ours} |", flush=True)
+            row, records = try_version(version, folder, common, arguments.test, scratch)
+            rows.append(row)
+            print("| " + " | ".join(row) + " |", flush=True)
             for family, runs in distinct(records).items():
                 for first, last, offsets in runs:
                     places.setdefault((family, tuple(offsets)), set()).update(range(first, last + 1))
-        print()
-        for family, members in MEMBERS.items():
-            print(f"| {family} | " + " | ".join(members) + " |\n|" + "---|" * (len(members) + 1))
-            for (other, offsets), numbers in sorted(places.items(), key=lambda item: min(item[1])):
-                if other == family:
-                    cells = [str(offset) if offset >= 0 else "–" for offset in offsets]
-                    print(f"| {min(numbers)}" + (f"–{max(numbers)}" if len(numbers) > 1 else "") + " | " + " | ".join(cells) + " |")
-            print()
-    return 1 if failed else 0
+    if arguments.keep:
+        kept.keep("cupti", {"rows": rows, "layouts": layout_tables(places)})
+    return 1 if any(row[3] != "the same" or "FAILED" in row[6] for row in rows) else 0
 
 
 if __name__ == "__main__":

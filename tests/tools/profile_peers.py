@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 """Sums of profiles by tlparse beside HolisticTraceAnalysis, torch-tb-profiler and an independent count of the file.
 
-usage: profile_peers.py PROFILE…          (TLPARSE names the program)
+usage: profile_peers.py [--keep] PROFILE[=NAME]…          (TLPARSE names the program)
+    --keep         writes fixtures/compatibility/peers.json and the table of docs/measurements/profile-peers.md
 
 Needs HolisticTraceAnalysis 0.5.0 and torch-tb-profiler 0.4.3 of PyPI in the Python that runs it; one that is missing or fails on a profile
 leaves its column empty, with the reason below the table. Times are microseconds. Exit code 1: tlparse differs from the count.
 """
 import contextlib
 import gzip
+import importlib.metadata
 import io
 import json
 import logging
@@ -17,6 +19,8 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
+
+import kept
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 TLPARSE = os.environ.get("TLPARSE", os.path.join(ROOT, "build", "bin", "tlparse"))
@@ -167,30 +171,44 @@ def text(value):
     return "" if value is None else f"{value:,}" if isinstance(value, int) else f"{value:,.2f}"
 
 
+def compare(path, name):
+    """({row: texts of the four}, what could not be read, number of rows in which tlparse differs from the count)."""
+    columns, notes, sums, differ = [], [], {}, 0
+    for who in (count, ours, holistic, tensorboard):
+        try:
+            with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+                columns.append(who(path))
+        except Exception as error:  # any: a peer that cannot read a profile
+            columns.append({})
+            notes.append(f"{name}, {who.__name__}: {type(error).__name__}: {str(error)[:200]}")
+    for row in ROWS:
+        values = [column.get(row) for column in columns]
+        if values[0]:
+            same = values[1] is not None and abs(values[0] - values[1]) <= 1e-6 * abs(values[0])
+            differ += not same
+            sums[row] = [*map(text, values)]
+            print(f"| {name} | {row} | " + " | ".join(sums[row]) + f" |{'' if same else ' **differs**'}", flush=True)
+    return sums, notes, differ
+
+
 def main():
-    if len(sys.argv) < 2 or sys.argv[1].startswith("-"):
+    keep = sys.argv[1:2] == ["--keep"]
+    paths = sys.argv[1 + keep:]
+    if not paths or paths[0].startswith("-"):
         sys.exit(__doc__)
     logging.disable(logging.CRITICAL)
-    notes, differs = [], False
-    print("| profile | | count | tlparse | HTA | TB |\n|---|---|---|---|---|---|")
-    for path in sys.argv[1:]:
-        columns = []
-        name = re.sub(r"\.(pt\.trace\.)?json(\.gz)?$", "", os.path.basename(path))
-        for who in (count, ours, holistic, tensorboard):
-            try:
-                with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-                    columns.append(who(path))
-            except Exception as error:  # any: a peer that cannot read a profile
-                columns.append({})
-                notes.append(f"* {name}, {who.__name__}: {type(error).__name__}: {str(error)[:200]}")
-        for row in ROWS:
-            values = [column.get(row) for column in columns]
-            if values[0]:
-                same = values[1] is not None and abs(values[0] - values[1]) <= 1e-6 * abs(values[0])
-                differs = differs or not same
-                print(f"| {name} | {row} | " + " | ".join(map(text, values)) + f" |{'' if same else ' **differs**'}", flush=True)
-    print("\n" + "\n".join(notes))
-    return 1 if differs else 0
+    found = {"packages": [f"{name} {importlib.metadata.version(name)}" for name in ("HolisticTraceAnalysis", "torch-tb-profiler", "pandas")],
+             "profiles": {}, "notes": [], "differ": 0}
+    for path in paths:
+        path, _, name = path.partition("=")
+        name = name or re.sub(r"\.(pt\.trace\.)?json(\.gz)?$", "", os.path.basename(path))
+        found["profiles"][name], notes, differ = compare(path, name)
+        found["notes"] += notes
+        found["differ"] += differ
+    print("\n" + "\n".join(found["notes"]))
+    if keep:
+        kept.keep("peers", found)
+    return 1 if found["differ"] else 0
 
 
 if __name__ == "__main__":

@@ -2,8 +2,9 @@
 """tlparse timeline: a strict reader of the format finds no fault, and counts what the database has.
 
 usage: test_timeline.py [unittest's arguments]
-       test_timeline.py --all DIRECTORY…          each folder below that holds inputs, with a table: the test "tools_timeline: long".
-                                                  TRACE_PROCESSOR=package: also beside Perfetto's trace processor (trace_processor.mjs)
+       test_timeline.py --all [--keep] DIRECTORY…   each folder below that holds inputs, with a table: the test "tools_timeline: long".
+                                                  TRACE_PROCESSOR=package: also beside Perfetto's trace processor (trace_processor.mjs).
+                                                  --keep: writes the sums into docs/compatibility.md
 """
 
 import collections
@@ -20,6 +21,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 TRACE_PROCESSOR = os.environ.get("TRACE_PROCESSOR")
 sys.path[:0] = [HERE, os.path.join(os.path.dirname(HERE), "inputs")]
 
+import kept  # noqa: E402
 import profiles  # noqa: E402
 import trace_events  # noqa: E402
 from profiles import harness  # noqa: E402
@@ -332,7 +334,8 @@ class Reader(unittest.TestCase):
 def main():
     if sys.argv[1:2] != ["--all"]:
         unittest.main()
-    folders = sorted({folder for root in sys.argv[2:] for folder, _, files in os.walk(root)
+    keep = sys.argv[2:3] == ["--keep"]
+    folders = sorted({folder for root in sys.argv[2 + keep:] for folder, _, files in os.walk(root)
                       if any(re.search(r"\.log(\.(gz|zst))?$|trace\.json|\.json\.gz$|fr_.*trace|\.pickle$", name) for name in files)})
     if not folders:
         print("skipped: none of these folders is here")
@@ -344,11 +347,13 @@ def main():
         test.doCleanups()
         if trace is None:
             continue
-        row = {"slices": len(trace.slices), "threads": len(trace.threads()), "instants": len(trace.instants), "values": len(trace.counters),
+        row = {"inputs": 1, "slices": len(trace.slices), "threads": len(trace.threads()), "instants": len(trace.instants), "values": len(trace.counters),
                "flows": trace.flows, "faults": len(trace.faults)}
         totals.update(row)
         print(folder, *(f"{value} {what}" for what, value in row.items()), sep="\t", flush=True)
     print("all", *(f"{value} {what}" for what, value in totals.items()), sep="\t")
+    if keep:
+        kept.keep("timelines", {"all": totals})
 
 
 class All(Timeline):

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """docs/compatibility.md, made from fixtures/versions: row.json of each version that was recorded (measure.py), hook.json of each with which the
-hook was tried (hook.py), names.json of each whose sources were read (new_names.py); and from fixtures/pythons (pythons.py).
+hook was tried (hook.py), names.json of each whose sources were read (new_names.py); from fixtures/pythons (pythons.py) and fixtures/compatibility
+(others.py), of which the tables in docs/measurements are made as well.
 
 usage: compatibility.py --write|--check FILE
 
-The part of the file between the two marks is written or compared; what stands around them stays.
+The parts of the files between two marks are written or compared; what stands around them stays.
 """
 import glob
 import json
@@ -13,8 +14,10 @@ import re
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import others  # noqa: E402
 from hook import TOUCHED  # noqa: E402
 from measure import ENDED_BY_FORCE  # noqa: E402
+from others import number, table  # noqa: E402
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
 BEGIN = "<!-- begin: written by scripts/try-pytorch.sh -->"
@@ -25,10 +28,6 @@ SOURCE_KINDS = [("record", "Records"), ("artifact", "Artifacts"), ("phase", "Tim
 SEEN_KINDS = [("file", "Files"), ("version of the recorder", "Versions of recorder dumps"), ("member of a profile", "Members of profiles"),
               ("category of a profile's event", "Categories of a profile's events"),
               ("argument of a profile's event", "Arguments of a profile's events")]
-
-
-def number(version):
-    return [int(part) for part in re.findall(r"\d+", version)]
 
 
 def read(file_name):
@@ -47,12 +46,6 @@ def contents(*pattern, name_of):
         with open(path) as file:
             found[os.path.basename(name_of(path))] = json.load(file)
     return {version: found[version] for version in sorted(found, key=number)}
-
-
-def table(heading, lines):
-    def line(cells):
-        return "| " + " | ".join(str(cell).replace("|", "\\|").replace("\n", " ") for cell in cells) + " |"
-    return "\n".join([line(heading), "|" + "---|" * len(heading), *map(line, lines)])
 
 
 def total(row, member):
@@ -187,6 +180,8 @@ def page():
     if versions:
         parts += ["## Builds", builds(versions), "## What tlparse makes of it", measured(versions), "## Programs and their first finding",
                   programs(versions), "## What a version lacks, and what went otherwise", exceptions(versions)]
+    if others.summary():
+        parts += ["## What else was run\n\nEach line is written by the program that it names, when it runs.", others.summary()]
     hooked = read("hook.json")
     if hooked:
         parts += [f"## The hook of `tlparse run`\n\nTried with {', '.join(hooked)} (`tests/tools/pytorch/hook.py`); snapshots of CUDA's allocator need a GPU "
@@ -204,20 +199,30 @@ def page():
     return "\n\n".join(parts)
 
 
+def pages(path):
+    """{path: (text, text as it should be)} of the page and of those in docs/measurements."""
+    found = {}
+    for one in [path, *(os.path.join(ROOT, "docs", "measurements", name) for name in others.PAGES)]:
+        with open(one) as file:
+            text = file.read()
+        if one == path:
+            before, rest = text.split(BEGIN)
+            found[one] = text, before + page() + rest.split(END)[1]
+        else:
+            found[one] = text, others.filled(os.path.basename(one), text)
+    return found
+
+
 def main():
     if len(sys.argv) != 3 or sys.argv[1] not in ("--write", "--check"):
         sys.exit(__doc__)
-    path = sys.argv[2]
-    with open(path) as file:
-        text = file.read()
-    before, rest = text.split(BEGIN)
-    after = rest.split(END)[1]
-    made = before + page() + after
-    if sys.argv[1] == "--write":
+    for path, (text, made) in pages(sys.argv[2]).items():
+        if made == text:
+            continue
+        if sys.argv[1] == "--check":
+            sys.exit(f"compatibility: {path} is not what the fixtures say: write it anew with compatibility.py --write")
         with open(path, "w") as file:
             file.write(made)
-    elif made != text:
-        sys.exit(f"compatibility: {path} is not what fixtures/versions say: write it anew with compatibility.py --write")
 
 
 if __name__ == "__main__":
