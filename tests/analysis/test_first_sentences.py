@@ -335,29 +335,6 @@ class TwoJobs(RankTest):
         run("sql", self.database, one["query"])
 
 
-class Copies(RankTest):
-    def test_a_copy_is_no_further_log_of_its_rank(self):
-        failed = {"fail_type": "ValueError", "fail_reason": "bad"}
-        for suffix in ("abcdefgh", "ijklmnop"):
-            self.rank(0, self.compile(0, 0), self.compile(0, 1, function="g"), suffix=suffix)
-            # Of rank 1 the second one was copied before the log was complete.
-            later = [self.compile(1, 1, function="g", metrics=failed)] if suffix[0] == "i" else []
-            self.rank(1, self.compile(1, 0), *later, suffix=suffix)
-        first, second = self.job_findings()
-        self.assertEqual((first["title"], first["ranks"]), ("Rank 1 failed to compile 1/0 g: ValueError: bad", [1]))
-        self.assertEqual((second["kind"], second["severity"], second["ranks"]), ("several_jobs", "note", [0, 1]))
-        self.assertEqual(second["title"], "2 logs are copies of another one: dedicated_log_torch_trace_rank_0_ijklmnop.log has the same bytes as "
-                                          "dedicated_log_torch_trace_rank_0_abcdefgh.log, and 1 more")
-        self.assertIn("The longer one is taken", second["detail"])
-        self.assertEqual([row["rank"] for row in ask("status", self.database)["rows"]], [0, 1])
-        run("sql", self.database, second["query"])
-
-    def test_a_log_that_only_begins_at_the_same_time_is_no_copy(self):
-        self.rank(0, self.compile(0, 0))
-        self.rank(0, self.compile(0, 0, function="other"), suffix="ijklmnop")
-        self.assertNotIn("several_jobs", {one["kind"] for one in self.job_findings()})
-
-
 class Names(RankTest):
     def reasons(self, *reasons):
         parts = []

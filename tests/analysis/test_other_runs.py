@@ -1,4 +1,4 @@
-"""Several runs in one database."""
+"""Several runs in one database; several logs of one process."""
 
 import os
 import shutil
@@ -7,6 +7,7 @@ import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from answers import LOGS, AnswerTest, ask, run  # noqa: E402
+from test_first_sentences import RankTest  # noqa: E402
 
 
 class OtherRuns(AnswerTest):
@@ -47,6 +48,40 @@ class EqualRanks(AnswerTest):
                     self.assertIn(row["rank"], ranks_of(row["ranks"]["ranks"]))
                     self.assertEqual(row["ranks"]["count"], len(ranks_of(row["ranks"]["ranks"])))
                 self.assertEqual([row["ranks"] for row in each], [{"count": 1, "ranks": str(row["rank"])} for row in each])
+
+
+class Copies(RankTest):
+    def test_a_copy_is_no_further_log_of_its_rank(self):
+        failed = {"fail_type": "ValueError", "fail_reason": "bad"}
+        for suffix in ("abcdefgh", "ijklmnop"):
+            self.rank(0, self.compile(0, 0), self.compile(0, 1, function="g"), suffix=suffix)
+            # Of rank 1 the second one was copied before the log was complete.
+            later = [self.compile(1, 1, function="g", metrics=failed)] if suffix[0] == "i" else []
+            self.rank(1, self.compile(1, 0), *later, suffix=suffix)
+        first, second = self.job_findings()
+        self.assertEqual((first["title"], first["ranks"]), ("Rank 1 failed to compile 1/0 g: ValueError: bad", [1]))
+        self.assertEqual((second["kind"], second["severity"], second["ranks"]), ("several_jobs", "note", [0, 1]))
+        self.assertEqual(second["title"], "2 logs are copies of another one: dedicated_log_torch_trace_rank_0_ijklmnop.log has the same bytes as "
+                                          "dedicated_log_torch_trace_rank_0_abcdefgh.log, and 1 more")
+        self.assertIn("The longer one is taken", second["detail"])
+        self.assertEqual([row["rank"] for row in ask("status", self.database)["rows"]], [0, 1])
+        run("sql", self.database, second["query"])
+
+    def test_a_cut_payload_is_of_a_copy_and_another_last_record_of_none(self):
+        for name, last, is_copy in (("cut", self.compile(0, 1, 'y = x.cos()\n').replace("\ty = x.cos()\n", "\ty = x\n"), True),
+                                    ("other", self.compile(0, 1, 'y = x.cos()\n', metrics={"duration_us": 7}), False)):
+            whole = self.compile(0, 1, 'y = x.cos()\n', metrics={"duration_us": 9})
+            if is_copy:  # it ends inside the payload
+                last = last[:last.index("\ty = x\n") + len("\ty = x\n")]
+            self.log(f"{name}/dedicated_log_torch_trace_rank_0_abcdefgh.log", self.compile(0, 0), whole)
+            self.log(f"{name}/dedicated_log_torch_trace_rank_0_ijklmnop.log", self.compile(0, 0), last)
+            found = self.findings(self.ingest(os.path.join(self.scratch, name), name=name))
+            self.assertEqual([" copies of " in one["title"] or " copy of " in one["title"] for one in found if one["kind"] == "several_jobs"][:1], [True] * is_copy)
+
+    def test_a_log_that_only_begins_at_the_same_time_is_no_copy(self):
+        self.rank(0, self.compile(0, 0))
+        self.rank(0, self.compile(0, 0, function="other"), suffix="ijklmnop")
+        self.assertNotIn("several_jobs", {one["kind"] for one in self.job_findings()})
 
 
 if __name__ == "__main__":

@@ -251,6 +251,14 @@ class Ends(Running):
         self.assertEqual((first["severity"], first["ranks"], first["title"]), ("error", [1], "Rank 1 raised FileNotFoundError: step_6.pt"))
         self.assertTrue(first["detail"].startswith("The job had been started again, without a log since. At "))
         self.assertEqual(first["evidence"][0]["title"], "Rank 0 raised ConnectionError: storage went away")
+        # Whom it could not reach when it was started again is no cause.
+        with open(self.path("rank.py"), encoding="utf-8") as file:
+            text = file.read().replace('FileNotFoundError("step_6.pt")', 'RuntimeError("Gloo connectFullMesh failed with pair.cc: Connection refused")')
+        self.write("rank.py", text.encode())
+        self.run_command("-o", "mesh", "--", PYTHON, launch, expect=1, environment={"TZ": "UTC"})
+        first = json.loads(self.tlparse("findings", "mesh", "--json").stdout)["findings"][0]
+        self.assertEqual((first["severity"], first["ranks"], first["title"]), ("error", [0], "Rank 0 raised ConnectionError: storage went away"))
+        self.assertTrue(first["evidence"][-1]["title"].startswith("Rank 1 raised RuntimeError: Gloo connectFullMesh failed"), first["evidence"])
 
     LATE = """\
         import os, subprocess, sys

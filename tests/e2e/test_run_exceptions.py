@@ -66,6 +66,15 @@ class Exceptions(Running):
         first = self.findings()[0]
         self.assertEqual((first["title"], first["place"]["line"]), ("The command raised RuntimeError: step 7 failed, from KeyError: 'val/accuracy'", 2))
 
+    def test_a_message_whose_first_line_only_begins_it(self):
+        program = self.script("load.py", """\
+            raise RuntimeError("Error(s) in loading state_dict for Net:\\n\\tsize mismatch for 0.weight: [24, 12] and [32, 12]\\n\\tsize mismatch for 0.bias: [24]")
+            """)
+        self.run_command("--", PYTHON, program, expect=1)
+        first = self.findings()[0]
+        self.assertEqual(first["title"], "The command raised RuntimeError: Error(s) in loading state_dict for Net: size mismatch for 0.weight: [24, 12] and [32, 12]")
+        self.assertTrue(first["detail"].endswith(" The message goes on: size mismatch for 0.bias: [24]"), first["detail"])
+
     def test_an_index_that_a_kernel_checks(self):
         program = self.script("index.py", """\
             def cpp_fused_embedding_0(x):
@@ -89,6 +98,11 @@ class Exceptions(Running):
             leave()
         if sys.argv[1] == "says":
             sys.exit("two of 4 workers failed")
+        if sys.argv[1] == "raises":
+            try:
+                check()
+            except KeyError:
+                raise SystemExit(int(sys.argv[2]))
         if sys.argv[1] == "counts":
             os._exit(6)
         if sys.argv[1] == "goes on":
@@ -102,11 +116,16 @@ class Exceptions(Running):
         """What it was handling is why; where the end is another one, it had gone on."""
         program = self.script("leave.py", self.LEAVES)
         for how, code, line, title in (("handles", 5, 3, "The command raised KeyError: 'rubric'"), ("says", 1, 13, "The command raised SystemExit: two of 4 workers failed"),
-                                       ("counts", 6, 15, "The command ended with exit code 6 at leave.py:15")):
+                                       ("counts", 6, 20, "The command ended with exit code 6 at leave.py:20")):
             with self.subTest(how):
                 self.run_command("-o", how, "--", PYTHON, program, how, str(code), expect=code)
                 first, = json.loads(self.tlparse("findings", how, "--json").stdout)["findings"]
                 self.assertEqual((first["title"], first["place"]), (title, {"file": program, "line": line, "code": None}))
+        # Python has no function that sees it, and before 3.12 nothing else does.
+        self.run_command("-o", "raises", "--", PYTHON, program, "raises", "7", expect=7)
+        first, = json.loads(self.tlparse("findings", "raises", "--json").stdout)["findings"]
+        is_seen = sys.version_info >= (3, 12)
+        self.assertEqual(first["title"], "The command raised KeyError: 'rubric'" if is_seen else "The command ended with exit code 7")
         self.run_command("--", PYTHON, program, "goes on", "5")
         self.assertEqual(self.findings(), [])
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """tlparse run: which rank waits for which in a hang; what C++ printed before it aborted a rank."""
 
+import glob
 import json
 import os
 import signal
@@ -139,6 +140,36 @@ class Waits(Running):
         [os.waitpid(rank, 0) for rank in ranks]
         """
 
+    ENDS = """\
+        import os, sys
+        import torch.distributed.distributed_c10d as c10d
+        ranks = []
+        for rank in range(2):
+            ranks.append(os.fork())
+            if ranks[-1] == 0:
+                os.environ["RANK"] = str(rank)
+                c10d.init_process_group()
+                del os.environ["RANK"]  # as after destroy_process_group
+                sys.exit(rank if sys.argv[1] == "fails" else 0)
+        sys.exit(max(os.waitstatus_to_exitcode(os.waitpid(rank, 0)[1]) for rank in ranks))
+        """
+
+    def test_who_kept_the_others_waiting_in_a_job_that_ends_well(self):
+        """The recorders of its ranks say so: their dumps are taken when they end."""
+        for name in ("torch/__init__.py", "torch/_C/__init__.py", "torch/distributed/__init__.py"):
+            self.write("site-packages/" + name, b"")
+        self.script("site-packages/torch/_C/_distributed_c10d.py", "import os\ndef _dump_fr_trace():\n    return b'%d' % os.getpid()\n")
+        self.script("site-packages/torch/distributed/distributed_c10d.py", self.GROUP)
+        program = self.script("ends.py", self.ENDS)
+        for how, code, count in (("ends", 0, 2), ("fails", 1, 0)):
+            self.run_command("-o", how, "--", PYTHON, program, how, expect=code, environment={"PYTHONPATH": self.path("site-packages")})
+            dumps = sorted(glob.glob(self.path(how, "recorded", "comm_lib_trace_rank_*")))
+            self.assertEqual(len(dumps), count, how)
+            pids = {one["rank"]: one["pid"] for one in self.run_file(how)["processes"] if "rank" in one}
+            for rank, path in enumerate(dumps):
+                with open(path, encoding="ascii") as file:
+                    self.assertEqual(int(file.read()), pids[rank])
+
     def test_who_waits_for_whom(self):
         for name in ("__init__", "distributed/__init__", "_C/__init__"):
             self.script(f"site-packages/torch/{name}.py", "")
@@ -239,6 +270,35 @@ class Waits(Running):
             """)
         self.run_command("--", PYTHON, program, expect=1, environment={"PYTHONPATH": self.folder})
         self.assertEqual([(one["ranks"], one["title"]) for one in self.findings()], [([1], "Rank 1 raised ArithmeticError: gradient is stale")])
+
+
+class Faults(Running):
+    def test_who_ends_it_by_sigkill_ends_the_command(self):
+        """SIGTERM, as a launcher ends its ranks then. What goes wrong in tlparse itself ends nothing."""
+        program = self.script("launcher.py", """
+            import os, signal, subprocess, sys
+            rank = subprocess.Popen(["sleep", "60"])
+            def end(number, frame):
+                rank.terminate()
+                print("ended", rank.wait(), flush=True)
+                sys.exit(3)
+            signal.signal(signal.SIGTERM, end)
+            print(os.getpid(), flush=True)
+            while True:
+                signal.pause()
+            """)
+        process = self.start("-o", "killed", "--", PYTHON, program, stderr=subprocess.DEVNULL)
+        process.stdout.readline()
+        process.kill()
+        self.assertEqual((process.communicate(timeout=60)[0], process.returncode), (b"ended -15\n", -9))
+        process = self.start("-o", "failed", "--", PYTHON, program)
+        pid = int(process.stdout.readline())
+        process.send_signal(signal.SIGABRT)
+        while process.stderr.readline() not in (b"tlparse: an internal error; the command goes on, unwatched\n", b""):
+            pass
+        os.kill(pid, signal.SIGTERM)
+        out, errors = process.communicate(timeout=60)
+        self.assertEqual((out, process.returncode), (b"ended -15\n", 3), errors)
 
 
 if __name__ == "__main__":

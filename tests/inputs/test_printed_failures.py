@@ -217,6 +217,17 @@ class RunFile(AnswerTest):
             first = ask("findings", self.ingest(os.path.join(self.scratch, name), name=name))["findings"][0]
             self.assertEqual((first["kind"], first["ranks"], first["title"]), ("stuck", ranks, title))
 
+    def test_a_rank_that_was_busy_and_then_where_the_others_were(self):
+        for name, place, titles in (("still", "load", ["Rank 1 was busy in load at a.py:9 while the others waited, rank 0 in all_reduce at a.py:33", "Rank 1 was ended by SIGKILL"]),
+                                    ("no_longer", "all_reduce", ["Rank 1 was ended by SIGKILL"])):
+            where = ("/u/a.py:33 in main, which called all_reduce", "/u/a.py:9 in main, which called load" if place == "load" else "/u/a.py:33 in main, which called all_reduce")
+            hang = {"time_us": 5_000_000, "why": "rank 1 alone used the CPU for 20 s", "busy": [1], "taken": [f"rank {rank} (pid 1) is at {where[rank]}" for rank in range(2)]}
+            processes = [{"pid": 99, "exit_code": 1}, {"pid": 101, "rank": 1, "signal": 9}, {"pid": 100, "rank": 0, "signal": 15}]
+            self.save(f"{name}/run.json", json.dumps({"command": ["a"], "directory": "/", "started_us": 1, "exit_code": 1, "hangs": [hang],
+                                                      "processes": [{"started_us": 1, "ended_us": 6_000_000 + number, **one} for number, one in enumerate(processes)]}))
+            first = ask("findings", self.ingest(os.path.join(self.scratch, name), name=name))["findings"][0]
+            self.assertEqual(sorted([first["title"], *(one["title"] for one in first["evidence"])]), sorted(titles))
+
     def test_a_rank_that_was_done_before_others_gave_up_waiting(self):
         late = traceback(0, "torch.distributed.DistStoreError: wait timeout after 20000ms, keys: /0").replace("[rank0]: ", "")
         waited = [{"rank": rank, "exit_code": 1, "ended_us": 60_000_000, "raised_us": 59_000_000, "traceback": late} for rank in (0, 1)]

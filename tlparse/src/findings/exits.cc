@@ -268,6 +268,17 @@ Result<void> AddLaterExit(FindingContext& context, const std::vector<ProcessExit
   RETURN_IF_ERROR(AddExit(context, exits, exit));
   Finding last = std::move(context.findings.back());
   context.findings.pop_back();
+  // Whom it could not reach says nothing; what had ended the start before does.
+  const auto cause = std::find_if(before.begin(), before.end(), [](const Finding& one) {
+    return one.kind == FindingKind::kCrashed && one.severity == FindingSeverity::kError;
+  });
+  if (cause != before.end() && exit.raised && exit.raised->ComesOfPeer()) {
+    cause->detail += " The job was started again, and failed then, without a log since.";
+    cause->evidence.push_back(std::move(last));
+    for (Finding& one : context.findings) before.push_back(std::move(one));
+    context.findings = std::move(before);
+    return {};
+  }
   last.detail.insert(0, "The job had been started again, without a log since. ");
   for (Finding& one : before) {
     const bool is_end = one.kind == FindingKind::kCrashed || one.kind == FindingKind::kStoppedFirst;

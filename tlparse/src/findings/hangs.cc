@@ -113,6 +113,14 @@ void SayBusy(Finding& finding, Hang hang) {
   finding.place = PlaceOfStack(busy.where);
 }
 
+// Ranks that were busy for long, and were where others are when that was asked: no longer.
+bool HasPassed(const Hang& hang) {
+  const HangPlace* const at = hang.busy.empty() ? nullptr : hang.PlaceOf(hang.busy.front());
+  return at != nullptr && std::any_of(at->ranks.begin(), at->ranks.end(), [&](std::int64_t rank) {
+           return std::find(hang.busy.begin(), hang.busy.end(), rank) == hang.busy.end();
+         });
+}
+
 // Ranks that had ended as if they were done, when others hung.
 std::vector<std::int64_t> DoneBefore(const std::vector<ProcessExit>& exits, const Hang& hang) {
   std::set<std::int64_t> done;
@@ -179,7 +187,7 @@ Result<void> FindHangs(FindingContext& context) {
   ASSIGN_OR_RETURN(const std::vector<Hang> hangs,
                    LoadHangs(context.database, context.job.run_id()));
   if (hangs.empty() || !IsOfLaunch(context, hangs.back().time_us)) return {};
-  if (!WasLast(context, hangs.back())) return {};
+  if (!WasLast(context, hangs.back()) || HasPassed(hangs.back())) return {};
   const Hang& hang = hangs.back();
   Finding finding = FindingOfHang(hang);
   ASSIGN_OR_RETURN(const std::vector<ProcessExit> exits,

@@ -52,6 +52,38 @@ void SetHandlers() {
   sigaction(SIGTTOU, &ignore, nullptr);
 }
 
+// What is wrong in this program is not the command's fault: it goes on, and its exit code is ours.
+void OutliveFault(int number) {
+  signal(number, SIG_DFL);
+  const pid_t pid = passed_to;
+  if (pid == 0) {
+    raise(number);
+    return;
+  }
+  constexpr char kText[] = "tlparse: an internal error; the command goes on, unwatched\n";
+  [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, kText, sizeof kText - 1);
+  int status = 0;
+  pid_t ended = 0;
+  do {
+    ended = waitpid(pid, &status, 0);
+  } while (ended < 0 && errno == EINTR);
+  // Another thread has waited for it, and is about to say so.
+  for (int i = 0; i < 100 && ended != pid && passed_to != 0; ++i) usleep(10'000);
+  _exit(ended == pid ? ExitCodeOf(status) : code_of_end.load());
+}
+
+void SetFaultHandlers() {
+  for (const int number : {SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL}) {
+    struct sigaction action {
+    }, before{};
+    sigaction(number, nullptr, &before);
+    if (before.sa_handler != SIG_DFL) continue;  // a sanitizer's
+    action.sa_handler = OutliveFault;
+    sigemptyset(&action.sa_mask);
+    sigaction(number, &action, nullptr);
+  }
+}
+
 std::vector<char*> Pointers(const std::vector<std::string>& texts) {
   std::vector<char*> pointers;
   for (const std::string& text : texts) pointers.push_back(const_cast<char*>(text.c_str()));
@@ -59,10 +91,13 @@ std::vector<char*> Pointers(const std::vector<std::string>& texts) {
   return pointers;
 }
 
-// In the child, between fork and exec.
+// In the child, between fork and exec. Whoever ends `parent` by SIGKILL has ended the command as well,
+// which can end its ranks then: an orphan would keep devices and ports.
 [[noreturn]] void Execute(std::vector<char*>& arguments, std::vector<char*>& variables, int errors,
-                          int terminal) {
+                          int terminal, pid_t parent) {
   setpgid(0, 0);
+  prctl(PR_SET_PDEATHSIG, SIGTERM);
+  if (getppid() != parent) raise(SIGTERM);
   if (terminal >= 0) {
     signal(SIGTTOU, SIG_IGN);
     tcsetpgrp(terminal, getpid());
@@ -94,13 +129,15 @@ Result<void> Child::Start(const std::vector<std::string>& command,
   FileDescriptor write_end(ends[1]);
   prctl(PR_SET_CHILD_SUBREAPER, 1);
   std::vector<char*> arguments = Pointers(command), variables = Pointers(environment);
+  const pid_t own = getpid();
   pid_ = fork();
   if (pid_ < 0)
     return Fail(ErrorCode::kIo, fmt::format("cannot start a process: {}", std::strerror(errno)));
-  if (pid_ == 0) Execute(arguments, variables, write_end.get(), terminal_.get());
+  if (pid_ == 0) Execute(arguments, variables, write_end.get(), terminal_.get(), own);
   setpgid(pid_, pid_);  // whichever of the two is first
   passed_to = pid_;
   SetHandlers();
+  SetFaultHandlers();
   write_end.Close();
   int error = 0;
   ssize_t count = 0;

@@ -22,8 +22,9 @@ class Child {
   Child& operator=(const Child&) = delete;
 
   // Searches PATH as execvp does. If our group is the terminal's foreground group, the command's
-  // becomes that. kNotFound: there is no such program; kIo: it cannot be executed. Call it before
-  // other threads are started.
+  // becomes that. The command gets SIGTERM where SIGKILL ends the calling thread's process; a fault of
+  // that process waits for the command. kNotFound: there is no such program; kIo: it cannot be executed. Call it in
+  // the main thread, before others are started.
   Result<void> Start(const std::vector<std::string>& command,
                      const std::vector<std::string>& environment);
   pid_t pid() const { return pid_; }

@@ -1,15 +1,22 @@
 # The third part of the hook: groups that the process joins, and what is taken of them when it hangs.
 
 
-def write_dump():
+def write_dump(rank, folder=None):
     """The flight recorder of this process, where PyTorch would write it at a timeout."""
     from torch._C import _distributed_c10d as c10d
-    from torch.distributed import distributed_c10d
     dump = getattr(c10d, "_dump_fr_trace", None) or getattr(c10d, "_dump_nccl_trace", None)
-    path = os.path.join(RECORDED, "comm_lib_trace_rank_%d" % distributed_c10d.get_rank())
+    path = os.path.join(folder or RECORDED, "comm_lib_trace_rank_%d" % rank)
     with open(os.path.join(PIPES, "draft_%d" % os.getpid()), "wb") as file:
         file.write(dump())
     os.replace(file.name, path)
+
+
+def write_last_dump(pid, rank):
+    """Beside the others: tlparse takes it where the command ends well, and nothing else says who kept the others waiting."""
+    if pid == os.getpid():
+        folder = os.path.join(PIPES, "last")
+        os.makedirs(folder, exist_ok=True)
+        write_dump(rank, folder)
 
 
 def write_peer():
@@ -31,10 +38,10 @@ def write_peer():
             file.write("%s %s rank %d" % (frame.f_code.co_name, word, peer))
 
 
-def wait_for_asks(pipe):
+def wait_for_asks(pipe, rank):
     while os.read(pipe, 100):
         attempt(write_peer)
-        attempt(write_dump)
+        attempt(write_dump, rank)
 
 
 def listen_for_dumps(distributed_c10d):
@@ -48,7 +55,9 @@ def listen_for_dumps(distributed_c10d):
     name = os.path.join(PIPES, "pid_%d.pipe" % os.getpid())
     os.mkfifo(name, 0o600)
     pipe = os.open(name, os.O_RDWR | os.O_CLOEXEC)
-    threading.Thread(target=wait_for_asks, args=(pipe,), name="tlparse", daemon=True).start()
+    rank = distributed_c10d.get_rank()
+    threading.Thread(target=wait_for_asks, args=(pipe, rank), name="tlparse", daemon=True).start()
+    at_end(write_last_dump, os.getpid(), rank)
 
 
 def say_rank(module, name, rank, *steps):
@@ -72,6 +81,7 @@ def say_rank(module, name, rank, *steps):
             attempt(step, module)
         return result
 
+    join.__code__ = join.__code__.replace(co_name=name)  # in stacks, which do not ask for __wrapped__
     setattr(module, name, join)
 
 

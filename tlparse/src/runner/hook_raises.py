@@ -25,21 +25,23 @@ def listen_for_raises():
     sys.excepthook = excepthook
 
 
-def write_leave(function, code):
-    """The code, and where the main thread was, innermost first; then what it was handling, as torch.multiprocessing.spawn does."""
+def write_leave(function, frame, code):
+    """The code, and where the main thread was, innermost first; then what it was handling, as torch.multiprocessing.spawn does.
+    `function`: that it called; None: it raised SystemExit itself."""
     import json
     import threading
     import traceback
 
-    frame = sys._getframe(3)
     passes_on = str(frame.f_globals.get("__name__")).startswith("multiprocessing.")  # the code with which its program left
-    if code in (None, 0) or passes_on or (function == "exit" and threading.current_thread() is not threading.main_thread()):
+    if code in (None, 0) or passes_on or (function != "_exit" and threading.current_thread() is not threading.main_thread()):
         return
     kind, error, trace = sys.exc_info()
     raised = traceback.format_exception(kind, error, trace) if error is not None else []
     if error is None and isinstance(code, str):
         raised = ["Traceback (most recent call last):\n", *traceback.format_stack(frame), "SystemExit: " + code]
-    text = ["%d" % code if isinstance(code, int) else "1", "  File \"<sys>\", line 0 in " + function]
+    text = ["%d" % code if isinstance(code, int) else "1"]
+    if function:
+        text.append("  File \"<sys>\", line 0 in " + function)
     while frame is not None:
         text.append('  File "%s", line %d in %s' % (frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name))
         frame = frame.f_back
@@ -54,11 +56,25 @@ def listen_for_leaves():
     def watched(original):
         @functools.wraps(original)
         def leave(*arguments, **options):
-            attempt(write_leave, original.__name__, *arguments, *options.values())
+            attempt(write_leave, original.__name__, sys._getframe(1), *arguments, *options.values())
             original(*arguments, **options)
         return leave
 
     sys.exit, os._exit = watched(sys.exit), watched(os._exit)
+
+
+def listen_for_raised_exits():
+    """`raise SystemExit`, which no function of Python sees: from Python 3.12 on."""
+    monitoring, tool = sys.monitoring, 4
+
+    def after_raise(code, offset, error):
+        # It comes again in each caller; that of sys.exit is known.
+        if isinstance(error, SystemExit) and error.__traceback__.tb_next is None and code.co_filename != __file__:
+            attempt(write_leave, None, sys._getframe(1), error.code)
+
+    monitoring.use_tool_id(tool, "tlparse")
+    monitoring.register_callback(tool, monitoring.events.RAISE, after_raise)
+    monitoring.set_events(tool, monitoring.events.RAISE)
 
 
 def after_threading(module):

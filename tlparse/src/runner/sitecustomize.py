@@ -332,6 +332,7 @@ if STACKS:
     attempt(listen_for_stacks)
     attempt(listen_for_raises)
     attempt(listen_for_leaves)
+    attempt(listen_for_raised_exits)
     if ENDS:
         attempt(listen_for_ends)
         os.register_at_fork(after_in_child=lambda: attempt(listen_for_ends))

@@ -35,7 +35,7 @@ bool HaveSameBytes(const RunParticipant& a, const RunParticipant& b) {
   return !a.content_hash.empty() && a.content_hash == b.content_hash;
 }
 
-// Whether the records of the shorter log are the first ones of the longer; its last may be cut.
+// Whether the records of the shorter log are the first ones of the longer.
 Result<bool> IsBeginning(Database& database, const RunParticipant& shorter,
                          const RunParticipant& longer) {
   const ParticipantProcess &one = shorter.processes.front(), &other = longer.processes.front();
@@ -45,7 +45,7 @@ Result<bool> IsBeginning(Database& database, const RunParticipant& shorter,
   ASSIGN_OR_RETURN(const FirstRow<SameRecords> same,
                    First(KeptQuery<SameRecords>(
                        database, {.first = shorter.first_record_id,
-                                  .last = shorter.last_record_id - 1,
+                                  .last = shorter.last_record_id,
                                   .distance = longer.first_record_id - shorter.first_record_id})));
   return same && same->are_equal;
 }

@@ -14,6 +14,18 @@
 
 namespace tlparse {
 
+namespace {
+
+// The first line, and the next one where it ends in a colon: "Error(s) in loading state_dict for Net:".
+std::string BeginningOf(std::string_view message, bool is_quoting) {
+  std::string first(message.substr(0, message.find('\n')));
+  if (is_quoting || !first.ends_with(':') || first.size() == message.size()) return first;
+  const std::string_view rest = message.substr(first.size() + 1);
+  return fmt::format("{} {}", first, Trimmed(rest.substr(0, rest.find('\n'))));
+}
+
+}  // namespace
+
 std::string RaisedFrom(std::string_view traceback, std::string_view message) {
   const TracebackSummary cause = CauseOfTraceback(traceback);
   const std::string_view first = cause.message.substr(0, cause.message.find('\n'));
@@ -23,15 +35,17 @@ std::string RaisedFrom(std::string_view traceback, std::string_view message) {
 
 std::string FatalException::Text() const {
   constexpr std::size_t kMost = 160;
-  const std::string_view first = std::string_view(message).substr(0, message.find('\n'));
+  const TracebackSummary quoted = QuotedTraceback(message);
+  const std::string first = BeginningOf(message, !quoted.type.empty());
   std::string whole = first.empty() ? type : fmt::format("{}: {}", type, first);
-  if (const TracebackSummary quoted = QuotedTraceback(message); !quoted.type.empty()) {
+  if (!quoted.type.empty()) {
     const std::string inner =
         fmt::format("{}: {}", quoted.type, quoted.message.substr(0, quoted.message.find('\n')));
     // "Caught KeyError in DataLoader worker process 0."
     const std::string caught = fmt::format("Caught {} in ", quoted.type);
     const bool is_same = first.starts_with(caught) && first.ends_with('.');
-    const std::string_view where = is_same ? first.substr(caught.size()) : std::string_view();
+    const std::string_view where =
+        is_same ? std::string_view(first).substr(caught.size()) : std::string_view();
     whole = is_same ? fmt::format("{} (in {})", inner, where.substr(0, where.size() - 1))
                     : fmt::format("{}: {}", whole, inner);
   }
@@ -59,7 +73,7 @@ std::string FatalException::Rest() const {
 bool FatalException::ComesOfPeer() const {
   for (const std::string_view part :
        {"closed by peer", "reset by peer", "Broken pipe", "failed to recv, got 0 bytes",
-        "a remote process exit", "remote process has terminated",
+        "a remote process exit", "remote process has terminated", "connectFullMesh failed",
         "The client socket has "}) {  // …not found the store, which a rank hosts
     if (message.find(part) != std::string::npos || from.find(part) != std::string::npos)
       return true;
