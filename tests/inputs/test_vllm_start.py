@@ -32,6 +32,70 @@ WARM = """(Worker_TP0 pid=30) INFO 03-01 23:59:32 [decorators.py:319] Directly l
 (Worker_TP0 pid=30) INFO 03-01 23:59:33 [monitor.py:65] torch.compile took 2.50 s in total"""
 
 
+FAILED = """(EngineCore pid=20) INFO 03-01 23:58:20 [core.py:133] Initializing a V1 LLM engine (v0.32.0) with config: model='m'
+(Worker_TP0 pid=30) INFO 03-01 23:58:40 [gpu_model_runner.py:5040] Starting to load model m...
+(Worker_TP1 pid=31) ERROR 03-01 23:58:50 [multiproc_executor.py:901] WorkerProc failed to start.
+(Worker_TP1 pid=31) ERROR 03-01 23:58:50 [multiproc_executor.py:901] Traceback (most recent call last):
+(Worker_TP0 pid=30) INFO 03-01 23:58:50 [default_loader.py:501] Loading weights took 8.25 seconds
+(Worker_TP1 pid=31) ERROR 03-01 23:58:50 [multiproc_executor.py:901]   File "/home/user/server/model.py", line 43, in load_weights
+(Worker_TP1 pid=31) ERROR 03-01 23:58:50 [multiproc_executor.py:901]     head = weights["head"]
+(Worker_TP1 pid=31) ERROR 03-01 23:58:50 [multiproc_executor.py:901]            ~~~~~~~^^^^^^^^
+(Worker_TP1 pid=31) ERROR 03-01 23:58:50 [multiproc_executor.py:901] KeyError: 'head'
+(Worker_TP1 pid=31) ERROR 03-01 23:58:51 [shutdown.py:1] a later line
+"""
+FOLLOWED = """{process}ERROR 03-01 23:58:52 [core.py:1330] EngineCore failed to start.
+{process}ERROR 03-01 23:58:52 [core.py:1330] Traceback (most recent call last):
+{process}ERROR 03-01 23:58:52 [core.py:1330]   File "/usr/lib/python3/dist-packages/vllm/v1/engine/core.py", line 1291, in run_engine_core
+{process}ERROR 03-01 23:58:52 [core.py:1330]     engine_core = EngineCoreProc(*args, **kwargs)
+{process}ERROR 03-01 23:58:52 [core.py:1330] Exception: WorkerProc initialization failed due to an exception in a background process. See stack trace for root cause.
+(APIServer pid=10) RuntimeError: Engine core initialization failed. See root cause above. Failed core proc(s): {{'EngineCore': 1}}
+"""
+
+
+class VllmFailure(profiles.InputTest):
+    """What vLLM logs when a process of it fails, as its source and public reports of failures print it; none was recorded."""
+
+    def first(self, text):
+        self.write("vllm.txt", text.encode())
+        self.ingest("vllm.txt")
+        first = self.answer("findings", self.database)["findings"][0]
+        place = first.get("place") or {}
+        self.place = (place.get("file"), place.get("line"))
+        return first
+
+    def test_a_worker_and_the_engine_that_waited_for_it(self):
+        first = self.first(FAILED + FOLLOWED.format(process="(EngineCore pid=20) "))
+        self.assertEqual("Worker_TP1 (pid 31) raised KeyError: 'head'", first["title"])
+        self.assertEqual(("/home/user/server/model.py", 43), self.place)
+        self.assertEqual("error", first["severity"])
+        self.assertIn("Of the 2 tracebacks in ", first["detail"])
+        rows = self.rows(self.database, "SELECT e.line, v.process_name, e.type, e.user_file, e.user_line FROM uncaught_exception e JOIN vllm_line v USING (profile_id, line) ORDER BY e.line")
+        self.assertEqual([[3, "Worker_TP1", "KeyError", "/home/user/server/model.py", 43], [11, "EngineCore", "Exception", None, None]], [list(row) for row in rows])
+
+    def test_the_order_of_the_processes_does_not_matter(self):
+        first = self.first(FOLLOWED.format(process="(EngineCore pid=20) ") + FAILED)
+        self.assertEqual("Worker_TP1 (pid 31) raised KeyError: 'head'", first["title"])
+
+    def test_the_engine_alone(self):
+        """Of vLLM before 0.10, whose engine has no prefix."""
+        first = self.first(FOLLOWED.format(process="").replace("WorkerProc initialization failed due to an exception in a background process. See stack trace for root cause.", "no memory for the cache"))
+        self.assertEqual("EngineCore raised Exception: no memory for the cache", first["title"])
+
+    def test_an_error_that_was_logged_is_no_failure(self):
+        self.write("vllm.txt", FAILED.replace("WorkerProc failed to start.", "Cannot load a plugin").encode())
+        self.ingest("vllm.txt")
+        self.assertNotIn("raised", json.dumps(self.answer("findings", self.database)["findings"]))
+
+    def test_the_rank_is_that_of_the_log_of_the_process(self):
+        log = os.path.join(CASE, "cold", "dedicated_log_torch_trace_rank_0.log")
+        with open(log, encoding="utf-8") as file:
+            pid = re.match(r"\S+ \S+ +(\d+) ", file.readline())[1]
+        self.write("vllm.txt", FAILED.replace("pid=31", f"pid={pid}").encode())
+        self.ingest("vllm.txt", log)
+        first = self.answer("findings", self.database)["findings"][0]
+        self.assertEqual(("Rank 0 raised KeyError: 'head'", [0]), (first["title"], first["ranks"]))
+
+
 class VllmStart(profiles.InputTest):
     def starts(self, database):
         return self.answer("history", database).get("vllm_starts", [])

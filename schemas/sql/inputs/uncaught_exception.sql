@@ -4,7 +4,7 @@ CREATE TABLE uncaught_exception (
   id INTEGER PRIMARY KEY,
   profile_id INTEGER NOT NULL REFERENCES profile(id),
   ordinal INTEGER,                -- of its run_process; NULL: it is in a text
-  line INTEGER,                   -- of the text, 1-based: where the traceback begins
+  line INTEGER,                   -- of the text, 1-based: where the traceback begins; of vLLM's the line of vllm_line which says that the process failed
   rank INTEGER,                   -- NULL: none, or not known
   thread TEXT,                    -- name of the thread or task that it ended; NULL: it ended the process
   is_of_task INTEGER NOT NULL,    -- 1: a task of asyncio, and nobody had looked at its result

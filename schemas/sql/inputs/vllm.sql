@@ -24,9 +24,10 @@ INSERT INTO vllm_stage VALUES
   (17, 'capture'),                -- Graph capturing finished in: CUDA graphs
   (18, 'capture_encoder'),        -- Encoder graph capturing finished in
   (19, 'init_engine'),            -- init engine (profile, create kv cache, warmup model) took: all but the load
-  (20, 'listen');                 -- Starting vLLM server on
+  (20, 'listen'),                 -- Starting vLLM server on
+  (21, 'failed');                 -- EngineCore failed to start, EngineCore encountered a fatal error, WorkerProc failed: an exception, whose traceback follows
 
--- A line in which vLLM says of a stage of its start that it begins, has ended, or how long it took; and the first line of each process.
+-- A line in which vLLM says of a stage of its start that it begins, has ended, or how long it took, or that a process failed; and the first line of each process.
 CREATE TABLE vllm_line (
   id INTEGER PRIMARY KEY,
   profile_id INTEGER NOT NULL REFERENCES profile(id),

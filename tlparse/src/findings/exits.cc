@@ -110,7 +110,7 @@ std::optional<std::int64_t> OnlyOneWithout(const FindingContext& context,
 
 // Where nothing is known of an end but an exception.
 void SetException(Finding& finding, const FatalException& raised, const Raisers& raisers) {
-  std::string who = Subject(raised.rank);
+  std::string who = raised.rank || raised.raiser.empty() ? Subject(raised.rank) : raised.raiser;
   if (raisers.ranks.size() > 1) {
     who = RanksText(raisers.ranks);
     who[0] = 'R';

@@ -69,8 +69,13 @@ std::string FatalException::Rest() const {
                      Shorten(rest.starts_with(". ") ? rest.substr(2) : rest, kMost));
 }
 
-// As gloo, NCCL and the store of PyTorch word it.
+// As gloo, NCCL, the store of PyTorch and vLLM word it.
 bool FatalException::ComesOfPeer() const {
+  // vLLM: "Worker failed with error '…', please check the stack trace above for the root cause".
+  if (message.find("root cause") != std::string::npos &&
+      (message.find("stack trace") != std::string::npos ||
+       message.find("See root cause above") != std::string::npos))
+    return true;
   for (const std::string_view part :
        {"closed by peer", "reset by peer", "Broken pipe", "failed to recv, got 0 bytes",
         "a remote process exit", "remote process has terminated", "connectFullMesh failed",
@@ -262,10 +267,14 @@ const ProcessExit* CommandBefore(const std::vector<ProcessExit>& exits, const Pr
 Result<PrintedFailures> LoadPrintedFailures(Database& database, std::int64_t run_id) {
   PrintedFailures failures;
   FOR_EACH_ROW(const PrintedException& row,
-               KeptQuery<PrintedException>(database, {.run_id = run_id}))
+               KeptQuery<PrintedException>(database, {.run_id = run_id})) {
+    std::string process(row.process_name);
+    if (row.pid) process += fmt::format(" (pid {})", *row.pid);
     failures.raised.push_back({row.id, row.rank, std::string(row.type), std::string(row.message),
                                std::string(row.user_file), row.user_line, std::nullopt,
-                               std::string(row.path), RaisedFrom(row.traceback, row.message)});
+                               std::string(row.path), RaisedFrom(row.traceback, row.message),
+                               std::move(process)});
+  }
   FOR_EACH_ROW(const ReportedFailure& row, KeptQuery<ReportedFailure>(database, {.run_id = run_id}))
     failures.root = {row.id, row.rank, row.exit_code, std::string(row.path)};
   if (failures.root && failures.root->exit_code == -SIGABRT) {

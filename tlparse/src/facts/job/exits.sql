@@ -26,9 +26,14 @@ SELECT a.rank, a.text, (SELECT count(DISTINCT c.pid) FROM run_process c JOIN pro
   WHERE g.run_id = :run_id AND c.signal = 6) AS aborted_count /*INTEGER*/
 FROM printed_abort a JOIN profile f ON f.id = a.profile_id WHERE f.run_id = :run_id ORDER BY f.id, a.id;
 
+-- Of vLLM with the process that said so, and the rank of its log.
 -- query PrintedException(run_id INTEGER)
-SELECT e.id, e.rank, e.type, e.message, e.user_file, coalesce(e.user_line, 0) AS user_line /*INTEGER*/, e.traceback, f.path
+SELECT e.id, coalesce(e.rank, (SELECT min(p.rank) FROM process p JOIN log_file l ON l.id = p.log_file_id
+    WHERE l.run_id = :run_id AND p.pid = v.pid AND p.child_kind IS NULL HAVING count(DISTINCT p.log_file_id) = 1)) AS rank /*INTEGER?*/,
+  e.type, e.message, e.user_file, coalesce(e.user_line, 0) AS user_line /*INTEGER*/, e.traceback, f.path,
+  coalesce(v.process_name, substr(v.text, 1, instr(v.text, ' ') - 1), '') AS process_name /*TEXT*/, v.pid /*INTEGER?*/
 FROM uncaught_exception e JOIN profile f ON f.id = e.profile_id
+  LEFT JOIN vllm_line v ON v.profile_id = e.profile_id AND v.line = e.line
 WHERE f.run_id = :run_id AND e.ordinal IS NULL ORDER BY f.id, e.line;
 
 -- query ReportedFailure(run_id INTEGER)

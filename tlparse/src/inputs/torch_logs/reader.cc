@@ -210,8 +210,9 @@ class VllmLines {
   bool Add(RuntimeContext& context, std::string_view text, std::int64_t number) {
     const std::optional<VllmLine> line = ParseVllmLine(text);
     if (!line) return false;
+    const bool is_of_traceback = tracebacks_.Add(*line, number);
     const bool is_first = known_.insert(line->pid.value_or(-1)).second;
-    if (!line->stage && !is_first) return false;
+    if (!line->stage && !is_first) return is_of_traceback;
     const std::string process = SanitizeUtf8(line->process_name), said = SanitizeUtf8(line->text);
     VllmLineRow row{.id = context.NextId<VllmLineRow>(),
                     .profile_id = context.profile_id(),
@@ -227,8 +228,14 @@ class VllmLines {
     return true;
   }
 
+  void AddTracebacks(RuntimeContext& context) const {
+    for (const VllmTraceback& one : tracebacks_.tracebacks)
+      AddException(context, {.line = one.line}, one.text);
+  }
+
  private:
   std::set<std::int64_t> known_;
+  VllmTracebacks tracebacks_;
 };
 
 void AddFailures(RuntimeContext& context, const FailureText& text) {
@@ -315,6 +322,7 @@ Result<bool> TorchLogsReader::Read(RuntimeContext& context) {
   }
   others.Flush(context);
   AddFailures(context, failures);
+  vllm.AddTracebacks(context);
   for (const AbortText& one : aborts.texts) {
     ++facts.kept_count;
     AddAbort(context, one.line, one.rank, one.text);

@@ -43,11 +43,11 @@ bool TakeTime(std::string_view& text, VllmLine& line) {
 }
 
 // "[base_loader.py:82] ", also without "["; below DEBUG with the path.
-bool TakePlace(std::string_view& text) {
+bool TakePlace(std::string_view& text, std::string_view& place) {
   TakeBeginning(text, "[");
   const std::size_t end = text.find("] ");
   if (end == text.npos) return false;
-  const std::string_view place = text.substr(0, end);
+  place = text.substr(0, end);
   const std::size_t colon = place.rfind(":");
   if (colon == place.npos || !place.substr(0, colon).ends_with(".py") ||
       colon + 1 == place.size() || place.find_first_not_of("0123456789", colon + 1) != place.npos)
@@ -63,7 +63,7 @@ struct Message {
   std::string_view begin, before;
 };
 // vllm/v1/engine/core.py, v1/worker/{gpu,cpu}_model_runner.py, model_executor/model_loader/*_loader.py,
-// compilation/{backends,decorators,monitor}.py, model_executor/warmup/kernel_warmup.py,
+// compilation/{backends,decorators,monitor}.py, model_executor/warmup/kernel_warmup.py, v1/executor/multiproc_executor.py,
 // v1/worker/mm_encoder_model_runner.py, entrypoints/launchers/api_server/entry.py.
 constexpr Message kMessages[] = {
     {VllmStage::kEngine, "Initializing a V1 LLM engine", ""},
@@ -89,6 +89,10 @@ constexpr Message kMessages[] = {
     {VllmStage::kInitEngine, "init engine (profile, create kv cache, warmup model) took ", "took "},
     {VllmStage::kListen, "Starting vLLM server on ", ""},
     {VllmStage::kListen, "Starting vLLM API server ", ""},
+    {VllmStage::kFailed, "EngineCore failed to start.", ""},
+    {VllmStage::kFailed, "EngineCore encountered a fatal error.", ""},
+    {VllmStage::kFailed, "WorkerProc failed to start.", ""},
+    {VllmStage::kFailed, "WorkerProc failed.", ""},
 };
 
 // "[backbone] ": which of the compiled models.
@@ -128,13 +132,35 @@ void FindStage(VllmLine& line) {
 std::optional<VllmLine> ParseVllmLine(std::string_view text) {
   VllmLine line;
   TakeProcess(text, line);
-  bool has_level = false;
-  for (const std::string_view level : {"INFO ", "WARNING ", "DEBUG ", "ERROR ", "CRITICAL "})
+  line.is_error = TakeBeginning(text, "ERROR ");
+  bool has_level = line.is_error;
+  for (const std::string_view level : {"INFO ", "WARNING ", "DEBUG ", "CRITICAL "})
     has_level = has_level || TakeBeginning(text, level);
-  if (!has_level || !TakeTime(text, line) || !TakePlace(text)) return std::nullopt;
+  if (!has_level || !TakeTime(text, line) || !TakePlace(text, line.place)) return std::nullopt;
+  line.text_as_written = text;
   line.text = Trimmed(text);
   FindStage(line);
   return line;
+}
+
+bool VllmTracebacks::Add(const VllmLine& line, std::int64_t number) {
+  constexpr std::size_t kMostBytes = 50'000;
+  const std::int64_t pid = line.pid.value_or(-1);
+  const auto open = of_pid_.find(pid);
+  if (line.is_error && line.stage == VllmStage::kFailed) {
+    of_pid_[pid] = tracebacks.size();
+    tracebacks.push_back({number, std::string(line.place), {}});
+    return true;
+  }
+  if (open == of_pid_.end()) return false;
+  VllmTraceback& traceback = tracebacks[open->second];
+  if (!line.is_error || line.place != traceback.place) {
+    of_pid_.erase(open);
+    return false;
+  }
+  if (traceback.text.size() + line.text_as_written.size() < kMostBytes)
+    traceback.text.append(line.text_as_written).append("\n");
+  return true;
 }
 
 }  // namespace tlparse
