@@ -37,7 +37,7 @@ FAILED = """(EngineCore pid=20) INFO 03-01 23:58:20 [core.py:133] Initializing a
 (Worker_TP1 pid=31) ERROR 03-01 23:58:50 [multiproc_executor.py:901] WorkerProc failed to start.
 (Worker_TP1 pid=31) ERROR 03-01 23:58:50 [multiproc_executor.py:901] Traceback (most recent call last):
 (Worker_TP0 pid=30) INFO 03-01 23:58:50 [default_loader.py:501] Loading weights took 8.25 seconds
-(Worker_TP1 pid=31) ERROR 03-01 23:58:50 [multiproc_executor.py:901]   File "/home/user/server/model.py", line 43, in load_weights
+(Worker_TP1 pid=31) ERROR 03-01 23:58:50 [multiproc_executor.py:901]   File "/app/server/model.py", line 43, in load_weights
 (Worker_TP1 pid=31) ERROR 03-01 23:58:50 [multiproc_executor.py:901]     head = weights["head"]
 (Worker_TP1 pid=31) ERROR 03-01 23:58:50 [multiproc_executor.py:901]            ~~~~~~~^^^^^^^^
 (Worker_TP1 pid=31) ERROR 03-01 23:58:50 [multiproc_executor.py:901] KeyError: 'head'
@@ -66,11 +66,11 @@ class VllmFailure(profiles.InputTest):
     def test_a_worker_and_the_engine_that_waited_for_it(self):
         first = self.first(FAILED + FOLLOWED.format(process="(EngineCore pid=20) "))
         self.assertEqual("Worker_TP1 (pid 31) raised KeyError: 'head'", first["title"])
-        self.assertEqual(("/home/user/server/model.py", 43), self.place)
+        self.assertEqual(("/app/server/model.py", 43), self.place)
         self.assertEqual("error", first["severity"])
         self.assertIn("Of the 2 tracebacks in ", first["detail"])
         rows = self.rows(self.database, "SELECT e.line, v.process_name, e.type, e.user_file, e.user_line FROM uncaught_exception e JOIN vllm_line v USING (profile_id, line) ORDER BY e.line")
-        self.assertEqual([[3, "Worker_TP1", "KeyError", "/home/user/server/model.py", 43], [11, "EngineCore", "Exception", None, None]], [list(row) for row in rows])
+        self.assertEqual([[3, "Worker_TP1", "KeyError", "/app/server/model.py", 43], [11, "EngineCore", "Exception", None, None]], [list(row) for row in rows])
 
     def test_the_order_of_the_processes_does_not_matter(self):
         first = self.first(FOLLOWED.format(process="(EngineCore pid=20) ") + FAILED)
