@@ -1,7 +1,7 @@
 #!/bin/sh
-# Installs the wheel of tracekit beside official builds of PyTorch with several Pythons, tries both and the hook of `tlparse run` there, and
-# writes fixtures/pythons/PYTHON.json and the rows of docs/compatibility.md.
-# usage: scripts/try-pythons.sh [--folder DIR] [--nvidia ENVIRONMENT] WHEEL PYTHON=TORCH…
+# Installs the wheel of tracekit beside official builds of PyTorch with several Pythons, tries both and the hook of `tlparse run` there, asks
+# auditwheel about the wheel, and writes fixtures/pythons/PYTHON.json and the rows of docs/compatibility.md.
+# usage: scripts/try-pythons.sh [--folder DIR] [--nvidia ENVIRONMENT] WHEEL [PYTHON=TORCH…]
 #        e.g. scripts/try-pythons.sh dist/tracekit_tlparse-*.whl python3.9=2.8.0 python3.12=2.15.0
 #   --folder DIR   where the environments are made, one at a time, and removed; default: a temporary folder
 #   --nvidia ENVIRONMENT   takes NVIDIA's packages, which are the same for each Python and most of what is installed, from an environment that
@@ -21,7 +21,7 @@ while [ $# -gt 0 ]; do
   esac
   shift
 done
-[ $# -gt 1 ] || { usage >&2; exit 2; }
+[ $# -gt 0 ] || { usage >&2; exit 2; }
 wheel=$1
 shift
 scratch=""
@@ -47,6 +47,14 @@ for one in m.requires("torch"):
     ls -d "$nvidia"/lib/python*/site-packages/torch-"$2".dist-info && ln -s "$(echo "$nvidia"/lib/python*/site-packages/nvidia)" "$(echo "$1"/lib/python*/site-packages)/nvidia"
 }
 failed=""
+python3 -m venv --clear "$folder/auditwheel"
+"$folder/auditwheel/bin/pip" install -q --no-cache-dir auditwheel
+# "… is consistent with the following platform tag: "manylinux_2_5_x86_64"", with line breaks anywhere.
+says=$("$folder/auditwheel/bin/auditwheel" show "$wheel" | tr -s '\n ' '  ' | sed -n 's/.* consistent with the following platform tag: "\([^"]*\)".*/consistent with \1/p')
+[ -n "$says" ] || failed=" auditwheel"
+python3 "$root/tests/tools/kept.py" wheel "$(basename "$wheel")" "says=$says" \
+  "auditwheel=\"$("$folder/auditwheel/bin/python" -c 'import importlib.metadata as m; print(m.version("auditwheel"))')\""
+rm -rf "$folder/auditwheel"
 for pair in "$@"; do
   python=${pair%=*} torch=${pair##*=}
   name=$("$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])')
