@@ -7,9 +7,9 @@ CREATE TABLE recorder_entry_row (
   pg_id INTEGER,                  -- index of the group in this process; other ranks may count otherwise
   group_id INTEGER REFERENCES text_row(id),     -- process_group[0], the group's name
   group_desc_id INTEGER REFERENCES text_row(id), -- process_group[1]
-  collective_seq_id INTEGER,      -- number of the collective within the group
+  collective_seq_id INTEGER,      -- number of the collective within the group; TorchComms: of the call, over all groups, from 0
   p2p_seq_id INTEGER,             -- number of the send or recv within the group
-  op_id INTEGER,                  -- counts unrecorded ops too
+  op_id INTEGER,                  -- counts unrecorded ops too, within the group; TorchComms: over all groups
   profiling_name_id INTEGER REFERENCES text_row(id), -- nccl:all_reduce, gloo:…, c10d:allreduce
   is_p2p INTEGER,                 -- 1: send or recv
   is_retired INTEGER,             -- 1: the work object is gone ("retired")

@@ -25,11 +25,12 @@ CREATE VIEW cache_divergence AS
   WHERE x.classes > 1;
 
 -- Graphs whose collectives are not the same on all ranks: one row per graph, source and content. Empty if the ranks issue the same
--- collectives in the same order, in any graphs. A recompile counts like any graph; `tlparse collectives` counts what a function that
--- only some ranks compile issues in each of its compiles once.
+-- collectives in the same order, in any graphs. What a recompile issues like an earlier compile of its frame, whatever the sizes,
+-- is not counted again.
 CREATE VIEW collective_divergence AS
   WITH used AS (
     SELECT f.run_id, coalesce(p.launch_id, 0) AS launch_id, p.id AS process_id, u.record_id, c.label, c.generation, g.direction,
+      rtrim(c.label, '0123456789') AS frame,
       row_number() OVER (PARTITION BY u.compile_id, u.source, g.direction ORDER BY u.record_id) - 1 AS ordinal,
       u.source, u.content_id, p.rank
     FROM collective_use_row u
@@ -38,12 +39,15 @@ CREATE VIEW collective_divergence AS
     WHERE p.id NOT IN (SELECT process_id FROM log_damage)),
   items AS (
     SELECT content_id, group_concat(coalesce(op, '') || ' ' || coalesce(shape, '') || ' ' || coalesce(dtype, '') || ' ' ||
-      coalesce(arguments, '') || ' ' || coalesce(group_name, ''), char(10)) AS text
+      coalesce(arguments, '') || ' ' || coalesce(group_name, ''), char(10)) AS text,
+      group_concat(coalesce(op, '') || ' ' || coalesce(group_name, ''), char(10)) AS ops
     FROM (SELECT * FROM collective_row ORDER BY content_id, ordinal) GROUP BY content_id),
   sequence AS (
     SELECT launch_id, run_id, source, group_concat(text, char(10)) AS text
-    FROM (SELECT u.*, i.text FROM used u JOIN items i ON i.content_id = u.content_id ORDER BY u.process_id, u.source, u.record_id)
-    GROUP BY run_id, launch_id, source, process_id),
+    FROM (SELECT u.*, i.text, row_number() OVER (PARTITION BY u.process_id, u.source, u.generation, u.frame, u.direction,
+        u.ordinal, i.ops ORDER BY u.record_id) AS nth
+      FROM used u JOIN items i ON i.content_id = u.content_id ORDER BY u.process_id, u.source, u.record_id)
+    WHERE nth = 1 GROUP BY run_id, launch_id, source, process_id),
   unequal AS (SELECT run_id, launch_id, source FROM sequence GROUP BY run_id, launch_id, source HAVING min(text) <> max(text)),
   class AS (
     SELECT run_id, launch_id, label, generation, direction, ordinal, source, content_id, count(*) AS rank_count, min(rank) AS first_rank,
