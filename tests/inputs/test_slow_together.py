@@ -93,13 +93,15 @@ class Profiled(RecorderTest):
     def event(self, category, name, start_us, duration_us, tid=7, **args):
         return {"ph": "X", "cat": category, "name": name, "pid": 7, "tid": tid, "ts": start_us, "dur": duration_us, "args": args}
 
-    def found(self, events_of, ranks=4):
+    def found(self, events_of, ranks=4, groups=()):
         folder = self.path(f"p{len(os.listdir(self.folder))}")
         os.mkdir(folder)
         for rank in range(ranks):
             events = [self.event("cpu_op", "aten::add", 0.0, 10.0), *events_of(rank), self.event("cpu_op", "aten::add", 12_000_000.0, 10.0)]
             trace = {"schemaVersion": 1, "baseTimeNanoseconds": 1_790_857_026_000_000_000, "traceEvents": events,
-                     "distributedInfo": {"backend": "gloo", "rank": rank, "world_size": ranks}}
+                     "distributedInfo": {"backend": "gloo", "rank": rank, "world_size": ranks, "pg_config": [
+                         {"pg_name": str(k), "pg_desc": f"mesh_{name}", "pg_size": len(members), "ranks": members} for k, (name, members) in enumerate(groups)
+                         if rank in members]}}
             with open(os.path.join(folder, f"profile_rank{rank}.json"), "w", encoding="utf-8") as file:
                 json.dump(trace, file)
         return self.answer("findings", self.ingest(folder, name=os.path.basename(folder) + ".db"))["findings"]
@@ -121,6 +123,30 @@ class Profiled(RecorderTest):
         finding, = self.steps((1, 2), lambda at: [self.event("cpu_op", "aten::inverse", at, 390_000.0)])
         self.assertRegex(finding["title"], r"for ranks 1,2: .*; 7\.80 s of that rank 1 was in aten::inverse$")
         self.assertEqual([], self.steps((0, 1, 2)))
+
+    MESH = (("dp", [0, 2]), ("dp", [1, 3]), ("tp", [0, 1]), ("tp", [2, 3]))
+
+    def in_mesh(self, slow=()):
+        """Two pairs that do not meet: in each of 20 steps the ranks of `slow` come 0.4 s late; those of the other pair go on."""
+        def events_of(rank):
+            if rank < 2:
+                for k in range(240):
+                    yield self.event("user_annotation", "gloo:all_reduce", 11_000.0 + 40_000.0 * k + 3_000.0 * ((k + rank) % 2), 8_000.0 - 3_000.0 * ((k + rank) % 2))
+            for k in range(20 if rank > 1 else 0):
+                at, late = 10_000.0 + 500_000.0 * k, 400_000.0 if rank in slow else 3_000.0 * ((k + rank) % 2)
+                yield self.event("cpu_op", "aten::linalg_svd", at, late - 1_000.0 if late > 1_000.0 else 10.0)
+                yield self.event("user_annotation", "gloo:all_reduce", at + late, 410_000.0 - late if slow else 8_000.0 - late)
+        return self.found(events_of, groups=self.MESH)
+
+    def test_a_rank_that_only_its_group_waits_for(self):
+        """Gloo's slices do not name their group: those of one end on all of its ranks at once."""
+        finding, = self.in_mesh(slow=(3,))
+        self.assertEqual(("straggler", "warning", [3]), (finding["kind"], finding["severity"], finding["ranks"]))
+        self.assertEqual("Rank 2 waits in collectives for rank 3: 18 times, 0.40 s at the median, 7.98 s in all; 7.98 s of that it was in aten::linalg_svd",
+                         finding["title"])
+        self.assertTrue(finding["detail"].startswith("By the profiles of the ranks of group mesh_tp (3), which cover 12.0 s together: in that time the other rank"),
+                        finding["detail"])
+        self.assertEqual([], self.in_mesh())
 
     def test_a_rank_that_works_beside_a_call_that_it_only_issued(self):
         """Rank 3's calls last from when it issues them; its ops work meanwhile, and the others wait."""

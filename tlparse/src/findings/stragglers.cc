@@ -91,13 +91,17 @@ std::string DetailOfWait(const ProfiledWait& found, const std::string& calls) {
   const bool is_one = found.waiting.size() == 1;
   const bool has_messages = found.kinds.size() > std::size_t{found.kinds.contains("collectives")};
   std::string detail = fmt::format(
-      "By the profiles of all ranks, which cover {} together{}: in that time {} inside {} and {} "
+      "By the profiles of {}, which cover {} together{}: in that time {} inside {} and {} "
       "{} not.{}",
+      found.group.empty() ? "all ranks" : "the ranks of " + found.group,
       SecondsText(found.span_ns / 1000),
       found.compiled_ns > 0
           ? fmt::format(", {} of it in compiles", SecondsText(found.compiled_ns / 1000))
           : std::string(),
-      is_one ? "the other rank was" : "all other ranks were", calls,
+      is_one                ? "the other rank was"
+      : found.group.empty() ? "all other ranks were"
+                            : "its other ranks were",
+      calls,
       found.ranks.size() == 1 ? fmt::format("rank {}", found.rank)
                               : "one of ranks " + FormatRankRanges(found.ranks),
       "was",
@@ -105,6 +109,11 @@ std::string DetailOfWait(const ProfiledWait& found, const std::string& calls) {
                             "for longest."
       : has_messages && !found.IsIdle() ? " Its own work in a pipeline is part of it."
                                         : "");
+  if (!found.group.empty())
+    detail +=
+        " Which calls are of that group is told by their ends, which are the same on its ranks: "
+        "the "
+        "profiles do not name the group of a call.";
   if (found.trains_alone) {
     const std::string who = fmt::format("{} {}", found.ranks.size() == 1 ? "rank" : "ranks",
                                         FormatRankRanges(found.ranks));

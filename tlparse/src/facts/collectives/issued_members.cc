@@ -17,23 +17,6 @@ namespace {
 // Larger groups have no `unknown`: each of their ranks would be a row.
 constexpr std::size_t kMostMembers = 65'536;
 
-// "[0, 1, 5]" → 0, 1, 5.
-std::vector<std::int64_t> RanksOf(std::string_view text) {
-  std::vector<std::int64_t> ranks;
-  std::int64_t number = -1;
-  for (const char c : text) {
-    if (c >= '0' && c <= '9') {
-      number =
-          std::min<std::int64_t>(1'000'000'000, std::max<std::int64_t>(number, 0) * 10 + (c - '0'));
-    } else if (number >= 0) {
-      ranks.push_back(number);
-      number = -1;
-    }
-  }
-  if (number >= 0) ranks.push_back(number);
-  return ranks;
-}
-
 // Members as the pg_config of dumps and profiles says. An entry without a name (Gloo of 2.14) is of
 // the group that was made last, and numbers its members from 0: the job has as many ranks.
 Result<std::set<std::int64_t>> LoadConfigured(Database& database, IssuedJob& job) {
@@ -42,7 +25,7 @@ Result<std::set<std::int64_t>> LoadConfigured(Database& database, IssuedJob& job
   FOR_EACH_ROW(const ConfiguredRanks& row,
                Query<ConfiguredRanks>(database, {.run_id = job.run_id})) {
     if (row.ranks.empty()) continue;
-    std::vector<std::int64_t> ranks = RanksOf(row.ranks);
+    std::vector<std::int64_t> ranks = RanksInText(row.ranks);
     if (row.group_name.empty()) {
       of_job.insert(ranks.begin(), ranks.end());
     } else {
@@ -160,6 +143,22 @@ void SetRanksOfGroup(const IssuedJob& job, MessageGroup& group) {
 }
 
 }  // namespace
+
+std::vector<std::int64_t> RanksInText(std::string_view text) {
+  std::vector<std::int64_t> ranks;
+  std::int64_t number = -1;
+  for (const char c : text) {
+    if (c >= '0' && c <= '9') {
+      number =
+          std::min<std::int64_t>(1'000'000'000, std::max<std::int64_t>(number, 0) * 10 + (c - '0'));
+    } else if (number >= 0) {
+      ranks.push_back(number);
+      number = -1;
+    }
+  }
+  if (number >= 0) ranks.push_back(number);
+  return ranks;
+}
 
 Result<void> LoadCutDumps(Database& database, IssuedJob& job) {
   FOR_EACH_ROW(const DamagedDump& dump, Query<DamagedDump>(database, {.run_id = job.run_id})) {

@@ -3,10 +3,15 @@
 
 #include <cstdint>
 #include <optional>
+#include <string_view>
+#include <vector>
 
 #include "facts/collectives/issued.h"
 
 namespace tlparse {
+
+// "[0, 1, 5]" → 0, 1, 5.
+std::vector<std::int64_t> RanksInText(std::string_view text);
 
 // Fills in IssuedJob::cut_dumps and IssuingRank::is_cut.
 Result<void> LoadCutDumps(Database& database, IssuedJob& job);

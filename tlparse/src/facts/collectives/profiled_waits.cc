@@ -1,23 +1,28 @@
 #include "facts/collectives/profiled_waits.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 #include <utility>
 
 #include "facts/collectives/arrivals.h"
 #include "facts/collectives/compile_spans.h"
+#include "facts/collectives/issued_members.h"
 #include "facts/collectives/rank_states.h"
 #include "queries/facts/collectives/profiled_waits.h"
 
 namespace tlparse {
 namespace {
 
-// What the profiles of all ranks cover; nothing: a rank has none, or several hosts have.
+// What the profiles of all ranks cover, or of a group's; nothing: a rank has none, or several hosts have.
 Result<std::optional<TimeSpan>> CommonSpan(Database& database, std::int64_t run_id,
-                                           const std::set<std::int64_t>& ranks) {
+                                           const std::set<std::int64_t>& ranks,
+                                           bool is_of_group = false) {
   SpansByRank by_rank;
   std::set<std::string> hosts;
   FOR_EACH_ROW(const ProfileOfRank& row, Query<ProfileOfRank>(database, {.run_id = run_id})) {
+    if (is_of_group && !ranks.contains(row.rank)) continue;
     by_rank[row.rank].push_back({row.start_us * 1000, row.end_us * 1000});
     if (!row.host.empty()) hosts.insert(std::string(row.host));
   }
@@ -256,15 +261,65 @@ Result<std::optional<ProfiledWait>> FindWaitFor(Database& database, std::int64_t
   return describe(*rank, awaited.at(*rank), has_messages);
 }
 
+// Of a mesh: a rank that the others of one of its groups wait for, the longest wait of all. The groups may
+// have come to their profiled steps at other times.
+Result<std::optional<ProfiledWait>> FindWaitInGroups(Database& database, std::int64_t run_id,
+                                                     RankTimes of,
+                                                     const std::vector<std::int64_t>& training) {
+  std::optional<ProfiledWait> longest;
+  FOR_EACH_ROW(const GroupOfProfiles& row, Query<GroupOfProfiles>(database, {.run_id = run_id})) {
+    const std::vector<std::int64_t> members = RanksInText(row.ranks);
+    const std::set<std::int64_t> ranks(members.begin(), members.end());
+    const bool are_known = std::all_of(ranks.begin(), ranks.end(),
+                                       [&](std::int64_t rank) { return of.calls.contains(rank); });
+    if (ranks.size() < 2 || ranks.size() >= of.calls.size() || !are_known) continue;
+    ASSIGN_OR_RETURN(const std::optional<TimeSpan> common,
+                     CommonSpan(database, run_id, ranks, true));
+    if (!common) continue;
+    of.common = *common;
+    ASSIGN_OR_RETURN(of.compiles, CompilesIn(database, run_id, common->from_ns, common->to_ns));
+    of.compiled_ns = std::min(common->Length(), CompiledByAny(of.compiles, common->to_ns));
+    const RankTimes part = TimesOfGroup(of, ranks);
+    ASSIGN_OR_RETURN(
+        std::optional<ProfiledWait> one,
+        FindWaitFor(database, run_id, part, RankStates(part), {}, {"collectives"}, training));
+    if (!one || (longest && longest->lost_ns >= one->lost_ns)) continue;
+    longest = std::move(one);
+    longest->group = row.description.empty() || row.description == "undefined"
+                         ? fmt::format("group {}", row.name)
+                         : fmt::format("group {} ({})", row.description, row.name);
+  }
+  return longest;
+}
+
+// One that all others wait for.
+Result<std::optional<ProfiledWait>> FindWaitOfAll(Database& database, std::int64_t run_id,
+                                                  const RankTimes& of,
+                                                  const std::set<std::string>& kinds,
+                                                  const std::vector<std::int64_t>& training) {
+  const RankStates states(of);
+  ASSIGN_OR_RETURN(std::optional<ProfiledWait> one,
+                   FindWaitFor(database, run_id, of, states, {}, kinds, training));
+  if (one && !one->is_long_stage) return one;
+  const std::set<std::int64_t> together = SlowTogether(states);
+  if (!together.empty()) {
+    ASSIGN_OR_RETURN(std::optional<ProfiledWait> several,
+                     FindWaitFor(database, run_id, of, states, together, kinds, training));
+    if (several && !several->is_long_stage) return several;
+  }
+  // The others wait for a learner as well, in turn.
+  const std::optional<std::int64_t> alone = LoneRole(of.calls, training);
+  if (one || !alone) return one;
+  return FindWaitFor(database, run_id, of, states, {}, kinds, training, alone);
+}
+
 }  // namespace
 
 Result<std::optional<ProfiledWait>> FindProfiledWait(Database& database, std::int64_t run_id,
                                                      const std::set<std::int64_t>& ranks) {
   std::optional<ProfiledWait> nothing;
   ASSIGN_OR_RETURN(const std::optional<TimeSpan> common, CommonSpan(database, run_id, ranks));
-  if (!common) return nothing;
   RankTimes of;
-  of.common = *common;
   std::set<std::string> kinds;
   SpansByRank of_cpu, messages;
   FOR_EACH_ROW(const BlockingCall& row, Query<BlockingCall>(database, {.run_id = run_id})) {
@@ -281,7 +336,10 @@ Result<std::optional<ProfiledWait>> FindProfiledWait(Database& database, std::in
     for (const auto& [rank, own] : messages)
       of.calls[rank].insert(of.calls[rank].end(), own.begin(), own.end());
   }
-  if (of.calls.empty()) return nothing;
+  constexpr std::size_t kMostRanks = 256;  // each pair of a group's calls is looked at
+  const bool may_be_in_group =
+      messages.empty() && !of.is_of_devices && of.calls.size() <= kMostRanks;
+  if (of.calls.empty() || (!common && !may_be_in_group)) return nothing;
   FOR_EACH_ROW(const ProfileOfRank& row, Query<ProfileOfRank>(database, {.run_id = run_id}))
     of.calls[row.rank];
   ASSIGN_OR_RETURN(of.names, LoadRunNames(database, run_id));
@@ -291,25 +349,18 @@ Result<std::optional<ProfiledWait>> FindProfiledWait(Database& database, std::in
     if (!work) return nothing;
     of.work.emplace(rank, std::move(*work));
   }
-  ASSIGN_OR_RETURN(of.compiles, CompilesIn(database, run_id, common->from_ns, common->to_ns));
-  of.compiled_ns = std::min(common->Length(), CompiledByAny(of.compiles, common->to_ns));
-  const RankStates states(of);
   std::vector<std::int64_t> training;
   FOR_EACH_ROW(const TrainingRank& row, Query<TrainingRank>(database, {.run_id = run_id}))
     training.push_back(row.rank);
-  ASSIGN_OR_RETURN(std::optional<ProfiledWait> one,
-                   FindWaitFor(database, run_id, of, states, {}, kinds, training));
-  if (one && !one->is_long_stage) return one;
-  const std::set<std::int64_t> together = SlowTogether(states);
-  if (!together.empty()) {
-    ASSIGN_OR_RETURN(std::optional<ProfiledWait> several,
-                     FindWaitFor(database, run_id, of, states, together, kinds, training));
-    if (several && !several->is_long_stage) return several;
+  if (common) {
+    of.common = *common;
+    ASSIGN_OR_RETURN(of.compiles, CompilesIn(database, run_id, common->from_ns, common->to_ns));
+    of.compiled_ns = std::min(common->Length(), CompiledByAny(of.compiles, common->to_ns));
+    ASSIGN_OR_RETURN(std::optional<ProfiledWait> of_all,
+                     FindWaitOfAll(database, run_id, of, kinds, training));
+    if (of_all || !may_be_in_group) return of_all;
   }
-  // The others wait for a learner as well, in turn.
-  const std::optional<std::int64_t> alone = LoneRole(of.calls, training);
-  if (one || !alone) return one;
-  return FindWaitFor(database, run_id, of, states, {}, kinds, training, alone);
+  return FindWaitInGroups(database, run_id, std::move(of), training);
 }
 
 }  // namespace tlparse

@@ -17,6 +17,7 @@ struct ProfiledWait {
   std::int64_t rank = 0;
   std::vector<std::int64_t> ranks = {};    // it, or several that are slow alike, ascending
   std::vector<std::int64_t> waiting = {};  // the other ranks, ascending
+  std::string group = {};  // "group mesh_tp (4)", where only its ranks wait; empty: all other ranks do
   bool is_of_devices = false;              // by kernels, not by what its CPU did
   // Times in which all others were inside such calls: the longest, which make nine tenths of them.
   std::size_t count = 0;
@@ -50,7 +51,9 @@ struct ProfiledWait {
 // Each stage of a pipeline works while the others wait: there only times in which no op worked count, or
 // which one part of its program has to take half of and to run elsewhere for less than half of that (its
 // loader, for example); what else is one makes a long stage. Read are slices of calls that last until
-// the others come to theirs (those of Gloo), and where there are any the kernels of NCCL and of devices. Nothing: there is no such rank; a rank has no profile, or
+// the others come to theirs (those of Gloo), and where there are any the kernels of NCCL and of devices. Where
+// no rank is awaited by all, the same of the ranks of each group that the profiles name, by the collectives
+// that end on all of them at once. Nothing: there is no such rank; a rank has no profile, or
 // none of ops; or the profiles are of several hosts, whose clocks may differ.
 Result<std::optional<ProfiledWait>> FindProfiledWait(Database& database, std::int64_t run_id,
                                                      const std::set<std::int64_t>& ranks);

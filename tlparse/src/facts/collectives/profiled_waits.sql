@@ -45,3 +45,12 @@ FROM python_frame_row y JOIN profile p ON p.id = y.profile_id
 WHERE p.run_id = :run_id AND p.kind = 'kineto' AND p.rank IS NOT NULL
   AND y.name_id IN (SELECT id FROM text_row WHERE text GLOB '<built-in method wait of *')
 ORDER BY 1, 2;
+
+-- The groups that profiles name, by their ranks.
+-- query GroupOfProfiles(run_id INTEGER)
+SELECT j.value ->> '$.ranks' AS ranks /*TEXT*/, min(j.value ->> '$.pg_name') AS name /*TEXT*/,
+  coalesce(min(j.value ->> '$.pg_desc'), '') AS description /*TEXT*/
+FROM profile p, json_each(p.metadata, '$.distributedInfo.pg_config') j
+WHERE p.run_id = :run_id AND p.kind = 'kineto' AND json_type(j.value) = 'object'
+  AND json_type(j.value, '$.ranks') = 'array'
+GROUP BY 1 ORDER BY 1;

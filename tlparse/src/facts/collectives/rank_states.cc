@@ -73,4 +73,54 @@ std::set<std::int64_t> SlowTogether(const RankStates& states) {
   return {};
 }
 
+namespace {
+
+// Whether one of the calls ends when `call` does, which began before that: a tenth of the longer one apart at
+// most, or a millisecond. `calls` are ascending by their ends.
+bool HasSameEnd(const std::vector<TimeSpan>& calls, const TimeSpan& call) {
+  constexpr std::int64_t kLeastNs = 1'000'000, kPart = 10;
+  const auto first = std::partition_point(
+      calls.begin(), calls.end(), [&](const TimeSpan& one) { return one.to_ns <= call.from_ns; });
+  constexpr std::ptrdiff_t kMost = 64;
+  const auto last = first + std::min(kMost, calls.end() - first);
+  return std::any_of(first, last, [&](const TimeSpan& one) {
+    const std::int64_t apart_ns = std::max(one.to_ns, call.to_ns) - std::min(one.to_ns, call.to_ns);
+    return one.from_ns < call.to_ns &&
+           apart_ns <= std::max(kLeastNs, std::max(one.Length(), call.Length()) / kPart);
+  });
+}
+
+}  // namespace
+
+RankTimes TimesOfGroup(const RankTimes& of, const std::set<std::int64_t>& group) {
+  RankTimes part;
+  part.common = of.common;
+  part.compiled_ns = of.compiled_ns;
+  part.compiles = of.compiles;
+  part.is_of_devices = of.is_of_devices;
+  part.names = of.names;
+  SpansByRank by_end;
+  for (const std::int64_t rank : group) {
+    std::vector<TimeSpan>& calls = by_end[rank];
+    calls = of.calls.at(rank);
+    std::sort(calls.begin(), calls.end(),
+              [](const TimeSpan& a, const TimeSpan& b) { return a.to_ns < b.to_ns; });
+  }
+  for (const std::int64_t rank : group) {
+    part.work.emplace(rank, of.work.at(rank));
+    std::vector<TimeSpan>& own = part.calls[rank];
+    for (const TimeSpan& call : by_end.at(rank)) {
+      const bool is_of_all = std::all_of(group.begin(), group.end(), [&](std::int64_t other) {
+        return other == rank || HasSameEnd(by_end.at(other), call);
+      });
+      // A rank in a call of another group may wait there.
+      if (is_of_all)
+        own.push_back(call);
+      else
+        part.compiles.push_back({rank, call.from_ns, call.to_ns});
+    }
+  }
+  return part;
+}
+
 }  // namespace tlparse

@@ -86,6 +86,10 @@ class RankStates {
 // as the first of them, and one of them that is outside is enough.
 SpansByRank AwaitedTimes(const RankStates& states, const std::set<std::int64_t>& together);
 
+// The same of the ranks of one group, with the collectives that all of them made together: Gloo's last until
+// the last rank has come, and end on all ranks at once.
+RankTimes TimesOfGroup(const RankTimes& of, const std::set<std::int64_t>& group);
+
 // Two ranks or more, half of all at most, that were outside for longest while half of all waited: each of
 // them for two thirds as long as the longest, and for three times as long as all others. Empty: there are none.
 std::set<std::int64_t> SlowTogether(const RankStates& states);
