@@ -223,7 +223,7 @@ JOBS = {
     ),
     "tensor_apart": (
         "nothing: dumps of other moments",
-        lambda: at_part(tensor_parallel(version="2.10", steps=500), 0.3, 0.5, 0.7, 0.9),
+        lambda: at_part(tensor_parallel(version="2.10", steps=200), 0.3, 0.5, 0.7, 0.9),
         "json",
         (),
     ),

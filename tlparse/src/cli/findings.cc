@@ -101,6 +101,13 @@ Result<AnsweredRun> Identify(Database& database, const FindingsOptions& options)
   ASSIGN_OR_RETURN(run.findings, FindFindings(database, options));
   ASSIGN_OR_RETURN(run.not_looked_for,
                    NotLookedFor(database, id, "recompiles and graph breaks are from its text"));
+  // A cause that was found may be all there is.
+  const bool has_cause =
+      std::any_of(run.findings.begin(), run.findings.end(),
+                  [](const Finding& one) { return one.severity != FindingSeverity::kNote; });
+  ASSIGN_OR_RETURN(const std::string messages, NoMessages(database, id));
+  if (!messages.empty() && !has_cause)
+    run.not_looked_for += (run.not_looked_for.empty() ? "not looked for: " : "; ") + messages;
   return run;
 }
 

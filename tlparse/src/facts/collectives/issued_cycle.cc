@@ -119,6 +119,19 @@ std::vector<OpenWait> OpenWaits(const IssuedJob& job) {
   return waits;
 }
 
+RankSet WaitForUnknown(const IssuedJob& job) {
+  RankSet ranks;
+  for (const IssuedGroup& group : job.groups) {
+    if (group.unknown.empty()) continue;
+    for (const IssuedLine& line : IssuedLines(job, group)) {
+      if (!line.missing.empty() || !NeedsAllRanks(line.usual->plain_op)) continue;
+      for (const auto* of_line : {&line.waiting, &line.not_started, &line.enqueued})
+        ranks.insert(of_line->begin(), of_line->end());
+    }
+  }
+  return ranks;
+}
+
 bool FindCycle(const IssuedJob& job, std::vector<OpenWait> waits,
                std::vector<CollectiveFinding>& findings) {
   constexpr std::size_t kMost = 4;

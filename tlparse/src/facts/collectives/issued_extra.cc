@@ -42,6 +42,25 @@ Pauses PausesOf(const std::vector<IssuedCollective>& issued) {
 
 }  // namespace
 
+std::string GroupFinder::LeftOutNote(const Positions& behind, const Positions& waiting) const {
+  constexpr std::size_t kFewest = 3;
+  if (behind.size() >= waiting.size()) return {};
+  const IssuedCollective& first = group_.issued[behind.front()].front();
+  const auto look_alike = [&](std::size_t position) {
+    const std::vector<IssuedCollective>& own = group_.issued[position];
+    return own.size() >= kFewest &&
+           std::all_of(own.begin(), own.end(), [&](const IssuedCollective& one) {
+             return !one.file.empty() && one.MayLookLike(first);
+           });
+  };
+  for (const Positions& positions : {behind, waiting}) {
+    if (!std::all_of(positions.begin(), positions.end(), look_alike)) return {};
+  }
+  return fmt::format(
+      ". All calls of this group look alike: {} may also have left out an earlier one, and be done",
+      Ranks(behind));
+}
+
 // The rank comes to the additional call without what it does between all others: after a tenth of the
 // shortest pause that any rank has elsewhere.
 void GroupFinder::TellExtraCall(const Positions& behind, const Positions& waiting,

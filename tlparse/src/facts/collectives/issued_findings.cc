@@ -124,6 +124,7 @@ Result<std::vector<CollectiveFinding>> FindIssuedProblems(Database& database,
   std::vector<CollectiveFinding> findings;
   const std::vector<OpenWait> waits = OpenWaits(job);
   RankSet waiting = InsideTogether(job);
+  waiting.merge(WaitForUnknown(job));
   for (const OpenWait& wait : waits) waiting.insert(wait.waiting.begin(), wait.waiting.end());
   const std::vector<MessageWait> message_waits = MessageWaits(job);
   for (const MessageWait& wait : message_waits) waiting.insert(wait.rank);

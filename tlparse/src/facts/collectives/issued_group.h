@@ -57,6 +57,7 @@ class GroupFinder {
   bool FindMispairedWith(std::size_t reference, std::size_t position);
   // issued_waits.cc: whether a finding was added.
   Result<bool> FindNotReached();
+  Positions BehindOthers(std::int64_t& sequence) const;
   Positions TakeWaitingElsewhere(Positions& behind) const;
   // issued_extra.cc: `finding`, of a rank that waits for all others, becomes one of a call that
   // this rank has issued once more.
@@ -79,6 +80,8 @@ class GroupFinder {
   Result<std::string> NotReachedTitle(const Positions& behind, const IssuedCollective& missed,
                                       const Positions& waiting,
                                       const IssuedCollective& waited) const;
+  // issued_extra.cc: ". All calls of this group look alike: …", where they do; empty: they do not.
+  std::string LeftOutNote(const Positions& behind, const Positions& waiting) const;
   Positions FurthestBehind(const Positions& behind, std::int64_t sequence) const;
   bool NameWhoLacksLast(const Positions& behind, CollectiveFinding& finding) const;
   Positions Holders(std::int64_t sequence) const;
@@ -135,6 +138,9 @@ void SetPlace(CollectiveFinding& finding, const IssuedGroup& group, const Issued
 // "The last call of rank 1 in any group is #1 all_reduce of group dp (4), which no other dump has";
 // empty: its last call is of this group, or other ranks have it.
 std::string LastElsewhere(const IssuedJob& job, const IssuedGroup& group, std::size_t rank);
+// "#7 recv 2<-0 [8] Float from train.py:10 of group pp (1)": what a rank issued last, in whatever group, after
+// its last call of this one; empty: nothing.
+std::string LaterElsewhere(const IssuedJob& job, const IssuedGroup& group, std::size_t rank);
 // That call, and the other ranks of its group, if the dumps of all of them are there and lack it.
 struct LackedCall {
   const IssuedGroup* group = nullptr;
@@ -175,6 +181,9 @@ struct OpenWait {
 };
 std::vector<OpenWait> OpenWaits(const IssuedJob& job);
 
+// Ranks in calls of groups of which a member is unknown: it may be the one that has not come.
+RankSet WaitForUnknown(const IssuedJob& job);
+
 // A send or receive that its rank has not ended, and that the peer had not issued the other end of.
 struct MessageWait {
   const MessageGroup* group = nullptr;
@@ -182,7 +191,8 @@ struct MessageWait {
   std::size_t rank = 0;  // index into IssuedJob::ranks
   std::size_t peer = 0;
 };
-// Only where the dumps of both are whole, in the order in which they were issued.
+// In the order in which they were issued. Where a ring has wrapped, only those of which the peer has no other
+// end that has not ended.
 std::vector<MessageWait> MessageWaits(const IssuedJob& job);
 
 // Adds what is wrong with sends and receives: who has not issued the other end of one, and who waits
@@ -190,6 +200,11 @@ std::vector<MessageWait> MessageWaits(const IssuedJob& job);
 void FindMessageWaits(const IssuedJob& job, const std::vector<MessageWait>& waits,
                       const std::vector<OpenWait>& collectives,
                       std::vector<CollectiveFinding>& findings);
+
+// Where one batch of the ranks that wait for each other has another number of sends than the peer's has of
+// receives, and all others agree: `finding` becomes one of that batch.
+void NameOddBatch(const IssuedJob& job, const std::vector<const MessageWait*>& waits,
+                  CollectiveFinding& finding);
 
 // What tells whether ranks that were inside a call hung there.
 inline constexpr std::string_view kLookForWatchdog =

@@ -70,6 +70,17 @@ std::string LastElsewhere(const IssuedJob& job, const IssuedGroup& group, std::s
                      last.group->Title());
 }
 
+std::string LaterElsewhere(const IssuedJob& job, const IssuedGroup& group, std::size_t rank) {
+  const LastCall last = LastCallOf(job, rank);
+  const LastMessage message = LastMessageOf(job, rank);
+  if (last.call == nullptr) return {};
+  const bool is_message = message.call != nullptr && message.call->start_ns > last.call->start_ns;
+  if (!is_message && last.group == &group) return {};
+  const IssuedCollective& call = is_message ? *message.call : *last.call;
+  return fmt::format("#{} {} of {}", call.sequence, call.Title(),
+                     is_message ? message.group->Title() : last.group->Title());
+}
+
 std::optional<LackedCall> LackedByOthers(const IssuedJob& job, const IssuedGroup& group,
                                          std::size_t rank) {
   if (LastElsewhere(job, group, rank).empty()) return std::nullopt;

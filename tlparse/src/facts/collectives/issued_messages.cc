@@ -28,6 +28,33 @@ std::size_t CountOtherEnds(const MessageGroup& group, std::size_t rank,
       }));
 }
 
+// The rings of both hold all of their calls, which are counted then.
+bool AreCounted(const IssuedJob& job, std::size_t a, std::size_t b) {
+  return IsKnown(job.ranks[a]) && IsKnown(job.ranks[b]);
+}
+
+// Of rings that have wrapped: the peer has none of the other end that has not ended, nor one that it issued
+// later, as it has if its dump is of a later moment of a job that runs.
+bool LacksOtherEnd(const MessageGroup& group, std::size_t peer, const IssuedMessage& message) {
+  const auto found = std::find(group.ranks.begin(), group.ranks.end(), peer);
+  if (found == group.ranks.end()) return false;
+  const auto& issued = group.issued[static_cast<std::size_t>(found - group.ranks.begin())];
+  return std::none_of(issued.begin(), issued.end(), [&](const IssuedMessage& one) {
+    return one.is_send != message.is_send && one.peer == message.own &&
+           (one.call.IsOpen() || one.call.start_ns > message.call.start_ns);
+  });
+}
+
+// Whether the peer had not issued the other end of a message when its dump was written.
+bool IsUnanswered(const IssuedJob& job, const MessageGroup& group, std::size_t rank,
+                  std::size_t peer, const IssuedMessage& message) {
+  for (const std::size_t one : {rank, peer}) {
+    if (!job.ranks[one].has_file || job.ranks[one].is_cut) return false;
+  }
+  return AreCounted(job, rank, peer) ? CountOtherEnds(group, peer, message) < message.ordinal
+                                     : LacksOtherEnd(group, peer, message);
+}
+
 // "rank 0 waits in send 0->1 #2", "rank 0 has enqueued send 0->1 #2"
 std::string WaitText(const IssuedJob& job, const MessageWait& wait) {
   const IssuedCollective& call = wait.message->call;
@@ -126,21 +153,31 @@ void SetSeverity(const IssuedJob& job, const MessageWait& wait, CollectiveFindin
   finding.detail += fmt::format(". {}", kMayBeRunning);
 }
 
-// A rank that waits in nothing, and has not issued what others wait for.
+// A rank that waits in nothing, and has not issued what others wait for. A send may be ahead of its receive
+// for long, a receive waits.
 CollectiveFinding NotIssued(const IssuedJob& job, const std::vector<MessageWait>& waits,
                             std::size_t root) {
   const std::vector<const MessageWait*> behind = Behind(waits, root);
-  const MessageWait& first = *behind.front();
+  const auto receive = std::find_if(behind.begin(), behind.end(), [&](const MessageWait* wait) {
+    return wait->peer == root && !wait->message->is_send &&
+           !HasEarlierOpen(job, nullptr, wait->rank, wait->message->call.start_ns);
+  });
+  const MessageWait& first = receive == behind.end() ? *behind.front() : **receive;
   CollectiveFinding finding = FindingOf(first, FindingKind::kCollectiveNotReached);
-  finding.title = fmt::format("{} had not issued its {} {} of {} when the recorder was dumped; {}",
-                              RanksText(job, {root}), Nth(first.message->ordinal),
-                              OtherEnd(*first.message), first.group->Title(), WaitText(job, first));
+  const std::string other_end =
+      AreCounted(job, first.rank, root)
+          ? fmt::format("its {} {}", Nth(first.message->ordinal), OtherEnd(*first.message))
+          : "the " + OtherEnd(*first.message);
+  finding.title =
+      fmt::format("{} had not issued {} of {} when the recorder was dumped; {}",
+                  RanksText(job, {root}), other_end, first.group->Title(), WaitText(job, first));
   finding.detail = InOrder(job, behind) + ". " + LastIssued(job, *first.group, root);
   SetSeverity(job, first, finding);
   finding.ranks = {root};
   finding.cause = fmt::format("a {} was not issued", first.message->is_send ? "receive" : "send");
   finding.advice =
       fmt::format("look at what {} was doing: its stack, its log", RanksText(job, {root}));
+  NameOddBatch(job, behind, finding);
   return finding;
 }
 
@@ -225,6 +262,7 @@ CollectiveFinding MutualWait(const IssuedJob& job, const std::vector<const Messa
                        : "issue sends, receives and collectives in an order that all ranks share";
   if (!place.empty() && !other.empty() && place != other)
     finding.advice += fmt::format(": compare {} with {}", place, other);
+  NameOddBatch(job, waits, finding);
   return finding;
 }
 
@@ -235,12 +273,10 @@ std::vector<MessageWait> MessageWaits(const IssuedJob& job) {
   for (const MessageGroup& group : job.message_groups) {
     for (std::size_t i = 0; i < group.ranks.size(); ++i) {
       const std::size_t rank = group.ranks[i];
-      if (!IsKnown(job.ranks[rank])) continue;
       for (const IssuedMessage& message : group.issued[i]) {
         const auto peer = group.rank_of.find(message.peer);
         if (!message.call.IsOpen() || peer == group.rank_of.end() ||
-            !IsKnown(job.ranks[peer->second]) ||
-            CountOtherEnds(group, peer->second, message) >= message.ordinal)
+            !IsUnanswered(job, group, rank, peer->second, message))
           continue;
         waits.push_back({&group, &message, rank, peer->second});
       }
@@ -260,11 +296,17 @@ void FindMessageWaits(const IssuedJob& job, const std::vector<MessageWait>& wait
   for (const OpenWait& wait : collectives)
     in_collective.insert(wait.waiting.begin(), wait.waiting.end());
   RankSet roots, ended;  // `ended`: those whose wait ends with a root's
+  const std::size_t before = findings.size();
   for (const MessageWait& wait : waits) {
     if (in_message.count(wait.peer) > 0 || in_collective.count(wait.peer) > 0) continue;
     if (!roots.insert(wait.peer).second) continue;
     for (const MessageWait* const one : Behind(waits, wait.peer)) ended.insert(one->rank);
     findings.push_back(NotIssued(job, waits, wait.peer));
+  }
+  // Of a job that stands mostly one rank waits in nothing; of one that runs several are at work.
+  for (std::size_t i = before; roots.size() > 1 && i < findings.size(); ++i) {
+    if (findings[i].severity == FindingSeverity::kWarning && findings[i].is_of_unknown_length)
+      findings[i].severity = FindingSeverity::kNote;
   }
   std::vector<const MessageWait*> mutual;
   for (const MessageWait& wait : waits) {

@@ -218,10 +218,9 @@ Positions GroupFinder::FurthestBehind(const Positions& behind, std::int64_t sequ
   return furthest;
 }
 
-// Ranks whose dump ends before a collective that others are still inside of.
-Result<bool> GroupFinder::FindNotReached() {
+// Ranks whose dump ends before a collective that others are still inside of; `sequence` is the first such one.
+Positions GroupFinder::BehindOthers(std::int64_t& sequence) const {
   Positions behind;
-  std::int64_t sequence = 0;
   for (std::size_t i = 0; i < group_.ranks.size(); ++i) {
     const std::int64_t next = Last(i) + 1;
     if (!group_.issued[i].back().IsRecorded() || job_.ranks[group_.ranks[i]].is_cut ||
@@ -236,6 +235,12 @@ Result<bool> GroupFinder::FindNotReached() {
     sequence = next;
     behind.push_back(i);
   }
+  return behind;
+}
+
+Result<bool> GroupFinder::FindNotReached() {
+  std::int64_t sequence = 0;
+  Positions behind = BehindOthers(sequence);
   if (behind.empty()) return false;
   Positions elsewhere = TakeWaitingElsewhere(behind);
   behind = FurthestBehind(behind, sequence);
@@ -254,8 +259,13 @@ Result<bool> GroupFinder::FindNotReached() {
   finding.detail = fmt::format("{}: {}, {}. The last of {} on this group: #{} {}", Ranks(waiting),
                                waited.Title(), Wait(waiting, sequence), Ranks({behind.front()}),
                                last.sequence, last.Title());
+  const std::string later = LaterElsewhere(job_, group_, group_.ranks[behind.front()]);
+  if (!later.empty() && LastElsewhere(job_, group_, group_.ranks[behind.front()]).empty())
+    finding.detail += ", in any group: " + later;
   ASSIGN_OR_RETURN(const CompileNote note, NoteOfCompile(behind.front(), waited, waiting));
   if (!note.text.empty()) finding.detail += "; " + note.text;
+  if (later.empty() && missed.sequence == waited.sequence)
+    finding.detail += LeftOutNote(behind, waiting);
   elsewhere.insert(elsewhere.begin(), behind.front());
   for (const std::size_t position : elsewhere) {
     const std::string last_call = LastElsewhere(job_, group_, group_.ranks[position]);
@@ -270,10 +280,11 @@ Result<bool> GroupFinder::FindNotReached() {
   for (const std::size_t position : behind) finding.ranks.push_back(group_.ranks[position]);
   for (const std::size_t position : waiting) finding.waiting.push_back(group_.ranks[position]);
   if (NameWhoLacksLast(behind, finding)) finding.may_wait_elsewhere = false;
-  finding.advice = fmt::format(
-      "look at what {} after #{}: {}",
-      Ranks(behind) + (behind.size() == 1 ? " was doing" : " were doing"), last.sequence,
-      behind.size() == 1 ? "its stack, its log" : "their stacks, their logs");
+  finding.advice =
+      fmt::format("look at what {} after {}: {}",
+                  Ranks(behind) + (behind.size() == 1 ? " was doing" : " were doing"),
+                  later.empty() || behind.size() > 1 ? fmt::format("#{}", last.sequence) : later,
+                  behind.size() == 1 ? "its stack, its log" : "their stacks, their logs");
   TellExtraCall(behind, waiting, sequence, finding);
   findings_.push_back(std::move(finding));
   return true;

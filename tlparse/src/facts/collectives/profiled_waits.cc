@@ -261,7 +261,7 @@ Result<std::optional<ProfiledWait>> FindWaitFor(Database& database, std::int64_t
   return describe(*rank, awaited.at(*rank), has_messages);
 }
 
-// Of a mesh: a rank that the others of one of its groups wait for, the longest wait of all. The groups may
+// Of a mesh: a rank that the others of one of its groups wait for during half of the time, the longest wait of all. The groups may
 // have come to their profiled steps at other times.
 Result<std::optional<ProfiledWait>> FindWaitInGroups(Database& database, std::int64_t run_id,
                                                      RankTimes of,
@@ -283,7 +283,9 @@ Result<std::optional<ProfiledWait>> FindWaitInGroups(Database& database, std::in
     ASSIGN_OR_RETURN(
         std::optional<ProfiledWait> one,
         FindWaitFor(database, run_id, part, RankStates(part), {}, {"collectives"}, training));
-    if (!one || (longest && longest->lost_ns >= one->lost_ns)) continue;
+    // Of many small groups some rank of one is a little late by chance.
+    const bool is_most = one && 2 * one->lost_ns >= common->Length() - of.compiled_ns;
+    if (!is_most || (longest && longest->lost_ns >= one->lost_ns)) continue;
     longest = std::move(one);
     longest->group = row.description.empty() || row.description == "undefined"
                          ? fmt::format("group {}", row.name)
@@ -336,9 +338,9 @@ Result<std::optional<ProfiledWait>> FindProfiledWait(Database& database, std::in
     for (const auto& [rank, own] : messages)
       of.calls[rank].insert(of.calls[rank].end(), own.begin(), own.end());
   }
-  constexpr std::size_t kMostRanks = 256;  // each pair of a group's calls is looked at
+  constexpr std::size_t kMostOfMesh = 256;  // each pair of a group's calls is looked at
   const bool may_be_in_group =
-      messages.empty() && !of.is_of_devices && of.calls.size() <= kMostRanks;
+      messages.empty() && !of.is_of_devices && of.calls.size() <= kMostOfMesh;
   if (of.calls.empty() || (!common && !may_be_in_group)) return nothing;
   FOR_EACH_ROW(const ProfileOfRank& row, Query<ProfileOfRank>(database, {.run_id = run_id}))
     of.calls[row.rank];

@@ -17,8 +17,9 @@ struct ProfiledWait {
   std::int64_t rank = 0;
   std::vector<std::int64_t> ranks = {};    // it, or several that are slow alike, ascending
   std::vector<std::int64_t> waiting = {};  // the other ranks, ascending
-  std::string group = {};  // "group mesh_tp (4)", where only its ranks wait; empty: all other ranks do
-  bool is_of_devices = false;              // by kernels, not by what its CPU did
+  std::string group =
+      {};  // "group mesh_tp (4)", where only its ranks wait; empty: all other ranks do
+  bool is_of_devices = false;  // by kernels, not by what its CPU did
   // Times in which all others were inside such calls: the longest, which make nine tenths of them.
   std::size_t count = 0;
   std::set<std::string> kinds = {};  // of these calls: collectives, receives, sends
@@ -53,7 +54,7 @@ struct ProfiledWait {
 // loader, for example); what else is one makes a long stage. Read are slices of calls that last until
 // the others come to theirs (those of Gloo), and where there are any the kernels of NCCL and of devices. Where
 // no rank is awaited by all, the same of the ranks of each group that the profiles name, by the collectives
-// that end on all of them at once. Nothing: there is no such rank; a rank has no profile, or
+// that end on all of them at once, for half of the time. Nothing: there is no such rank; a rank has no profile, or
 // none of ops; or the profiles are of several hosts, whose clocks may differ.
 Result<std::optional<ProfiledWait>> FindProfiledWait(Database& database, std::int64_t run_id,
                                                      const std::set<std::int64_t>& ranks);

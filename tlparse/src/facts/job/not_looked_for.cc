@@ -17,4 +17,13 @@ Result<std::string> NotLookedFor(Database& database, const std::optional<std::in
       inputs->has_text ? fmt::format("; {}", else_where) : std::string());
 }
 
+Result<std::string> NoMessages(Database& database, std::int64_t run_id) {
+  ASSIGN_OR_RETURN(const FirstRow<UnrecordedMessages> messages,
+                   First(Query<UnrecordedMessages>(database, {run_id})));
+  if (messages->calls == 0) return std::string();
+  return fmt::format(
+      "sends and receives: the gloo recorder counts them ({} in the dumps of {} {}) and holds none",
+      messages->calls, messages->ranks, messages->ranks == 1 ? "rank" : "ranks");
+}
+
 }  // namespace tlparse
