@@ -250,6 +250,41 @@ class Waits(Running):
         self.assertRegex(first["title"], r"^Rank 1 was busy (in exists )?at busy.py:1[012] while the others waited, ranks 0,2 at busy.py:16$")
         self.assertEqual((first["kind"], first["severity"], first["ranks"]), ("stuck", "error", [1]))
 
+    COMPILES = """\
+        import datetime, hashlib, json, os, signal, subprocess, sys, time
+        def write(envelope, payload=None):
+            if payload:
+                envelope["has_payload"] = hashlib.md5(payload.encode()).hexdigest()
+            with open(os.environ["TORCH_TRACE"] + f"/dedicated_log_torch_trace_{os.getpid()}.log", "a") as file:
+                file.write(f"V{datetime.datetime.now(datetime.timezone.utc):%m%d %H:%M:%S.%f} {os.getpid()} a.py:1] {json.dumps(envelope)}\\n")
+                file.write("\\t" + payload + "\\n" if payload else "")
+        ids = {"frame_id": 0, "frame_compile_id": 0, "attempt": 0}
+        def event(kind):
+            write({"chromium_event": {}, **ids}, json.dumps({"name": "compile_file", "ts": time.time_ns() / 1000, "args": {"compile_id": "0/0"}, "ph": kind, "cat": "dynamo_timed", "tid": 0, "pid": 0}))
+        write({"dynamo_start": {"stack": []}, **ids})
+        [event(kind) for kind in "BEB"]
+        if sys.argv[1] == "compiler":
+            compiler = subprocess.Popen(["sh", "-c", "while :; do :; done"])
+        end = time.monotonic() + 22
+        while time.monotonic() < end:
+            time.sleep(0.2 if sys.argv[1] == "compiler" else 0)
+        if sys.argv[1] == "compiler":
+            compiler.kill()
+        event("E")
+        """
+
+    def test_a_compiler_that_is_at_work_is_no_hang(self):
+        """However long it takes on a busy machine; a pass that never ends is one."""
+        program = self.script("compiles.py", self.COMPILES)
+        variables = {"TZ": "UTC"}
+        processes = {how: self.start("-o", how, "--on-hang", "kill", "--hang-after", "3", "--", PYTHON, program, how, environment=variables)
+                     for how in ("compiler", "pass")}
+        ends = {how: (process.communicate(timeout=120)[1], process.returncode) for how, process in processes.items()}
+        self.assertEqual(ends["compiler"][1], 0, ends["compiler"][0])
+        self.assertNotIn(b"seems to hang", ends["compiler"][0])
+        self.assertEqual(ends["pass"][1], 128 + signal.SIGTERM, ends["pass"][0])
+        self.assertIn(b"tlparse: the command seems to hang: The log's process has been in compile_file of 0/0", ends["pass"][0])
+
     def test_the_rank_of_a_process_that_joins_by_rpc(self):
         """Its environment names none; what it starts may have one."""
         self.write("torch/__init__.py", b"")

@@ -45,7 +45,8 @@ constexpr std::chrono::seconds kTermToKill(10);
 // What is taken of a hang uses the CPU itself; later than that, less idle time is the command's work.
 constexpr std::int64_t kTakenUs = 10'000'000;
 constexpr std::chrono::seconds kIdleAtWork(5);
-constexpr std::size_t kMostHangs = 3;  // reports of one command
+constexpr std::int64_t kSureUs = 5'000'000;  // after what was at work in its stead
+constexpr std::size_t kMostHangs = 3;        // reports of one command
 
 std::int64_t EpochUsNow() {
   return std::chrono::duration_cast<std::chrono::microseconds>(
@@ -96,6 +97,7 @@ class RunningCommand : public StartedJob {
     });
     if (stuck_.empty()) stuck_since_us_ = EpochUsNow();
     stuck_ = stuck == findings.end() ? std::string() : stuck->title;
+    stuck_ranks_ = stuck == findings.end() ? std::vector<std::int64_t>() : stuck->ranks;
   }
 
   Result<void> Complete() override {
@@ -127,7 +129,8 @@ class RunningCommand : public StartedJob {
   const ErrorText errors_;
   Child child_;
   std::unique_ptr<ProcessWatch> processes_;
-  std::string stuck_;                // title of the first finding of that kind; empty: none
+  std::string stuck_;  // title of the first finding of that kind; empty: none
+  std::vector<std::int64_t> stuck_ranks_;
   std::int64_t stuck_since_us_ = 0;  // when it was first seen
   std::int64_t hang_us_ = 0;         // when the last hang was handled
   bool is_handled_ = false;          // the hang that lasts
@@ -144,10 +147,12 @@ void RunningCommand::LookForHang() {
   const std::chrono::seconds idle = processes_->IdleTime();
   const std::int64_t now_us = EpochUsNow();
   if (stuck_.empty() && idle < kIdleAtWork && now_us - hang_us_ > kTakenUs) is_handled_ = false;
+  // A compiler that is at work takes longer on a busy machine.
+  if (!stuck_.empty() && processes_->IsProgramAtWork(stuck_ranks_)) stuck_since_us_ = now_us;
   // None is ended before the time that was given because it takes longer than others did.
   const std::int64_t least_us =
       options_.on_hang == OnHang::kKill ? options_.hang_after_s * 1'000'000 : 0;
-  const bool is_stuck = !stuck_.empty() && now_us - stuck_since_us_ >= least_us;
+  const bool is_stuck = !stuck_.empty() && now_us - stuck_since_us_ >= std::max(least_us, kSureUs);
   const bool is_idle = idle >= std::chrono::seconds(options_.hang_after_s);
   if (is_handled_ || (!is_stuck && !is_idle)) return LookForBusy();
   is_handled_ = true;

@@ -21,9 +21,6 @@ using SteadyClock = std::chrono::steady_clock;
 constexpr std::chrono::milliseconds kLeastSearch(100), kMostSearch(1000);
 constexpr int kTimesSearch = 100;
 constexpr std::chrono::milliseconds kLongestPoll(100);
-constexpr std::chrono::seconds kIdleStep(2);
-// Of one CPU, and once: what a process may use that is idle.
-constexpr double kIdleUse = 0.02, kIdleBurstS = 0.05;
 constexpr std::chrono::milliseconds kLastEnds(500);
 constexpr std::int64_t kSettledUs = 3'000'000;
 constexpr std::size_t kMostThreads = 20;  // of a process, whose exceptions are kept
@@ -100,11 +97,6 @@ int ProcessWatch::WaitBeside(pid_t pid) {
   const int status = *beside_[pid];
   beside_.erase(pid);
   return status;
-}
-
-std::chrono::seconds ProcessWatch::IdleTime() const {
-  const std::lock_guard lock(mutex_);
-  return std::chrono::duration_cast<std::chrono::seconds>(measured_ - busy_);
 }
 
 void ProcessWatch::Follow() {
@@ -292,50 +284,6 @@ ProcessWatch::Entry* ProcessWatch::FindIdentified(const ProcessIdentity& identit
   busy_ = SteadyClock::now();
   ended_.push_back(std::move(entry));
   return &ended_.back();
-}
-
-// Threads that watch (of PyTorch, of backends) use a little in each process of a job that hangs, and
-// now and then more: what counts is the use of one process since all have been idle.
-void ProcessWatch::MeasureIdle() {
-  const auto now = SteadyClock::now();
-  const auto is_idle = [now](std::int64_t ticks, SteadyClock::time_point since) {
-    const std::chrono::duration<double> idle = now - since;
-    const double most_s = kIdleUse * idle.count() + kIdleBurstS;
-    return static_cast<double>(ticks) <= most_s * static_cast<double>(sysconf(_SC_CLK_TCK));
-  };
-  bool is_busy = false;
-  for (auto& [pid, entry] : living_) {
-    const std::optional<ProcStat> stat = ReadProcStat(pid);
-    if (!stat) continue;
-    entry.cpu_ticks = stat->cpu_ticks;
-    // One that could run and gets no CPU is not idle: others use it.
-    const bool can_run = stat->state == 'R';
-    is_busy = is_busy || can_run || !is_idle(entry.cpu_ticks - entry.idle_cpu_ticks, busy_);
-    if (!can_run && is_idle(entry.cpu_ticks - entry.own_cpu_ticks, entry.busy)) continue;
-    entry.busy = now;
-    entry.own_cpu_ticks = entry.cpu_ticks;
-  }
-  measured_ = now;
-  if (!is_busy) return;
-  busy_ = now;
-  for (auto& [pid, entry] : living_) entry.idle_cpu_ticks = entry.cpu_ticks;
-}
-
-std::vector<std::int64_t> ProcessWatch::BusyAlone(std::chrono::seconds least) const {
-  std::vector<std::int64_t> ranks;
-  bool do_others_wait = false;
-  for (const WatchedProcess& one : Processes()) {
-    const std::lock_guard lock(mutex_);
-    const auto living = living_.find(one.pid);
-    if (living == living_.end() || one.ended_us) continue;
-    const auto idle = measured_ - living->second.busy;
-    do_others_wait = do_others_wait || (one.rank && idle >= least);
-    if (idle >= least) continue;
-    if (!one.rank || idle > kIdleStep * 2) return {};
-    ranks.push_back(*one.rank);
-  }
-  std::sort(ranks.begin(), ranks.end());
-  return do_others_wait ? ranks : std::vector<std::int64_t>();
 }
 
 void ProcessWatch::NoteEnd(Entry& entry, std::int64_t now_us) {

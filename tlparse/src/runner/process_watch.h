@@ -85,8 +85,12 @@ class ProcessWatch {
   // Ranks that alone use the CPU, while each other rank has not used it for so long; ascending. Empty: there
   // are none, or another process uses it.
   std::vector<std::int64_t> BusyAlone(std::chrono::seconds least) const;
+  // Whether a program that is not Python with our hook, such as a compiler, used the CPU just now below one
+  // of these ranks; of no ranks: of the command.
+  bool IsProgramAtWork(const std::vector<std::int64_t>& ranks) const;
 
  private:
+  static constexpr std::chrono::seconds kIdleStep{2};  // between two looks at what they use
   struct Entry {
     WatchedProcess process;
     FileDescriptor handle;  // a pidfd
