@@ -52,6 +52,23 @@ class ExtraCalls(Dumped):
             self.assertEqual(("collective_not_reached", [0, 1, 3]), (finding["kind"], finding["ranks"]))
 
 
+class Sides(Dumped):
+    def test_where_neither_side_is_odd_the_line_is_the_users(self):
+        """As of a barrier of rank 0 in a callback, while the other gathers a loss in a library."""
+        library = [{"name": "gather", "filename": "/v/lib/python3.11/site-packages/accelerate/operations.py", "line": 355}]
+        for libraries in ((1,), (0,), (0, 1)):
+            dumps = []
+            for rank, op in enumerate(("barrier", "all_gather")):
+                calls = [entry(0, "all_reduce", 1, "completed", group=("0", "default_pg"), p2p=False, at=60), entry(1, op, 2, "started", group=("0", "default_pg"), p2p=False, at=120)]
+                calls[1].update(retired=False, time_discovered_completed_ns=None)
+                if rank in libraries:
+                    calls[1]["frames"] = library
+                dumps.append(calls)
+            finding = self.found(dumps, {"0": ("default_pg", [0, 1])})[0]
+            self.assertEqual(("collective_divergence", [0, 1]), (finding["kind"], finding["ranks"]))
+            self.assertEqual(finding["place"]["line"], 355 if len(libraries) == 2 else 10, libraries)
+
+
 class Programs(Dumped):
     """Four ranks in two pairs, tp: in each step two sums in the pair, then one of all in dp."""
     GROUPS = {"1": ("tp", [0, 1]), "2": ("tp", [2, 3]), "3": ("dp", [0, 1, 2, 3])}

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -84,6 +85,33 @@ void SetFaultHandlers() {
   }
 }
 
+// A process that sends the command SIGTERM where this one has been ended by SIGKILL: an orphan would
+// keep devices and ports. PR_SET_PDEATHSIG sends it once for each thread. It ends when `kept` is closed;
+// -1: there is none.
+pid_t StartGuard(pid_t command, FileDescriptor& kept) {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) return -1;
+  const int handle = static_cast<int>(syscall(SYS_pidfd_open, command, 0));
+  const pid_t guard = handle < 0 ? -1 : fork();
+  if (guard == 0) {
+    setsid();
+    for (const int number : kPassedOn) signal(number, SIG_IGN);
+    constexpr int kMost = 1024;
+    for (int other = 0; other < kMost; ++other) {
+      if (other != ends[0] && other != handle) close(other);
+    }
+    char byte = 0;
+    while (read(ends[0], &byte, 1) < 0 && errno == EINTR) {
+    }
+    syscall(SYS_pidfd_send_signal, handle, SIGTERM, nullptr, 0);  // if it has not ended
+    _exit(0);
+  }
+  close(ends[0]);
+  if (handle >= 0) close(handle);
+  kept = FileDescriptor(ends[1]);
+  return guard;
+}
+
 std::vector<char*> Pointers(const std::vector<std::string>& texts) {
   std::vector<char*> pointers;
   for (const std::string& text : texts) pointers.push_back(const_cast<char*>(text.c_str()));
@@ -91,13 +119,10 @@ std::vector<char*> Pointers(const std::vector<std::string>& texts) {
   return pointers;
 }
 
-// In the child, between fork and exec. Whoever ends `parent` by SIGKILL has ended the command as well,
-// which can end its ranks then: an orphan would keep devices and ports.
+// In the child, between fork and exec.
 [[noreturn]] void Execute(std::vector<char*>& arguments, std::vector<char*>& variables, int errors,
-                          int terminal, pid_t parent) {
+                          int terminal) {
   setpgid(0, 0);
-  prctl(PR_SET_PDEATHSIG, SIGTERM);
-  if (getppid() != parent) raise(SIGTERM);
   if (terminal >= 0) {
     signal(SIGTTOU, SIG_IGN);
     tcsetpgrp(terminal, getpid());
@@ -129,15 +154,15 @@ Result<void> Child::Start(const std::vector<std::string>& command,
   FileDescriptor write_end(ends[1]);
   prctl(PR_SET_CHILD_SUBREAPER, 1);
   std::vector<char*> arguments = Pointers(command), variables = Pointers(environment);
-  const pid_t own = getpid();
   pid_ = fork();
   if (pid_ < 0)
     return Fail(ErrorCode::kIo, fmt::format("cannot start a process: {}", std::strerror(errno)));
-  if (pid_ == 0) Execute(arguments, variables, write_end.get(), terminal_.get(), own);
+  if (pid_ == 0) Execute(arguments, variables, write_end.get(), terminal_.get());
   setpgid(pid_, pid_);  // whichever of the two is first
   passed_to = pid_;
   SetHandlers();
   SetFaultHandlers();
+  guard_ = StartGuard(pid_, guarded_);
   write_end.Close();
   int error = 0;
   ssize_t count = 0;
@@ -166,6 +191,7 @@ void Child::StopWithIt() {
 void Child::Ended(int code) {
   code_of_end = code;
   passed_to = 0;
+  guarded_.Close();
   TakeTerminal(getpgrp());
 }
 

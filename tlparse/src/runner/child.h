@@ -22,12 +22,13 @@ class Child {
   Child& operator=(const Child&) = delete;
 
   // Searches PATH as execvp does. If our group is the terminal's foreground group, the command's
-  // becomes that. The command gets SIGTERM where SIGKILL ends the calling thread's process; a fault of
-  // that process waits for the command. kNotFound: there is no such program; kIo: it cannot be executed. Call it in
-  // the main thread, before others are started.
+  // becomes that. Where SIGKILL ends this process the command gets SIGTERM; a fault of this process
+  // waits for the command. kNotFound: there is no such program; kIo: it cannot be executed. Call it before
+  // other threads are started.
   Result<void> Start(const std::vector<std::string>& command,
                      const std::vector<std::string>& environment);
   pid_t pid() const { return pid_; }
+  pid_t guard() const { return guard_; }  // our child, and no part of the command; -1: none
 
   // Call it when waitpid reports that the command was stopped (Ctrl+Z): with the terminal handed
   // over, stops this process as well, and continues the command when this one is continued.
@@ -39,7 +40,8 @@ class Child {
  private:
   void TakeTerminal(pid_t group);
 
-  pid_t pid_ = -1;
+  pid_t pid_ = -1, guard_ = -1;
+  FileDescriptor guarded_;   // the guard ends with it
   FileDescriptor terminal_;  // open if its foreground group was handed over
 };
 

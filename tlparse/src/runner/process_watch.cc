@@ -42,6 +42,7 @@ std::int64_t NowUs() {
 ProcessWatch::ProcessWatch(Child& child, const std::string& identities)
     : child_(child), identities_(identities), busy_(SteadyClock::now()), measured_(busy_) {
   others_.insert(getpid());
+  if (child_.guard() > 0) beside_[child_.guard()] = std::nullopt;
   thread_ = std::thread([this] { Follow(); });
 }
 

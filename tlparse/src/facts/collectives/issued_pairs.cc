@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "artifacts/common/text/python_traceback.h"
 #include "facts/collectives/issued_batches.h"
 #include "facts/collectives/issued_group.h"
 #include "facts/collectives/issued_lines.h"
@@ -256,7 +257,9 @@ bool GroupFinder::FindOther(std::int64_t sequence) {
   if (!waiting.empty())
     finding.detail +=
         fmt::format(". {} had not finished it when the recorder was dumped", Ranks(waiting));
-  SetPlace(finding, group_, odd);
+  // Where neither is the odd one: the line of the user's.
+  const bool is_of_usual = is_even && !IsUserFile(odd.file) && IsUserFile(usual.file);
+  SetPlace(finding, group_, is_of_usual ? usual : odd);
   finding.cause = "the ranks of a group must issue the same collectives in the same order";
   finding.advice = CompareAdvice(odd, usual);
   std::sort(finding.ranks.begin(), finding.ranks.end());
