@@ -141,21 +141,24 @@ class Waits(Running):
         """
 
     ENDS = """\
-        import os, sys
+        import os, sys, time
         import torch.distributed.distributed_c10d as c10d
-        ranks = []
-        for rank in range(2):
-            ranks.append(os.fork())
-            if ranks[-1] == 0:
-                os.environ["RANK"] = str(rank)
-                c10d.init_process_group()
-                del os.environ["RANK"]  # as after destroy_process_group
-                sys.exit(rank if sys.argv[1] == "fails" else 0)
-        sys.exit(max(os.waitstatus_to_exitcode(os.waitpid(rank, 0)[1]) for rank in ranks))
+        for world in (3, 2):
+            ranks = []
+            for rank in range(world):
+                ranks.append(os.fork())
+                if ranks[-1] == 0:
+                    os.environ["RANK"] = str(rank)
+                    c10d.init_process_group()
+                    del os.environ["RANK"]  # as after destroy_process_group
+                    time.sleep(3)
+                    sys.exit(rank if sys.argv[1] == "fails" and world == 2 else 0)
+            code = max(os.waitstatus_to_exitcode(os.waitpid(rank, 0)[1]) for rank in ranks)
+        sys.exit(code)
         """
 
     def test_who_kept_the_others_waiting_in_a_job_that_ends_well(self):
-        """The recorders of its ranks say so: their dumps are taken when they end."""
+        """The recorders of its ranks say so: their dumps are taken when they end. Of two programs those of the last."""
         for name in ("torch/__init__.py", "torch/_C/__init__.py", "torch/distributed/__init__.py"):
             self.write("site-packages/" + name, b"")
         self.script("site-packages/torch/_C/_distributed_c10d.py", "import os\ndef _dump_fr_trace():\n    return b'%d' % os.getpid()\n")
@@ -165,10 +168,11 @@ class Waits(Running):
             self.run_command("-o", how, "--", PYTHON, program, how, expect=code, environment={"PYTHONPATH": self.path("site-packages")})
             dumps = sorted(glob.glob(self.path(how, "recorded", "comm_lib_trace_rank_*")))
             self.assertEqual(len(dumps), count, how)
-            pids = {one["rank"]: one["pid"] for one in self.run_file(how)["processes"] if "rank" in one}
-            for rank, path in enumerate(dumps):
+            pids = [one["pid"] for one in self.run_file(how)["processes"] if one["rank"] is not None]
+            self.assertEqual(len(pids), 5)
+            for path, pid in zip(dumps, pids[3:]):
                 with open(path, encoding="ascii") as file:
-                    self.assertEqual(int(file.read()), pids[rank])
+                    self.assertEqual(int(file.read()), pid)
 
     def test_who_waits_for_whom(self):
         for name in ("__init__", "distributed/__init__", "_C/__init__"):

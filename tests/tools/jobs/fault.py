@@ -52,6 +52,7 @@ WAYS = {  # how a process ends
     "raise": 'raise RuntimeError("$message")  #! cause',
     "exit": "os._exit(3)  #! cause",
     "leave": "sys.exit(0)  #! cause",
+    "quit": "raise SystemExit(3)  #! cause",
     "kill": "os.kill(os.getpid(), signal.SIGKILL)  #! cause",
     "term": "os.kill(os.getpid(), signal.SIGTERM)  #! cause",
     "nan": 'assert torch.isfinite(x.float().mean() / 0), "$nan"  #! cause',

@@ -127,6 +127,7 @@ for way, point in (
     ("exit", "after_forward"),
     ("leave", "after_forward"),
     ("leave", "before_sync"),
+    ("quit", "after_forward"),
     ("raise", "serving"),
     ("raise", "saving"),
     ("kill", "packing"),
@@ -154,7 +155,7 @@ for way, point in (
         place="",
         not_visible="how and where the process ended",
     )
-for way in ("raise", "kill", "leave"):
+for way in ("raise", "kill", "leave", "quit"):
     fault(
         f"{way}_late",
         f"the victim ends in its own code ({way}) after all compiles",
@@ -165,6 +166,22 @@ for way in ("raise", "kill", "leave"):
         place="",
         not_visible="logs: all ranks have compiled everything",
     )
+fault(
+    "state_mismatch",
+    "the victim restores a checkpoint of a model of another width",
+    ends="fails",
+    early=True,
+    sees=seen("ended"),
+    plant={
+        "restoring": when(
+            "net.load_state_dict({name: value.new_zeros([size + 1 for size in value.shape]) for name, value in saved.items()})  #! cause",
+            "RANK == $victim",
+        )
+    },
+    says={"run": (("size mismatch for",),)},
+    place="",
+    not_visible="how and where the process ended",
+)
 fault(
     "hook_raises",
     "a forward hook of the victim raises",

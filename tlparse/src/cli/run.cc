@@ -29,6 +29,7 @@
 #include "runner/child.h"
 #include "runner/error_text.h"
 #include "runner/hang_dump.h"
+#include "runner/last_dumps.h"
 #include "runner/process_watch.h"
 #include "runner/profile_demand.h"
 #include "runner/python_stacks.h"
@@ -105,7 +106,7 @@ class RunningCommand : public StartedJob {
     facts_.ended_us = EpochUsNow();
     facts_.processes = processes_->Processes();
     TakeLastStacks(places_, facts_.processes);
-    if (facts_.exit_code == 0) TakeLastDumps(places_);
+    if (facts_.exit_code == 0) TakeLastDumps(places_, facts_.processes);
     facts_.aborts = errors_.Aborts(facts_.processes);
     return WriteRunFile(places_.recorded + "/run.json", RunFileText(facts_));
   }

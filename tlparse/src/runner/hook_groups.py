@@ -1,11 +1,10 @@
 # The third part of the hook: groups that the process joins, and what is taken of them when it hangs.
 
 
-def write_dump(rank, folder=None):
-    """The flight recorder of this process, where PyTorch would write it at a timeout."""
+def write_dump(path):
+    """The flight recorder of this process."""
     from torch._C import _distributed_c10d as c10d
     dump = getattr(c10d, "_dump_fr_trace", None) or getattr(c10d, "_dump_nccl_trace", None)
-    path = os.path.join(folder or RECORDED, "comm_lib_trace_rank_%d" % rank)
     with open(os.path.join(PIPES, "draft_%d" % os.getpid()), "wb") as file:
         file.write(dump())
     os.replace(file.name, path)
@@ -13,10 +12,11 @@ def write_dump(rank, folder=None):
 
 def write_last_dump(pid, rank):
     """Beside the others: tlparse takes it where the command ends well, and nothing else says who kept the others waiting."""
-    if pid == os.getpid():
+    from torch._C import _distributed_c10d as c10d
+    if pid == os.getpid() and hasattr(c10d, "_dump_fr_trace"):
         folder = os.path.join(PIPES, "last")
         os.makedirs(folder, exist_ok=True)
-        write_dump(rank, folder)
+        write_dump(os.path.join(folder, "%d.%d" % (rank, pid)))
 
 
 def write_peer():
@@ -41,7 +41,7 @@ def write_peer():
 def wait_for_asks(pipe, rank):
     while os.read(pipe, 100):
         attempt(write_peer)
-        attempt(write_dump, rank)
+        attempt(write_dump, os.path.join(RECORDED, "comm_lib_trace_rank_%d" % rank))  # where PyTorch would write it at a timeout
 
 
 def listen_for_dumps(distributed_c10d):

@@ -31,16 +31,6 @@ Result<void> WriteText(const std::string& path, std::string_view text) {
 
 }  // namespace
 
-void TakeLastDumps(const RecordPlaces& places) {
-  if (places.pipes.empty()) return;
-  std::error_code error;
-  for (std::filesystem::directory_iterator entry(places.pipes + "/last", error), end;
-       !error && entry != end; entry.increment(error)) {
-    const std::string name = entry->path().filename().string();
-    std::rename(entry->path().c_str(), fmt::format("{}/{}", places.recorded, name).c_str());
-  }
-}
-
 bool CanHoldPipes(const std::string& folder) {
   const std::string path = folder + "/.tlparse-try.pipe";
   const bool is_made = mkfifo(path.c_str(), 0600) == 0;

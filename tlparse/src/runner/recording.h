@@ -13,9 +13,6 @@ namespace tlparse {
 // places have none: PyTorch ends a program whose pipe cannot be made.
 Result<RecordPlaces> MakeRecordPlaces(const std::string& output, bool has_hook);
 
-// Moves into `recorded` the dumps that processes wrote when they ended, in place of earlier ones.
-void TakeLastDumps(const RecordPlaces& places);
-
 // Whether pipes can be made in the folder: some file systems have none.
 bool CanHoldPipes(const std::string& folder);
 

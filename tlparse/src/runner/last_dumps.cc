@@ -1,0 +1,61 @@
+#include "runner/last_dumps.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstdio>
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+namespace tlparse {
+
+namespace {
+
+// What an end may be seen too late; a rank imports PyTorch for longer.
+constexpr std::int64_t kSeenLateUs = 1'000'000;
+
+struct LastDump {
+  std::string path;
+  std::int64_t rank = 0;
+  const WatchedProcess* process = nullptr;
+};
+
+// "3.4711": rank and process id.
+bool ParseName(std::string_view name, LastDump& dump, pid_t& pid) {
+  const char* const end = name.data() + name.size();
+  const auto [dot, error] = std::from_chars(name.data(), end, dump.rank);
+  if (error != std::errc() || dot == end || *dot != '.') return false;
+  return std::from_chars(dot + 1, end, pid).ptr == end;
+}
+
+}  // namespace
+
+void TakeLastDumps(const RecordPlaces& places, const std::vector<WatchedProcess>& processes) {
+  if (places.pipes.empty()) return;
+  std::vector<LastDump> dumps;
+  std::error_code error;
+  for (std::filesystem::directory_iterator entry(places.pipes + "/last", error), end;
+       !error && entry != end; entry.increment(error)) {
+    LastDump dump{entry->path().string(), 0, nullptr};
+    pid_t pid = 0;
+    if (!ParseName(entry->path().filename().string(), dump, pid)) continue;
+    for (const WatchedProcess& one : processes) {
+      if (one.pid == pid) dump.process = &one;
+    }
+    if (dump.process != nullptr) dumps.push_back(std::move(dump));
+  }
+  const auto started = [](const LastDump& a, const LastDump& b) {
+    return a.process->started_us < b.process->started_us;
+  };
+  std::sort(dumps.begin(), dumps.end(), started);
+  for (const LastDump& dump : dumps) {
+    const std::int64_t last_us = dumps.back().process->started_us;
+    if (dump.process->ended_us.value_or(INT64_MAX) - kSeenLateUs < last_us) continue;
+    std::rename(dump.path.c_str(),
+                fmt::format("{}/comm_lib_trace_rank_{}", places.recorded, dump.rank).c_str());
+  }
+}
+
+}  // namespace tlparse
