@@ -66,6 +66,25 @@ class Exceptions(Running):
         first = self.findings()[0]
         self.assertEqual((first["title"], first["place"]["line"]), ("The command raised RuntimeError: step 7 failed, from KeyError: 'val/accuracy'", 2))
 
+    def test_a_program_with_a_hook_of_its_own(self):
+        """It need not call the one that was there; a fork has what was raised in it."""
+        program = self.script("own.py", """\
+            import os, sys
+            def hook(kind, error, trace):
+                if sys.argv[1] == "passes on":
+                    sys.__excepthook__(kind, error, trace)
+                if sys.argv[1] == "leaves":
+                    sys.exit(1)
+                print("failed", error)
+            sys.excepthook = hook
+            if os.fork():
+                raise ArithmeticError("gradient is stale")
+            """)
+        for how in ("passes on", "prints", "leaves"):
+            self.run_command("-o", how, "--", PYTHON, program, how, expect=1)
+            found = json.loads(self.tlparse("findings", how, "--json").stdout)["findings"]
+            self.assertEqual([(one["title"], one["place"]["line"]) for one in found], [("The command raised ArithmeticError: gradient is stale", 10)], how)
+
     def test_a_message_whose_first_line_only_begins_it(self):
         program = self.script("load.py", """\
             raise RuntimeError("Error(s) in loading state_dict for Net:\\n\\tsize mismatch for 0.weight: [24, 12] and [32, 12]\\n\\tsize mismatch for 0.bias: [24]")

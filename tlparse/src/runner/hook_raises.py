@@ -15,14 +15,31 @@ def write_raise(kind, error, trace, name=None, identity="thread", raised_us=None
 
 
 def listen_for_raises():
-    """The hooks that PyTorch and others put in front of it call it too."""
-    show = sys.excepthook
+    """The hooks that PyTorch and others put in front of it call it, or the one of Python; of those that do neither, Python knows the
+    exception when the program ends."""
+    import atexit
+    said = set()
 
-    def excepthook(kind, error, trace):
-        attempt(write_raise, kind, error, trace)
-        show(kind, error, trace)
+    def say(kind, error, trace):
+        if id(error) not in said:
+            said.add(id(error))
+            write_raise(kind, error, trace)
 
-    sys.excepthook = excepthook
+    def say_last():
+        error = getattr(sys, "last_value", None)
+        if isinstance(error, Exception):
+            say(type(error), error, error.__traceback__)
+
+    def hook_before(show):
+        def excepthook(kind, error, trace):
+            attempt(say, kind, error, trace)
+            show(kind, error, trace)
+        return excepthook
+
+    is_plain = sys.excepthook is sys.__excepthook__
+    sys.excepthook = hook_before(sys.excepthook)
+    sys.__excepthook__ = sys.excepthook if is_plain else hook_before(sys.__excepthook__)
+    atexit.register(attempt, say_last)
 
 
 def write_leave(function, frame, code):
