@@ -216,7 +216,8 @@ InputKind RecognizeEnd(const std::string& path) {
   file.seekg(-static_cast<std::streamoff>(bytes.size()), std::ios::end);
   file.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
   bytes.resize(static_cast<std::size_t>(file.gcount()));
-  return HasTorchLogsLine(bytes) ? InputKind::kTorchLogs : InputKind::kUnknown;
+  return HasTorchLogsLine(bytes) || EndsWithTraceback(bytes) ? InputKind::kTorchLogs
+                                                             : InputKind::kUnknown;
 }
 
 }  // namespace
@@ -232,7 +233,9 @@ Result<InputKind> RecognizeFile(const std::string& path) {
   }
   const InputKind kind = Recognize(std::string_view(bytes.data(), size));
   const bool is_text = std::string_view(bytes.data(), size).find('\0') == std::string_view::npos;
-  return kind == InputKind::kUnknown && size == bytes.size() && is_text ? RecognizeEnd(path) : kind;
+  if (kind != InputKind::kUnknown || !is_text) return kind;
+  if (size == bytes.size()) return RecognizeEnd(path);
+  return EndsWithTraceback(std::string_view(bytes.data(), size)) ? InputKind::kTorchLogs : kind;
 }
 
 }  // namespace tlparse

@@ -269,6 +269,7 @@ Result<PrintedFailures> LoadPrintedFailures(Database& database, std::int64_t run
   FOR_EACH_ROW(const PrintedException& row,
                KeptQuery<PrintedException>(database, {.run_id = run_id})) {
     std::string process(row.process_name);
+    if (process.empty() && !row.rank) process = "The program";
     if (row.pid) process += fmt::format(" (pid {})", *row.pid);
     failures.raised.push_back({row.id, row.rank, std::string(row.type), std::string(row.message),
                                std::string(row.user_file), row.user_line, std::nullopt,

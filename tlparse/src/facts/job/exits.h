@@ -23,7 +23,8 @@ struct FatalException {
   std::optional<std::int64_t> raised_us;
   std::string path;  // of the input that names it
   std::string from;  // the type and message of that from which it was raised, if it says more
-  std::string raiser = {};  // "EngineCore (pid 20)" of vLLM; empty: not known
+  std::string raiser =
+      {};  // "EngineCore (pid 20)" of vLLM, "The program"; empty: its rank, or not known
 
   // "FloatingPointError: gradient is not finite": the first line of the message, cut at the end of a
   // sentence where it is long; ", from KeyError: 'loss'" behind it.

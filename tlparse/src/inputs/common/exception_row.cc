@@ -20,7 +20,8 @@ void AddException(RuntimeContext& context, const ExceptionPlace& place,
   const std::string with_header = std::string(kHeader) + text;
   const bool has_header = text.find(kHeader) != std::string::npos;
   const TracebackSummary summary = SummarizeTraceback(has_header ? text : with_header);
-  if (summary.type.empty()) return;
+  const bool is_cut = summary.type == "Traceback";  // nothing is behind the header
+  if (summary.type.empty() || is_cut) return;
   UncaughtExceptionRow row{.id = context.NextId<UncaughtExceptionRow>(),
                            .profile_id = context.profile_id(),
                            .is_of_task = place.is_of_task,

@@ -282,6 +282,7 @@ Result<bool> TorchLogsReader::Read(RuntimeContext& context) {
   LineStream lines(context, kMostLineBytes);
   Others others;
   FailureText failures;
+  LastTraceback last_traceback;
   VllmLines vllm;
   AbortTexts aborts;
   bool is_in_limit = false;
@@ -290,6 +291,7 @@ Result<bool> TorchLogsReader::Read(RuntimeContext& context) {
     ASSIGN_OR_RETURN(const std::optional<LineStream::Line> next, lines.Next());
     if (!next) break;
     ++facts.event_count;
+    if (!next->is_too_long) last_traceback.Add(next->text, next->number);
     std::optional<LogLine> line;
     if (!next->is_too_long) line = Parse(next->text, is_in_limit);
     if (!line && !next->is_too_long) line = ParseBare(next->text, is_in_limit);
@@ -323,6 +325,8 @@ Result<bool> TorchLogsReader::Read(RuntimeContext& context) {
   others.Flush(context);
   AddFailures(context, failures);
   vllm.AddTracebacks(context);
+  if (const LastTraceback::Found* const last = last_traceback.found())
+    AddException(context, {.line = last->line}, last->text);
   for (const AbortText& one : aborts.texts) {
     ++facts.kept_count;
     AddAbort(context, one.line, one.rank, one.text);

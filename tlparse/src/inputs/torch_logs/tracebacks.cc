@@ -36,7 +36,53 @@ std::optional<std::int64_t> PidOf(std::string_view line) {
   return error == std::errc() ? std::optional(pid) : std::nullopt;
 }
 
+// A line in front of a traceback: of a log, a thread, a finalizer, or of what caught the exception.
+bool SaysWhatFollows(std::string_view line) {
+  std::string lower(line);
+  for (char& c : lower) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  for (const std::string_view word : {"error", "exception", "fail", "caught", "warning:"})
+    if (lower.find(word) != std::string::npos) return true;
+  return lower.ends_with(':') || lower.ends_with("---");
+}
+
 }  // namespace
+
+// What Python, torch.multiprocessing and Dynamo write behind the line of an exception.
+bool LastTraceback::Continues(std::string_view line) const {
+  if (line.starts_with(' ')) return true;
+  if (line == kTraceback)
+    return before_.ends_with("exception occurred:") || before_.ends_with("following exception:") ||
+           before_.ends_with("terminated with the following error:");
+  for (const std::string_view begin :
+       {"During handling of the above exception", "The above exception was the direct cause",
+        "-- Process ", "from user code:", "Set TORCH",
+        "Hint: ", "Explanation: ", "Developer debug context: ", "For more details"})
+    if (line.starts_with(begin)) return true;
+  return false;
+}
+
+void LastTraceback::Add(std::string_view text, std::int64_t number) {
+  const std::string_view line = TrimEnd(text);
+  const bool is_header = line == kTraceback;
+  if (state_ == State::kBehind && !line.empty() && !Continues(line)) state_ = State::kNone;
+  if (state_ == State::kNone && is_header && !SaysWhatFollows(before_)) {
+    found_ = {number, {}};
+    state_ = State::kFrames;
+  } else if (state_ == State::kBehind && is_header) {
+    state_ = State::kFrames;
+  } else if (state_ == State::kFrames && !line.empty() && !line.starts_with(' ')) {
+    state_ = State::kBehind;
+  }
+  if (state_ != State::kNone && found_.text.size() + text.size() < kMostTracebackBytes)
+    found_.text.append(text).append("\n");
+  if (!line.empty()) before_ = line.substr(0, kMostTracebackBytes);
+}
+
+bool EndsWithTraceback(std::string_view text) {
+  LastTraceback last;
+  while (!text.empty()) last.Add(NextLine(text), 0);
+  return last.found() != nullptr;
+}
 
 bool FailureText::Add(std::string_view line, std::int64_t number) {
   return AddToTraceback(line, number) || AddToReport(line, number);

@@ -25,6 +25,32 @@ struct LauncherFailure {
   std::optional<std::int64_t> exit_code;  // -9: SIGKILL ended the process
 };
 
+// A traceback without a rank, as Python writes it for the exception that ended a program. Only the one
+// that a text ends with counts, and not behind a line that says what it is of: a thread, a finalizer
+// ("Exception ignored in"), a log.
+class LastTraceback {
+ public:
+  void Add(std::string_view text, std::int64_t number);
+
+  struct Found {
+    std::int64_t line = 0;
+    std::string text;
+  };
+  // Of the lines so far; null: they do not end with one.
+  const Found* found() const { return state_ == State::kBehind ? &found_ : nullptr; }
+
+ private:
+  enum class State : std::uint8_t { kNone, kFrames, kBehind };
+  bool Continues(std::string_view line) const;
+
+  Found found_;
+  State state_ = State::kNone;
+  std::string before_;  // the last line that is not empty
+};
+
+// Whether the text, the end of a file or all of it, ends with one.
+bool EndsWithTraceback(std::string_view text);
+
 // The lines of one file, in order.
 class FailureText {
  public:
