@@ -57,6 +57,11 @@ class LastTraceback(AnswerTest):
         self.assertIn("KeyError: 'table'", first["title"])
         self.assertEqual(("/rec/spawn_fails.py", 5), (first["place"]["file"], first["place"]["line"]))
 
+    def test_whoever_asked_it_to_end_ended_it(self):
+        for error in ("KeyboardInterrupt()", "type('SignalException', (Exception,), {})('Process 8786 got signal: 15')"):
+            with self.subTest(error):
+                self.assertEqual([], [one["title"] for one in self.findings(self.printed(f"raise {error}")) if "raised" in one["title"]])
+
     def test_what_ended_no_program(self):
         caught = ("try:", "    read_table('users')", "except KeyError:")
         for name, lines in {
