@@ -64,6 +64,12 @@ class PrintedFailures(AnswerTest):
         first = self.first(traceback(0, "ValueError: a"), traceback(3, "ValueError: b"), REPORT.format(rank=3, code=1))
         self.assertEqual((first["title"], first["ranks"]), ("Rank 3 raised ValueError: b", [3]))
 
+    def test_the_report_names_one_that_raised_nothing_and_others_found_gone(self):
+        """It left by SystemExit, which prints nothing."""
+        first = self.first(traceback(1, GONE), traceback(0, GONE), REPORT.format(rank=2, code=4))
+        self.assertEqual((first["title"], first["ranks"]), ("Rank 2 ended with exit code 4", [2]))
+        self.assertEqual(["Rank 1 raised " + GONE], [one["title"] for one in first["evidence"]])
+
     def test_several_ranks_that_raised_the_same_are_named_together(self):
         first = self.first(*(traceback(rank, f"ValueError: row {rank} of 9 is empty") for rank in (2, 0)), traceback(1, GONE))
         self.assertEqual((first["title"], first["ranks"]), ("Ranks 0,2 raised ValueError: row 2 of 9 is empty", [0, 2]))

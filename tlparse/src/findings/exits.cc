@@ -126,8 +126,7 @@ void SetException(Finding& finding, const FatalException& raised, const Raisers&
         "look for the process that was gone: its end came before, and is not known";
 }
 
-// A finding of such an end; what follows from it becomes its evidence. `is_root`: it is no consequence of
-// another end.
+// A finding of such an end, with what follows from it. `is_root`: it follows from no other end.
 void Add(FindingContext& context, Finding finding, const std::vector<ProcessExit>& exits,
          bool is_root = false) {
   finding.kind = FindingKind::kCrashed;
@@ -301,6 +300,14 @@ const FatalException* FirstRaised(const PrintedFailures& printed) {
   return first;
 }
 
+// Whether a rank found another gone, and torchrun's report names one that raised nothing: that one.
+bool IsOfReported(const FatalException& raised, const PrintedFailures& printed) {
+  const auto& root = printed.root;
+  const auto is_of_root = [&](const FatalException& one) { return one.rank == root->rank; };
+  return raised.ComesOfPeer() && root && root->rank && root->exit_code.value_or(0) > 0 &&
+         std::none_of(printed.raised.begin(), printed.raised.end(), is_of_root);
+}
+
 // Of several launches the text does not say which of them it is of.
 void AddPrinted(FindingContext& context, const PrintedFailures& printed) {
   if (context.launches.size() > 1) return;
@@ -308,7 +315,8 @@ void AddPrinted(FindingContext& context, const PrintedFailures& printed) {
   const std::int64_t code = printed.root ? printed.root->exit_code.value_or(0) : 0;
   const bool was_killed = code < 0 && code != -SIGTERM && code != -SIGINT && code != -SIGHUP;
   Finding finding;
-  if (raised != nullptr && !was_killed) {
+  const bool is_of_reported = raised != nullptr && IsOfReported(*raised, printed);
+  if (raised != nullptr && !was_killed && !is_of_reported) {
     if (IsExplained(context, raised->rank, true)) return;
     Exceptions all;
     for (const FatalException& one : printed.raised) all.push_back(&one);
@@ -348,6 +356,14 @@ void AddPrinted(FindingContext& context, const PrintedFailures& printed) {
   finding.query =
       fmt::format("SELECT id, rank FROM launcher_failure WHERE id = {}", printed.root->id);
   finding.ranks = {*rank};
+  if (is_of_reported) {
+    Finding follows;
+    follows.kind = FindingKind::kCrashed;
+    follows.severity = FindingSeverity::kError;
+    SetException(follows, *raised, Raisers{{raised->rank.value_or(0)}, false});
+    follows.query = QueryOf(*raised);
+    finding.evidence.push_back(std::move(follows));
+  }
   Add(context, std::move(finding), {});
   if (code > 0) MoveBehindDivergence(context.findings);
 }
