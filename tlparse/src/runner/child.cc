@@ -53,7 +53,7 @@ void SetHandlers() {
   sigaction(SIGTTOU, &ignore, nullptr);
 }
 
-// What is wrong in this program is not the command's fault: it goes on, and its exit code is ours.
+// After a fault of this program the command continues: waits for it and exits with its exit code.
 void OutliveFault(int number) {
   signal(number, SIG_DFL);
   const pid_t pid = passed_to;

@@ -268,7 +268,7 @@ Result<PrintedFailures> LoadPrintedFailures(Database& database, std::int64_t run
   PrintedFailures failures;
   FOR_EACH_ROW(const PrintedException& row,
                KeptQuery<PrintedException>(database, {.run_id = run_id})) {
-    // Whoever sent the signal, or pressed Ctrl-C, ended the program.
+    // The program was asked to end by a signal or by Ctrl-C: that is no failure of it.
     if (!row.rank && (row.type == "SignalException" || row.type == "KeyboardInterrupt")) continue;
     std::string process(row.process_name);
     if (process.empty() && !row.rank) process = "The program";

@@ -45,7 +45,8 @@ class VllmTracebacks {
   std::vector<VllmTraceback> tracebacks;  // in order of their first lines
 
  private:
-  std::map<std::int64_t, std::size_t> of_pid_;  // that goes on
+  // Index in `tracebacks` of the one that the next line of the process may continue.
+  std::map<std::int64_t, std::size_t> of_pid_;
 };
 
 }  // namespace tlparse
