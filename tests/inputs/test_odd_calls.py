@@ -69,6 +69,40 @@ class Sides(Dumped):
             self.assertEqual(finding["place"]["line"], 355 if len(libraries) == 2 else 10, libraries)
 
 
+class Threads(Dumped):
+    MAIN = [{"name": "all_gather_single", "filename": "/v/torch/distributed/distributed_c10d.py", "line": 5421}, {"name": "main", "filename": "/app/train.py", "line": 33}]
+    SAVER = [{"name": "gather_object", "filename": "/v/torch/distributed/distributed_c10d.py", "line": 4611},
+             {"name": "save_wrapper", "filename": "/v/torch/distributed/checkpoint/_async_thread_executor.py", "line": 30},
+             {"name": "_worker", "filename": "/usr/lib/python3.11/concurrent/futures/thread.py", "line": 83},
+             {"name": "run", "filename": "/usr/lib/python3.11/threading.py", "line": 982}, {"name": "_bootstrap", "filename": "/usr/lib/python3.11/threading.py", "line": 1002}]
+
+    def of_threads(self, orders, saver=SAVER):
+        """By rank a text: m is a call of the main thread, s one of a thread that saves; the last two have not ended."""
+        dumps = []
+        for order in orders:
+            entries = []
+            for number, who in enumerate(order):
+                one = entry(number, "all_gather" if who == "m" else "scatter", number + 1, "completed" if number + 2 < len(order) else "scheduled",
+                            group=("0", "default_pg"), p2p=False, sizes=((528,),) if who == "m" else () if len(dumps) else ((2, 1608),))
+                entries.append({**one, "frames": self.MAIN if who == "m" else saver, "thread_id": "7" if who == "m" else "8", "thread_name": "python"})
+            dumps.append(entries)
+        return self.found(dumps, {"0": ("default_pg", list(range(len(orders))))})
+
+    def test_threads_that_share_a_group_are_said(self):
+        finding, = self.of_threads(("mmsmsm", "mmsmms", "mmsmms"))
+        self.assertEqual(("collective_divergence", "error", [0, 1, 2], 33), (finding["kind"], finding["severity"], finding["ranks"], finding["place"]["line"]))
+        self.assertEqual("Ranks 0-2 issued the calls of two threads in another order: #5 of group default_pg (0) is scatter on rank 0, all_gather on rank 1", finding["title"])
+        self.assertIn("The scatter is of a thread that the program started, which runs save_wrapper (_async_thread_executor.py:30)", finding["detail"])
+        self.assertIn("a process group of its own", finding["try"])
+
+    def test_a_rank_that_leaves_out_a_call_of_its_main_thread_is_named(self):
+        finding, = self.of_threads(("mmsmms", "mmsmms", "mmsms"))
+        self.assertEqual([2], finding["ranks"])
+        # The threads that autograd works in do what the main thread's backward asks for.
+        finding, = self.of_threads(("mmsmsm", "mmsmms", "mmsmms"), saver=self.MAIN[1:])
+        self.assertEqual([0], finding["ranks"])
+
+
 class Programs(Dumped):
     """Four ranks in two pairs, tp: in each step two sums in the pair, then one of all in dp."""
     GROUPS = {"1": ("tp", [0, 1]), "2": ("tp", [2, 3]), "3": ("dp", [0, 1, 2, 3])}

@@ -190,6 +190,39 @@ class Profiled(RecorderTest):
         finding, = self.steps((0,), of_all=lambda rank, at: [self.event("cpu_op", name, at + 400_000.0, 100.0)])
         self.assertEqual("warning", finding["severity"])
 
+    def pairs(self, all_meet=False):
+        """Ranks 2,3 send much to each other nearly all the time; ranks 0,1 compute and meet now and then. `all_meet`: ranks 2,3 wait for
+        them instead."""
+        def events_of(rank):
+            for k in range(20):
+                at = 10_000.0 + 500_000.0 * k
+                if rank < 2:
+                    yield self.event("cpu_op", "aten::mm", at, 450_000.0)
+                    yield self.event("user_annotation", "gloo:all_reduce", at + 451_000.0 + 1_300.0 * rank, 9_000.0 - 1_300.0 * rank)
+                elif all_meet:
+                    yield self.event("user_annotation", "gloo:all_reduce", at + 2_000.0 * rank, 460_000.0 - 2_000.0 * rank)
+                for j in range(12 if rank > 1 and not all_meet else 0):
+                    begin = at + 37_300.0 * j + 611.0 * k + 300.0 * (rank - 2)
+                    yield self.event("user_annotation", "gloo:all_reduce", begin, 30_000.0 - 300.0 * (rank - 2))
+        return self.found(events_of)
+
+    def test_ranks_that_share_no_call_do_not_wait_for_each_other(self):
+        self.assertEqual([], self.pairs())
+        finding, = self.pairs(all_meet=True)
+        self.assertRegex(finding["title"], "^Ranks 2,3 wait in collectives for ranks 0,1: ")
+
+    def test_a_call_that_ends_before_a_rank_comes_did_not_wait_for_it(self):
+        """All four meet at the end of each step; before that ranks 1 to 3 send much to each other while rank 0 computes."""
+        def events_of(rank):
+            for k in range(20):
+                at = 10_000.0 + 500_000.0 * k
+                if rank == 0:
+                    yield self.event("cpu_op", "aten::mm", at, 440_000.0)
+                for j in range(10 if rank else 0):
+                    yield self.event("user_annotation", "gloo:all_reduce", at + 44_000.0 * j + 300.0 * rank, 41_000.0 - 300.0 * rank)
+                yield self.event("user_annotation", "gloo:all_reduce", at + 445_000.0 + 500.0 * ((rank + k) % 3), 9_000.0 - 500.0 * ((rank + k) % 3))
+        self.assertEqual([], self.found(events_of))
+
     def learner(self, late_us):
         """The others wait for rank 2 in a gather and then for rank 0, which learns, in a broadcast. `late_us`: of rank 2."""
         def events_of(rank):

@@ -48,7 +48,8 @@ Result<void> GroupFinder::Run() {
     for (const IssuedCollective& one : issued) sequences.insert(one.sequence);
   }
   for (const std::int64_t sequence : sequences) {
-    if (FindOther(sequence)) return {};
+    ASSIGN_OR_RETURN(const bool is_other, FindOther(sequence));
+    if (is_other) return {};
     ASSIGN_OR_RETURN(const bool is_late, FindLate(sequence));
     if (is_late) return {};
   }

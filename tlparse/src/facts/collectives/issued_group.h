@@ -43,7 +43,7 @@ class GroupFinder {
   // The classes of ranks that hold `sequence`, by what must be alike; the reference first.
   std::vector<Positions> Classes(std::int64_t sequence) const;
   // issued_pairs.cc: whether a finding was added.
-  bool FindOther(std::int64_t sequence);
+  Result<bool> FindOther(std::int64_t sequence);
   bool IsBegun(const std::vector<Positions>& classes, std::int64_t sequence) const;
   std::size_t OddMember(const std::vector<Positions>& classes, std::int64_t sequence) const;
   const IssuedCollective& Member(std::size_t position, std::int64_t sequence,
@@ -53,6 +53,9 @@ class GroupFinder {
   std::string DifferenceTitle(const std::vector<Positions>& classes, std::int64_t sequence,
                               std::size_t member) const;
   bool FindMispaired();
+  // issued_threads.cc: whether a finding was added, of two classes of ranks that issued the calls of two
+  // threads in another order.
+  Result<bool> FindThreads(const std::vector<Positions>& classes, std::int64_t sequence);
   std::size_t Reference() const;
   bool FindMispairedWith(std::size_t reference, std::size_t position);
   // issued_waits.cc: whether a finding was added.

@@ -217,9 +217,11 @@ std::string GroupFinder::DifferenceTitle(const std::vector<Positions>& classes,
 }
 
 // Another op, size or type under one number.
-bool GroupFinder::FindOther(std::int64_t sequence) {
+Result<bool> GroupFinder::FindOther(std::int64_t sequence) {
   const std::vector<Positions> classes = Classes(sequence);
   if (classes.size() < 2 || IsBegun(classes, sequence)) return false;
+  ASSIGN_OR_RETURN(const bool is_of_threads, FindThreads(classes, sequence));
+  if (is_of_threads) return true;
   const std::size_t member = OddMember(classes, sequence);
   const bool is_batch = group_.At(classes[0].front(), sequence).size() > 1;
   const IssuedCollective& usual = Member(classes[0].front(), sequence, member);

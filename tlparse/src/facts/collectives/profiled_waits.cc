@@ -9,11 +9,14 @@
 #include "facts/collectives/arrivals.h"
 #include "facts/collectives/compile_spans.h"
 #include "facts/collectives/issued_members.h"
+#include "facts/collectives/rank_meetings.h"
 #include "facts/collectives/rank_states.h"
 #include "queries/facts/collectives/profiled_waits.h"
 
 namespace tlparse {
 namespace {
+
+constexpr std::size_t kMostOfMesh = 256;  // each pair of ranks is looked at
 
 // What the profiles of all ranks cover, or of a group's; nothing: a rank has none, or several hosts have.
 Result<std::optional<TimeSpan>> CommonSpan(Database& database, std::int64_t run_id,
@@ -222,6 +225,19 @@ std::optional<std::int64_t> LoneRole(const SpansByRank& ranks,
   return std::nullopt;
 }
 
+// Whether all others have calls with these ranks, or with ranks that have.
+bool HaveCallsTogether(const RankTimes& of, const std::set<std::int64_t>& ranks) {
+  if (of.calls.size() > kMostOfMesh) return true;
+  SpansByRank calls;
+  std::set<std::int64_t> others;
+  for (const auto& [rank, spans] : of.calls) {
+    const auto issued = of.issued.find(rank);
+    calls.emplace(rank, issued == of.issued.end() ? spans : issued->second);
+    if (!ranks.contains(rank)) others.insert(rank);
+  }
+  return RankMeetings(calls, of.common).AreJoined(ranks, others);
+}
+
 // `together`: ranks that count as one. `training`: ranks that run backwards. `beside`: a rank with a part of its
 // own in the job, which is not looked at.
 Result<std::optional<ProfiledWait>> FindWaitFor(Database& database, std::int64_t run_id,
@@ -230,10 +246,12 @@ Result<std::optional<ProfiledWait>> FindWaitFor(Database& database, std::int64_t
                                                 const std::set<std::string>& kinds,
                                                 const std::vector<std::int64_t>& training,
                                                 std::optional<std::int64_t> beside = {}) {
-  SpansByRank awaited = AwaitedTimes(states, together);
+  SpansByRank awaited = AwaitedTimes(states, of.issued, together);
   if (beside) awaited.erase(*beside);
   const auto describe = [&](std::int64_t rank, const std::vector<TimeSpan>& spans,
                             bool is_long_stage) -> Result<std::optional<ProfiledWait>> {
+    if (!HaveCallsTogether(of, together.empty() ? std::set<std::int64_t>{rank} : together))
+      return std::optional<ProfiledWait>();
     ASSIGN_OR_RETURN(ProfiledWait wait, Describe(database, run_id, of, rank, spans));
     wait.kinds = kinds;
     wait.is_long_stage = is_long_stage && wait.activity.empty();
@@ -323,22 +341,23 @@ Result<std::optional<ProfiledWait>> FindProfiledWait(Database& database, std::in
   ASSIGN_OR_RETURN(const std::optional<TimeSpan> common, CommonSpan(database, run_id, ranks));
   RankTimes of;
   std::set<std::string> kinds;
-  SpansByRank of_cpu, messages;
+  SpansByRank of_cpu, messages, of_host;
   FOR_EACH_ROW(const BlockingCall& row, Query<BlockingCall>(database, {.run_id = run_id})) {
     SpansByRank& calls = row.is_of_device            ? of.calls
                          : row.kind == "collectives" ? of_cpu
                                                      : messages;
     calls[row.rank].push_back({row.start_ns, row.end_ns});
+    (row.is_of_device ? of.issued : of_host)[row.rank].push_back({row.start_ns, row.end_ns});
     kinds.emplace(row.kind);
   }
   of.is_of_devices = !of.calls.empty();
   if (!of.is_of_devices) {
     RETURN_IF_ERROR(KeepWaited(database, run_id, messages));
     of.calls = std::move(of_cpu);
+    of.issued = std::move(of_host);
     for (const auto& [rank, own] : messages)
       of.calls[rank].insert(of.calls[rank].end(), own.begin(), own.end());
   }
-  constexpr std::size_t kMostOfMesh = 256;  // each pair of a group's calls is looked at
   const bool may_be_in_group =
       messages.empty() && !of.is_of_devices && of.calls.size() <= kMostOfMesh;
   if (of.calls.empty() || (!common && !may_be_in_group)) return nothing;

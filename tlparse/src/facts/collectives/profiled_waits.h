@@ -48,7 +48,8 @@ struct ProfiledWait {
 // no op worked on theirs: for a tenth or more of the time in which no rank compiled, the longest time
 // left out, and three times as long as any other rank. And it stands out: in three quarters of all parts
 // of the time it was awaited longest (of two ranks: seven eighths), or StandOut. Several ranks that are slow
-// alike, half of all at most, count as one that is outside where one of them is.
+// alike, half of all at most, count as one that is outside where one of them is. All others have calls with it, or
+// with a rank that has (RankMeetings, of 256 ranks at most): who exchanges data among themselves waits for no other.
 // Each stage of a pipeline works while the others wait: there only times in which no op worked count, or
 // which one part of its program has to take half of and to run elsewhere for less than half of that (its
 // loader, for example); what else is one makes a long stage. Read are slices of calls that last until

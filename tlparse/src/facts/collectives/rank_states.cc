@@ -1,11 +1,53 @@
 #include "facts/collectives/rank_states.h"
 
 #include <optional>
+#include <utility>
 
 namespace tlparse {
+namespace {
 
-SpansByRank AwaitedTimes(const RankStates& states, const std::set<std::int64_t>& together) {
+// Ascending and apart.
+std::vector<TimeSpan> Merged(std::vector<TimeSpan> spans) {
+  std::sort(spans.begin(), spans.end(),
+            [](const TimeSpan& a, const TimeSpan& b) { return a.from_ns < b.from_ns; });
+  std::vector<TimeSpan> merged;
+  for (const TimeSpan& one : spans) {
+    if (!merged.empty() && one.from_ns <= merged.back().to_ns)
+      merged.back().to_ns = std::max(merged.back().to_ns, one.to_ns);
+    else
+      merged.push_back(one);
+  }
+  return merged;
+}
+
+// Its ends included. `spans` are merged.
+bool Touches(const std::vector<TimeSpan>& spans, const TimeSpan& time) {
+  const auto first = std::partition_point(
+      spans.begin(), spans.end(), [&](const TimeSpan& one) { return one.to_ns < time.from_ns; });
+  return first != spans.end() && first->from_ns <= time.to_ns;
+}
+
+// Without times that end as another leaves its call before one of `ranks` has issued any.
+void TakeOutLeft(const std::set<std::int64_t>& left_ns, const SpansByRank& issued,
+                 const std::set<std::int64_t>& ranks, std::vector<TimeSpan>& awaited) {
+  std::vector<TimeSpan> own;
+  for (const std::int64_t rank : ranks) {
+    const auto found = issued.find(rank);
+    if (found != issued.end()) own.insert(own.end(), found->second.begin(), found->second.end());
+  }
+  own = Merged(std::move(own));
+  std::erase_if(awaited, [&](const TimeSpan& one) {
+    return left_ns.contains(one.to_ns) && !Touches(own, one);
+  });
+}
+
+}  // namespace
+
+SpansByRank AwaitedTimes(const RankStates& states, const SpansByRank& issued,
+                         const std::set<std::int64_t>& together) {
   SpansByRank awaited;
+  std::set<std::int64_t> left_ns;
+  bool has_left = false;
   std::vector<bool> is_elsewhere(states.size(), true), is_together(states.size());
   for (std::size_t i = 0; i < states.size(); ++i)
     is_together[i] = together.contains(states.RankAt(i));
@@ -18,6 +60,7 @@ SpansByRank AwaitedTimes(const RankStates& states, const std::set<std::int64_t>&
           const bool waits = now.IsWaiting();
           waiting += waits ? 1 : -1;
           waiting_beside += is_together[index] ? 0 : waits ? 1 : -1;
+          has_left = has_left || (!waits && now.calls == 0);
           free_sum += waits ? -index : index;
         }
         if (is_together[index] && is_elsewhere[index] != now.IsElsewhere())
@@ -25,6 +68,7 @@ SpansByRank AwaitedTimes(const RankStates& states, const std::set<std::int64_t>&
         is_elsewhere[index] = now.IsElsewhere();
       },
       [&](std::int64_t from_ns, std::int64_t to_ns) {
+        if (std::exchange(has_left, false)) left_ns.insert(from_ns);
         std::optional<std::int64_t> rank;
         if (waiting_beside + together.size() == states.size() && elsewhere_together > 0)
           rank = *together.begin();
@@ -37,6 +81,11 @@ SpansByRank AwaitedTimes(const RankStates& states, const std::set<std::int64_t>&
         else
           spans.push_back({from_ns, to_ns});
       });
+  for (auto& [rank, spans] : awaited) {
+    const bool are_several = together.contains(rank);
+    TakeOutLeft(left_ns, issued, are_several ? together : std::set<std::int64_t>{rank}, spans);
+  }
+  std::erase_if(awaited, [](const auto& one) { return one.second.empty(); });
   return awaited;
 }
 
@@ -95,6 +144,7 @@ bool HasSameEnd(const std::vector<TimeSpan>& calls, const TimeSpan& call) {
 RankTimes TimesOfGroup(const RankTimes& of, const std::set<std::int64_t>& group) {
   RankTimes part;
   part.common = of.common;
+  part.issued = of.issued;
   part.compiled_ns = of.compiled_ns;
   part.compiles = of.compiles;
   part.is_of_devices = of.is_of_devices;

@@ -19,6 +19,7 @@ struct RankTimes {
   TimeSpan common;
   std::int64_t compiled_ns = 0;
   SpansByRank calls;
+  SpansByRank issued;  // the same, with what the rank does not wait for
   std::map<std::int64_t, std::vector<WorkSpan>> work;
   std::vector<CompileSpan> compiles;  // of logs: other findings tell of them
   bool is_of_devices = false;
@@ -83,8 +84,10 @@ class RankStates {
 };
 
 // By rank: when it was not waiting in any such call while all others were. Those of `together` count
-// as the first of them, and one of them that is outside is enough.
-SpansByRank AwaitedTimes(const RankStates& states, const std::set<std::int64_t>& together);
+// as the first of them, and one of them that is outside is enough. Left out are times that end as
+// one of the others leaves its call before the rank has issued any: its data came from elsewhere.
+SpansByRank AwaitedTimes(const RankStates& states, const SpansByRank& issued,
+                         const std::set<std::int64_t>& together);
 
 // The same of the ranks of one group, with the collectives that all of them made together: Gloo's last until
 // the last rank has come, and end on all ranks at once.
