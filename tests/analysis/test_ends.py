@@ -9,7 +9,7 @@ import sys
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from answers import LOGS, ROOT, AnswerTest, ask, trace_lines  # noqa: E402
+from answers import LOGS, ROOT, AnswerTest, ask, record, trace_lines  # noqa: E402
 
 
 def after_time(clock):
@@ -64,6 +64,25 @@ class Backwards(AnswerTest):
         finding, = ask("findings", database)["findings"]
         self.assertEqual(["Rank 0's log ends inside the backward of 0/0 forward, in compile_file"], [one["title"] for one in finding["evidence"]])
         self.assertEqual(["ended_with_another", "silent"], [row["end"]["kind"] for row in ask("status", database)["rows"]])
+
+
+class OtherPrograms(AnswerTest):
+    """A program that a rank started has functions of its own under the ids of the ranks' compiles."""
+
+    def log(self, name, function, is_done, time, **rank):
+        ids = {**rank, "frame_id": 0, "frame_compile_id": 0, "attempt": 0}
+        records = [record({"str": ["/u/m.py", 1]}, time=time), record({"dynamo_start": {"stack": [{"line": 10, "name": function, "filename": 1, "loc": "x"}]}, **ids}, time=time)]
+        if is_done:
+            records.append(record({"compilation_metrics": {"co_name": function, "co_filename": "/u/m.py", "co_firstlineno": 10, "compile_id": "0/0"}, **ids}, time=time))
+        self.save("job/" + name, *records)
+
+    def test_ranks_did_not_finish_what_another_program_compiles(self):
+        for function, title in (("distance", "Log a ends inside 0/0 distance"), ("forward", "Log a ends inside 0/0 forward; ranks 0,1 finished that compile")):
+            for rank in range(2):
+                self.log(f"dedicated_log_torch_trace_rank_{rank}_abcd{rank}.log", "forward", True, "08:30:01.000000", rank=rank)
+            self.log("a.log", function, False, "08:31:30.000000")
+            titles = [one["title"] for one in ask("findings", self.ingest(os.path.join(self.scratch, "job"), name=function))["findings"]]
+            self.assertIn(title, titles)
 
 
 class Ends(AnswerTest):

@@ -103,6 +103,34 @@ class Threads(Dumped):
         self.assertEqual([0], finding["ranks"])
 
 
+class Shifts(Dumped):
+    def of_calls(self, calls_of, ranks=4):
+        """By rank (op, line) in order; the last has not ended."""
+        dumps = []
+        for rank in range(ranks):
+            calls = list(calls_of(rank))
+            dumps.append([entry(number, op, number + 1, "completed" if number + 1 < len(calls) else "scheduled", group=("0", "default_pg"), p2p=False, line=line)
+                          for number, (op, line) in enumerate(calls)])
+        return self.found(dumps, {"0": ("default_pg", list(range(ranks)))})
+
+    STEP = [("all_gather", 25), ("all_reduce", 28)]
+
+    def test_a_call_that_one_rank_issued_once_more_paired_with_another(self):
+        """Where op and size first differ is one call later."""
+        finding, = self.of_calls(lambda rank: self.STEP * 3 + ([("all_gather", 17), self.STEP[0]] if rank == 3 else self.STEP))
+        self.assertEqual(("collective_divergence", [3], 17), (finding["kind"], finding["ranks"], finding["place"]["line"]))
+        self.assertEqual("Rank 3 issued one call more than ranks 0-2: all_gather at train.py:17, #7 of group default_pg (0), where the others issued all_gather at train.py:25",
+                         finding["title"])
+
+    def test_a_call_that_one_rank_left_out(self):
+        finding, = self.of_calls(lambda rank: self.STEP * 3 + ([("all_gather", 21)] if rank != 1 else []) + self.STEP)
+        self.assertEqual(([1], "Rank 1 left out a call that ranks 0,2,3 issued: all_gather at train.py:21, #7 of group default_pg (0)"), (finding["ranks"], finding["title"]))
+
+    def test_lines_that_differ_by_the_part_of_a_rank_are_no_shift(self):
+        finding, = self.of_calls(lambda rank: self.STEP * 3 + [("broadcast", 40 + (rank == 3)), ("all_reduce" if rank == 3 else "all_gather", 50)])
+        self.assertTrue(finding["title"].startswith("Rank 3 issued all_reduce where ranks 0-2 issued all_gather: #8"), finding["title"])
+
+
 class Programs(Dumped):
     """Four ranks in two pairs, tp: in each step two sums in the pair, then one of all in dp."""
     GROUPS = {"1": ("tp", [0, 1]), "2": ("tp", [2, 3]), "3": ("dp", [0, 1, 2, 3])}

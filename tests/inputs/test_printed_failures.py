@@ -169,7 +169,7 @@ class RunFile(AnswerTest):
                 self.assertEqual(titles, [] if number == 1 else ["The command seemed to hang: w"])
                 ask("status", database)
 
-    def all_of(self, name, processes, aborts):
+    def all_of(self, name, processes, aborts=()):
         processes = [{"pid": 100 + index, "parent_pid": 99, "started_us": 1_000_000, "ended_us": 9_000_000 + index, **one} for index, one in enumerate(processes)]
         self.save(f"{name}/run.json", json.dumps({"command": ["a"], "directory": "/", "started_us": 1, "exit_code": 1, "processes": processes,
                                                   "printed_aborts": [{"rank": rank, "text": text} for rank, text in aborts]}))
@@ -212,6 +212,33 @@ class RunFile(AnswerTest):
                 self.assertEqual((found[0]["title"], found[0]["ranks"]), (title, ranks))
                 self.assertTrue((found[0]["try"] or "").startswith(advice or ""), found[0]["try"])
                 self.assertEqual(found[0]["try"] is None, advice is None)
+
+    def test_where_a_rank_was_that_found_the_others_gone(self):
+        """At once when they give up, it had waited elsewhere; much later it may have gone on to there."""
+        texts = [traceback(0, message, line=line).replace("[rank0]: ", "").replace("/rec/train.py", "/u/a.py") for message, line in ((LATE, 28), (GONE, 25))]
+        gave_up = "Ranks 0-2 raised RuntimeError: [./gloo/transport/tcp/unbound_buffer.cc:78] Timed out waiting 60000ms for recv operation to complete"
+        for name, later_us, title, ranks in (("at_once", 7_000, "Rank 3 was at a.py:25 when ranks 0-2 gave up waiting at a.py:28", [3]), ("later", 9_000_000, gave_up, [0, 1, 2])):
+            processes = [{"rank": rank, "exit_code": 1, "ended_us": 80_000_000, "raised_us": 60_000_000 + (later_us if rank == 3 else rank),
+                          "traceback": texts[rank == 3]} for rank in range(4)]
+            found = self.all_of(name, [{"exit_code": 1, "ended_us": 81_000_000}, *processes])
+            self.assertEqual((found[0]["title"], found[0]["ranks"]), (title, ranks))
+
+    def test_ranks_that_send_and_receive_in_vain_while_one_is_elsewhere(self):
+        """It raised nothing: what the others miss is not among themselves."""
+        waits = [traceback(0, LATE.replace("recv", what), line=51).replace("[rank0]: ", "").replace("/rec/train.py", "/u/a.py") for what in ("send", "recv")]
+        waiting = [{"rank": rank, "exit_code": 1, "ended_us": 80_000_000, "raised_us": 60_000_000 + rank, "traceback": waits[rank]} for rank in range(2)]
+        found = self.all_of("reads", [{"exit_code": 1, "ended_us": 81_000_000}, *waiting, {"rank": 2, "signal": 15, "at": "/u/a.py:33 in encode", "ended_us": 80_000_001}])
+        self.assertEqual((found[0]["title"], found[0]["ranks"], found[0]["place"]["line"]), ("Rank 2 was at a.py:33 when ranks 0,1 gave up waiting at a.py:51", [2], 33))
+        self.assertRegex(found[0]["detail"], r"^Rank 0 first, at .*; it ended with exit code 1 .* Rank 2 was at /u/a\.py:33 in encode then\.$")
+
+    def test_a_checkpoint_that_one_rank_could_not_write(self):
+        """All raise what names it."""
+        text = (traceback(0, "torch.distributed.checkpoint.api.CheckpointException: CheckpointException ranks:dict_keys([1])").replace("[rank0]: ", "") +
+                "Traceback (most recent call last): (RANK 1)\n  File \"/v/site-packages/torch/distributed/checkpoint/utils.py\", line 197, in reduce_scatter\n    f()\n"
+                "  File \"/u/a.py\", line 17, in write_data\n    raise OSError(122)\nOSError: [Errno 122] Disk quota exceeded: '/b/step6'\n")
+        found = self.all_of("quota", [{"exit_code": 1}, *({"rank": rank, "exit_code": 1, "raised_us": 9_000_000 + rank, "traceback": text} for rank in range(3))])
+        self.assertEqual((found[0]["title"], found[0]["ranks"], found[0]["place"]["line"]), (
+            "Rank 1 raised OSError: [Errno 122] Disk quota exceeded: '/b/step6': each of the 3 ranks raised CheckpointException", [1], 17))
 
     def test_a_rank_that_was_done_before_others_hung(self):
         hang = {"time_us": 5_000_000, "why": "idle", "was_ended": True, "taken": [f"rank {rank} (pid 1) is at /u/a.py:7 in f, which called barrier" for rank in (0, 2)]}

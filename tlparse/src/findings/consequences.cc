@@ -43,4 +43,15 @@ void TakeConsequences(std::vector<Finding>& findings, Finding& cause,
   }
 }
 
+void MoveBehindDivergence(std::vector<Finding>& findings) {
+  if (findings.empty() || findings.back().kind != FindingKind::kCrashed) return;
+  const auto found = std::find_if(findings.begin(), findings.end() - 1, [](const Finding& one) {
+    return one.kind == FindingKind::kCollectiveDivergence &&
+           one.severity == FindingSeverity::kError;
+  });
+  if (found == findings.end() - 1) return;
+  found->evidence.push_back(std::move(findings.back()));
+  findings.pop_back();
+}
+
 }  // namespace tlparse

@@ -15,4 +15,8 @@ namespace tlparse {
 void TakeConsequences(std::vector<Finding>& findings, Finding& cause,
                       const std::vector<ProcessExit>& exits, bool is_root);
 
+// Ranks that issued something else than those which waited for them: whichever rank ends first with an
+// exit code, or as others did not come, ends because of it. The last finding, of that end, goes behind theirs.
+void MoveBehindDivergence(std::vector<Finding>& findings);
+
 }  // namespace tlparse

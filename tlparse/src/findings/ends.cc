@@ -133,12 +133,15 @@ std::string StopFinder::LastRecords(const std::vector<Stop>& group) const {
 // The other ranks that finished what this log ends inside: the compile, or its backward.
 std::vector<RankIndex> StopFinder::Finished(const Stop& stop,
                                             const std::vector<RankIndex>& who) const {
-  const std::int32_t slot = context_.LastCompile(stop.rank)->slot;
+  const JobCompile& own = *context_.LastCompile(stop.rank);
+  const std::int32_t slot = own.slot;
   std::vector<RankIndex> finished;
   for (const RankIndex other : context_.Others(who)) {
     const std::int32_t index = job_.CompileOf(other, slot);
     if (index < 0) continue;
     const JobCompile& compile = job_.compiles()[static_cast<std::size_t>(index)];
+    // Another program has a function of its own under this id.
+    if (context_.FunctionOf(compile) != context_.FunctionOf(own)) continue;
     const bool ends_there =
         context_.StatusOf(other).compile_id == compile.id &&
         (context_.StatusOf(other).state == RankState::kCompiling || context_.ReadableBytes(other));

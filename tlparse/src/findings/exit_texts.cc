@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cstdint>
 
+#include "artifacts/common/text/python_traceback.h"
 #include "facts/text/shorten.h"
 
 namespace tlparse {
@@ -59,6 +61,32 @@ std::string Subject(const std::optional<std::int64_t>& rank) {
 std::string Subject(const ProcessExit& exit) {
   if (exit.rank || exit.IsCommand()) return Subject(exit.rank);
   return fmt::format("'{}' (pid {})", Shorten(exit.command, 80), exit.pid);
+}
+
+void NameFailedRanks(Finding& finding, const FatalException& raised, std::string who) {
+  const std::vector<std::int64_t> failed = raised.FailedRanks();
+  const TracebackSummary quoted = QuotedTraceback(raised.message);
+  if (failed.empty() || quoted.type.empty()) return;
+  finding.ranks = failed;
+  finding.rank_count = failed.size();
+  finding.cause =
+      fmt::format("{}: {}", quoted.type, quoted.message.substr(0, quoted.message.find('\n')));
+  std::string who_failed = RanksText(failed);
+  who_failed[0] = 'R';
+  who[0] = static_cast<char>(std::tolower(who[0]));
+  finding.title =
+      fmt::format("{} raised {}: {} raised {}", who_failed, finding.cause, who, raised.type);
+}
+
+bool FollowsFromOthers(const ProcessExit& exit) {
+  return exit.raised ? exit.raised->IsTimeout() || exit.raised->ComesOfPeer() : !exit.signal;
+}
+
+bool HasRankElsewhere(const std::vector<ProcessExit>& exits, const ProcessExit& exit) {
+  return std::any_of(exits.begin(), exits.end(), [&](const ProcessExit& one) {
+    return one.rank && one.rank != exit.rank && one.RanBeside(exit) && !one.raised &&
+           one.WasAsked() && !one.stopped_at.empty();
+  });
 }
 
 }  // namespace tlparse

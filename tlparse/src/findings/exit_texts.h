@@ -23,4 +23,14 @@ std::string Subject(const ProcessExit& exit);
 std::string QueryOf(const FatalException& raised);
 std::string QueryOf(const ProcessExit& exit);
 
+// Of an exception that all ranks raise since some of them failed, as that of a checkpoint: the title names these, and
+// what they raised. `who`: raised it.
+void NameFailedRanks(Finding& finding, const FatalException& raised, std::string who);
+
+// An exit code, or an exception that says that others did not come.
+bool FollowsFromOthers(const ProcessExit& exit);
+
+// Whether a rank raised nothing and was asked to end at a line of the user's.
+bool HasRankElsewhere(const std::vector<ProcessExit>& exits, const ProcessExit& exit);
+
 }  // namespace tlparse

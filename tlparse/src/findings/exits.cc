@@ -64,18 +64,6 @@ bool IsExplained(const FindingContext& context, const std::optional<std::int64_t
   });
 }
 
-// Ranks that issued something else than those which waited for them: whichever rank ends first with an
-// exit code, and no exception, ends because of it.
-void MoveBehindDivergence(std::vector<Finding>& findings) {
-  const auto found = std::find_if(findings.begin(), findings.end() - 1, [](const Finding& one) {
-    return one.kind == FindingKind::kCollectiveDivergence &&
-           one.severity == FindingSeverity::kError;
-  });
-  if (found == findings.end() - 1) return;
-  found->evidence.push_back(std::move(findings.back()));
-  findings.pop_back();
-}
-
 bool IsOfRaised(const Exceptions& raised, std::int64_t rank) {
   return std::any_of(raised.begin(), raised.end(),
                      [&](const FatalException* one) { return one->rank == rank; });
@@ -124,6 +112,7 @@ void SetException(Finding& finding, const FatalException& raised, const Raisers&
   if (raised.ComesOfPeer())
     finding.suggestion =
         "look for the process that was gone: its end came before, and is not known";
+  NameFailedRanks(finding, raised, who);
 }
 
 // A finding of such an end, with what follows from it. `is_root`: it follows from no other end.
@@ -202,7 +191,8 @@ Result<void> AddExit(FindingContext& context, const std::vector<ProcessExit>& ex
       return {};
     }
   }
-  const bool is_apart = exit.raised && (SetApart(finding, raised) || SetLate(finding, raised));
+  const bool is_apart = exit.raised && (SetApart(finding, raised, !HasRankElsewhere(exits, exit)) ||
+                                        SetLate(finding, raised));
   if (!is_apart) SayWhereTheyWere(finding, exit, exits);
   const bool has_waited = !is_apart && exit.raised && exit.rank &&
                           (exit.raised->ComesOfPeer() || exit.raised->IsTimeout());
@@ -335,7 +325,7 @@ void AddPrinted(FindingContext& context, const PrintedFailures& printed) {
       finding.detail += " The report of torchrun names the rank as well.";
     finding.detail += raised->Rest();
     finding.query = QueryOf(*raised);
-    const bool is_apart = SetApart(finding, all);
+    const bool is_apart = SetApart(finding, all, true);
     if (!is_apart && raised->ComesOfPeer()) return AddOfPeer(context, std::move(finding), all, {});
     Add(context, std::move(finding), {}, raised->rank && !raised->ComesOfPeer());
     return;
@@ -389,7 +379,7 @@ Result<void> FindExits(FindingContext& context) {
   }
   if (!is_said) {
     RETURN_IF_ERROR(AddExit(context, exits, *first));
-    if (!first->signal && !first->raised) MoveBehindDivergence(context.findings);
+    if (FollowsFromOthers(*first)) MoveBehindDivergence(context.findings);
   }
   const bool is_last = !context.options.launch &&
                        context.job.launch() >= static_cast<std::int64_t>(context.launches.size());

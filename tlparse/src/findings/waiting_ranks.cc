@@ -26,6 +26,13 @@ std::optional<std::int64_t> TimeoutUs(const FatalException& raised) {
   return is_number ? std::optional(ms * 1000) : std::nullopt;
 }
 
+// Whether the other was raised hardly later than the timeout: within a fiftieth of it.
+bool IsAtOnce(const FatalException& timeout, const FatalException& other) {
+  const std::optional<std::int64_t> timeout_us = TimeoutUs(timeout);
+  return timeout_us && timeout.raised_us && other.raised_us &&
+         *other.raised_us - *timeout.raised_us < *timeout_us / 50;
+}
+
 std::string RanksFirst(const std::vector<std::int64_t>& ranks) {
   std::string text = RanksText(ranks);
   text[0] = 'R';
@@ -97,8 +104,8 @@ bool SetUnpaired(Finding& finding, const Exceptions& raised) {
 
 }  // namespace
 
-bool SetApart(Finding& finding, const Exceptions& raised) {
-  if (SetUnpaired(finding, raised)) return true;
+bool SetApart(Finding& finding, const Exceptions& raised, bool are_all) {
+  if (are_all && SetUnpaired(finding, raised)) return true;
   const std::vector<RaisedTogether> places = WhereTheyWaited(raised);
   // What a rank was in when it found another gone says nothing of what it should have called.
   const auto has_timeout = [&](const RaisedTogether& place) {
@@ -169,6 +176,45 @@ bool SetLate(Finding& finding, const Exceptions& raised) {
   return true;
 }
 
+namespace {
+
+// Ranks that were at one other line when more of them gave up waiting.
+bool SetElsewhere(Finding& finding, const ProcessExit& exit, const std::vector<ProcessExit>& exits,
+                  std::map<std::string, std::vector<std::int64_t>>& elsewhere) {
+  if (!exit.raised || elsewhere.size() != 1) return false;
+  std::set<std::int64_t> waiting;
+  for (const ProcessExit& one : exits) {
+    const bool has_waited = one.rank && one.host == exit.host && one.RanBeside(exit) &&
+                            one.raised && one.raised->IsTimeout();
+    if (has_waited && one.raised->Place() == exit.raised->Place()) waiting.insert(*one.rank);
+  }
+  auto& [where, ranks] = *elsewhere.begin();
+  if (ranks.size() >= waiting.size()) return false;
+  std::sort(ranks.begin(), ranks.end());
+  const std::string who = RanksText({waiting.begin(), waiting.end()});
+  const std::string place = exit.raised->Place(), other = PlaceText(*PlaceOfStack(where));
+  finding.title = fmt::format("{} {} at {} when {} gave up waiting at {}", RanksFirst(ranks),
+                              ranks.size() > 1 ? "were" : "was", other, who, place);
+  if (finding.detail.starts_with("At ")) {
+    finding.detail[0] = 'a';
+    finding.detail.insert(0, fmt::format("Rank {} first, ", *exit.rank));
+  }
+  finding.detail +=
+      fmt::format(" The exception of rank {}: {}. {} {} at {} then.", *exit.rank,
+                  exit.raised->Text(), RanksFirst(ranks), ranks.size() > 1 ? "were" : "was", where);
+  finding.place = PlaceOfStack(where);
+  finding.ranks = ranks;
+  finding.rank_count = ranks.size();
+  finding.cause = "was elsewhere when others gave up waiting";
+  finding.suggestion = fmt::format(
+      "look at why {} {} at {} and not at {}: what it waits for or does there, or a branch that "
+      "depends on the rank or on data",
+      RanksText(ranks), ranks.size() > 1 ? "were" : "was", other, place);
+  return true;
+}
+
+}  // namespace
+
 void SayWhereTheyWere(Finding& finding, const ProcessExit& exit,
                       const std::vector<ProcessExit>& exits) {
   const bool is_stopped = !exit.raised && !exit.stopped_at.empty();
@@ -202,8 +248,9 @@ void SayWhereTheyWere(Finding& finding, const ProcessExit& exit,
     const bool was_asked = !one.raised && one.WasAsked();
     const auto stop = was_asked ? PlaceOfStack(one.stopped_at) : std::nullopt;
     if (stop && PlaceText(*stop) != place) elsewhere[one.stopped_at].push_back(*one.rank);
-    // Of one that found the process gone the place of its exception.
-    const bool found_gone = !exit.raised && one.raised && one.raised->ComesOfPeer();
+    // Of one that found the process gone the place of its exception; later it may have gone on to there.
+    const bool found_gone = one.raised && one.raised->ComesOfPeer() &&
+                            (!exit.raised || IsAtOnce(*exit.raised, *one.raised));
     if (!found_gone || one.raised->Place().empty()) continue;
     if (one.raised->Place() == place) with_it.insert(*one.rank);
     if (one.raised->Place() != place)
@@ -222,6 +269,7 @@ void SayWhereTheyWere(Finding& finding, const ProcessExit& exit,
     finding.ranks = {with_it.begin(), with_it.end()};
     finding.rank_count = with_it.size();
   }
+  if (SetElsewhere(finding, exit, exits, elsewhere)) return;
   for (auto& [where, ranks] : elsewhere) {
     std::sort(ranks.begin(), ranks.end());
     finding.title +=

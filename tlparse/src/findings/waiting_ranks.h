@@ -16,8 +16,9 @@ struct FindingContext;
 std::optional<FindingPlace> PlaceOfStack(std::string_view where);
 
 // Ranks that gave up waiting, or found others gone, at several lines: they did not make the same calls.
-// The few are named first. Or at one line, some to send and some to receive. False: they did not.
-bool SetApart(Finding& finding, const Exceptions& raised);
+// The few are named first. Or at one line, some to send and some to receive, where `are_all` of the job. False: they
+// did not.
+bool SetApart(Finding& finding, const Exceptions& raised, bool are_all);
 
 // Ranks that found others gone at the line where these had given up waiting, some time later: with one
 // timeout for all they came later by as long. False: none did, or times are not known.

@@ -11,7 +11,7 @@ def write_dump(path):
 
 
 def write_last_dump(pid, rank):
-    """Beside the others: tlparse takes it where the command ends well, and nothing else says who kept the others waiting."""
+    """Beside the others: tlparse takes it where nothing else says who kept the others waiting: the command ends well, or all ranks waited in vain."""
     from torch._C import _distributed_c10d as c10d
     if pid == os.getpid() and hasattr(c10d, "_dump_fr_trace"):
         folder = os.path.join(PIPES, "last")
@@ -58,6 +58,7 @@ def listen_for_dumps(distributed_c10d):
     rank = distributed_c10d.get_rank()
     threading.Thread(target=wait_for_asks, args=(pipe, rank), name="tlparse", daemon=True).start()
     at_end(write_last_dump, os.getpid(), rank)
+    listen_for_dumps.rank = rank
 
 
 def say_rank(module, name, rank, *steps):

@@ -24,6 +24,7 @@ def listen_for_raises():
         if id(error) not in said:
             said.add(id(error))
             write_raise(kind, error, trace)
+            attempt(lambda: write_last_dump(listen_for_dumps.pid, listen_for_dumps.rank))  # its launcher may end it before its end
 
     def say_last():
         error = getattr(sys, "last_value", None)

@@ -9,6 +9,9 @@
 #include <string>
 #include <string_view>
 
+#include "artifacts/common/text/python_traceback.h"
+#include "facts/job/exits.h"
+
 namespace tlparse {
 
 namespace {
@@ -31,6 +34,21 @@ bool ParseName(std::string_view name, LastDump& dump, pid_t& pid) {
 }
 
 }  // namespace
+
+bool HaveOnlyWaited(const std::vector<WatchedProcess>& processes) {
+  bool has_timeout = false;
+  for (const WatchedProcess& one : processes) {
+    if (!one.rank) continue;
+    if (!one.raised) return false;
+    const TracebackSummary summary = SummarizeTraceback(one.raised->traceback);
+    FatalException raised;
+    raised.type = summary.type;
+    raised.message = summary.message;
+    if (!raised.IsTimeout() && !raised.ComesOfPeer()) return false;
+    has_timeout |= raised.IsTimeout();
+  }
+  return has_timeout;
+}
 
 void TakeLastDumps(const RecordPlaces& places, const std::vector<WatchedProcess>& processes) {
   if (places.pipes.empty()) return;

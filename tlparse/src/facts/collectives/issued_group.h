@@ -53,6 +53,10 @@ class GroupFinder {
   std::string DifferenceTitle(const std::vector<Positions>& classes, std::int64_t sequence,
                               std::size_t member) const;
   bool FindMispaired();
+  // issued_shift.cc: whether the second of the classes had issued one call more or less before: then `finding`
+  // becomes one of that call.
+  bool TellShift(const std::vector<Positions>& classes, std::int64_t sequence,
+                 CollectiveFinding& finding) const;
   // issued_threads.cc: whether a finding was added, of two classes of ranks that issued the calls of two
   // threads in another order.
   Result<bool> FindThreads(const std::vector<Positions>& classes, std::int64_t sequence);

@@ -4,6 +4,7 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cstring>
 #include <map>
 
@@ -104,6 +105,20 @@ bool FatalException::HasWaited() const {
 
 std::string FatalException::Place() const {
   return file.empty() ? file : fmt::format("{}:{}", file.substr(file.rfind('/') + 1), line);
+}
+
+// "CheckpointException ranks:dict_keys([1, 3])"
+std::vector<std::int64_t> FatalException::FailedRanks() const {
+  std::set<std::int64_t> ranks;
+  const std::string first = message.substr(0, message.find('\n'));
+  std::string_view list = Between(first, "ranks:dict_keys([", "])");
+  while (!list.empty()) {
+    std::int64_t number = 0;
+    const auto [end, error] = std::from_chars(list.data(), list.data() + list.size(), number);
+    if (error == std::errc()) ranks.insert(number);
+    list.remove_prefix(std::max<std::size_t>(1, static_cast<std::size_t>(end - list.data())));
+  }
+  return {ranks.begin(), ranks.end()};
 }
 
 Raisers WhoRaised(const FatalException& raised, const Exceptions& all,

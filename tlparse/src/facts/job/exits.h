@@ -39,6 +39,9 @@ struct FatalException {
   bool HasWaited() const;
   // "f4.py:27"; empty: no line is known.
   std::string Place() const;
+  // The ranks that failed, where its message names them, as that of a checkpoint's exception, which all ranks
+  // raise: ascending.
+  std::vector<std::int64_t> FailedRanks() const;
 };
 
 // The type and message of that from which a traceback's exception was raised; empty: `message` has it.
