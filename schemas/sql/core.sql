@@ -65,7 +65,7 @@ CREATE TABLE process (
   launch_id INTEGER REFERENCES launch(id),
   first_string_number INTEGER,          -- number of its first interned string; above 0: it goes on from its parent's, or the log lacks its beginning
   parent_process_id INTEGER REFERENCES process(id), -- of a child: the process of the rank that started it; NULL: none, or not known
-  child_kind TEXT,                  -- loader_worker, compile_worker, pool_worker, forked; NULL: a rank, or a process of its own
+  child_kind TEXT,                  -- loader_worker, compile_worker, pool_worker, forked, program (of its own, by run.json); NULL: a rank, or a process of its own
   child_evidence TEXT,              -- what shows that it is a child
   role_id INTEGER REFERENCES role(id) -- NULL: a child, a log without rank, a further log of a rank
 ) STRICT;

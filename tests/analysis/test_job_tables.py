@@ -1,6 +1,7 @@
 """The tables `role` and `process_end`, and what `status`, `ranks` and `findings` say of the same recorded jobs."""
 
 import glob
+import json
 import os
 import re
 import sqlite3
@@ -87,6 +88,25 @@ class JobTables(AnswerTest):
         workers = [at for at, line in enumerate(lines) if line.startswith("  ") and "loader w" in line]
         self.assertTrue(workers and all(lines[at - 1][0].isdigit() or at - 1 in workers for at in workers), lines)
         self.assertEqual(self.read(database, "SELECT count(*) AS n FROM process WHERE child_kind = 'loader_worker' AND role_id IS NOT NULL")[0]["n"], 0)
+
+    def test_a_program_that_a_rank_started_is_its_child(self):
+        """Its log names no rank; run.json has its parents, here a shell between the two."""
+        for rank in range(2):
+            self.save(f"job/dedicated_log_torch_trace_rank_{rank}_abcd{rank}.log", self.compiled(0, "forward", "add", rank=rank).replace(" 4242 ", f" {4242 + rank} "))
+        self.save("job/dedicated_log_torch_trace_abcd2.log", self.compiled(0, "distance", "mul", rank=None).replace('"rank": null, ', "").replace(" 4242 ", " 4250 "))
+        first_us = self.read(self.ingest(os.path.join(self.scratch, "job"), name="logs"), "SELECT min(first_record_us) AS us FROM process")[0]["us"]
+        life = {"started_us": first_us - 500_000, "ended_us": first_us + 60_000_000, "exit_code": 0}
+        processes = [{"pid": 4200, "parent_pid": 1}, *({"pid": 4242 + rank, "parent_pid": 4200, "rank": rank} for rank in range(2)),
+                     {"pid": 4249, "parent_pid": 4243}, {"pid": 4250, "parent_pid": 4249}]
+        self.save("job/run.json", json.dumps({"command": ["torchrun"], "directory": "/", "started_us": first_us, "exit_code": 0, "processes": [{**life, **one} for one in processes]}))
+        database = self.ingest(os.path.join(self.scratch, "job"), name="whole")
+        rows = {row["pid"]: row for row in ask("status", database)["rows"]}
+        self.assertEqual([(rows[pid]["rank"], rows[pid]["child_kind"]) for pid in (4242, 4243, 4250)], [(0, None), (1, None), (None, "program")])
+        lines = run("status", database).splitlines()
+        at, = [number for number, line in enumerate(lines) if "program" in line]
+        self.assertRegex(lines[at - 1], r"^1 +4243 ")
+        self.assertRegex(lines[at], r"^  program +4250 ")
+        self.check(database)
 
     def test_compiles_of_children_are_not_those_of_the_rank(self):
         database = self.ingest(os.path.join(RUNS, "loader_workers"))

@@ -221,7 +221,7 @@ std::optional<std::string_view> RoleOf(const ProcessStatus& of, const Shown& in)
 }
 
 constexpr std::string_view kChildKinds[] = {"loader_worker", "compile_worker", "pool_worker",
-                                            "forked"};
+                                            "forked", "program"};
 constexpr std::string_view kEnds[] = {"running", "exit", "signal", "failure", "ended_with_another",
                                       "silent"};
 

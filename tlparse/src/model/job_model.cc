@@ -63,6 +63,10 @@ Result<std::vector<TreeProcess>> LoadProcesses(Database& database, std::int64_t 
   for (const auto& [process_id, stack_id] : first_stacks) {
     ASSIGN_OR_RETURN(processes[by_id.at(process_id)].origin, origins.Of(stack_id));
   }
+  FOR_EACH_ROW(const StartedBy& row, Query<StartedBy>(database, {.run_id = run_id})) {
+    TreeProcess& one = processes[by_id.at(row.child_id)];
+    if (!one.rank) one.started_by = row.parent_id;
+  }
   return processes;
 }
 

@@ -18,6 +18,27 @@ FROM process p JOIN log_file f ON f.id = p.log_file_id
     HAVING min(rank) = max(rank)) one ON one.log_file_id = p.log_file_id
 WHERE f.run_id = :run_id ORDER BY p.id;
 
+-- Of processes that `tlparse run` saw without a rank: the nearest of their parents that has a rank and a log. A compiler's
+-- process may be between the two.
+-- query StartedBy(run_id INTEGER)
+WITH RECURSIVE
+seen AS (SELECT c.profile_id, c.pid, c.parent_pid, c.rank, c.started_us, c.ended_us
+  FROM run_process c JOIN profile f ON f.id = c.profile_id WHERE f.run_id = :run_id),
+logged AS (SELECT s.profile_id, s.pid, s.parent_pid, s.rank, s.started_us, p.id
+  FROM seen s JOIN process p ON p.pid = s.pid AND p.is_thread_id = 0
+    AND p.first_record_us BETWEEN s.started_us - 1000000 AND coalesce(s.ended_us, p.first_record_us) + 1000000
+  WHERE p.log_file_id IN (SELECT id FROM log_file WHERE run_id = :run_id)),
+up(id, profile_id, parent_pid, started_us, depth) AS (
+  SELECT id, profile_id, parent_pid, started_us, 1 FROM logged WHERE rank IS NULL
+  UNION ALL SELECT u.id, u.profile_id, s.parent_pid, s.started_us, u.depth + 1
+  FROM up u JOIN seen s ON s.profile_id = u.profile_id AND s.pid = u.parent_pid AND s.started_us <= u.started_us
+    AND coalesce(s.ended_us, u.started_us) >= u.started_us
+  WHERE s.rank IS NULL AND u.depth < 20)
+SELECT u.id AS child_id /*INTEGER*/, min(l.id) AS parent_id /*INTEGER*/
+FROM up u JOIN logged l ON l.profile_id = u.profile_id AND l.pid = u.parent_pid AND l.rank IS NOT NULL
+  AND l.started_us <= u.started_us
+GROUP BY u.id;
+
 -- Of each process the frame and the stack of its first compile that has them.
 -- query ModelFirstCompile(run_id INTEGER)
 SELECT c.process_id, c.frame_id, c.stack_id

@@ -86,6 +86,8 @@ std::string_view Name(ChildKind kind) {
       return "pool_worker";
     case ChildKind::kForked:
       return "forked";
+    case ChildKind::kProgram:
+      return "program";
     case ChildKind::kNone:
       break;
   }
@@ -103,6 +105,9 @@ void FindChildren(std::vector<TreeProcess>& processes) {
     } else if (!one.is_thread_id &&
                (HasLaterNumbers(one) || one.origin == ProcessOrigin::kMultiprocessing)) {
       open.push_back(&one);
+    } else if (one.started_by != 0) {
+      one.kind = ChildKind::kProgram;
+      one.evidence = "its parent is a rank (run.json)";
     } else {
       mains[one.rank].push_back(&one);
     }
@@ -130,6 +135,10 @@ void FindChildren(std::vector<TreeProcess>& processes) {
   for (TreeProcess* const one : no_children) mains[one->rank].push_back(one);
   for (TreeProcess& one : processes) {
     if (one.kind == ChildKind::kNone) continue;
+    if (one.started_by != 0) {
+      one.parent_id = one.started_by;
+      continue;
+    }
     const auto candidates = mains.find(one.rank);
     if (candidates == mains.end()) continue;
     // Without a rank, only a parent that is the only one is known.

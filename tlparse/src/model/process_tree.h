@@ -13,7 +13,14 @@
 
 namespace tlparse {
 
-enum class ChildKind : std::uint8_t { kNone, kLoaderWorker, kCompileWorker, kPoolWorker, kForked };
+enum class ChildKind : std::uint8_t {
+  kNone,
+  kLoaderWorker,
+  kCompileWorker,
+  kPoolWorker,
+  kForked,
+  kProgram  // of its own, that a rank started
+};
 // "loader_worker", …: values of process.child_kind; empty for kNone.
 std::string_view Name(ChildKind kind);
 
@@ -29,6 +36,9 @@ struct TreeProcess {
   // on from its parent's numbers. Nothing: it has none.
   std::optional<std::int64_t> first_string_number, first_frame_id;
   ProcessOrigin origin = ProcessOrigin::kUnknown;
+  // By run.json: of a process that has no rank, the next of its parents that has one and a log; 0: none, or
+  // it is not known.
+  std::int64_t started_by = 0;
 
   // What FindChildren sets.
   ChildKind kind = ChildKind::kNone;
@@ -36,6 +46,7 @@ struct TreeProcess {
   std::string evidence;        // of a child: a clause
 };
 
+// Who started a process is known of run.json alone; a fork, and what a stack begins with, is told by the logs.
 // A log whose numbers do not begin at 0 may also lack its beginning: without another process of its
 // rank (or, without rank, of the run) that can be its parent it is no child. The parent is the
 // process of the same rank that is no child and that lived when the child began, else the one that
