@@ -8,7 +8,7 @@ INSERT INTO experiment_verdict VALUES (0, 'confirmed'), (1, 'refuted'), (2, 'cha
 -- One run of a command with the change that a finding suggests, or without it before (`tlparse try`), or a step of `tlparse bisect`.
 CREATE TABLE experiment (
   id INTEGER PRIMARY KEY,
-  finding_id TEXT NOT NULL,       -- as `tlparse findings` names it; of a bisection the finding that makes a run bad
+  finding_id TEXT NOT NULL,       -- as `tlparse findings` names it; of a bisection the finding that makes a run bad; numbers: other outputs of compiled graphs do
   base_run_id INTEGER NOT NULL REFERENCES run(id), -- whose finding it is
   run_id INTEGER REFERENCES run(id), -- the new run; NULL: it left nothing to read
   change TEXT NOT NULL,           -- JSON: a list of changes, as `findings --json` has them

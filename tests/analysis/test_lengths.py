@@ -25,6 +25,8 @@ class Lengths(AnswerTest):
         for command, most in LIMITS.items():
             text = run(command, database)
             self.assertLessEqual(len(text), most, (command, where))
+            if command == "findings":
+                self.assertLessEqual(len(run(command, database, "--evidence")), 4000, where)
             left_out = re.search(r"(?m)^and (\d+) more (lines|rows|: )", text)
             if left_out:
                 whole = run(command, database, "--all") if command != "recompiles" else ""

@@ -161,18 +161,34 @@ class Sizes(Try):
         self.assertEqual(document["verdict"], "changed")
         self.assertTrue(document["came"])
 
+    def test_changed_to_another_line(self):
+        """The function is still compiled again, for a guard of another line."""
+        finding = self.job()
+        lines = harness.log_bytes(self.path("plain.log")).splitlines(keepends=True)
+        fewer = self.write("fewer.log", b"".join(lines[:next(i for i, line in enumerate(lines) if b'"frame_compile_id": 2' in line)]))
+        document = self.try_it(finding, environment={"SIZES_LOG_MARKED": fewer})
+        self.assertEqual(document["verdict"], "changed")
+        self.assertIn("there is another of its kind: auto was recompiled once", document["reason"])
+        self.assertEqual(len(document["came"]), 1)
+        text = " ".join(self.command("findings", "job", "--all")[0].split())
+        self.assertIn(f"experiment {document['id']}: {document['reason']}", text)
+        self.assertNotIn(".; ", text)  # a hint of PyTorch ends with a full stop
+
     def test_inconclusive(self):
         finding = self.job()
         document = self.try_it(finding, environment={"SIZES_EXIT": "3"})
         self.assertEqual([document["verdict"], document["reason"]],
-                         ["inconclusive", "the finding is not there, but the command ended with exit code 3"])
+                         ["inconclusive", "the finding is not there, and the command ended with exit code 3"])
         document = self.try_it(finding, "--", sys.executable, "-c", "print(1)")
         self.assertEqual([document["verdict"], document["reason"]], ["inconclusive", "the new run's processes logged no compile"])
+        self.assertIn(f"experiment {document['id']}: inconclusive, {document['reason']}", " ".join(self.command("findings", "job", "--all")[0].split()))
+        document = self.try_it(finding, "--", sys.executable, "-c", "open('/nowhere/x', 'w')")
+        self.assertRegex(document["reason"], "^the new run's processes logged no compile, and the command ended with exit code 1: .*FileNotFoundError")
         # A program in which the change has no place.
         copy = f"import shutil, os; shutil.copy({self.path('marked.log')!r}, os.environ['TORCH_TRACE'] + '/dedicated_log_torch_trace_b.log')"
         document = self.try_it(finding, "--", sys.executable, "-c", copy)
         self.assertEqual(document["reason"], "no process of the new run made this change: torch._dynamo.mark_dynamic(x, 0)")
-        self.assertEqual(len(harness.rows(self.path("job", "trace.db"), "SELECT id FROM experiment")), 3)
+        self.assertEqual(len(harness.rows(self.path("job", "trace.db"), "SELECT id FROM experiment")), 4)
 
     def test_nothing_runs_unasked(self):
         finding = self.job()
@@ -287,6 +303,39 @@ class Bisect(Try):
         self.runs("os.environ['TORCH_TRACE'].endswith('bad/recorded')")
         document = self.bisect("--most-runs", "6", expect=1)
         self.assertEqual([document["is_sure"], len(document["runs"])], [False, 6])
+
+    def test_wrong_numbers(self):
+        """One of four variables changes an output by half, another by a rounding; outputs are looked at as in the bad run, each second call."""
+        self.write_logs()
+        program = self.script("s_numbers.py", """
+            import hashlib, json, os, shutil, sys
+            wrong, rounded = (os.environ["TORCH_TRY_%02d" % number] == "1" for number in (2, 1))
+            path = os.path.join(os.environ["TORCH_TRACE"], "dedicated_log_torch_trace_a.log")
+            shutil.copy(os.path.join(os.path.dirname(__file__), "marked.log"), path)
+            every = os.environ.get("TLPARSE_RUN_NUMBERS")
+            if not every or "none" in sys.argv:
+                raise SystemExit
+            assert every == "2", every
+            with open(path, "a") as log:
+                for call in range(0, 6, 2):
+                    norm = 3.0 + (0.5 if wrong and call == 4 else 0) + (1e-6 if rounded else 0)
+                    part = {"kind": "output", "name": "0", "text": "float32[4]", "norm": norm, "hash": "%051x" % hash(norm)}
+                    text = json.dumps({"graph": "inference", "call": call, "parts": [part]})
+                    head = {"artifact": {"name": "libtrace_run_digest", "encoding": "json"}, "frame_id": 0, "frame_compile_id": 0,
+                            "has_payload": hashlib.md5(text.encode()).hexdigest()}
+                    print("V1121 08:45:41.014000 10 a.py:1]", json.dumps(head), file=log)
+                    print("\\t" + text, file=log)
+            """)
+        for name, value in (("good", "0"), ("bad", "1")):
+            self.command("run", "-q", "--numbers=2", "-o", name, "--", sys.executable, program, environment={one: value for one in self.NAMES[:4]})
+        out, errors = self.command("bisect", "--good", "good", "--bad", "bad", "--numbers", "--yes", "--json")
+        document = self.document("bisect", out)
+        self.assertEqual(([one["name"] for one in document["cause"]], document["is_sure"], document["is_smallest"]), (["TORCH_TRY_02"], True, True))
+        self.assertIn("1 of 3 outputs differ from the good run's; output 0 of the inference graph of 0/0", errors)
+        self.assertIn("call 4: norm 3 → 3.5", errors)
+        self.assertIn("all 3 outputs are as in the good run, but for rounding", errors)
+        _, errors = self.command("bisect", "--good", "good", "--bad", "good", "--numbers", "--yes", expect=2)
+        self.assertIn("all 3 outputs are as in the good run", errors)
 
 
 if __name__ == "__main__":

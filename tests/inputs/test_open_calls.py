@@ -41,7 +41,8 @@ class OpenCalls(RecorderTest):
         for name, text in (beside or {}).items():
             with open(os.path.join(folder, name), "w") as file:
                 file.write(text)
-        return self.answer("findings", self.ingest(folder, name=os.path.basename(folder) + ".db"))["findings"]
+        self.database = self.ingest(folder, name=os.path.basename(folder) + ".db")
+        return self.answer("findings", self.database)["findings"]
 
     def together(self, state, waited_s, ahead=lambda rank: 0):
         """Four ranks in #10, behind which each has more in its queue."""
@@ -106,6 +107,24 @@ class OpenCalls(RecorderTest):
                 self.assertEqual(33 if is_said else 40, first["place"]["line"])
                 if is_said:
                     self.assertIn("look at what kept rank 1 at /app/train.py:33 in load", first["try"])
+                # Other answers say the same, and whether it went on.
+                text = " ".join(self.text("collectives", self.database).split())
+                self.assertIn(f"{severity}: {first['title']}", text)
+                self.assertIn(f"try: {first['try']}", text)
+                self.assertIn("\nhang: at ", self.text("status", self.database))
+                self.assertEqual([False], [one["has_gone_on"] for one in self.answer("status", self.database)["hangs"]])
+
+    def test_ranks_that_went_on(self):
+        us = BASE // 1000
+        processes = [{"pid": 11 + rank, "rank": rank, "exit_code": 0, "started_us": us, "ended_us": us + 89_000_000} for rank in range(2)]
+        found = self.found([[entry(i, i + 1) for i in range(10)]] * 2, beside={"run.json": json.dumps({
+            "command": ["a"], "directory": "/app", "started_us": us, "ended_us": us + 90_000_000, "exit_code": 0, "processes": processes,
+            "hangs": [{"time_us": us + 50_000_000, "why": "rank 1 alone used the CPU for 30 s", "taken": [], "was_ended": False}]})})
+        self.assertEqual(found, [])
+        text = " ".join(self.text("status", self.database).split())
+        self.assertIn("seemed to hang: at ", text)
+        self.assertIn("rank 1 alone used the CPU for 30 s (run.json); it went on", text)
+        self.assertEqual([True], [one["has_gone_on"] for one in self.answer("status", self.database)["hangs"]])
 
     def test_a_rank_that_did_not_come_since_another_has_not_sent(self):
         dumps = [[entry(i, i + 1, state="started" if i == 9 else "completed", dumped=BASE + 60 * SECOND) for i in range(10 - rank)] for rank in range(2)]

@@ -1,5 +1,6 @@
 """tlparse mcp is sent what no client sends: it answers with errors of JSON-RPC, and goes on."""
 
+import collections
 import json
 import os
 import random
@@ -10,7 +11,7 @@ import unittest
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 TLPARSE = os.environ.get("TLPARSE", os.path.join(ROOT, "build", "bin", "tlparse"))
 JOB = os.path.join(ROOT, "fixtures", "logs", "simple")
-BATCHES, COUNT = (40, 25_000) if os.environ.get("TRACEKIT_LONG") else (1, 3000)
+BATCHES, COUNT = (200, 5000) if os.environ.get("TRACEKIT_LONG") else (1, 3000)
 
 
 def request(number, method, params=None):
@@ -19,7 +20,7 @@ def request(number, method, params=None):
 
 
 def talk(lines, *names):
-    done = subprocess.run([TLPARSE, "mcp", *names], input=b"\n".join(lines) + b"\n", capture_output=True, timeout=300)
+    done = subprocess.run([TLPARSE, "mcp", *names], input=b"\n".join(lines) + b"\n", capture_output=True, timeout=1200)
     if done.returncode != 0:
         raise AssertionError(f"code {done.returncode}: {done.stderr[-2000:]}")
     return [json.loads(line) for line in done.stdout.splitlines()]
@@ -54,10 +55,14 @@ class Protocol(unittest.TestCase):
 
     def test_random_messages(self):
         """Each is answered at most once, nearly all at once: only some start a tool."""
+        counts = collections.Counter()
         for batch in range(BATCHES):
-            self.send_random_messages(random.Random(36 + batch))
+            self.send_random_messages(random.Random(36 + batch), counts)
+        print(f"{BATCHES * COUNT} messages:", ", ".join(f"{count} {what}" for what, count in counts.most_common()), file=sys.stderr)
+        for what in ("results", "errors of tools", -32700, -32600, -32601, -32602):
+            self.assertGreater(counts[what], 0, what)
 
-    def send_random_messages(self, choice):
+    def send_random_messages(self, choice, counts):
         names = ["findings", "evidence", "sql", "status", "open", "diff", "", "\u0000", "résumé"]
         values = [None, 0, -1, 2**63, 1e300, "", "x" * 300, "\u0000", "--help", "-o", "../../etc", [], {}, [[]], {"a": {"b": []}}, True, "'; DROP"]
         keys = ["name", "arguments", "uri", "query", "db", "id", "path", "budget", "cursor", "limit", "run", "launch", "protocolVersion", "requestId"]
@@ -85,6 +90,7 @@ class Protocol(unittest.TestCase):
         for one in answers:
             self.assertEqual(one["jsonrpc"], "2.0")
             self.assertTrue(("result" in one) != ("error" in one))
+            counts[one["error"]["code"] if "error" in one else "errors of tools" if one["result"].get("isError") else "results"] += 1
 
 
 if __name__ == "__main__":

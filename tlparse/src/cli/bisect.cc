@@ -11,6 +11,7 @@
 #include "answers/experiment/bisection.h"
 #include "answers/experiment/option_difference.h"
 #include "answers/experiment/outcome.h"
+#include "answers/experiment/output_numbers.h"
 #include "base/fields.h"
 #include "cli/answer.h"
 #include "cli/answer_input.h"
@@ -32,7 +33,7 @@ struct BisectOptions {
   std::optional<std::string> good, finding, output;
   std::optional<std::int64_t> most_runs, good_rank, bad_rank;
   std::vector<std::string> command;
-  bool yes = false, json = false;
+  bool numbers = false, yes = false, json = false;
 };
 
 struct BisectPlan {
@@ -41,6 +42,7 @@ struct BisectPlan {
   std::optional<std::int64_t> good_rank, bad_rank;
   RunOutcome bad;
   Finding finding;
+  OutputsOfRun good_outputs;  // where the outputs of graphs make a run bad, not a finding
   RecordedCommand command;
   OptionDifferences options;
 };
@@ -64,6 +66,22 @@ Result<Finding> FindingToLookFor(const BisectOptions& options, const std::vector
               "--finding names another one");
 }
 
+// In place of a finding: the bad run's outputs differ from the good one's.
+Result<void> CompareNumbers(Database& good, std::int64_t good_run_id, Database& bad,
+                            BisectPlan& plan) {
+  ASSIGN_OR_RETURN(plan.good_outputs, LoadOutputs(good, good_run_id));
+  ASSIGN_OR_RETURN(const OutputsOfRun outputs, LoadOutputs(bad, plan.bad.run_id));
+  const Judgement judgement = JudgeOutputs(plan.good_outputs, outputs);
+  if (judgement.verdict != ExperimentVerdict::kRefuted)
+    return Fail(ErrorCode::kUsage, fmt::format("bisect: {}{}", judgement.reason,
+                                               plan.good_outputs.empty() || outputs.empty()
+                                                   ? "; record both with 'tlparse run --numbers'"
+                                                   : ""));
+  plan.finding.id = "numbers";
+  plan.finding.title = judgement.reason;
+  return {};
+}
+
 // Sets finding and options.
 Result<void> CompareSides(const BisectOptions& options, Database& bad, BisectPlan& plan) {
   if (options.good_rank) {
@@ -76,7 +94,11 @@ Result<void> CompareSides(const BisectOptions& options, Database& bad, BisectPla
   }
   ASSIGN_OR_RETURN(AnswerInput good, OpenAnswerInput(*options.good));
   ASSIGN_OR_RETURN(const RunOutcome good_one, LoadOutcome(good.database, good.run));
-  ASSIGN_OR_RETURN(plan.finding, FindingToLookFor(options, good_one.findings, plan.bad));
+  if (options.numbers) {
+    RETURN_IF_ERROR(CompareNumbers(good.database, good_one.run_id, bad, plan));
+  } else {
+    ASSIGN_OR_RETURN(plan.finding, FindingToLookFor(options, good_one.findings, plan.bad));
+  }
   ASSIGN_OR_RETURN(plan.options,
                    CompareOptions(good.database, good_one.run_id, bad, plan.bad.run_id));
   return {};
@@ -94,6 +116,8 @@ Result<BisectPlan> PlanBisection(const BisectOptions& options) {
         ErrorCode::kUsage,
         "bisect: the good side is --good, a run, or --good-rank and --bad-rank, two ranks of "
         "the bad run");
+  if (options.numbers && (options.finding || !options.good))
+    return Fail(ErrorCode::kUsage, "bisect: --numbers needs --good, and goes without --finding");
   ASSIGN_OR_RETURN(AnswerInput bad, OpenAnswerInput(options.bad));
   BisectPlan plan;
   plan.database = bad.database.path();
@@ -122,7 +146,7 @@ Result<BisectPlan> PlanBisection(const BisectOptions& options) {
 }
 
 void SayBisection(const BisectPlan& plan, const std::string& output, std::size_t most_runs) {
-  SayOfPlan("finding", plan.finding.title);
+  SayOfPlan(plan.good_outputs.empty() ? "finding" : "numbers", plan.finding.title);
   const std::string good =
       plan.good_rank ? fmt::format("rank {}", *plan.good_rank) : std::string("good");
   for (const OptionDifference& one : plan.options.differences)
@@ -184,7 +208,8 @@ struct FieldsOf<Bisection> {
       "bad.";
   static constexpr FieldList list{
       Field{"finding_id", [](const Of&, const InBisect& in) { return in.plan.finding.id; },
-            "a run is bad if it has this finding"},
+            "a run is bad if it has this finding; numbers: if outputs of compiled graphs differ "
+            "from the good run's"},
       Field{"cause", [](const Of& of, const InBisect& in) { return BadChanges(in.plan, of.cause); },
             "those of bad"},
       Field{"is_sure", &Of::is_sure,
@@ -217,21 +242,32 @@ void PrintBisection(const BisectPlan& plan, const Bisection& found,
                              *plan.good_rank, *plan.bad_rank, cause),
                  2, 4);
   } else if (found.is_sure) {
-    PrintWrapped(fmt::format("With {} as in the bad run, and all others as in the good one, the "
-                             "finding is there: {}",
+    PrintWrapped(fmt::format("With {} as in the bad run, and all others as in the good one, {}: {}",
                              found.cause.size() == 1 ? std::string("this")
                                                      : fmt::format("these {}", found.cause.size()),
+                             plan.good_outputs.empty() ? "the finding is there"
+                                                       : "the outputs differ from the good run's",
                              cause),
                  2, 4);
   } else {
     PrintWrapped(
-        "No run with these differences alone shows the finding: it may depend on chance, or on "
+        "No run with these differences alone shows it: it may depend on chance, or on "
         "what cannot be set from outside of the program.",
         2, 2);
     return;
   }
   if (!found.is_smallest)
     PrintWrapped("Not all smaller sets could be tried: there may be one.", 2, 2);
+}
+
+Result<Judgement> JudgeNumbers(Database& database, const BisectPlan& plan,
+                               const RunOutcome& changed, const std::vector<Change>& unmade) {
+  if (!unmade.empty())
+    return Judgement{ExperimentVerdict::kInconclusive,
+                     fmt::format("no process of the new run made this change: {}", TextOf(unmade)),
+                     {}};
+  ASSIGN_OR_RETURN(const OutputsOfRun outputs, LoadOutputs(database, changed.run_id));
+  return JudgeOutputs(plan.good_outputs, outputs);
 }
 
 Result<int> RunBisection(const BisectOptions& options) {
@@ -254,7 +290,8 @@ Result<int> RunBisection(const BisectOptions& options) {
   std::vector<MadeRun> runs;
   const auto judge = [&](Database& database, const RunOutcome& before, const RunOutcome& changed,
                          const std::vector<Change>& unmade) {
-    return Judge(database, plan.finding, before, changed, unmade);
+    return plan.good_outputs.empty() ? Judge(database, plan.finding, before, changed, unmade)
+                                     : JudgeNumbers(database, plan, changed, unmade);
   };
   const auto test = [&](const std::vector<std::size_t>& as_bad) -> Result<BisectionState> {
     experiment.output = fmt::format("{}/run_{}", output, runs.size() + 1);
@@ -312,6 +349,11 @@ int RunBisect(std::span<const std::string> arguments) {
   app.Add("--finding", options.finding,
           "id or kind of the finding that makes a run bad (default: the first above a note that "
           "the good run does not have)");
+  app.Flag(
+      "--numbers", options.numbers,
+      "instead of a finding: a run is bad if outputs of its compiled graphs differ from the "
+      "good run's, by more than a thousandth in the norm or in the count of NaN; both runs are "
+      "of 'tlparse run --numbers'");
   app.Add("--most-runs", options.most_runs, "end after so many runs (default: 40)").Positive();
   app.Add("-o,--output", options.output,
           "directory of the new runs (default: tl_bisect, or the first of tl_bisect_2, … that is "

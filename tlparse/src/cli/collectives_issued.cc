@@ -30,6 +30,10 @@ std::string RanksOf(const IssuedJob& job, const std::vector<std::size_t>& indice
   return text;
 }
 
+bool IsAlike(const IssuedLine& line) {
+  return !line.IsOdd() && !line.IsOpen() && line.timed_out.empty();
+}
+
 namespace {
 
 using Indices = std::vector<std::size_t>;  // into IssuedJob::ranks
@@ -102,8 +106,7 @@ void PrintGroup(const IssuedJob& job, const IssuedGroup& group, bool all) {
        is_outside = false;
   for (std::size_t i = 0; i < lines.size(); ++i) {
     const IssuedLine& line = lines[i];
-    if (!all && !line.IsOdd() && !line.IsOpen() && line.timed_out.empty() && i != longest &&
-        i + kLast < lines.size()) {
+    if (!all && IsAlike(line) && i != longest && i + kLast < lines.size()) {
       ++left_out;
       has_unknown |= !line.unknown.empty();
       continue;

@@ -1,8 +1,10 @@
 #include "cli/end_output.h"
 
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <ctime>
 #include <map>
 #include <string_view>
 #include <unordered_map>
@@ -96,6 +98,35 @@ void PrintEnds(const std::vector<ProcessStatus>& statuses, const JobTree& tree) 
   }
   if (order.size() > kMostEnds)
     PrintWrapped(fmt::format("and {} more ends (--json)", order.size() - kMostEnds), 0, 2);
+}
+
+std::string DayTimeText(const std::optional<std::int64_t>& us) {
+  if (!us) return "";
+  return fmt::format("{:%H:%M:%S}.{:03}", fmt::gmtime(static_cast<std::time_t>(*us / 1'000'000)),
+                     *us / 1000 % 1000);
+}
+
+bool HasGoneOn(const Hang& hang, const std::vector<ProcessExit>& exits) {
+  const auto is_after = [&](const ProcessExit& one) {
+    return one.rank && one.ended_us.value_or(0) > hang.time_us;
+  };
+  return !hang.was_ended && std::any_of(exits.begin(), exits.end(), is_after) &&
+         std::all_of(exits.begin(), exits.end(),
+                     [&](const ProcessExit& one) { return !is_after(one) || one.exit_code == 0; });
+}
+
+void PrintHangs(const std::vector<Hang>& hangs, const std::vector<ProcessExit>& exits) {
+  for (const Hang& hang : hangs) {
+    const std::string places = hang.PlacesText();
+    const bool has_gone_on = HasGoneOn(hang, exits);
+    PrintWrapped(
+        fmt::format("{}: at {} UTC {} (run.json){}{}{}", has_gone_on ? "seemed to hang" : "hang",
+                    DayTimeText(hang.time_us), hang.why, places.empty() ? "" : ": ", places,
+                    hang.was_ended ? "; tlparse run ended the command then"
+                    : has_gone_on  ? "; it went on"
+                                   : ""),
+        0, 2);
+  }
 }
 
 }  // namespace tlparse

@@ -11,6 +11,7 @@
 #include <fstream>
 #include <set>
 
+#include "answers/experiment/output_numbers.h"
 #include "base/file_descriptor.h"
 #include "cli/run.h"
 #include "facts/ranks/job_facts.h"
@@ -64,11 +65,12 @@ std::vector<Change> AsMade(const std::vector<Change>& changes, const std::string
 }
 
 Result<int> RecordRun(const ExperimentPlan& plan, const std::string& output,
-                      const std::vector<Change>& changes) {
+                      const std::vector<Change>& changes, const std::string& numbers) {
   RunOptions options;
   options.command = plan.command.words;
   options.output = output;
   options.requests.changes = changes;
+  options.requests.numbers = numbers;
   options.hang_after_s = kHangForDump;
   options.quiet = true;
   const OutputAside aside;
@@ -121,6 +123,11 @@ Result<ExperimentRun> RunExperiment(const ExperimentPlan& plan, const std::strin
                                     const RunOutcome& before, const JudgeExperiment& judge) {
   ASSIGN_OR_RETURN(const std::string file, DatabaseFile(plan.database));
   const std::string output = std::filesystem::absolute(plan.output).string();
+  std::string numbers;
+  {
+    ASSIGN_OR_RETURN(Database database, Database::Open(file, Database::Mode::kReadOnly));
+    ASSIGN_OR_RETURN(numbers, RecordedNumbers(database, plan.base_run_id));
+  }
   RETURN_IF_ERROR(PrepareProcess(plan.command));
   ExperimentRun done;
   done.before = before;
@@ -134,8 +141,8 @@ Result<ExperimentRun> RunExperiment(const ExperimentPlan& plan, const std::strin
                          .count()};
   const std::vector<Change> changes = AsMade(plan.changes, output);
   if (FindChange(plan.changes, ChangeKind::kSharedCache) != nullptr)
-    RETURN_IF_ERROR(RecordRun(plan, output + "_fill", changes));
-  ASSIGN_OR_RETURN(const int code, RecordRun(plan, output, changes));
+    RETURN_IF_ERROR(RecordRun(plan, output + "_fill", changes, ""));
+  ASSIGN_OR_RETURN(const int code, RecordRun(plan, output, changes, numbers));
   ASSIGN_OR_RETURN(const bool has_run, AddRun(file, plan.name, output));
   ASSIGN_OR_RETURN(Database database, Database::Open(file, Database::Mode::kAppend));
   if (has_run) {

@@ -147,14 +147,15 @@ FindingsForm MarkdownForm(const std::string& heading, bool has_findings) {
           }};
 }
 
-// The first ones whole, of others the titles, as far as there is room.
-void PrintMostUrgent(const std::vector<Finding>& findings, const FindingsForm& form) {
+// The first ones whole, of others the titles, as far as there is room for `most` characters.
+void PrintMostUrgent(const std::vector<Finding>& findings, const FindingsForm& form,
+                     std::size_t most) {
   constexpr std::size_t kLastLine = 130;  // for the last line
   std::string text = form.heading;
   std::size_t whole = 0, shown = 0;
   for (; shown < findings.size(); ++shown) {
     const std::size_t size = CountCharacters(text) + kLastLine;
-    const std::size_t room = kMostFindingsText - std::min(kMostFindingsText, size);
+    const std::size_t room = most - std::min(most, size);
     std::string one;
     if (whole == shown) one = form.whole(findings[shown]);
     if (shown == 0) one = FirstLines(one, room, "--all");
@@ -239,12 +240,13 @@ int RunFindings(std::span<const std::string> arguments) {
     PrintJson(ToJson(*run));
   } else if (markdown && all) {
     std::fputs(FindingsMarkdown(findings, heading).c_str(), stdout);
-  } else if (!markdown && (all || evidence)) {
+  } else if (!markdown && all) {
     PrintHeading(heading);
     PrintFindings(findings);
   } else {
     PrintMostUrgent(findings,
-                    markdown ? MarkdownForm(heading, !findings.empty()) : TextForm(heading));
+                    markdown ? MarkdownForm(heading, !findings.empty()) : TextForm(heading),
+                    evidence ? kMostAnswerText : kMostFindingsText);
   }
   if (!common.json && !markdown && !run->not_looked_for.empty())
     PrintWrapped(run->not_looked_for, 0, 2);

@@ -57,6 +57,10 @@ struct FieldsOf<IssuedLine> {
       Field{"unknown", Issuing{&Of::unknown},
             "ranks whose file does not show whether they issued it: it begins later, is cut, or is "
             "a profile, which covers a part of the job only; or there is no file"},
+      Field{
+          "is_alike", &IsAlike,
+          "every rank issued the same, and none waits in it or timed out; the text shows the last "
+          "of these, and the one that was waited for longest"},
       Field{"graph", [](const Of& of) { return OrNull{&IssuedCollective::label}(*of.usual); },
             "compile label of the graph that issued it; null: outside compiled graphs, or not "
             "joined"},

@@ -6,6 +6,8 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "cli/answer.h"
@@ -60,6 +62,34 @@ inline bool Concerns(const Finding& finding, std::span<const FindingKind> kinds)
                      [&](const Finding& one) { return Concerns(one, kinds); });
 }
 
+// The finding of this title, or evidence of one; null: there is none.
+inline const Finding* FindingOfTitle(const std::vector<Finding>& findings, std::string_view title) {
+  for (const Finding& one : findings) {
+    if (one.title == title) return &one;
+    if (const Finding* const found = FindingOfTitle(one.evidence, title)) return found;
+  }
+  return nullptr;
+}
+
+// An answer that prints problems says of them what the findings say: those join more of the inputs.
+template <typename Answer>
+constexpr bool kHasProblems = requires(Answer answer) {
+  answer.problems;
+};
+
+template <typename Answer>
+void SayAsFindings(const std::vector<Finding>& findings, Answer& answer) {
+  if constexpr (kHasProblems<Answer>) {
+    for (auto& problem : answer.problems) {
+      const Finding* const found = FindingOfTitle(findings, problem.title);
+      if (found == nullptr) continue;
+      problem.severity = found->severity;
+      problem.detail = found->detail;
+      problem.advice = found->suggestion;
+    }
+  }
+}
+
 // RunRankAnswer for an answer whose JSON also holds the findings that concern the kinds `subject`.
 // They are made of the answer about ranks, of which `take(database, options, ranks)` takes this one
 // then; without them it is `analyze(database, options)`. Its fields get WithFindings.
@@ -71,10 +101,11 @@ int RunSubjectAnswer(Arguments& app, std::span<const std::string> arguments,
   std::vector<Finding> findings;
   bool without_findings = false;
   AddWithoutFindings(app, without_findings);
-  const auto analyze_all = [&](Database& database,
-                               bool is_json) -> decltype(analyze(database, options)) {
+  using Answered = std::invoke_result_t<const Analyze&, Database&, const Options&>;
+  const auto analyze_all = [&](Database& database, bool is_json) -> Answered {
     ASSIGN_OR_RETURN(const ReadTransaction transaction, ReadTransaction::Begin(database));
-    if (is_json && !without_findings) {
+    const bool is_said = is_json || kHasProblems<typename Answered::value_type>;
+    if (is_said && !without_findings) {
       FindingsOptions of_findings;
       of_findings.run = options.run;
       of_findings.launch = options.launch;
@@ -83,7 +114,10 @@ int RunSubjectAnswer(Arguments& app, std::span<const std::string> arguments,
       ASSIGN_OR_RETURN(findings, ranks ? FindFindings(database, of_findings, *ranks)
                                        : FindFindings(database, of_findings));
       std::erase_if(findings, [&](const Finding& one) { return !Concerns(one, subject); });
-      if (ranks) return take(database, options, *std::move(ranks));
+      Answered answer =
+          ranks ? take(database, options, *std::move(ranks)) : analyze(database, options);
+      if (answer) SayAsFindings(findings, *answer);
+      return answer;
     }
     return analyze(database, options);
   };

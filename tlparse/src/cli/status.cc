@@ -25,12 +25,6 @@
 namespace tlparse {
 namespace {
 
-std::string TimeText(const std::optional<std::int64_t>& us) {
-  if (!us) return "";
-  return fmt::format("{:%H:%M:%S}.{:03}", fmt::gmtime(static_cast<std::time_t>(*us / 1'000'000)),
-                     *us / 1000 % 1000);
-}
-
 std::string StateText(RankState state) {
   std::string text(Name(state));
   std::replace(text.begin(), text.end(), '_', ' ');
@@ -42,6 +36,7 @@ struct Shown {
   JobTree tree;
   std::vector<UnreadInput> unread;  // of the run
   std::vector<Hang> hangs;          // of the run
+  std::vector<ProcessExit> exits;   // of the run
   std::string why_none;             // empty: the run has logs
 };
 
@@ -139,7 +134,7 @@ void AddGroups(Table& table, const Shown& shown, const std::vector<Alike>& group
                is_one ? std::to_string(row.pid) : fmt::format("{} processes", group.rows.size()),
                StateText(row.state) + (row.is_backward ? " backward" : "") +
                    (row.readable_bytes ? ", log damaged" : ""),
-               row.compile, row.function, row.phase, TimeText(since), TimeText(last),
+               row.compile, row.function, row.phase, DayTimeText(since), DayTimeText(last),
                first && latest ? HumanDuration(static_cast<double>(*latest - *first) / 1e6) : "",
                least_done == most_done ? std::to_string(most_done)
                                        : fmt::format("{}-{}", least_done, most_done)});
@@ -181,13 +176,7 @@ void Print(const Shown& shown) {
     if (input.is_log) add(input.rank, "not read");
   if (!table.empty()) table.Print();
   PrintEnds(shown.status.rows, shown.tree);
-  for (const Hang& hang : shown.hangs) {
-    const std::string places = hang.PlacesText();
-    PrintWrapped(fmt::format("hang: at {} UTC {} (run.json){}{}{}", TimeText(hang.time_us),
-                             hang.why, places.empty() ? "" : ": ", places,
-                             hang.was_ended ? "; tlparse run ended the command then" : ""),
-                 0, 2);
-  }
+  PrintHangs(shown.hangs, shown.exits);
   for (const UnreadInput& input : shown.unread)
     PrintWrapped(fmt::format("not read: {}: {}", input.path, input.reason), 0, 2);
   const bool has_unread = std::any_of(answer.rows.begin(), answer.rows.end(),
@@ -231,6 +220,9 @@ Result<Shown> LoadShown(Database& database, const StatusOptions& options) {
   ASSIGN_OR_RETURN(shown.status, AnalyzeStatus(database, options));
   ASSIGN_OR_RETURN(shown.unread, UnreadInputs(database, run_id));
   ASSIGN_OR_RETURN(shown.hangs, LoadHangs(database, run_id));
+  if (!shown.hangs.empty()) {
+    ASSIGN_OR_RETURN(shown.exits, LoadExits(database, run_id));
+  }
   ASSIGN_OR_RETURN(
       shown.why_none,
       NotLookedFor(database, run_id, "of its text of TORCH_LOGS see 'tlparse recompiles'"));
@@ -334,6 +326,8 @@ struct FieldsOf<Hang> {
       Field{"time_us", &Of::time_us},
       Field{"why", &Of::why},
       Field{"was_ended", &Of::was_ended, "tlparse run ended the command then (--on-hang kill)"},
+      Field{"has_gone_on", [](const Of& of, const Shown& in) { return HasGoneOn(of, in.exits); },
+            "all ranks that ended after it did so with exit code 0"},
       Field{"places", &Of::places, "where the processes were; empty: no stack was taken"},
   };
 };

@@ -43,16 +43,17 @@ std::string PlaceLine(const FindingPlace& place) {
 std::string TryText(const Finding& finding) {
   std::string text = finding.suggestion;
   if (finding.suggestion.empty()) text = TextOf(finding.changes);
-  if (finding.experiment && finding.experiment->is_check)
-    return fmt::format("{}{}experiment {}: {}", text, text.empty() ? "" : "; ",
-                       finding.experiment->id, finding.experiment->reason);
-  if (finding.experiment)
-    text += fmt::format("{}{} by experiment {}", text.empty() ? "" : "; ",
-                        Name(finding.experiment->verdict) == "inconclusive"
-                            ? "left open"
-                            : Name(finding.experiment->verdict),
-                        finding.experiment->id);
-  return text;
+  if (!finding.experiment) return text;
+  // A hint of PyTorch ends with a full stop; a clause follows.
+  if (text.ends_with('.')) text.pop_back();
+  const FindingExperiment& done = *finding.experiment;
+  const std::string_view verdict = Name(done.verdict);
+  // What came of these is in no other word.
+  const bool has_reason = done.is_check || verdict == "changed" || verdict == "inconclusive";
+  text += text.empty() ? "" : "; ";
+  if (!has_reason) return text + fmt::format("{} by experiment {}", verdict, done.id);
+  return text + fmt::format("experiment {}: {}{}", done.id,
+                            verdict == "inconclusive" ? "inconclusive, " : "", done.reason);
 }
 
 std::string FindingMarkdown(const Finding& finding) {

@@ -48,11 +48,36 @@ std::vector<const Finding*> NewOnes(const RunOutcome& base, const RunOutcome& ch
   return found;
 }
 
+// Another finding of its kind and function, at a place where the base run had none: the change has moved
+// it. nullptr: there is none.
+const Finding* MovedTo(const Finding& finding, const RunOutcome& base, const RunOutcome& changed) {
+  for (const Finding& one : changed.findings) {
+    if (one.kind == finding.kind && !one.function.empty() && one.function == finding.function &&
+        FindSameCause(base.findings, one) == nullptr)
+      return &one;
+  }
+  return nullptr;
+}
+
 Judgement Inconclusive(std::string reason) {
   return {ExperimentVerdict::kInconclusive, std::move(reason), {}};
 }
 
 std::string Quoted(const Finding& finding) { return Shorten(finding.title, 160); }
+
+// ": Process 7 raised KeyError: 'x'" behind the exit code of the command; empty: it ended well, or it is
+// not known how.
+std::string EndOf(const RunOutcome& run) {
+  const auto crash = std::find_if(run.findings.begin(), run.findings.end(), [](const Finding& one) {
+    return one.kind == FindingKind::kCrashed;
+  });
+  const int code = run.exit_code.value_or(0);
+  if (code == 0) return "";
+  const bool is_more =
+      crash != run.findings.end() && !crash->title.starts_with("The command ended");
+  return fmt::format(", and the command ended with exit code {}{}", code,
+                     is_more ? ": " + Quoted(*crash) : "");
+}
 
 Result<std::int64_t> CountCompiles(Database& database, const RunOutcome& outcome,
                                    const std::string& function) {
@@ -157,7 +182,8 @@ Result<RunOutcome> LoadOutcome(Database& database, const std::string& run_name) 
 
 Result<Judgement> Judge(Database& database, const Finding& finding, const RunOutcome& base,
                         const RunOutcome& changed, const std::vector<Change>& unmade) {
-  if (changed.processes == 0) return Inconclusive("the new run's processes logged no compile");
+  if (changed.processes == 0)
+    return Inconclusive("the new run's processes logged no compile" + EndOf(changed));
   if (!unmade.empty())
     return Inconclusive(
         fmt::format("no process of the new run made this change: {}", TextOf(unmade)));
@@ -174,9 +200,7 @@ Result<Judgement> Judge(Database& database, const Finding& finding, const RunOut
                                std::all_of(came.begin(), came.end(), [](const Finding* one) {
                                  return one->kind == FindingKind::kCrashed;
                                });
-  if (has_only_failed)
-    return Inconclusive(
-        fmt::format("the finding is not there, but the command ended with exit code {}", code));
+  if (has_only_failed) return Inconclusive("the finding is not there" + EndOf(changed));
   if (!came.empty() || same != nullptr) {
     Judgement judgement{ExperimentVerdict::kChanged, {}, {}};
     for (const Finding* one : came) judgement.came.push_back(one->id);
@@ -188,6 +212,11 @@ Result<Judgement> Judge(Database& database, const Finding& finding, const RunOut
                           Quoted(*came.front()));
     return judgement;
   }
+  if (const Finding* const moved = MovedTo(finding, base, changed))
+    return Judgement{
+        ExperimentVerdict::kChanged,
+        fmt::format("the finding is gone, but there is another of its kind: {}", Quoted(*moved)),
+        {moved->id}};
   if (changed.ranks < base.ranks)
     return Inconclusive(fmt::format("the finding is not there, but the new run has {} of {} ranks",
                                     changed.ranks, base.ranks));

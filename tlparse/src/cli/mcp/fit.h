@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/json_writer.h"
+#include "base/result.h"
 
 namespace tlparse {
 
@@ -18,6 +18,8 @@ struct FitOptions {
   std::span<const std::string_view> omitted;  // members that are left out everywhere
   // Member that says how many rows there are, where the document has those from the cursor on.
   std::string_view row_count = {};
+  // The list whose items are paged instead, as "where" names it: "groups[].lines", or "groups[2].lines".
+  std::string_view list = {};
   std::size_t cursor = 0;     // the first row
   std::size_t limit = 0;      // how many rows; 0: as many as fit
   std::size_t budget = 2000;  // bytes
@@ -28,7 +30,8 @@ constexpr std::size_t MostRows(std::size_t budget) { return budget / 16 + 2; }
 
 // {"answer": the document, "left_out": [{"where", "shown", "of"}], "texts_cut", "next_cursor",
 // "more"}; members that are null, "" or [] are left out, and control characters of its texts are
-// made visible. A document that cannot be made so small is larger than the budget.
-JsonWriter Fit(simdjson::dom::element document, const FitOptions& options);
+// made visible. Of a list, the items that are marked `is_alike` come last. A document that cannot be
+// made so small is larger than the budget. kUsage: there is no such list.
+Result<std::string> Fit(simdjson::dom::element document, const FitOptions& options);
 
 }  // namespace tlparse

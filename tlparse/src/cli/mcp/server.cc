@@ -80,10 +80,12 @@ std::vector<std::string> ArgumentsOf(const McpTool& tool, const McpCall& call,
         tool.omitted.end())
       arguments.emplace_back("--no-findings");
     if (!tool.row_count.empty()) {
-      const std::size_t most = MostRows(call.budget);
-      arguments.push_back(
-          fmt::format("--limit={}", call.limit == 0 ? most : std::min(most, call.limit)));
-      arguments.push_back(fmt::format("--skip={}", call.cursor));
+      // The rows that can be shown; of a list all that may hold it.
+      const bool is_of_list = !call.list.empty();
+      const std::size_t most = MostRows(is_of_list ? kMostBudget : call.budget);
+      const std::size_t limit = call.limit == 0 || is_of_list ? most : std::min(most, call.limit);
+      arguments.push_back(fmt::format("--limit={}", limit));
+      arguments.push_back(fmt::format("--skip={}", is_of_list ? 0 : call.cursor));
     }
     // Both tools need the same: what one has read serves the other.
     if (tool.name == "evidence" || tool.name == "findings") arguments.emplace_back("--evidence");
@@ -269,14 +271,8 @@ Result<std::string> McpServer::AnswerOf(const McpTool& tool, const McpCall& call
   simdjson::dom::element document;
   if (parser.parse(output).get(document) != simdjson::SUCCESS)
     return Fail(ErrorCode::kInternal, "the answer is no JSON");
-  FitOptions options;
-  options.rows = tool.rows;
-  options.omitted = tool.omitted;
-  options.row_count = tool.row_count;
-  options.cursor = call.cursor;
-  options.limit = call.limit;
-  options.budget = call.budget;
-  return Fit(document, options).Take();
+  return Fit(document, {tool.rows, tool.omitted, tool.row_count, call.list, call.cursor, call.limit,
+                        call.budget});
 }
 
 Result<std::string> McpServer::OpenDatabase(const McpCall& call) {

@@ -25,6 +25,7 @@ constexpr std::array kCommon = {
     McpArgument{"db", Type::kText, "a database as `open` names it; default: the first"},
     McpArgument{"limit", Type::kNumber, "most rows; default: as many as fit the budget"},
     McpArgument{"cursor", Type::kText, "next_cursor of the answer before"},
+    McpArgument{"list", Type::kText, "instead of rows, all of a list that left_out names"},
     McpArgument{"budget", Type::kNumber, "bytes of the answer, 500 to 50000; default 2000"}};
 
 constexpr std::array kOpen = {McpArgument{
@@ -255,10 +256,12 @@ Result<void> Take(const McpArgument& argument, std::string value, McpCall& call)
     call.database = std::move(value);
   } else if (argument.name == "cursor") {
     ASSIGN_OR_RETURN(call.cursor, ReadCount("cursor", value, 0, kMostRows));
+  } else if (argument.name == "list") {
+    call.list = std::move(value);
   } else if (argument.name == "limit") {
     ASSIGN_OR_RETURN(call.limit, ReadCount("limit", value, 1, kMostRows));
   } else if (argument.name == "budget") {
-    ASSIGN_OR_RETURN(call.budget, ReadCount("budget", value, 500, 50000));
+    ASSIGN_OR_RETURN(call.budget, ReadCount("budget", value, kLeastBudget, kMostBudget));
   } else {
     if (argument.is_positional) {
       call.names.push_back(value);

@@ -40,12 +40,15 @@ struct McpTool {
 std::span<const McpTool> McpTools();
 const McpTool* FindMcpTool(std::string_view name);
 
+constexpr std::size_t kLeastBudget = 500, kMostBudget = 50000;
+
 // Checked arguments of a call.
 struct McpCall {
   std::string database;              // as the agent named it; empty: the first
   std::vector<std::string> options;  // of the command
   std::vector<std::string> names;    // its positional arguments behind the database
   std::vector<std::pair<std::string, std::string>> texts;  // arguments by name
+  std::string list;  // whose items are asked for; empty: the rows
   std::size_t cursor = 0, limit = 0, budget = 2000;
   std::string_view Text(std::string_view name) const;
 };
