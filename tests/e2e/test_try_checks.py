@@ -203,7 +203,7 @@ class Backend(Try):
         finding = next(one for one in self.findings("job") if one["kind"] == "compile_failed")
         document = self.try_it(finding)
         self.assertEqual([document["verdict"], document["reason"]], ["inconclusive", "the new run did not compile step"])
-        self.assertIn(f"experiment {document['id']}: the new run did not compile step", " ".join(self.command("findings", "job", "--all")[0].split()))
+        self.assertIn(f"experiment {document['id']}: inconclusive, the new run did not compile step", " ".join(self.command("findings", "job", "--all")[0].split()))
 
 
 if __name__ == "__main__":

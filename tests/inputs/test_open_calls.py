@@ -107,6 +107,8 @@ class OpenCalls(RecorderTest):
                 self.assertEqual(33 if is_said else 40, first["place"]["line"])
                 if is_said:
                     self.assertIn("look at what kept rank 1 at /app/train.py:33 in load", first["try"])
+                    hang, = json.loads(self.text("findings", self.database, "--evidence", "--json"))["findings"][0]["evidence"]
+                    self.assertEqual([line["text"] for line in hang["log_lines"]], taken)
                 # Other answers say the same, and whether it went on.
                 text = " ".join(self.text("collectives", self.database).split())
                 self.assertIn(f"{severity}: {first['title']}", text)

@@ -219,6 +219,13 @@ class Evidence {
                           fmt::format("{}, {}", tlparse::Count(first->size_bytes, "byte"),
                                       tlparse::Count(first->record_count, "record"))});
     } else if (row.table == "profile") {
+      const std::size_t before = lines_.size();
+      if (finding_.kind == FindingKind::kStuck) {
+        FOR_EACH_ROW(const EvidenceOfHang& one, Query<EvidenceOfHang>(database_, {.id = row.id})) {
+          lines_.push_back({row, std::string(one.path), {}, {}, {}, Cut(one.text)});
+        }
+      }
+      if (lines_.size() > before) return {};
       ASSIGN_OR_RETURN(const FirstRow<EvidenceProfile> first,
                        First(Query<EvidenceProfile>(database_, {.id = row.id})));
       if (first)

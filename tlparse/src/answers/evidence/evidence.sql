@@ -47,6 +47,12 @@ SELECT path, record_count, size_bytes FROM log_file WHERE id = :id;
 -- query EvidenceProfile(id INTEGER)
 SELECT path, kind, event_count FROM profile WHERE id = :id;
 
+-- Where processes were at the last time at which `tlparse run` judged that its command hangs.
+-- query EvidenceOfHang(id INTEGER)
+SELECT p.path, t.value AS text /*TEXT*/
+FROM run_command c JOIN profile p ON p.id = c.profile_id, json_each(c.hangs, '$[#-1].taken') t
+WHERE c.profile_id = :id AND t.value NOT GLOB '[0-9]*' ORDER BY t.key LIMIT 8;
+
 -- A collective that a rank issued: the record of a log, or the entry of a dump.
 -- query EvidenceCollective(id INTEGER)
 SELECT c.record_id /*INTEGER?*/, p.path AS path /*TEXT*/, e.ordinal AS ordinal /*INTEGER?*/,

@@ -49,8 +49,8 @@ struct Paged {
 };
 
 // What follows the document: what is not in it, and how to get it.
-std::string Envelope(const LeftOut& left_out, const FitOptions& options, const Paged& paged,
-                     std::size_t shown) {
+std::string TextAround(const LeftOut& left_out, const FitOptions& options, const Paged& paged,
+                       std::size_t shown) {
   const std::size_t end = options.cursor + shown;
   LeftOut all = left_out;
   if (paged.has_rows && shown < paged.count)
@@ -80,7 +80,7 @@ constexpr std::string_view kBegin = R"({"answer":)";
 
 std::size_t SizeOf(const Page& page, const FitOptions& options, const Paged& paged) {
   return kBegin.size() + page.json.text().size() +
-         Envelope(page.left_out, options, paged, page.shown).size();
+         TextAround(page.left_out, options, paged, page.shown).size();
 }
 
 // A page with texts and lists of these measures: as many rows as fit.
@@ -99,7 +99,7 @@ Page MakePage(const Paged& paged, const FitOptions& options, const FitMeasure& h
       FitWriter(options, measure, one, left_out).WriteRow(row);
       constexpr std::size_t kEnds = 3;  // of the list, of the document, a comma
       const std::size_t size = kBegin.size() + page.json.text().size() + one.text().size() + kEnds +
-                               Envelope(left_out, options, paged, page.shown + 1).size();
+                               TextAround(left_out, options, paged, page.shown + 1).size();
       const bool fits = size <= options.budget;
       if (!fits && page.shown > 0) break;
       page.json.Raw(one.text());
@@ -216,7 +216,7 @@ Result<std::string> Fit(element document, const FitOptions& given) {
   }
   Fitted fitted = BestPage(paged, options);
   FillUp(paged, options, fitted);
-  const std::string envelope = Envelope(fitted.page.left_out, options, paged, fitted.page.shown);
+  const std::string envelope = TextAround(fitted.page.left_out, options, paged, fitted.page.shown);
   return fmt::format("{}{}{}", kBegin, fitted.page.json.text(), envelope);
 }
 
