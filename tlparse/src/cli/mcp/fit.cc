@@ -97,8 +97,9 @@ Page MakePage(const Paged& paged, const FitOptions& options, const FitMeasure& h
       JsonWriter one;
       LeftOut left_out = page.left_out;
       FitWriter(options, measure, one, left_out).WriteRow(row);
-      constexpr std::size_t kEnds = 3;  // of the list, of the document, a comma
-      const std::size_t size = kBegin.size() + page.json.text().size() + one.text().size() + kEnds +
+      constexpr std::size_t kClosing = 3;  // of the list, of the document, a comma
+      const std::size_t size = kBegin.size() + page.json.text().size() + one.text().size() +
+                               kClosing +
                                TextAround(left_out, options, paged, page.shown + 1).size();
       const bool fits = size <= options.budget;
       if (!fits && page.shown > 0) break;
