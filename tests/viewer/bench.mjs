@@ -36,8 +36,9 @@ async function firstView(browser, base, column) {
 
 // From an input to the frame that shows what was asked for, in ms: the longest event that the browser noted (it does so from 16 ms on,
 // in steps of 8), or the time from the last input until `there` matches (and says `text`) and nothing says it is loading, if that is longer.
-async function interaction(page, there, act, text) {
-  await page.evaluate(([selector, wanted]) => {
+// `of`: something that has to match as well, in place of nothing that says it is loading.
+async function interaction(page, there, act, text, of) {
+  await page.evaluate(([selector, wanted, other]) => {
     window.watched = { longest: 0, start: 0, shown: undefined };
     window.watcher?.disconnect();
     window.watcher = new PerformanceObserver((list) => {
@@ -46,7 +47,7 @@ async function interaction(page, there, act, text) {
     window.watcher.observe({ type: 'event', durationThreshold: 16 });
     const isShown = () => {
       const element = document.querySelector(selector);
-      return element && (wanted === undefined || element.textContent === wanted) && !document.querySelector('.loading');
+      return element && (wanted === undefined || element.textContent === wanted) && (other ? document.querySelector(other) : !document.querySelector('.loading'));
     };
     const { watched } = window;
     const begin = (event) => {
@@ -62,7 +63,7 @@ async function interaction(page, there, act, text) {
     const types = ['click', 'keydown', 'wheel'];
     for (const type of types) window.addEventListener(type, begin, true);
     window.forget = () => types.forEach((type) => window.removeEventListener(type, begin, true));
-  }, [there, text]);
+  }, [there, text, of]);
   await act();
   await page.waitForFunction(() => window.watched.shown !== undefined, null, { timeout: 120_000 });
   // Events are reported a while after their frame.
@@ -109,44 +110,46 @@ async function scroll(page, selector) {
   );
 }
 
+// A row that is drawn around those seen may lie below a head. The rows of the top are there two frames later.
+async function scrollBack(page, selector) {
+  await page.evaluate((wanted) => {
+    for (const box of document.querySelectorAll(wanted)) box.scrollTop = 0;
+    return new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(resolve, 50))));
+  }, selector);
+}
+
 async function noteScroll(page, column, what, selector) {
   const gaps = await scroll(page, selector);
   if (gaps) for (const [name, share] of [['median', 0.5], ['95 %', 0.95], ['longest', 1]]) note(column, `${what}: frame, ${name}, ms`, gaps[Math.ceil(gaps.length * share) - 1]);
 }
 
 async function walk(browser, base, column) {
-  const expected = { filter: '-empty for', search: 'fused' };
-  for (const [what, hash] of [['filter', '#/compiles?q='], ['search', '#/search?q=']]) {
-    const { page, context } = await openPage(browser, base);
-    expected[what] = await statusOf(page, base, hash + encodeURIComponent(expected[what]));
-    await context.close();
-  }
+  const first = await openPage(browser, base);
+  const filtered = await statusOf(first.page, base, `#/compiles?q=${encodeURIComponent('-empty for')}`);
+  await first.context.close();
   const { page, context } = await openPage(browser, base);
   await visit(page, base, '#/');
   await page.waitForTimeout(1000); // people look before they click; meanwhile the page loads and draws ahead
-  const report = async (what, there, act, text) => note(column, `${what}, ms`, await interaction(page, there, act, text));
+  const report = async (what, there, act, text, of) => note(column, `${what}, ms`, await interaction(page, there, act, text, of));
   await report('open the compiles', '[aria-label=Compiles] .grid-row', () => click(page, page.getByRole('link', { name: /^Compiles/ }).first()));
   await report('sort by function', '[aria-sort=ascending]', () => click(page, page.getByRole('button', { name: 'Function' })));
-  await report('type a filter', says, () => page.getByLabel('Filter compiles').pressSequentially('-empty for', { delay: 30 }), expected.filter);
+  await report('type a filter', says, () => page.getByLabel('Filter compiles').pressSequentially('-empty for', { delay: 30 }), filtered);
   await page.getByLabel('Filter compiles').fill('');
   await page.waitForFunction(() => /^[\d,]+ compiles?$/.test(document.querySelector('main [role=status]').textContent));
   await noteScroll(page, column, 'scroll the compiles', '.grid');
-  // The rows of the top are there two frames later.
-  await page.evaluate(() => {
-    document.querySelector('.grid').scrollTop = 0;
-    return new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(resolve, 50))));
-  });
+  await scrollBack(page, '.grid');
   await report('open a compile', '.records.views', () => click(page, page.locator('.grid-row').nth(3)));
   if ((await page.locator('.records:not(.views) a').count()) > 1) await report('open a text', '.artifact-head', () => click(page, page.locator('.records:not(.views) a').nth(1)));
   await report('open the ranks', '.classes', () => click(page, page.getByRole('link', { name: 'Ranks' }).first()));
   await visit(page, base, '#/ranks?tab=cache');
   await noteScroll(page, column, 'scroll the matrix', '.matrix');
+  await scrollBack(page, '.matrix');
   const cell = page.locator('a.cell[class*="cache-"]').first();
   if ((await cell.count()) > 0) await report('click a cell', '.detail', () => click(page, cell));
   await report('open the import log', '.grid-row, .empty', () => click(page, page.getByRole('link', { name: 'Import log' })));
   await settle(page);
   await noteScroll(page, column, 'scroll the import log', '.grid');
-  if ((await page.locator('.grid-row').count()) > 0) await report('filter the import log', '.grid-row, .empty', () => page.getByLabel('Filter the import log').pressSequentially('no such', { delay: 30 }));
+  if ((await page.locator('.grid-row').count()) > 0) await report('filter the import log', '.grid-row, .empty', () => page.getByLabel('Filter the import log').pressSequentially('no such', { delay: 30 }), undefined);
   await visit(page, base, '#/process/1');
   await noteScroll(page, column, 'scroll the records of a process', '.side');
   await visit(page, base, '#/timeline');
@@ -157,7 +160,11 @@ async function walk(browser, base, column) {
     await report('zoom the timeline', '.timeline', () => page.mouse.wheel(0, -300));
     await report('find events', '.timeline', () => page.getByRole('searchbox', { name: 'Find events by name' }).pressSequentially('backend', { delay: 30 }));
   }
-  await report('search', says, () => page.getByRole('searchbox', { name: /Search compiles/ }).pressSequentially('fused', { delay: 30 }), expected.search);
+  const search = page.getByRole('searchbox', { name: /Search compiles/ });
+  const asked = (text) => [() => search.pressSequentially(text, { delay: 30 }), text];
+  await report('search: the first hit', 'h1 .quiet', ...asked('fused'), '.hits li, .found-line, .empty');
+  await search.fill('');
+  await report('search in texts: the first hit', 'h1 .quiet', ...asked('op:addmm'), '.found-line, .empty');
   await context.close();
 }
 

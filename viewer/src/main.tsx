@@ -2,7 +2,7 @@ import { render } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import './style.css';
 import { isLive, isServed, loaded, searchOf } from './data/chunks';
-import { hasMeasuredRuns } from './data/profiles';
+import { hasMeasuredRuns, measuresRanks } from './data/profiles';
 import { blockOf, loadAhead, loadBlock, loadText, loadedText, useModel, type Choice, type Model } from './data/model';
 import { baseName, count } from './lib/format';
 import { behindFrame } from './lib/schedule';
@@ -41,7 +41,7 @@ const pages: { key: string; title: string; shown?: (model: Model) => boolean }[]
     shown: (model) => model.peers.length > 1 || model.launches > 1 || model.index.run.rows > 1 || model.index.served_run.rows > 0 || firstPair(model) !== null,
   },
   { key: 'provenance', title: 'Provenance', shown: (model) => has(model, 'provenance_graphs') },
-  { key: 'source', title: 'Source', shown: (model) => model.allCompiles.length > 0 },
+  { key: 'source', title: 'Source', shown: (model) => has(model, 'has_source') },
   { key: 'cost', title: 'Cost', shown: hasMeasuredRuns },
   { key: 'memory', title: 'Memory', shown: (model) => model.index.memory.rows > 0 },
   { key: 'time', title: 'Time', shown: (model) => has(model, 'has_events') },
@@ -51,11 +51,6 @@ const pages: { key: string; title: string; shown?: (model: Model) => boolean }[]
   { key: 'sql', title: 'SQL', shown: () => isServed },
 ];
 const has = (model: Model, name: string) => (model.counts.get(name) ?? 0) > 0;
-
-// Profiles or dumps of several ranks, or one that holds collectives.
-function measuresRanks({ index: { profile } }: Model): boolean {
-  return new Set(profile.rank.filter((rank) => rank !== null)).size > 1 || profile.collectives.some((n) => (n ?? 0) > 0);
-}
 
 function Page({ model, route }: { model: Model; route: Route }) {
   const [name = 'overview', id] = route.path;

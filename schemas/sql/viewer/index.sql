@@ -71,6 +71,21 @@ FROM (
     FROM process p
     WHERE p.id IN run_process
       AND EXISTS (SELECT 1 FROM chromium_event_row WHERE record_id BETWEEN p.first_record_id AND p.last_record_id))
+  UNION ALL SELECT 'has_source', (
+    EXISTS (SELECT 1 FROM compile WHERE process_id IN run_process AND stack_id IS NOT NULL)
+    OR EXISTS (SELECT 1 FROM output_code_row WHERE compile_id IN run_compile AND path_id IS NOT NULL)
+    OR EXISTS (SELECT 1 FROM graph_break_row WHERE compile_id IN run_compile AND user_file_id IS NOT NULL)
+    OR EXISTS (SELECT 1 FROM failure_row WHERE compile_id IN run_compile AND user_file_id IS NOT NULL)
+    OR EXISTS (SELECT 1 FROM record_row WHERE (stack_id IS NOT NULL OR user_stack_id IS NOT NULL) AND process_id IN run_process))
+  UNION ALL SELECT 'has_issued', EXISTS (
+    SELECT 1
+    FROM collective_run_row c
+      LEFT JOIN profile p ON p.id = c.profile_id
+      LEFT JOIN record_row r ON r.id = c.record_id
+    WHERE c.sequence_number IS NOT NULL
+      AND c.group_id IS NOT NULL
+      AND (c.is_p2p = 0 OR p.kind = 'flight_recorder')
+      AND (p.run_id = :run OR r.process_id IN run_process))
   UNION ALL SELECT 'has_export', EXISTS (
     SELECT 1
     FROM text_row k

@@ -1,6 +1,6 @@
 // The run as objects for the pages, joined from the chunks index and compiles.
 import { remember } from '../lib/remember';
-import { whenIdle } from '../lib/schedule';
+import { whenQuiet } from '../lib/schedule';
 import type { Profile } from './profiles';
 import { load, loaded, useAsync, useChunk, type Chunks, type Pending, type Stem } from './chunks';
 
@@ -271,11 +271,11 @@ async function loadModel({ launch, rank }: Choice): Promise<Model> {
   return modelOf(index, compiles, launch, rank);
 }
 
-// Loads the data of most pages in idle time, unless the run is so large that this would delay requested data. Returns whether it did.
+// Loads the data of most pages while nobody does anything, unless the run is so large that this would delay requested data. Returns whether it did.
 export async function loadAhead(model: Model): Promise<boolean> {
   if (model.compiles.length > 20_000) return false;
   for (const stem of ['findings', 'problems', 'cache', 'graphs', 'kernels', 'schedules'] as Stem[]) {
-    await new Promise<void>(whenIdle);
+    await whenQuiet();
     await load(stem).catch(() => undefined);
   }
   return true;

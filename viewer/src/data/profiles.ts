@@ -24,6 +24,11 @@ export interface Profile {
   processNote: string | null;
 }
 
+// Whether they hold collectives with their numbers, by which ranks are compared.
+export function measuresRanks({ counts }: Model): boolean {
+  return (counts.get('has_issued') ?? 0) > 0;
+}
+
 const measuring = new Set(['kineto', 'nsys', 'libtrace']);
 
 function read(index: Chunks['index'], processById: Map<number, Process>): Profile[] {
@@ -78,6 +83,11 @@ export function isMeasured(profile: Profile): boolean {
   return measuring.has(profile.kind) && profile.kernels + profile.ops + profile.graphCalls > 0;
 }
 
+const rowOfKind: Record<string, readonly [string, string]> = {
+  flight_recorder: ['call', 'calls'],
+  memory_snapshot: ['event', 'events'],
+  torch_logs: ['line', 'lines'],
+};
 export function holdsText(profile: Profile): string {
   const parts: [number, string, string][] = [
     [profile.kernels, 'kernel', 'kernels'],
@@ -86,7 +96,7 @@ export function holdsText(profile: Profile): string {
     [profile.collectives, 'collective', 'collectives'],
   ];
   const held = parts.flatMap(([n, one, many]) => (n > 0 ? [plural(n, one, many)] : []));
-  return held.join(', ') || plural(profile.keptCount, 'row');
+  return held.join(', ') || plural(profile.keptCount, ...(rowOfKind[profile.kind] ?? (['row', 'rows'] as const)));
 }
 
 export function hasMeasuredRuns(): boolean {

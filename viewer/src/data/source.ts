@@ -63,9 +63,16 @@ const isWholeName = (name: string) => /^(\/|[A-Za-z]:)/.test(name);
 // A file and line of a stack that were taken for a file.
 const isNoFile = (name: string) => /:\d+ in /.test(name);
 
+interface Seen {
+  outcome: Outcome;
+  ranks: number[][];
+}
+
 class Builder {
   readonly files = new Map<string, SourceFile>();
-  private readonly seen = new Map<string, Outcome>();
+  private readonly seen: Seen[] = [];
+  // By line, kind and name of use, and text: texts are strings of the chunk, whose hash is known, and no longer key is made of them.
+  private readonly byLine = new Map<LineFacts, Map<string, Map<string, Seen>>>();
   private readonly resolved = new Map<string, string>();
 
   constructor(
@@ -96,22 +103,38 @@ class Builder {
     return whole;
   }
 
+  // Of one compile.
   add(kind: OutcomeKind, file: string, line: number, compileId: number | null, text: string, more: Partial<Outcome> = {}): LineFacts | null {
     const compile = compileId === null ? undefined : this.model.compileById.get(compileId);
     if (!compile || !isShown(this.model, compile)) return null;
+    return this.addUse(
+      kind,
+      file,
+      line,
+      { row: 0, name: nameOf(compile), compiles: [compile], ranks: compile.rank === null ? [] : [compile.rank] },
+      text,
+      more,
+    );
+  }
+
+  addUse(kind: OutcomeKind, file: string, line: number, { name, compiles, ranks }: Use, text: string, more: Partial<Outcome> = {}): LineFacts {
     const facts = this.facts(file, line);
-    const key = `${kind} ${file}:${line} ${compile.title} ${compile.function} ${more.direction ?? ''} ${text}`;
-    const known = this.seen.get(key);
+    let uses = this.byLine.get(facts);
+    if (!uses) this.byLine.set(facts, (uses = new Map()));
+    const key = `${kind} ${name}`;
+    let texts = uses.get(key);
+    if (!texts) uses.set(key, (texts = new Map()));
+    const known = texts.get(text);
     if (known) {
-      known.compiles++;
-      if (compile.rank !== null && !known.ranks.includes(compile.rank)) known.ranks.push(compile.rank);
-      if (kind === 'begins') known.compile = (compile.durationUs ?? 0) > (known.compile.durationUs ?? 0) ? compile : known.compile;
+      known.outcome.compiles += compiles.length;
+      known.ranks.push(ranks);
+      if (kind === 'begins' && (compiles[0].durationUs ?? 0) > (known.outcome.compile.durationUs ?? 0)) known.outcome.compile = compiles[0];
       return facts;
     }
     const outcome: Outcome = {
-      compile,
-      ranks: compile.rank === null ? [] : [compile.rank],
-      compiles: 1,
+      compile: compiles[0],
+      ranks,
+      compiles: compiles.length,
       text,
       recordId: null,
       graphId: null,
@@ -119,22 +142,43 @@ class Builder {
       entity: null,
       ...more,
     };
-    this.seen.set(key, outcome);
+    const first = { outcome, ranks: [ranks] };
+    this.seen.push(first);
+    texts.set(text, first);
     facts[kind].push(outcome);
     return facts;
   }
+
+  finish(): Map<string, SourceFile> {
+    for (const { outcome, ranks } of this.seen) if (ranks.length > 1) outcome.ranks = [...new Set(ranks.flat())];
+    return this.files;
+  }
 }
 
-// Rows of `column`, by their value.
-function rowsBy(column: (number | null)[]): Map<number, number[]> {
-  const rows = new Map<number, number[]>();
-  column.forEach((value, i) => {
-    if (value === null) return;
-    const known = rows.get(value);
-    if (known) known.push(i);
-    else rows.set(value, [i]);
+// Equal compiles that used one text: those of several ranks are drawn as one, so the lines of the text are read once for all of them.
+interface Use {
+  row: number; // of the first
+  name: string; // what tells it from other uses
+  compiles: Compile[];
+  ranks: number[];
+}
+const nameOf = (compile: Compile, more = '') => `${compile.title} ${compile.function} ${more}`;
+
+function usesOf(model: Model, contents: (number | null)[], compileIds: (number | null)[], more?: (string | null)[]): Map<number, Use[]> {
+  const byContent = new Map<number, Map<string, { use: Use; ranks: Set<number> }>>();
+  contents.forEach((content, row) => {
+    const compile = compileIds[row] === null ? undefined : model.compileById.get(compileIds[row]!);
+    if (content === null || !compile || !isShown(model, compile)) return;
+    let uses = byContent.get(content);
+    if (!uses) byContent.set(content, (uses = new Map()));
+    const name = nameOf(compile, more?.[row] ?? '');
+    let known = uses.get(name);
+    if (!known) uses.set(name, (known = { use: { row, name, compiles: [], ranks: [] }, ranks: new Set() }));
+    known.use.compiles.push(compile);
+    if (compile.rank !== null) known.ranks.add(compile.rank);
   });
-  return rows;
+  const list = ({ use, ranks }: { use: Use; ranks: Set<number> }): Use => ({ ...use, ranks: [...ranks] });
+  return new Map([...byContent].map(([content, uses]) => [content, [...uses.values()].map(list)]));
 }
 
 function addProblems(builder: Builder, chunk: Chunks['source']): void {
@@ -148,41 +192,36 @@ function addProblems(builder: Builder, chunk: Chunks['source']): void {
 
 function addContents(builder: Builder, chunk: Chunks['source'], graphs: Chunks['graphs']): void {
   const { guard_line: g, guard_use: gu, node_line: n, node_use: nu, kernel: k, kernel_frame: kf } = chunk;
-  const guardUses = rowsBy(gu.content_id);
+  const { model } = builder;
+  const guardUses = usesOf(model, gu.content_id, gu.compile_id);
   g.file.forEach((file, i) => {
+    const uses = guardUses.get(g.content_id[i]!);
+    if (!uses) return;
     const name = builder.resolve(file!);
-    let isUsed = false;
-    for (const use of guardUses.get(g.content_id[i]!) ?? [])
-      isUsed =
-        builder.add('guards', name, g.line[i]!, gu.compile_id[use], `${g.guards[i]! > 1 ? `${g.guards[i]} guards, one of them ` : ''}${g.expression[i]}`, {
-          recordId: gu.record_id[use],
-        }) !== null || isUsed;
-    if (isUsed) builder.facts(name, g.line[i]!).guardCount += g.guards[i]!;
+    const expression = g.expression[i] ?? '';
+    const text = g.guards[i]! > 1 ? `${g.guards[i]} guards, one of them ${expression}` : expression;
+    for (const use of uses) builder.addUse('guards', name, g.line[i]!, use, text, { recordId: gu.record_id[use.row] });
+    builder.facts(name, g.line[i]!).guardCount += g.guards[i]!;
   });
-  const nodeUses = rowsBy(nu.content_id);
+  const nodeUses = usesOf(model, nu.content_id, nu.compile_id, nu.stage);
   n.file.forEach((file, i) => {
+    const more = n.nodes[i]! > 1 ? ` and ${n.nodes[i]! - 1} more` : '';
     for (const use of nodeUses.get(n.content_id[i]!) ?? [])
-      builder.add('nodes', file!, n.line[i]!, nu.compile_id[use], `${nu.stage[use]}: ${n.node[i]}${n.nodes[i]! > 1 ? ` and ${n.nodes[i]! - 1} more` : ''}`, {
-        recordId: nu.record_id[use],
-      });
+      builder.addUse('nodes', file!, n.line[i]!, use, `${nu.stage[use.row]}: ${n.node[i]}${more}`, { recordId: nu.record_id[use.row] });
   });
-  const graphUses = rowsBy(graphs.graph.provenance_content_id);
+  const { graph } = graphs;
+  const graphUses = usesOf(model, graph.provenance_content_id, graph.compile_id, graph.direction);
   const kernelRow = new Map(k.id.map((id, i) => [id!, i]));
   kf.file.forEach((file, i) => {
     const row = kernelRow.get(kf.kernel_id[i]!);
+    const id = kf.kernel_id[i]!;
     if (row === undefined) return;
-    for (const graph of graphUses.get(k.content_id[row]!) ?? []) {
-      const compile = builder.model.compileById.get(graphs.graph.compile_id[graph]!);
-      if (!isShown(builder.model, compile)) continue;
-      if (kf.is_inner[i] === 1)
-        builder
-          .add('kernels', file!, kf.line[i]!, compile!.id, k.name[row] ?? '', {
-            graphId: graphs.graph.id[graph],
-            direction: graphs.graph.direction[graph],
-            entity: `kernel:${k.id[row]}`,
-          })
-          ?.kernelIds.add(k.id[row]!);
-      else builder.facts(file!, kf.line[i]!).callerIds.add(k.id[row]!);
+    for (const use of graphUses.get(k.content_id[row]!) ?? []) {
+      if (kf.is_inner[i] !== 1) builder.facts(file!, kf.line[i]!).callerIds.add(id);
+      else {
+        const more = { graphId: graph.id[use.row], direction: graph.direction[use.row], entity: `kernel:${id}` };
+        builder.addUse('kernels', file!, kf.line[i]!, use, k.name[row] ?? '', more).kernelIds.add(id);
+      }
     }
   });
 }
@@ -211,7 +250,7 @@ export const filesOf = remember((chunk: Chunks['source'], model: Model, graphs: 
       facts.compileUs = facts.begins.reduce((sum, one) => sum + (one.compile.durationUs ?? 0) + (one.compile.backwardUs ?? 0), 0);
   addProblems(builder, chunk);
   addContents(builder, chunk, graphs);
-  return builder.files;
+  return builder.finish();
 });
 
 // The file of an address, whole or by the tail that PyTorch prints.

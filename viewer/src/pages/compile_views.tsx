@@ -4,7 +4,7 @@ import { metadataOf, metadataOfRecord, type Artifact } from '../data/artifact';
 import { useChunk, type Chunks } from '../data/chunks';
 import { readFrames, rowsWhere, stackOf, type Compile, type Model } from '../data/model';
 import { profilesOfCompile } from '../data/heat';
-import { count, duration, headline, plural, shorten, utc } from '../lib/format';
+import { count, duration, headline, place, plural, shorten, utc } from '../lib/format';
 import { href, setQuery, type Route } from '../route';
 import { TextPane } from '../ui/artifact_view';
 import { CacheTag, CompileLink, GuardHint, Place, Stack, Waiting } from '../ui/bits';
@@ -59,8 +59,9 @@ export function Summary({ context }: { context: Context }) {
                   {failures.map((i) => (
                     <details open={failures.length < 4}>
                       <summary>
-                        {value.failure.kind[i]} {value.failure.type[i]} <Place file={value.failure.user_file[i]} line={value.failure.user_line[i]} />
+                        {value.failure.kind[i]} {value.failure.type[i]} {place(value.failure.user_file[i], value.failure.user_line[i])}
                       </summary>
+                      <Place file={value.failure.user_file[i]} line={value.failure.user_line[i]} />
                       <pre class="reason-text">{value.failure.reason[i]}</pre>
                     </details>
                   ))}
@@ -72,9 +73,9 @@ export function Summary({ context }: { context: Context }) {
                   {breaks.map((i) => (
                     <details open={breaks.length < 3}>
                       <summary>
-                        {shorten(headline(value.graph_break.reason[i]), 200)}{' '}
-                        <Place file={value.graph_break.user_file[i]} line={value.graph_break.user_line[i]} />
+                        {shorten(headline(value.graph_break.reason[i]), 200)} {place(value.graph_break.user_file[i], value.graph_break.user_line[i])}
                       </summary>
+                      <Place file={value.graph_break.user_file[i]} line={value.graph_break.user_line[i]} />
                       <pre class="reason-text">{value.graph_break.reason[i]}</pre>
                       <pre class="reason-text quiet-text">{value.graph_break.user_stack[i]}</pre>
                     </details>

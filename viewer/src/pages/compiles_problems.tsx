@@ -92,7 +92,9 @@ export function Problems({ model, chunk, tab, route }: { model: Model; chunk: Ch
   ];
   const hasRanks = model.processes.some((process) => process.rank !== null);
   const hasRetries = tab !== 'breaks' || all.some((row) => row.kind !== '1');
-  const shown = columns.filter((column) => (column.key !== 'rank' || hasRanks) && (column.key !== 'kind' || hasRetries));
+  const hasPlaces = all.some((row) => row.file !== null);
+  const isShown: Record<string, boolean> = { rank: hasRanks, kind: hasRetries, place: hasPlaces };
+  const shown = columns.filter(({ key }) => isShown[key] ?? true);
   return (
     <>
       <div class="toolbar">

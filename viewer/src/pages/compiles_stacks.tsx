@@ -27,6 +27,7 @@ export function StackTree({ model, route }: { model: Model; route: Route }) {
         const last = row.path[row.path.length - 1];
         return (
           <span
+            class="called-from"
             style={{ paddingLeft: `${Math.min(row.depth, 30) * 14}px` }}
             title={row.path.map((frame) => `${frame.file}:${frame.line} in ${frame.function}`).join('\n')}
           >

@@ -147,7 +147,13 @@ export function kernelView(context: Context): View {
   ];
   // Columns without any value are left out.
   const absent = (column: (string | number | null)[]) => column.every((cell) => cell === null);
-  const empty: Record<string, boolean> = { estimate: absent(t.estimated_us), grid: absent(t.grid), block: absent(t.block) };
+  const empty: Record<string, boolean> = {
+    estimate: absent(t.estimated_us),
+    grid: absent(t.grid),
+    block: absent(t.block),
+    graph: absent(t.label),
+    lines: absent(t.lines),
+  };
   return {
     columns: columns.filter((column) => !empty[column.key]),
     text: (row) => `${name(row)} ${t.lines[row] ?? ''} ${t.label[row] ?? ''} ${t.direction[row] ?? ''}`,

@@ -74,9 +74,11 @@ const columns: Column<Entry>[] = [
   { key: 'severity', title: 'Severity', width: '80px', cell: (row) => <span class={`tag severity-${row.severity}`}>{row.severity}</span> },
   { key: 'code', title: 'Code', width: 'minmax(140px, 1fr)', class: 'mono', cell: (row) => row.code },
   { key: 'message', title: 'What', width: 'minmax(260px, 4fr)', cell: (row) => shorten(row.message, 300), about: (row) => row.message },
-  { key: 'file', title: 'File', width: 'minmax(120px, 1fr)', cell: (row) => baseName(row.file), about: (row) => row.file },
+  { key: 'file', title: 'File', width: 'minmax(150px, 2fr)', cell: (row) => baseName(row.file), about: (row) => row.file },
   { key: 'line', title: 'Line', width: '84px', align: 'right', cell: (row) => count(row.line) },
 ];
+
+const unplaced = columns.filter(({ key }) => key !== 'line'); // of files without lines
 
 export function ImportLogPage({ model, route }: { model: Model; route: Route }) {
   const { entries, done, error } = useEntries(model);
@@ -123,7 +125,7 @@ export function ImportLogPage({ model, route }: { model: Model; route: Route }) 
       <Grid
         label="Import log"
         rows={rows}
-        columns={columns}
+        columns={rows.some((row) => row.line !== null) ? columns : unplaced}
         rowKey={(row) => row.id}
         rowClass={(row) => markOf('import_log.import_log', row.id) ?? ''}
         selected={selected || null}

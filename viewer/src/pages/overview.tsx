@@ -11,6 +11,7 @@ import { CompileChart } from '../ui/compile_chart';
 import { Findings } from '../ui/findings';
 import { RanksNow } from '../ui/live_bar';
 import { Grid, type Column } from '../ui/virtual';
+import { MemoryPeak } from './overview_memory';
 import { CompileTime, DeviceTime } from './overview_time';
 
 // Where the job was started: the outermost module that compiles were called from.
@@ -44,6 +45,7 @@ const nameOfKind: Record<string, string> = {
   nsys: 'profile',
   libtrace: 'profile',
   memory_snapshot: 'memory snapshot',
+  torch_logs: 'text log',
 };
 
 function profilesText({ path, kind }: Model['index']['profile']): string {
@@ -226,14 +228,22 @@ function Processes({ model }: { model: Model }) {
     for (const compile of model.compiles) compilesOf.set(compile.processId, (compilesOf.get(compile.processId) ?? 0) + 1);
     const logs = model.index.log_file;
     const problems = new Map(logs.path.flatMap((path, i) => (logs.problems[i] ? [[path ?? '', logs.problems[i]!]] : [])));
+    // One version of all is in the head of the page.
+    const hasVersions = new Set(model.processes.map((process) => process.torchVersion)).size > 1;
+    const version: Column<Process> = {
+      key: 'version',
+      title: 'PyTorch',
+      width: 'minmax(108px, 1fr)',
+      cell: (process) => process.torchVersion ?? <span class="quiet">unknown</span>,
+    };
     return [
       { key: 'process', title: 'Process', width: 'minmax(80px, 1.2fr)', cell: (process) => <a href={href(['process', process.id])}>{process.name}</a> },
-      { key: 'version', title: 'PyTorch', width: 'minmax(108px, 1fr)', cell: (process) => process.torchVersion ?? <span class="quiet">unknown</span> },
+      ...(hasVersions ? [version] : []),
       { key: 'compiles', title: 'Compiles', width: '64px', align: 'right', cell: (process) => count(compilesOf.get(process.id) ?? 0) },
       {
         key: 'log',
         title: 'Log',
-        width: 'minmax(70px, 1.4fr)',
+        width: 'minmax(70px, 2fr)',
         cell: (process) => (
           <span class="tail" title={process.file}>
             <bdi>{baseName(process.file)}</bdi>
@@ -273,15 +283,21 @@ function Processes({ model }: { model: Model }) {
 
 function Profiles({ model }: { model: Model }) {
   const profiles = useMemo(() => profilesOf(model), [model]);
+  const recordings = model.index.memory;
+  const linkOf = (profile: Profile): string | null => {
+    if (isMeasured(profile)) return href(['cost'], { profile: profile.id });
+    const row = recordings.profile_id.indexOf(profile.id);
+    return row < 0 ? null : href(['memory'], { recording: recordings.id[row] });
+  };
   const columns: Column<Profile>[] = [
     {
       key: 'name',
       title: 'File',
       width: 'minmax(130px, 2fr)',
       about: (profile) => profile.path,
-      cell: (profile) => (isMeasured(profile) ? <a href={href(['cost'], { profile: profile.id })}>{profile.name}</a> : profile.name),
+      cell: (profile) => (linkOf(profile) === null ? profile.name : <a href={linkOf(profile)!}>{profile.name}</a>),
     },
-    { key: 'kind', title: 'Kind', width: '104px', cell: (profile) => profile.kind.replace('_', ' ') },
+    { key: 'kind', title: 'Kind', width: '118px', cell: (profile) => profile.kind.replace('_', ' ') },
     { key: 'what', title: 'Holds', width: 'minmax(110px, 1.4fr)', about: holdsText, cell: holdsText },
   ];
   if (profiles.some((profile) => profile.problems > 0 || profile.overlapsId !== null))
@@ -333,6 +349,7 @@ export function OverviewPage({ model }: { model: Model }) {
       {hasLog && <Attention model={model} />}
       {hasLog && <Facts model={model} />}
       {!hasLog && <DeviceTime model={model} />}
+      {!hasLog && <MemoryPeak model={model} />}
       {!hasLog && <Attention model={model} />}
       <CompileTime model={model} />
       {hasLog && <DeviceTime model={model} />}
@@ -341,7 +358,7 @@ export function OverviewPage({ model }: { model: Model }) {
           <CompileChart model={model} />
         </Section>
       )}
-      <div class="columns">
+      <div class={hasLog ? 'columns' : ''}>
         <div>
           {hasLog && (
             <Section title="Caches" aside={<a href={href(['ranks'], { tab: 'cache' })}>by compile{ranks.length > 1 ? ' and rank' : ''}</a>}>

@@ -1,9 +1,11 @@
 import { isLive, useChunk, type Chunks } from '../data/chunks';
 import { useFindings, type Model, type Process } from '../data/model';
+import { measuresRanks } from '../data/profiles';
 import { cardsOf } from '../data/findings';
-import { classesOf, collectiveSequences, damageOf, executionSequences, lookupsOf, type Lookup } from '../data/ranks';
+import { classesOf, collectiveSequences, damageOf, executionSequences, lookupsOf, type Lookup, type Sequence } from '../data/ranks';
 import { duration, plural, shorten } from '../lib/format';
 import { remember } from '../lib/remember';
+import { useTurns } from '../lib/schedule';
 import { href, setQuery, type Route } from '../route';
 import { Empty, Section, Tabs, Waiting, chosenTab, problemsOf } from '../ui/bits';
 import { Sequences, names } from '../ui/sequences';
@@ -11,7 +13,16 @@ import { Matrix } from './ranks_cache';
 import { Issued } from './ranks_issued';
 import { Roles } from './ranks_roles';
 
-// Of each aspect, the classes of ranks that agree.
+interface Aspect {
+  name: string;
+  link: string | null; // null: no view shows it
+  groups: () => Process[][] | null; // null: the log does not tell it
+  leftOut?: number;
+  leftOutCompiles?: number;
+  command?: string;
+}
+
+// Of each aspect, the classes of ranks that agree; made when they are asked for.
 const aspectsOf = remember((schedules: Chunks['schedules'], model: Model, cache: Chunks['cache']) => {
   const lookups = lookupsOf(cache);
   const withCompiles = new Map<Process, number[]>();
@@ -31,46 +42,87 @@ const aspectsOf = remember((schedules: Chunks['schedules'], model: Model, cache:
     }
     return [...groups.values()].sort((a, b) => b.length - a.length);
   };
-  const collectives = collectiveSequences(model, schedules, false);
-  const executions = executionSequences(model, schedules);
+  const bySequence = (sequences: Map<Process, Sequence>) => (sequences.size === 0 ? null : by((process) => sequences.get(process)?.items.join('|') ?? ''));
   const compileOf = (id: number) => model.compileById.get(id)!;
   const lookupsBy = (of: (lookup: Lookup) => string | null) =>
     by((_, ids) => ids.flatMap((id) => (unfinished.has(compileOf(id).title) ? [] : [(lookups.get(id) ?? []).map(of).join(',')])).join('|'));
-  const aspects: { name: string; link: string; groups: Process[][] | null; leftOut?: number; leftOutCompiles?: number; command?: string }[] = [
-    { name: 'PyTorch version', link: href([]), groups: by((process) => process.torchVersion ?? '') },
+  const aspects: Aspect[] = [
+    { name: 'PyTorch version', link: href([]), groups: () => by((process) => process.torchVersion ?? '') },
     {
       name: 'Compiles: ids and functions',
       link: href(['compiles'], { sort: 'function' }),
-      groups: by((_, ids) => ids.map((id) => `${compileOf(id).title} ${compileOf(id).function}`).join('|')),
+      groups: () => by((_, ids) => ids.map((id) => `${compileOf(id).title} ${compileOf(id).function}`).join('|')),
     },
     {
       name: 'Outcome of each compile',
       link: href(['compiles'], { sort: '-status' }),
-      groups: by((_, ids) => ids.map((id) => `${compileOf(id).title} ${compileOf(id).status}`).join('|')),
+      groups: () => by((_, ids) => ids.map((id) => `${compileOf(id).title} ${compileOf(id).status}`).join('|')),
     },
-    { name: 'Cache states', link: href(['ranks'], { tab: 'cache', mixed: 1 }), leftOutCompiles, groups: lookupsBy((lookup) => lookup.layer + lookup.state) },
-    { name: 'Cache keys', link: href(['ranks'], { tab: 'cache' }), leftOutCompiles, groups: lookupsBy((lookup) => lookup.key) },
+    {
+      name: 'Cache states',
+      link: cache.cache_event.rows > 0 ? href(['ranks'], { tab: 'cache', mixed: 1 }) : null,
+      leftOutCompiles,
+      groups: () => lookupsBy((lookup) => lookup.layer + lookup.state),
+    },
+    {
+      name: 'Cache keys',
+      link: cache.cache_event.rows > 0 ? href(['ranks'], { tab: 'cache' }) : null,
+      leftOutCompiles,
+      groups: () => lookupsBy((lookup) => lookup.key),
+    },
     {
       name: 'Collectives',
-      link: href(['ranks'], { tab: 'collectives' }),
+      link: schedules.collective.rows > 0 ? href(['ranks'], { tab: 'collectives' }) : null,
       leftOut: schedules.left_out.collectives[0] ?? 0,
       command: 'collectives',
-      groups: collectives.size === 0 ? null : by((process) => collectives.get(process)?.items.join('|') ?? ''),
+      groups: () => bySequence(collectiveSequences(model, schedules, false)),
     },
     {
       name: 'Execution order',
-      link: href(['ranks'], { tab: 'execution' }),
+      link: schedules.execution.rows > 0 ? href(['ranks'], { tab: 'execution' }) : null,
       leftOut: schedules.left_out.executions[0] ?? 0,
       command: 'execution',
-      groups: executions.size === 0 ? null : by((process) => executions.get(process)?.items.join('|') ?? ''),
+      groups: () => bySequence(executionSequences(model, schedules)),
     },
   ];
-  return aspects;
+  return aspects.map((aspect) => ({ ...aspect, groups: once(aspect.groups) }));
 });
+
+function once<T>(make: () => T): () => T {
+  let made: { value: T } | undefined;
+  return () => (made ??= { value: make() }).value;
+}
 
 // `tlparse ranks` compares compile by compile; here whole sequences are compared: where it sees a difference that the sequence has not,
 // the row says so instead of contradicting it.
 const areaOf: Record<string, string> = { Collectives: 'collectives', 'Execution order': 'execution' };
+
+function Agreement({ aspect, model, differing }: { aspect: Aspect; model: Model; differing: Set<string | null> }) {
+  if (aspect.leftOut) {
+    return (
+      <span class="quiet">
+        too many to be compared here: <code>tlparse {aspect.command}</code> compares them
+      </span>
+    );
+  }
+  const groups = aspect.groups();
+  if (groups === null) return <span class="quiet">not in this log</span>;
+  return (
+    <>
+      {groups.length === 1 && differing.has(areaOf[aspect.name]) ? (
+        <span class="tag status-skipped">the same in order, but in other compiles: see the groups above</span>
+      ) : groups.length === 1 ? (
+        <span class="tag status-ok">all agree</span>
+      ) : groups.length === model.peers.length && aspect.name === 'Cache keys' && model.peers.length > 1 ? (
+        <span class="tag">every rank has its own</span>
+      ) : (
+        groups.slice(0, 12).map((group, i) => <span class={`tag class-${Math.min(i, 3)}`}>{names(group)}</span>)
+      )}
+      {aspect.leftOutCompiles ? <span class="quiet"> without {plural(aspect.leftOutCompiles, 'compile')} that did not finish on a rank</span> : null}
+      {groups.length > 12 && <span class="quiet"> and {groups.length - 12} more</span>}
+    </>
+  );
+}
 
 function Classes({
   model,
@@ -85,6 +137,7 @@ function Classes({
 }) {
   const aspects = aspectsOf(schedules, model, cache);
   const differing = new Set(findings?.aspect.area ?? []);
+  const compared = useTurns(aspects, aspects.length);
   return (
     <table class="plain classes">
       <thead>
@@ -94,30 +147,10 @@ function Classes({
         </tr>
       </thead>
       <tbody>
-        {aspects.map((aspect) => (
+        {aspects.map((aspect, i) => (
           <tr>
-            <th scope="row">
-              <a href={aspect.link}>{aspect.name}</a>
-            </th>
-            <td>
-              {aspect.leftOut ? (
-                <span class="quiet">
-                  too many to be compared here: <code>tlparse {aspect.command}</code> compares them
-                </span>
-              ) : aspect.groups === null ? (
-                <span class="quiet">not in this log</span>
-              ) : aspect.groups.length === 1 && differing.has(areaOf[aspect.name]) ? (
-                <span class="tag status-skipped">the same in order, but in other compiles: see the groups above</span>
-              ) : aspect.groups.length === 1 ? (
-                <span class="tag status-ok">all agree</span>
-              ) : aspect.groups.length === model.peers.length && aspect.name === 'Cache keys' && model.peers.length > 1 ? (
-                <span class="tag">every rank has its own</span>
-              ) : (
-                aspect.groups.slice(0, 12).map((group, i) => <span class={`tag class-${Math.min(i, 3)}`}>{names(group)}</span>)
-              )}
-              {aspect.leftOutCompiles ? <span class="quiet"> without {plural(aspect.leftOutCompiles, 'compile')} that did not finish on a rank</span> : null}
-              {!aspect.leftOut && aspect.groups && aspect.groups.length > 12 && <span class="quiet"> and {aspect.groups.length - 12} more</span>}
-            </td>
+            <th scope="row">{aspect.link === null ? aspect.name : <a href={aspect.link}>{aspect.name}</a>}</th>
+            <td>{i < compared ? <Agreement aspect={aspect} model={model} differing={differing} /> : <span class="quiet">comparing ranks…</span>}</td>
           </tr>
         ))}
       </tbody>
@@ -267,12 +300,13 @@ function LeftOut({ count, what, command }: { count: number; what: string; comman
 export function RanksPage({ model, route }: { model: Model; route: Route }) {
   // Profiles and dumps tell collectives alone.
   const hasLogs = model.allProcesses.length > 0 || isLive;
+  const has = (name: string) => isLive || (model.counts.get(name) ?? 0) > 0;
   const tabs = [
-    { key: 'classes', title: 'Where ranks differ' },
-    { key: 'cache', title: 'Cache states' },
-    { key: 'collectives', title: 'Collectives' },
-    { key: 'execution', title: 'Execution order' },
-  ].filter(({ key }) => hasLogs || key === 'collectives');
+    { key: 'classes', title: 'Where ranks differ', isShown: hasLogs },
+    { key: 'cache', title: 'Cache states', isShown: isLive || model.index.cache_state.rows > 0 },
+    { key: 'collectives', title: 'Collectives', isShown: has('collectives') || measuresRanks(model) },
+    { key: 'execution', title: 'Execution order', isShown: has('executions') },
+  ].filter(({ isShown }) => isShown);
   const tab = chosenTab(route, tabs);
   const cache = useChunk(tab === 'classes' || tab === 'cache' ? 'cache' : null);
   const schedules = useChunk(tab === 'cache' ? null : 'schedules');

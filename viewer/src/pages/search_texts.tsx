@@ -86,7 +86,14 @@ export function FoundTexts({ model, answer, needle }: { model: Model; answer: Se
   const lines = groups.reduce((sum, group) => sum + group.texts.reduce((own, text) => own + text.line_count, 0), 0);
   const said = `${plural(lines, 'line')} in ${plural(texts, 'text')}, each counted once${answer.is_complete ? '' : `; there may be more: the search stopped after ${bytes(answer.read_bytes)}`}`;
   return (
-    <Section title="Texts" aside={<span class="quiet">{said}</span>}>
+    <Section
+      title="Texts"
+      aside={
+        <span class="quiet" role="status">
+          {said}
+        </span>
+      }
+    >
       {groups.slice(0, mostGroups).map(({ compile, texts: own }) => (
         <section class="text-hits">
           <h3>

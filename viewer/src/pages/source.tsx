@@ -40,6 +40,9 @@ function shortName(file: SourceFile, rivals: SourceFile[]): string {
   return file.name;
 }
 
+// Those with a text, and those that something came of.
+const knownLines = (file: SourceFile) => new Set([...file.texts.keys(), ...file.facts.keys()]);
+
 // A list that is drawn when it is opened.
 function Folded({ title, files, isOpen, list }: { title: string; files: SourceFile[]; isOpen: boolean; list: (files: SourceFile[]) => ComponentChildren }) {
   const [opened, setOpened] = useState(isOpen);
@@ -65,7 +68,7 @@ function FileList({ files, current }: { files: SourceFile[]; current: SourceFile
         <li>
           <a href={href(['source', file.name])} title={file.name} aria-current={file === current ? 'page' : undefined}>
             <span class="record-title">{names.get(file)}</span>
-            <span class="quiet">{file.texts.size > 0 ? plural(file.texts.size, 'line') : ''}</span>
+            <span class="quiet">{file.texts.size > 0 ? plural(knownLines(file).size, 'line') : ''}</span>
           </a>
         </li>
       ))}
@@ -141,7 +144,7 @@ function measuredLines(cost: Chunks['cost'] | undefined, memory: Memory | undefi
 
 function Code({ file, line, measured }: { file: SourceFile; line: number | null; measured: Map<number, Measured> }) {
   const chosen = useRef<HTMLTableRowElement>(null);
-  const lines = useMemo(() => [...new Set([...file.texts.keys(), ...file.facts.keys(), ...measured.keys()])].sort((a, b) => a - b), [file, measured]);
+  const lines = useMemo(() => [...new Set([...knownLines(file), ...measured.keys()])].sort((a, b) => a - b), [file, measured]);
   const of = (margin: Margin, at: number) => margin.of(file.facts.get(at) ?? none, measured.get(at) ?? unmeasured);
   const shown = margins.filter((margin) => lines.some((at) => of(margin, at) !== ''));
   const barOf = ({ heat }: Margin, at: number) => {
@@ -161,7 +164,7 @@ function Code({ file, line, measured }: { file: SourceFile; line: number | null;
             ))}
             <th scope="col">line</th>
             <th scope="col" class="source-text">
-              {lines.length} known lines
+              {plural(knownLines(file).size, 'known line')}
             </th>
           </tr>
         </thead>

@@ -93,10 +93,20 @@ interface TextViewProps {
   gutter?: string[];
 }
 
+// Names in the gutter are cut at the left, where they differ least, and end with their line.
+const longestName = 26;
+const cutName = (name: string) => (name.length > longestName ? `…${name.slice(1 - longestName)}` : name);
+
+// Pixels of the numbers, or of the longest name; all lines begin behind it.
+function numberWidth({ gutter }: TextViewProps): number {
+  const longest = gutter?.reduce((most, name) => Math.max(most, cutName(name).length), 0);
+  return longest === undefined ? 54 : Math.max(120, longest * 7.3 + 22);
+}
+
 // Pixels left of the text, as the style has them.
-function gutterWidth({ tags, gutter, heat }: TextViewProps): number {
-  const longest = gutter?.reduce((most, name) => Math.max(most, name.length), 0);
-  const numbers = longest === undefined ? 54 : Math.min(192, Math.max(120, longest * 7.3 + 22));
+function gutterWidth(props: TextViewProps): number {
+  const { tags, heat } = props;
+  const numbers = numberWidth(props);
   return numbers + (tags ? 42 : 0) + (heat ? 70 : 0) + 12;
 }
 
@@ -156,7 +166,7 @@ export function TextView(props: TextViewProps) {
         <span
           class="line-number"
           aria-hidden="true"
-          data-number={row.begin > 0 ? '↪' : (props.gutter?.[row.line] ?? row.line + 1)}
+          data-number={row.begin > 0 ? '↪' : props.gutter ? cutName(props.gutter[row.line] ?? '') : row.line + 1}
           title={props.gutter?.[row.line]}
         />
         {props.heat && <HeatMargin heat={row.begin === 0 ? props.heat.get(row.line) : undefined} />}
@@ -173,7 +183,7 @@ export function TextView(props: TextViewProps) {
       tabIndex={0}
       role="region"
       aria-label={props.label}
-      style={{ height: props.height }}
+      style={{ height: props.height, '--gutter': props.gutter && `${numberWidth(props)}px` }}
       onMouseOver={props.onHover && ((event) => props.onHover!(lineAt(event)))}
       onMouseLeave={props.onHover && (() => props.onHover!(null))}
       onClick={(event) => {
