@@ -168,3 +168,21 @@ test('the list of files and the head of a file count the same lines', async () =
     assert.equal(said, listed.replace(' line', ' known line'), trace);
   }
 });
+
+test('views that hold nothing are not offered, and links lead to no empty screen', async () => {
+  const { page, problems } = await openPage(browser, 'file:');
+  const report = pageUrl(reportOf('hang_in_compile'));
+  await visit(page, report, '#/compiles');
+  assert.deepEqual(await viewsOf(page), ['Table', 'Stacks']);
+  // An address of one that is absent is answered.
+  await visit(page, report, '#/compiles?tab=breaks');
+  await page.getByText('No graph breaks').waitFor();
+  await visit(page, report, '#/ranks');
+  for (const link of await page.locator('main a[href^="#/"]').evaluateAll((all) => [...new Set(all.map((one) => one.getAttribute('href')))])) {
+    await visit(page, report, link);
+    assert.deepEqual(await page.locator('main .empty').allInnerTexts(), [], link);
+  }
+  await visit(page, pageUrl(reportOf('recompiles_2_6')), '#/compiles');
+  assert.ok((await viewsOf(page)).includes('Recompiles'));
+  assert.deepEqual(problems, []);
+});

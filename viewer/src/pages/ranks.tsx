@@ -60,7 +60,7 @@ const aspectsOf = remember((schedules: Chunks['schedules'], model: Model, cache:
     },
     {
       name: 'Cache states',
-      link: cache.cache_event.rows > 0 ? href(['ranks'], { tab: 'cache', mixed: 1 }) : null,
+      link: cache.cache_event.rows > 0 ? href(['ranks'], { tab: 'cache' }) : null,
       leftOutCompiles,
       groups: () => lookupsBy((lookup) => lookup.layer + lookup.state),
     },

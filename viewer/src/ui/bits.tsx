@@ -196,15 +196,18 @@ export function chosenTab(route: Route, tabs: { key: string }[]): string {
   return tabs.find((tab) => tab.key === asked)?.key ?? tabs[0]?.key ?? '';
 }
 
+// Views that hold nothing are not offered; while a job is watched, something may come.
 export function Tabs({ tabs, current, link }: { tabs: { key: string; title: string; count?: number }[]; current: string; link: (key: string) => string }) {
   return (
     <nav class="tabs" aria-label="Views">
-      {tabs.map((tab) => (
-        <a href={link(tab.key)} aria-current={tab.key === current ? 'page' : undefined}>
-          {tab.title}
-          {tab.count !== undefined && <span class="count">{tab.count}</span>}
-        </a>
-      ))}
+      {tabs
+        .filter((tab) => tab.count !== 0 || tab.key === current || isFollowing())
+        .map((tab) => (
+          <a href={link(tab.key)} aria-current={tab.key === current ? 'page' : undefined}>
+            {tab.title}
+            {tab.count !== undefined && <span class="count">{tab.count}</span>}
+          </a>
+        ))}
     </nav>
   );
 }
