@@ -216,6 +216,14 @@ export function collectiveSequences(model: Model, chunk: Chunks['schedules'], wi
   // The calls in a graph's code, which is logged on a cache hit too and has sizes and groups; else the scheduler's list of names.
   const fromCode = new Set<number>();
   t.graph_id.forEach((graph, i) => graph !== null && t.is_code[i] === 1 && fromCode.add(graph));
+  // Ranks give the groups of a mesh other names: a group is compared by when its rank first calls it.
+  const groups = new Map<Process, Map<string, number>>();
+  const groupOf = (process: Process, name: string) => {
+    let own = groups.get(process);
+    if (!own) groups.set(process, (own = new Map()));
+    if (!own.has(name)) own.set(name, own.size);
+    return own.get(name)!;
+  };
   const sequences = new Map<Process, Sequence>();
   t.process_id.forEach((processId, i) => {
     const process = model.processById.get(processId!);
@@ -230,8 +238,10 @@ export function collectiveSequences(model: Model, chunk: Chunks['schedules'], wi
         .replace(/^torch\.ops\./, '')
         .replace(/^_c10d_functional\./, '')
         .replace(/\.default$/, '');
-      const facts = [c.dtype[row], c.shape[row], c.group_name[row] && `group ${c.group_name[row]}`].filter(Boolean).join(' ');
-      sequence.items.push(`${name} ${facts}`); // not its compile: the same calls may stand in graphs that are cut differently
+      const what = [c.dtype[row], c.shape[row]].filter(Boolean).join(' ');
+      const group = c.group_name[row];
+      const facts = [what, group && `group ${group}`].filter(Boolean).join(' ');
+      sequence.items.push(`${name} ${what} ${group ? groupOf(process, group) : ''}`); // not its compile: the same calls may stand in graphs that are cut differently
       sequence.shown.push(facts ? `${name}  ${facts}` : name);
       sequence.where.push(compile);
     }

@@ -304,7 +304,7 @@ export function RanksPage({ model, route }: { model: Model; route: Route }) {
   const tabs = [
     { key: 'classes', title: 'Where ranks differ', isShown: hasLogs },
     { key: 'cache', title: 'Cache states', isShown: isLive || model.index.cache_state.rows > 0 },
-    { key: 'collectives', title: 'Collectives', isShown: has('collectives') || measuresRanks(model) },
+    { key: 'collectives', title: 'Collectives', isShown: has('collectives') || measuresRanks(model) || !hasLogs },
     { key: 'execution', title: 'Execution order', isShown: has('executions') },
   ].filter(({ isShown }) => isShown);
   const tab = chosenTab(route, tabs);
@@ -352,6 +352,7 @@ export function RanksPage({ model, route }: { model: Model; route: Route }) {
                   <LeftOut count={value.left_out.collectives[0] ?? 0} what="collective" command="collectives" />
                   <Sequences
                     classes={classesOf(collectiveSequences(model, value, withWaits))}
+                    peers={model.peers}
                     what="collective"
                     route={route}
                     empty="No collectives: none of the compiled graphs communicates, or their generated code is not in the log."
@@ -369,6 +370,7 @@ export function RanksPage({ model, route }: { model: Model; route: Route }) {
               <LeftOut count={value.left_out.executions[0] ?? 0} what="execution" command="execution" />
               <Sequences
                 classes={classesOf(executionSequences(model, value))}
+                peers={model.peers}
                 what="execution"
                 route={route}
                 empty="No execution order is in this log: it is written only inside torch._inductor.debug.record_and_log_graph_execution_order()."

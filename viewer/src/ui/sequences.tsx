@@ -20,7 +20,25 @@ export function names(processes: Process[]): string {
     : processes.map((process) => process.name).join(', ');
 }
 
-export function Sequences({ classes, what, route, empty }: { classes: SequenceClass[]; what: string; route: Route; empty: string }) {
+// What is so of the only sequence that there is.
+function agreement({ processes, sequence }: SequenceClass, peers: Process[], what: string): string {
+  const without = peers.filter((process) => !processes.includes(process));
+  const who =
+    processes.length > 1 && without.length === 0 ? `All ${processes.length} processes` : names(processes).replace(/^./, (letter) => letter.toUpperCase());
+  const items = plural(sequence.items.length, what);
+  const has = processes.length === 1 ? `has ${items}` : sequence.items.length === 1 ? `have the same ${what}` : `have the same ${items} in the same order`;
+  return `${who} ${has}.${without.length > 0 ? ` Of ${names(without)} the log holds none.` : ''}`;
+}
+
+interface SequencesProps {
+  classes: SequenceClass[];
+  peers: Process[]; // all that are compared
+  what: string;
+  route: Route;
+  empty: string;
+}
+
+export function Sequences({ classes, peers, what, route, empty }: SequencesProps) {
   const left = classes[Math.min(classes.length - 1, Number(route.query.get('a') ?? 0) || 0)];
   const right = classes[Math.min(classes.length - 1, Number(route.query.get('b') ?? 1) || 0)];
   const box = useRef<HTMLDivElement>(null);
@@ -78,10 +96,7 @@ export function Sequences({ classes, what, route, empty }: { classes: SequenceCl
     <>
       <div class="toolbar">
         {classes.length === 1 ? (
-          <span role="status">
-            {left.processes.length > 1 ? `All ${left.processes.length} processes have` : `${names(left.processes)} has`} the same{' '}
-            {plural(left.sequence.items.length, what)} in the same order.
-          </span>
+          <span role="status">{agreement(left, peers, what)}</span>
         ) : (
           <>
             {choose('a', left)} <span class="quiet">and</span> {choose('b', right)}
