@@ -306,7 +306,7 @@ export function RanksPage({ model, route }: { model: Model; route: Route }) {
     { key: 'cache', title: 'Cache states', isShown: isLive || model.index.cache_state.rows > 0 },
     { key: 'collectives', title: 'Collectives', isShown: has('collectives') || measuresRanks(model) || !hasLogs },
     { key: 'execution', title: 'Execution order', isShown: has('executions') },
-  ].filter(({ isShown }) => isShown);
+  ].filter(({ key, isShown }) => isShown || (hasLogs && key === route.query.get('tab'))); // an address of one without data says why it is empty
   const tab = chosenTab(route, tabs);
   const cache = useChunk(tab === 'classes' || tab === 'cache' ? 'cache' : null);
   const schedules = useChunk(tab === 'cache' ? null : 'schedules');
