@@ -13,10 +13,7 @@ namespace {
 // An empty database that others may open to read.
 Database MakeDatabase(const TempDirectory& directory) {
   const std::string path = directory.path() + "/trace.db";
-  {
-    Database database = OpenOrThrow(path, Database::Mode::kBulkLoad);
-    REQUIRE(CreateSchema(database));
-  }
+  REQUIRE(CreateDatabase(path));
   return OpenOrThrow(path, Database::Mode::kReadOnly);
 }
 

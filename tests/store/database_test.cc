@@ -1,5 +1,9 @@
 #include "store/database.h"
 
+#include <sys/resource.h>
+
+#include <csignal>
+
 #include "log/import_code.h"
 #include "tests/catch2.h"
 #include "tests/store/scratch_database.h"
@@ -31,6 +35,32 @@ TEST_CASE("Only databases of this program and version are opened", "[database]")
   CHECK(newer.error().message.find("schema version 7") != std::string::npos);
   CHECK(OpenOrThrow(other, Mode::kBulkLoad)
             .QueryInt("SELECT count(*) FROM t"));  // and was left alone
+}
+
+TEST_CASE("A new database is whole, and the one in memory is the same", "[database]") {
+  ScratchDatabase scratch;
+  CHECK((scratch.Rows("PRAGMA integrity_check") == Lines{"ok"}));
+  Result<Database> memory = SchemaInMemory();
+  REQUIRE(memory);
+  for (const char* const sql :
+       {"PRAGMA page_count", "SELECT count(*) FROM schema_doc",
+        "SELECT count(*) FROM sqlite_schema", "SELECT sum(length(sql)) FROM sqlite_schema"})
+    CHECK(*scratch.database.QueryInt(sql) == *memory->QueryInt(sql));
+  CHECK(memory->Execute("INSERT INTO text_row(id, text) VALUES (1000000, 'more')"));
+}
+
+TEST_CASE("A new database that cannot be written is an error", "[database]") {
+  const TempDirectory directory;
+  CHECK(CreateDatabase(directory.path() + "/missing/trace.db").error().code == ErrorCode::kIo);
+  rlimit old_limit{};
+  REQUIRE(::getrlimit(RLIMIT_FSIZE, &old_limit) == 0);
+  std::signal(SIGXFSZ, SIG_IGN);
+  const rlimit small{1 << 20, old_limit.rlim_max};
+  REQUIRE(::setrlimit(RLIMIT_FSIZE, &small) == 0);
+  const Result<Database> database = CreateDatabase(directory.path() + "/trace.db");
+  REQUIRE(::setrlimit(RLIMIT_FSIZE, &old_limit) == 0);
+  REQUIRE_FALSE(database);
+  CHECK(database.error().message.find("File too large") != std::string::npos);
 }
 
 TEST_CASE("Values come back as they were bound", "[database]") {

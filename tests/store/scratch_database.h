@@ -19,11 +19,13 @@ inline Database OpenOrThrow(const std::string& path, Database::Mode mode) {
   return std::move(*database);
 }
 
+inline Database CreateOrThrow(const std::string& path) {
+  Result<Database> database = CreateDatabase(path);
+  if (!database) throw std::runtime_error(database.error().message);
+  return std::move(*database);
+}
+
 struct ScratchDatabase {
-  ScratchDatabase() {
-    if (Result<void> made = CreateSchema(database); !made)
-      throw std::runtime_error(made.error().message);
-  }
   void Insert(const TableSet& tables, const RowBatch& rows) {
     auto writer = BatchWriter::Make(database, tables);
     if (!writer) throw std::runtime_error(writer.error().message);
@@ -48,7 +50,7 @@ struct ScratchDatabase {
 
   TempDirectory directory;
   std::string path = directory.path() + "/trace.db";
-  Database database = OpenOrThrow(path, Database::Mode::kBulkLoad);
+  Database database = CreateOrThrow(path);
 };
 
 using Lines = std::vector<std::string>;

@@ -72,7 +72,7 @@ TEST_CASE("A full disk behind is an error of the statement or of the commit", "[
 TEST_CASE("Only a database of a bulk load can be written behind", "[write_behind]") {
   const TempDirectory directory;
   const std::string path = directory.path() + "/t.db";
-  REQUIRE(CreateSchema(*std::make_unique<Database>(OpenOrThrow(path, Database::Mode::kBulkLoad))));
+  REQUIRE(CreateDatabase(path));
   Database database = OpenOrThrow(path, Database::Mode::kAppend);
   const Result<void> result = WriteBehind(database, nullptr);
   REQUIRE_FALSE(result);

@@ -267,9 +267,14 @@ void AddImportCodes(Schema& schema) {
 }
 
 std::string Compressed(const std::string& bytes) {
+  constexpr int kWindowBits = 16;  // what unpacking keeps in memory
   std::string packed(ZSTD_compressBound(bytes.size()), '\0');
+  ZSTD_CCtx* const context = ZSTD_createCCtx();
+  ZSTD_CCtx_setParameter(context, ZSTD_c_compressionLevel, ZSTD_maxCLevel());
+  ZSTD_CCtx_setParameter(context, ZSTD_c_windowLog, kWindowBits);
   const std::size_t size =
-      ZSTD_compress(packed.data(), packed.size(), bytes.data(), bytes.size(), ZSTD_maxCLevel());
+      ZSTD_compress2(context, packed.data(), packed.size(), bytes.data(), bytes.size());
+  ZSTD_freeCCtx(context);
   if (ZSTD_isError(size)) throw std::runtime_error(ZSTD_getErrorName(size));
   packed.resize(size);
   return packed;

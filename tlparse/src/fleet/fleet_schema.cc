@@ -148,8 +148,7 @@ bool IsLookupTable(const RawTable& raw) {
 
 // Without the lookup tables: a fleet has their ids as numbers.
 Result<std::vector<RawTable>> TablesOfThisProgram() {
-  ASSIGN_OR_RETURN(Database database, Database::Open(":memory:", Database::Mode::kBulkLoad));
-  RETURN_IF_ERROR(CreateSchema(database));
+  ASSIGN_OR_RETURN(Database database, SchemaInMemory());
   ASSIGN_OR_RETURN(std::vector<RawTable> tables, ReadTables(database));
   std::set<std::string> lookup_tables;
   for (const RawTable& raw : tables)

@@ -178,8 +178,7 @@ Result<PullSummary> PullInto(const std::string& path, const FoundRun& found,
   }
   // Contents that were there before are not counted among what was pushed.
   PullLimit limit(DirectoryOf(path), 4 * announced + (std::uint64_t{1} << 30));
-  ASSIGN_OR_RETURN(Database database, Database::Open(path, Database::Mode::kBulkLoad));
-  RETURN_IF_ERROR(CreateSchema(database));
+  ASSIGN_OR_RETURN(Database database, CreateDatabase(path));
   RETURN_IF_ERROR(database.Execute("BEGIN"));
   Puller puller(client, database, schema, options, found.loads, limit);
   ASSIGN_OR_RETURN(summary.rows, puller.Run());

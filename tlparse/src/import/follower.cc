@@ -66,14 +66,10 @@ Follower::~Follower() {
 namespace {
 
 // An empty database, which is there as a whole or not at all.
-Result<void> CreateDatabase(const std::string& path) {
+Result<void> CreateWatched(const std::string& path) {
   ASSIGN_OR_RETURN(const std::unique_ptr<UnfinishedDatabase> temporary,
                    UnfinishedDatabase::Make(path));
-  {
-    ASSIGN_OR_RETURN(Database database,
-                     Database::Open(temporary->name(), Database::Mode::kBulkLoad));
-    RETURN_IF_ERROR(CreateSchema(database));
-  }
+  RETURN_IF_ERROR(CreateDatabase(temporary->name()));
   return temporary->Rename(path);
 }
 
@@ -82,7 +78,7 @@ Result<void> CreateDatabase(const std::string& path) {
 Result<std::unique_ptr<Follower>> Follower::Open(const FollowOptions& options) {
   RemoveAbandonedDatabases(options.database_path);
   if (access(options.database_path.c_str(), F_OK) != 0)
-    RETURN_IF_ERROR(CreateDatabase(options.database_path));
+    RETURN_IF_ERROR(CreateWatched(options.database_path));
   ASSIGN_OR_RETURN(Database database,
                    Database::Open(options.database_path, Database::Mode::kAppend));
   if (!options.is_on_network) {

@@ -297,8 +297,7 @@ Result<ImportSummary> ImportIntoNew(const std::vector<FoundLog>& logs,
                    UnfinishedDatabase::Make(options.database_path));
   std::optional<Database> database;
   const auto import = [&]() -> Result<ImportSummary> {
-    ASSIGN_OR_RETURN(database, Database::Open(temporary->name(), Database::Mode::kBulkLoad));
-    RETURN_IF_ERROR(CreateSchema(*database));
+    ASSIGN_OR_RETURN(database, CreateDatabase(temporary->name()));
     RETURN_IF_ERROR(database->Execute("BEGIN"));
     int threads = options.threads > 0 ? options.threads : AvailableCores();
     if (threads > 2) {

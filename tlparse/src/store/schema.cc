@@ -1,34 +1,109 @@
 #include "store/schema.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sqlite3.h>
 #include <sys/stat.h>
+#include <unistd.h>
 #include <zstd.h>
 
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <memory>
 #include <set>
 #include <string>
+#include <utility>
 
+#include "base/file_descriptor.h"
 #include "store/database.h"
 
 namespace tlparse {
 
-Result<void> CreateSchema(Database& database) {
+namespace {
+
+// Unpacks the image; `use` gets its bytes in order, kChunkBytes at a time but the last, and returns
+// whether to go on. True if all bytes were used.
+constexpr std::size_t kChunkBytes = 1 << 16;
+template <typename Use>
+bool Unpack(const SchemaImage& schema, Use&& use) {
+  const std::unique_ptr<ZSTD_DCtx, decltype(&ZSTD_freeDCtx)> context(ZSTD_createDCtx(),
+                                                                     ZSTD_freeDCtx);
+  const std::unique_ptr<unsigned char[]> chunk(new unsigned char[kChunkBytes]);
+  ZSTD_inBuffer packed{schema.packed, schema.packed_bytes, 0};
+  ZSTD_outBuffer unpacked{chunk.get(), kChunkBytes, 0};
+  while (true) {
+    const std::size_t left = ZSTD_decompressStream(context.get(), &unpacked, &packed);
+    if (ZSTD_isError(left)) return false;
+    if (left != 0 && unpacked.pos < kChunkBytes) return false;  // the image ends early
+    if (!use(chunk.get(), unpacked.pos)) return false;
+    if (left == 0) return true;
+    unpacked.pos = 0;
+  }
+}
+
+// Writes the bytes at this place of the file, without the blocks that hold only zeros: most of a
+// page of an empty table.
+bool WriteSparsely(int descriptor, const unsigned char* bytes, std::size_t size, off_t at) {
+  constexpr std::size_t kHoleBytes = 4096;
+  static constexpr unsigned char kZeros[kHoleBytes] = {};
+  for (std::size_t begin = 0; begin < size; begin += kHoleBytes) {
+    const std::size_t count = std::min(kHoleBytes, size - begin);
+    if (std::memcmp(bytes + begin, kZeros, count) == 0) continue;
+    for (std::size_t done = 0; done < count;) {
+      const ssize_t written = pwrite(descriptor, bytes + begin + done, count - done,
+                                     at + static_cast<off_t>(begin + done));
+      if (written < 0 && errno == EINTR) continue;
+      if (written < 0) return false;
+      done += static_cast<std::size_t>(written);
+    }
+  }
+  return true;
+}
+
+// Errors leave errno.
+bool WriteImage(const std::string& path) {
   const SchemaImage schema = EmbeddedSchema();
-  const std::unique_ptr<unsigned char[]> image(new unsigned char[schema.size_bytes]);
-  if (ZSTD_decompress(image.get(), schema.size_bytes, schema.packed, schema.packed_bytes) !=
-      schema.size_bytes)
-    return Fail(ErrorCode::kInternal, "the schema of this program cannot be unpacked");
-  ASSIGN_OR_RETURN(Database source, Database::Open(":memory:", Database::Mode::kBulkLoad));
+  const FileDescriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644));
+  if (!file.is_open() || ftruncate(file.get(), static_cast<off_t>(schema.size_bytes)) != 0)
+    return false;
+  off_t at = 0;
+  return Unpack(schema, [&](const unsigned char* bytes, std::size_t size) {
+    const off_t begin = std::exchange(at, at + static_cast<off_t>(size));
+    return WriteSparsely(file.get(), bytes, size, begin);
+  });
+}
+
+}  // namespace
+
+Result<Database> CreateDatabase(const std::string& path) {
+  if (!WriteImage(path))
+    return Fail(ErrorCode::kIo,
+                fmt::format("cannot write the database '{}': {}", path, std::strerror(errno)));
+  return Database::Open(path, Database::Mode::kBulkLoad);
+}
+
+Result<Database> SchemaInMemory() {
+  const SchemaImage schema = EmbeddedSchema();
+  ASSIGN_OR_RETURN(Database database, Database::Open(":memory:", Database::Mode::kBulkLoad));
   const auto size_bytes = static_cast<sqlite3_int64>(schema.size_bytes);
-  sqlite3_backup* copy = nullptr;
-  if (sqlite3_deserialize(source.handle(), "main", image.get(), size_bytes, size_bytes,
-                          SQLITE_DESERIALIZE_READONLY) == SQLITE_OK)
-    copy = sqlite3_backup_init(database.handle(), "main", source.handle(), "main");
-  if (copy != nullptr) sqlite3_backup_step(copy, -1);
-  if (sqlite3_backup_finish(copy) == SQLITE_OK && copy != nullptr) return {};
-  return Fail(ErrorCode::kDatabase,
-              fmt::format("creating '{}': {}", database.path(), sqlite3_errmsg(database.handle())));
+  auto* const image = static_cast<unsigned char*>(sqlite3_malloc64(schema.size_bytes));
+  unsigned char* end = image;
+  const bool is_whole =
+      image != nullptr && Unpack(schema, [&](const void* bytes, std::size_t size) {
+        std::memcpy(std::exchange(end, end + size), bytes, size);
+        return true;
+      });
+  if (!is_whole) {
+    sqlite3_free(image);
+    return Fail(ErrorCode::kInternal, "the schema of this program cannot be unpacked");
+  }
+  // From here on the connection owns the image.
+  if (sqlite3_deserialize(database.handle(), "main", image, size_bytes, size_bytes,
+                          SQLITE_DESERIALIZE_FREEONCLOSE | SQLITE_DESERIALIZE_RESIZEABLE) ==
+      SQLITE_OK)
+    return database;
+  return Fail(ErrorCode::kInternal, sqlite3_errmsg(database.handle()));
 }
 
 namespace {
@@ -118,8 +193,7 @@ Result<void> AddMissingRows(Database& database, Database& current) {
 }  // namespace
 
 Result<void> MigrateSchema(Database& database) {
-  ASSIGN_OR_RETURN(Database current, Database::Open(":memory:", Database::Mode::kBulkLoad));
-  RETURN_IF_ERROR(CreateSchema(current));
+  ASSIGN_OR_RETURN(Database current, SchemaInMemory());
   RETURN_IF_ERROR(CreateIndexes(current));
   RETURN_IF_ERROR(AddMissing("table", database, current));
   RETURN_IF_ERROR(AddMissingColumns(database, current));
@@ -168,8 +242,7 @@ Error Lacks(const Database& database, const std::string& name) {
 // Calls `use` with each name that the database lacks, until it returns false.
 template <typename Use>
 Result<void> ForEachMissing(Database& database, Use&& use) {
-  ASSIGN_OR_RETURN(Database current, Database::Open(":memory:", Database::Mode::kBulkLoad));
-  RETURN_IF_ERROR(CreateSchema(current));
+  ASSIGN_OR_RETURN(Database current, SchemaInMemory());
   ASSIGN_OR_RETURN(const std::set<std::string> wanted, NamesOf(current));
   ASSIGN_OR_RETURN(const std::set<std::string> known, NamesOf(database));
   for (const std::string& name : wanted)

@@ -4,13 +4,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "base/result.h"
+#include "store/database.h"
 
 namespace tlparse {
-
-class Database;
 
 // PRAGMA user_version of the databases this program writes and reads. Columns may be added without
 // a new version.
@@ -22,7 +22,8 @@ inline constexpr std::int64_t kApplicationId = 0x544C5052;
 inline constexpr int kPageBytes = 16384;
 
 // A new database as a file, compressed with zstd: tables and views, and the rows that every database
-// has (lookup tables, import_code, schema_doc). The build makes it of schemas/sql.
+// has (lookup tables, import_code, schema_doc). The build makes it of schemas/sql. The window of the
+// compression is small, so that unpacking touches little memory.
 struct SchemaImage {
   const unsigned char* packed = nullptr;
   std::size_t packed_bytes = 0;
@@ -36,9 +37,11 @@ const char* IndexScript();
 // columns (NULL in existing rows), indexes, and rows of import_code and of lookup tables, and
 // replaces views that differ. kNotATrace if a column that may not be NULL is missing.
 Result<void> MigrateSchema(Database& database);
-// Makes an empty database, opened with kBulkLoad and in no transaction, one of this program: with
-// all tables and views, and the rows that every database has.
-Result<void> CreateSchema(Database& database);
+// Opens a new database with kBulkLoad: it has all tables and views, and the rows that every database
+// has. The file is made, or must be empty. kIo if it cannot be written.
+Result<Database> CreateDatabase(const std::string& path);
+// The same in memory, to read the schema of this program.
+Result<Database> SchemaInMemory();
 // record_kind names blocks of 1 << kRecordBlockBits record ids.
 inline constexpr int kRecordBlockBits = 6;
 // Its rows for all records, unless there are some.
