@@ -168,9 +168,9 @@ void RunningCommand::LookForHang() {
 // Once for the same ranks. They may be at work: they are not ended.
 void RunningCommand::LookForBusy() {
   const std::chrono::seconds least(options_.hang_after_s);
-  std::vector<std::int64_t> busy = processes_->BusyAlone(least);
-  if (is_handled_ || busy == busy_) return;
-  busy_ = std::move(busy);
+  std::optional<std::vector<std::int64_t>> busy = processes_->BusyAlone(least);
+  if (is_handled_ || !busy || *busy == busy_) return;
+  busy_ = *std::move(busy);
   if (busy_.empty()) return;
   HandleHang(fmt::format("{} alone used the CPU for {} s", RanksText(busy_), least.count()), busy_);
 }

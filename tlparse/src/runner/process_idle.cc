@@ -39,6 +39,8 @@ void ProcessWatch::MeasureIdle() {
     const bool can_run = stat->state == 'R';
     is_busy = is_busy || can_run || !is_idle(entry.cpu_ticks - entry.idle_cpu_ticks, busy_);
     if (!can_run && is_idle(entry.cpu_ticks - entry.own_cpu_ticks, entry.busy)) continue;
+    // A single look at which it was idle is a pause of its work.
+    if (now - entry.busy >= kIdleStep * 3) entry.busy_since = now;
     entry.busy = now;
     entry.own_cpu_ticks = entry.cpu_ticks;
   }
@@ -48,19 +50,25 @@ void ProcessWatch::MeasureIdle() {
   for (auto& [pid, entry] : living_) entry.idle_cpu_ticks = entry.cpu_ticks;
 }
 
-std::vector<std::int64_t> ProcessWatch::BusyAlone(std::chrono::seconds least) const {
+std::optional<std::vector<std::int64_t>> ProcessWatch::BusyAlone(std::chrono::seconds least) const {
   std::vector<std::int64_t> ranks;
-  bool do_others_wait = false;
+  bool do_others_wait = false, is_unsure = false;
   for (const WatchedProcess& one : Processes()) {
     const std::lock_guard lock(mutex_);
     const auto living = living_.find(one.pid);
     if (living == living_.end() || one.ended_us) continue;
-    const auto idle = measured_ - living->second.busy;
-    do_others_wait = do_others_wait || (one.rank && idle >= least);
-    if (idle >= least) continue;
-    if (!one.rank || idle > kIdleStep * 2) return {};
-    ranks.push_back(*one.rank);
+    const Entry& entry = living->second;
+    if (measured_ - entry.busy >= least) {
+      do_others_wait = do_others_wait || one.rank;
+    } else if (!one.rank) {
+      return std::vector<std::int64_t>();
+    } else if (entry.busy < measured_ || measured_ - entry.busy_since < least) {
+      is_unsure = true;
+    } else {
+      ranks.push_back(*one.rank);
+    }
   }
+  if (is_unsure) return std::nullopt;
   std::sort(ranks.begin(), ranks.end());
   return do_others_wait ? ranks : std::vector<std::int64_t>();
 }

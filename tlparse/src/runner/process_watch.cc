@@ -198,7 +198,7 @@ bool ProcessWatch::Adopt(pid_t pid, std::set<pid_t>& looking) {
   entry.process.parent_pid = stat->parent;
   entry.started_ticks = stat->started_ticks;
   entry.process.started_us = EpochUsOfTicks(stat->started_ticks);
-  entry.busy = SteadyClock::now();
+  entry.busy = entry.busy_since = SteadyClock::now();
   entry.handle = FileDescriptor(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
   Entry& kept = living_.insert_or_assign(pid, std::move(entry)).first->second;
   Learn(kept);

@@ -82,9 +82,10 @@ class ProcessWatch {
   int WaitBeside(pid_t pid);
   // How long no living process has used the CPU to speak of (2 % of one) or has begun or ended.
   std::chrono::seconds IdleTime() const;
-  // Ranks that alone use the CPU, while each other rank has not used it for so long; ascending. Empty: there
-  // are none, or another process uses it.
-  std::vector<std::int64_t> BusyAlone(std::chrono::seconds least) const;
+  // Ranks that alone have used the CPU for so long, while no other rank has; ascending. Empty: there are
+  // none, or another process uses it. Nothing: a rank has used it for a part of the time, so the next looks
+  // will tell.
+  std::optional<std::vector<std::int64_t>> BusyAlone(std::chrono::seconds least) const;
   // Whether a program that is not Python with our hook, such as a compiler, used the CPU just now below one
   // of these ranks; of no ranks: of the command.
   bool IsProgramAtWork(const std::vector<std::int64_t>& ranks) const;
@@ -98,7 +99,8 @@ class ProcessWatch {
     std::int64_t cpu_ticks = 0;
     std::int64_t idle_cpu_ticks = 0;  // when all were busy last
     std::int64_t own_cpu_ticks = 0;   // when this one was
-    std::chrono::steady_clock::time_point busy = {};
+    std::chrono::steady_clock::time_point busy = {},
+                                          busy_since = {};  // the last look, and the first in a row
     ToldRank told;
     bool is_known = false;  // it has said who it is
   };
