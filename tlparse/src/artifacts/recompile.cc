@@ -13,6 +13,7 @@
 
 #include "artifacts/common/json_members.h"
 #include "artifacts/common/text/python_traceback.h"
+#include "base/ascii.h"
 
 namespace tlparse {
 namespace {
@@ -28,9 +29,7 @@ struct Reason {
 std::string_view PriorLabel(std::string_view text) {
   std::size_t end = text.starts_with('!') ? 1 : 0;
   const std::size_t first = end;
-  while (end < text.size() &&
-         ((text[end] >= '0' && text[end] <= '9') || (text[end] == '/' && end > first)))
-    ++end;
+  while (end < text.size() && (IsDigit(text[end]) || (text[end] == '/' && end > first))) ++end;
   if (end == first || text.substr(end, 2) != ": ") return {};
   return text.substr(0, end);
 }

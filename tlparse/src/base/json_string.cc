@@ -31,14 +31,8 @@ std::optional<std::uint32_t> HexUnit(std::string_view text) {
   if (text.size() < 4) return std::nullopt;
   std::uint32_t unit = 0;
   for (const char c : text.substr(0, 4)) {
-    const char lower = static_cast<char>(c | 0x20);
-    if (IsDigit(c)) {
-      unit = unit << 4 | static_cast<std::uint32_t>(c - '0');
-    } else if (lower >= 'a' && lower <= 'f') {
-      unit = unit << 4 | static_cast<std::uint32_t>(lower - 'a' + 10);
-    } else {
-      return std::nullopt;
-    }
+    if (HexDigit(c) < 0) return std::nullopt;
+    unit = unit << 4 | static_cast<std::uint32_t>(HexDigit(c));
   }
   return unit;
 }

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <memory>
 
+#include "base/ascii.h"
 #include "base/md5_lanes.h"
 
 namespace tlparse {
@@ -30,15 +31,6 @@ const EVP_MD* Md5Algorithm() {
   return algorithm;
 }
 
-constexpr int kNotHex = -1;
-
-int HexDigit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return kNotHex;
-}
-
 }  // namespace
 
 std::string ToHex(const Md5Digest& digest) {
@@ -55,7 +47,7 @@ std::optional<Md5Digest> ParseMd5Hex(std::string_view text) {
   if (text.size() != 2 * digest.size()) return std::nullopt;
   for (std::size_t i = 0; i < digest.size(); ++i) {
     const int high = HexDigit(text[2 * i]), low = HexDigit(text[2 * i + 1]);
-    if (high == kNotHex || low == kNotHex) return std::nullopt;
+    if (high < 0 || low < 0) return std::nullopt;
     digest[i] = static_cast<std::uint8_t>(high << 4 | low);
   }
   return digest;

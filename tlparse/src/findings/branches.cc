@@ -10,6 +10,7 @@
 #include <map>
 #include <optional>
 
+#include "base/ascii.h"
 #include "facts/cache/cause.h"
 #include "facts/contents/graph_difference.h"
 #include "facts/job/roles.h"
@@ -192,9 +193,8 @@ Result<std::string> ValueSentence(const FindingContext& context, const JobCompil
 
 // Empty: one of them is not an integer.
 std::vector<std::int64_t> IntegersIn(std::string_view text) {
-  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
   for (std::size_t i = 1; i + 1 < text.size(); ++i) {
-    if (text[i] == '.' && (is_digit(text[i - 1]) || is_digit(text[i + 1]))) return {};
+    if (text[i] == '.' && (IsDigit(text[i - 1]) || IsDigit(text[i + 1]))) return {};
   }
   std::vector<std::int64_t> numbers;
   for (const char* at = text.data(); at != text.data() + text.size();) {

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "artifacts/common/text/python_traceback.h"
+#include "base/ascii.h"
 #include "facts/job/job_status.h"
 #include "queries/findings/context.h"
 
@@ -90,8 +91,7 @@ std::string FindingContext::WhoInside(const std::vector<RankIndex>& who) const {
 
 std::string FindingContext::Who(const std::vector<RankIndex>& who) const {
   std::string text = WhoInside(who);
-  if (!text.empty() && text[0] >= 'a' && text[0] <= 'z')
-    text[0] = static_cast<char>(text[0] - 'a' + 'A');
+  if (!text.empty()) text[0] = UpperAscii(text[0]);
   return text;
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include "base/ascii.h"
 #include "facts/job/read_transaction.h"
 #include "findings/context.h"
 #include "findings/role_contexts.h"
@@ -58,15 +59,13 @@ std::string WithoutNumbers(std::string_view text) {
   std::string result;
   for (std::size_t i = 0; i < text.size(); ++i) {
     const bool is_hex = text.substr(i).starts_with("0x");
-    if (!is_hex && (text[i] < '0' || text[i] > '9')) {
+    if (!is_hex && !IsDigit(text[i])) {
       result += text[i];
       continue;
     }
     result += '0';
     if (is_hex) i += 2;
-    while (i < text.size() && (is_hex ? std::isxdigit(static_cast<unsigned char>(text[i])) != 0
-                                      : text[i] >= '0' && text[i] <= '9'))
-      ++i;
+    while (i < text.size() && (is_hex ? HexDigit(text[i]) >= 0 : IsDigit(text[i]))) ++i;
     --i;
   }
   return result;

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "artifacts/common/text/python_traceback.h"
+#include "base/ascii.h"
 #include "base/plural.h"
 #include "facts/cache/cause.h"
 #include "facts/compiles/advice.h"
@@ -155,7 +156,7 @@ Result<Breaks> LoadBreaks(FindingContext& context, const BrokenCompiles& broken)
 // "Twice in 1 compile.", "6 times over 3 ranks, in 2 compile ids."
 std::string CountText(const FindingContext& context, const Break& one) {
   std::string text = Times(one.count);
-  if (text[0] >= 'a' && text[0] <= 'z') text[0] = static_cast<char>(text[0] - 'a' + 'A');
+  text[0] = UpperAscii(text[0]);
   const bool has_several = one.ranks.size() > 1;
   if (has_several)
     text += fmt::format(" over {} {},", one.ranks.size(), context.HasRanks() ? "ranks" : "logs");

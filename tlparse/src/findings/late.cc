@@ -4,17 +4,12 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "base/median.h"
 #include "facts/collectives/compile_spans.h"
 #include "findings/context.h"
 
 namespace tlparse {
 namespace {
-
-std::int64_t Median(std::vector<std::int64_t> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
 
 // Ranks whose first records are late, by how much at least, and their last records.
 struct LateRanks {
@@ -88,11 +83,12 @@ Result<void> AddLate(FindingContext& context) {
     lasts.push_back(*status.last_record_us);
   }
   if (firsts.size() < 2) return {};
-  const std::int64_t first = Median(firsts), last = Median(lasts);
+  const std::int64_t first = LowerMedian(firsts), last = LowerMedian(lasts);
   // Against how far most first records lie from the median, and how long the job is.
   std::vector<std::int64_t> distances;
   for (const std::int64_t one : firsts) distances.push_back(std::abs(one - first));
-  const std::int64_t spread = Median(distances), length = std::max<std::int64_t>(last - first, 0);
+  const std::int64_t spread = LowerMedian(distances),
+                     length = std::max<std::int64_t>(last - first, 0);
   constexpr std::int64_t kTimesSpread = 5, kShareOfJob = 10, kBeyondClocksUs = 120'000'000;
   const std::int64_t least_us = std::max({kTimesSpread * spread, length / kShareOfJob, kNoiseUs});
   LateRanks late, shifted;

@@ -10,6 +10,7 @@
 #include <random>
 #include <thread>
 
+#include "base/ascii.h"
 #include "fleet/no_pipe_signal.h"
 #include "fleet/request_limit.h"
 #include "fleet/sql_quote.h"
@@ -67,11 +68,10 @@ std::string UrlEncoded(std::string_view text) {
   constexpr std::string_view kDigits = "0123456789ABCDEF";
   std::string encoded;
   for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if ((byte >= '0' && byte <= '9') || (byte >= 'a' && byte <= 'z') ||
-        (byte >= 'A' && byte <= 'Z') || byte == '_' || byte == '-' || byte == '.') {
+    if (IsWordCharacter(c) || c == '-' || c == '.') {
       encoded += c;
     } else {
+      const auto byte = static_cast<unsigned char>(c);
       encoded += {'%', kDigits[byte >> 4], kDigits[byte & 15]};
     }
   }

@@ -6,6 +6,8 @@
 #include <optional>
 #include <span>
 
+#include "base/median.h"
+
 namespace tlparse {
 namespace {
 
@@ -17,13 +19,6 @@ constexpr std::size_t kLongest = 28;
 constexpr std::size_t kShortSide = 7;  // a side with fewer runs must be unlike the other one
 constexpr double kTimesNoise = 5;
 constexpr double kLeastAgainstLine = 6;
-
-double Median(Values values) {
-  std::vector<double> sorted(values.begin(), values.end());
-  std::sort(sorted.begin(), sorted.end());
-  const std::size_t middle = sorted.size() / 2;
-  return sorted.size() % 2 == 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
-}
 
 // Sum of the distances from the median: single outliers weigh little.
 double Spread(Values values) {

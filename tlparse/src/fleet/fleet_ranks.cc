@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cstdlib>
 #include <map>
 #include <set>
@@ -19,9 +20,13 @@ namespace {
 using Kind = FleetColumnOfAnswer::Kind;
 
 std::string StateName(const std::string& number) {
-  return number.size() == 1 && number[0] >= '0' && number[0] <= '5'
-             ? std::string(Name(static_cast<CacheState>(number[0] - '0')))
-             : number;
+  std::uint8_t state = 0;
+  const char* const end = number.data() + number.size();
+  const auto [rest, error] = std::from_chars(number.data(), end, state);
+  const std::string_view name = error == std::errc() && rest == end
+                                    ? Name(static_cast<CacheState>(state))
+                                    : std::string_view();
+  return name.empty() ? number : std::string(name);
 }
 
 Result<std::string> FindRunId(FleetReader& reader, const FleetQuestion& question) {

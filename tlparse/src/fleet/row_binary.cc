@@ -2,17 +2,12 @@
 
 #include <fmt/format.h>
 
+#include "base/ascii.h"
+
 namespace tlparse {
 namespace {
 
 constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 30;
-
-int Digit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
 
 std::uint64_t Swapped(std::uint64_t value) { return __builtin_bswap64(value); }
 
@@ -33,7 +28,7 @@ std::optional<Uuid> ParseUuid(std::string_view text) {
       if (text[i] != '-') return std::nullopt;
       continue;
     }
-    const int digit = Digit(text[i]);
+    const int digit = HexDigit(text[i]);
     if (digit < 0) return std::nullopt;
     std::uint64_t& half = count++ < 16 ? uuid.high : uuid.low;
     half = half << 4 | static_cast<std::uint64_t>(digit);

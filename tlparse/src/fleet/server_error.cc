@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "base/ascii.h"
+
 namespace tlparse {
 
 Retry RetryOf(int code, int status) {
@@ -31,7 +33,7 @@ int ExceptionCode(std::string_view answer) {
   const std::size_t place = answer.find("Code: ");
   if (place == std::string_view::npos) return 0;
   int code = 0;
-  for (std::size_t i = place + 6; i < answer.size() && answer[i] >= '0' && answer[i] <= '9'; ++i) {
+  for (std::size_t i = place + 6; i < answer.size() && IsDigit(answer[i]); ++i) {
     code = code * 10 + (answer[i] - '0');
     if (code > 1'000'000) return 0;
   }

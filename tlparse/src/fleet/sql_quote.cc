@@ -6,6 +6,8 @@
 #include <chrono>
 #include <cstdio>
 
+#include "base/ascii.h"
+
 namespace tlparse {
 namespace {
 
@@ -59,10 +61,7 @@ bool IsUuid(std::string_view text) {
   if (text.size() != 36) return false;
   for (std::size_t i = 0; i < text.size(); ++i) {
     const bool is_dash = i == 8 || i == 13 || i == 18 || i == 23;
-    const char c = text[i];
-    const bool is_digit =
-        (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
-    if (is_dash ? c != '-' : !is_digit) return false;
+    if (is_dash ? text[i] != '-' : HexDigit(text[i]) < 0) return false;
   }
   return true;
 }

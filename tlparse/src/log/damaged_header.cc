@@ -19,7 +19,7 @@ std::size_t CountWrong(std::string_view line) {
   std::size_t wrong = 0;
   for (std::size_t i = 0; i < std::min(line.size(), kPrefixShape.size()); ++i) {
     const char shape = kPrefixShape[i];
-    const bool is_right = shape == 'V'   ? line[i] >= 'A' && line[i] <= 'Z'
+    const bool is_right = shape == 'V'   ? IsUpperCase(line[i])
                           : shape == '0' ? IsDigit(line[i])
                                          : line[i] == shape;
     wrong += is_right ? 0 : 1;

@@ -30,7 +30,7 @@ constexpr std::string_view kOnlyRecorded =
     "it is an output directory of tlparse run: only its folder recorded is read";
 constexpr std::size_t kProbeBytes = 64 << 10;
 
-bool IsSuffixCharacter(char c) { return IsDigit(c) || (c >= 'a' && c <= 'z') || c == '_'; }
+bool IsSuffixCharacter(char c) { return IsDigit(c) || IsLowerCase(c) || c == '_'; }
 
 bool ConsumePrefix(std::string_view& text, std::string_view prefix) {
   if (!text.starts_with(prefix)) return false;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "base/ascii.h"
+
 namespace tlparse {
 namespace {
 
@@ -78,9 +80,8 @@ std::optional<PrefixTimeUs> ParsePrefixTime(std::string_view text) {
 
 bool HasPrefixTimeShape(std::string_view text) {
   constexpr std::string_view kShape = "0000 00:00:00.000000";
-  return std::equal(text.begin(), text.end(), kShape.begin(), kShape.end(), [](char c, char shape) {
-    return shape == '0' ? c >= '0' && c <= '9' : c == shape;
-  });
+  return std::equal(text.begin(), text.end(), kShape.begin(), kShape.end(),
+                    [](char c, char shape) { return shape == '0' ? IsDigit(c) : c == shape; });
 }
 
 std::int64_t UsSinceNewYear(PrefixTimeUs time, std::int64_t year) {

@@ -5,26 +5,15 @@
 #include <string>
 #include <string_view>
 
+#include "base/ascii.h"
+
 namespace tlparse::redact {
 
-inline bool IsDigit(char c) { return c >= '0' && c <= '9'; }
-inline bool IsUpperCase(char c) { return c >= 'A' && c <= 'Z'; }
-inline bool IsLowerCase(char c) { return c >= 'a' && c <= 'z'; }
 // Bytes beyond ASCII are letters: no word of PyTorch has them.
-inline bool IsWordLetter(char c) {
-  return IsUpperCase(c) || IsLowerCase(c) || static_cast<unsigned char>(c) >= 0x80;
-}
-inline bool IsNameCharacter(char c) { return IsWordLetter(c) || IsDigit(c) || c == '_'; }
+inline bool IsWordLetter(char c) { return IsLetter(c) || static_cast<unsigned char>(c) >= 0x80; }
 inline bool IsPathCharacter(char c) {
   return IsNameCharacter(c) || c == '/' || c == '.' || c == '-' || c == '~' || c == '+' ||
          c == '@' || c == '%';
-}
-
-inline std::string InLowerCase(std::string_view text) {
-  std::string lower(text);
-  for (char& c : lower)
-    if (IsUpperCase(c)) c = static_cast<char>(c + ('a' - 'A'));
-  return lower;
 }
 
 inline std::string_view WithoutUnderscores(std::string_view name) {
@@ -60,12 +49,10 @@ inline bool IsIndented(std::string_view line, std::size_t spaces) {
 // Hashes and ids that PyTorch writes: 8 and more hex digits, or 50 and more characters of base 32.
 inline bool IsHash(std::string_view text) {
   const bool has_digit = std::any_of(text.begin(), text.end(), IsDigit);
-  const auto is_hex = [](char c) { return IsDigit(c) || (c >= 'a' && c <= 'f'); };
-  const auto is_base32 = [](char c) { return IsLowerCase(c) || (c >= '2' && c <= '7'); };
   if (!has_digit) return false;
-  if (text.size() >= 8 && text.size() <= 64 && std::all_of(text.begin(), text.end(), is_hex))
+  if (text.size() >= 8 && text.size() <= 64 && std::all_of(text.begin(), text.end(), IsLowerHex))
     return true;
-  return text.size() >= 50 && text.size() <= 54 && std::all_of(text.begin(), text.end(), is_base32);
+  return text.size() >= 50 && text.size() <= 54 && std::all_of(text.begin(), text.end(), IsBase32);
 }
 
 // Whether a path begins in the package torch: guards write paths without their beginning.

@@ -3,6 +3,7 @@
 #include <array>
 #include <charconv>
 
+#include "base/ascii.h"
 #include "redact/characters.h"
 #include "redact/public_words.h"
 #include "redact/text_redactor.h"
@@ -54,9 +55,9 @@ class LastBefore {
 }  // namespace
 
 void TextRedactor::AddName(std::string_view name) {
-  const std::string lower = redact::InLowerCase(redact::WithoutUnderscores(name));
+  const std::string lower = InLowerCase(redact::WithoutUnderscores(name));
   constexpr std::size_t kShortest = 3;  // nobody knows a program by its x
-  if (lower.size() < kShortest || redact::IsDigit(lower.front()) || IsPublicName(lower)) return;
+  if (lower.size() < kShortest || IsDigit(lower.front()) || IsPublicName(lower)) return;
   // Globals that PyTorch makes.
   if (lower.starts_with("import_torch") || lower.starts_with("builtins_dict")) return;
   if (user_names_.insert(lower).second) redacted_names_.clear();
@@ -68,7 +69,7 @@ void TextRedactor::AddNamesOfCode(std::string_view code) {
       at += 2;
       continue;
     }
-    const std::size_t end = redact::RunEnd(code, at, redact::IsNameCharacter);
+    const std::size_t end = redact::RunEnd(code, at, IsNameCharacter);
     if (end > at) AddName(code.substr(at, end - at));
     at = std::max(end, at + 1);
   }
@@ -133,7 +134,7 @@ void TextRedactor::HarvestTracebacks(std::string_view text) {
     if (!quote.ends_with('"') || !text.substr(name_at).starts_with(quote)) return;
     name_at += quote.size();
     if (!text.substr(name_at).starts_with(kLine)) return;
-    name_at = redact::RunEnd(text, name_at + kLine.size(), redact::IsDigit);
+    name_at = redact::RunEnd(text, name_at + kLine.size(), IsDigit);
     if (text.substr(name_at).starts_with(',')) ++name_at;
     constexpr std::string_view kIn = " in ";
     if (!text.substr(name_at).starts_with(kIn)) return;
@@ -157,12 +158,12 @@ void TextRedactor::HarvestPlaces(std::string_view text) {
     while (begin > 0 && redact::IsPathCharacter(text[begin - 1])) --begin;
     const std::string_view path = text.substr(begin, at - begin);
     if (redact::IsPublicPath(path)) return;
-    std::size_t name_at = redact::RunEnd(text, at + 1, redact::IsDigit);
+    std::size_t name_at = redact::RunEnd(text, at + 1, IsDigit);
     const std::string_view between = text.substr(name_at, 4);
     if (name_at == at + 1 || (!between.starts_with(" in ") && !between.starts_with("): "))) return;
     user_files_.emplace(path.substr(path.rfind('/') + 1));
     name_at += between.starts_with(" in ") ? 4 : 3;
-    const std::size_t name_end = redact::RunEnd(text, name_at, redact::IsNameCharacter);
+    const std::size_t name_end = redact::RunEnd(text, name_at, IsNameCharacter);
     AddName(text.substr(name_at, name_end - name_at));
     constexpr std::string_view kCode = ", code: ";
     if (text.substr(name_end).starts_with(kCode))
@@ -175,13 +176,12 @@ void TextRedactor::HarvestLookups(std::string_view text) {
   for (const std::string_view mark :
        {"L['", "G['", "_modules['", "_parameters['", "_buffers['", "__main__."})
     ForEachMark(text, mark, [&](std::size_t at) {
-      const std::size_t end = redact::RunEnd(text, at, redact::IsNameCharacter);
+      const std::size_t end = redact::RunEnd(text, at, IsNameCharacter);
       AddName(text.substr(at, end - at));
     });
   ForEachMark(text, "L['self'].", [&](std::size_t at) {
-    AddNamesOfCode(text.substr(at, redact::RunEnd(text, at, [](char c) {
-                                     return redact::IsNameCharacter(c) || c == '.';
-                                   }) - at));
+    AddNamesOfCode(text.substr(
+        at, redact::RunEnd(text, at, [](char c) { return IsNameCharacter(c) || c == '.'; }) - at));
   });
 }
 

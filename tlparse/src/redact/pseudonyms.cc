@@ -6,11 +6,11 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cctype>
 #include <fstream>
 #include <sstream>
 #include <vector>
 
+#include "base/ascii.h"
 #include "base/json_writer.h"
 #include "inputs/common/plain_json.h"
 
@@ -21,24 +21,13 @@ constexpr std::string_view kBegin = "qz";
 constexpr std::string_view kNumberBegin = "917";
 constexpr std::size_t kNumberDigits = 9;
 
-std::string Lower(std::string_view text) {
-  std::string lower(text);
-  for (char& c : lower)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c + ('a' - 'A'));
-  return lower;
-}
-
-bool IsUpper(char c) { return c >= 'A' && c <= 'Z'; }
-bool IsLetter(char c) { return IsUpper(c) || (c >= 'a' && c <= 'z'); }
-
 // "qzab" in the case of `name`.
 std::string InCaseOf(std::string_view name, std::string stem) {
-  const bool has_lower =
-      std::any_of(name.begin(), name.end(), [](char c) { return c >= 'a' && c <= 'z'; });
+  const bool has_lower = std::any_of(name.begin(), name.end(), IsLowerCase);
   const auto first = std::find_if(name.begin(), name.end(), IsLetter);
-  if (first == name.end() || !IsUpper(*first)) return stem;
+  if (first == name.end() || !IsUpperCase(*first)) return stem;
   for (std::size_t i = 0; i < stem.size() && (i == 0 || (!has_lower && name.size() > 1)); ++i)
-    stem[i] = static_cast<char>(stem[i] - ('a' - 'A'));
+    stem[i] = UpperAscii(stem[i]);
   return stem;
 }
 
@@ -52,7 +41,7 @@ void Pseudonyms::Add(const std::string& name, const std::string& pseudonym) {
 const std::string& Pseudonyms::Of(std::string_view name) {
   const std::string exact(name);
   if (const auto found = pseudonyms_.find(exact); found != pseudonyms_.end()) return found->second;
-  std::string& stem = stems_[Lower(name)];
+  std::string& stem = stems_[InLowerCase(name)];
   std::string pseudonym = stem.empty() ? stem : InCaseOf(name, stem);
   while (pseudonym.empty() || names_.contains(pseudonym)) {
     stem = kBegin;
@@ -93,7 +82,7 @@ const std::string& Pseudonyms::OfNumber(std::string_view number) {
 std::size_t Pseudonyms::NumberLength(std::string_view text) {
   std::size_t digits = 0, at = 0;
   for (; at < text.size() && digits < kNumberDigits; ++at) {
-    if (std::isdigit(static_cast<unsigned char>(text[at])) != 0) {
+    if (IsDigit(text[at])) {
       ++digits;
     } else if (text[at] != ',' || digits % 3 != 0) {
       return 0;
@@ -106,7 +95,7 @@ std::string Pseudonyms::Translate(std::string_view text) const {
   std::string out;
   for (std::size_t at = 0; at < text.size();) {
     const bool begins =
-        at == 0 || !IsLetter(text[at - 1]) || (IsUpper(text[at]) && !IsUpper(text[at - 1]));
+        at == 0 || !IsLetter(text[at - 1]) || (IsUpperCase(text[at]) && !IsUpperCase(text[at - 1]));
     if (const std::size_t length = NumberLength(text.substr(at)); length > 0) {
       std::string number(text.substr(at, length));
       std::erase(number, ',');
@@ -118,9 +107,7 @@ std::string Pseudonyms::Translate(std::string_view text) const {
     const bool is_address = text.substr(at).starts_with("198.1");
     std::size_t end = at;
     if (is_address) {
-      while (end < text.size() &&
-             (std::isdigit(static_cast<unsigned char>(text[end])) != 0 || text[end] == '.'))
-        ++end;
+      while (end < text.size() && (IsDigit(text[end]) || text[end] == '.')) ++end;
     } else if (begins && (text[at] == 'q' || text[at] == 'Q')) {
       while (end < text.size() && IsLetter(text[end])) ++end;
     }
@@ -161,7 +148,7 @@ Result<void> Pseudonyms::Load(const std::string& path) {
     else if (pseudonym.starts_with(kNumberBegin))
       ++number_count_;
     else
-      stems_[Lower(name)] = Lower(pseudonym);
+      stems_[InLowerCase(name)] = InLowerCase(pseudonym);
   }
   stem_count_ = stems_.size();
   return {};

@@ -20,7 +20,7 @@ constexpr std::array<std::string_view, 18> kSizeKeys = {
 
 // "24", and "24L" of C++.
 std::size_t DigitsOfNumber(std::string_view token) {
-  const std::size_t digits = redact::RunEnd(token, 0, redact::IsDigit);
+  const std::size_t digits = redact::RunEnd(token, 0, IsDigit);
   return digits == token.size() || token.substr(digits) == "L" ? digits : 0;
 }
 
@@ -38,7 +38,7 @@ bool TextRedactor::ReplaceSize(std::string_view text, std::size_t at, std::size_
   const std::string_view before = text.substr(0, at);
   if (!before.empty() && kBefore.find(before.back()) != std::string_view::npos) return false;
   if (end < text.size() && kAfter.find(text[end]) != std::string_view::npos &&
-      end + 1 < text.size() && redact::IsNameCharacter(text[end + 1]))
+      end + 1 < text.size() && IsNameCharacter(text[end + 1]))
     return false;
   if (std::any_of(kOthers.begin(), kOthers.end(),
                   [&](std::string_view other) { return before.ends_with(other); }))
@@ -62,15 +62,15 @@ std::string TextRedactor::RedactJson(std::string_view json) {
       const std::size_t next = redact::RunEnd(json, end, [](char c) { return c == ' '; });
       if (next < json.size() && json[next] == ':') key = text.substr(1, text.size() - 2);
       out += Redact(text);
-    } else if (redact::IsDigit(json[at])) {
+    } else if (IsDigit(json[at])) {
       const auto is_of_number = [](char c) {
-        return redact::IsDigit(c) || c == '.' || c == 'e' || c == 'E' || c == '+' || c == '-';
+        return IsDigit(c) || c == '.' || c == 'e' || c == 'E' || c == '+' || c == '-';
       };
       end = redact::RunEnd(json, at, is_of_number);
       const std::string_view number = json.substr(at, end - at);
       const bool is_size = std::find(kSizeKeys.begin(), kSizeKeys.end(), key) != kSizeKeys.end() &&
                            number.size() >= 2 && number.size() <= kMostDigits &&
-                           std::all_of(number.begin(), number.end(), redact::IsDigit);
+                           std::all_of(number.begin(), number.end(), IsDigit);
       replaced_ += is_size ? 1 : 0;
       out += is_size ? std::string_view(pseudonyms_.OfNumber(number)) : number;
     } else {

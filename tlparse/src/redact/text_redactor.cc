@@ -4,18 +4,14 @@
 #include <array>
 #include <vector>
 
+#include "base/ascii.h"
 #include "redact/characters.h"
 #include "redact/public_words.h"
 
 namespace tlparse {
 
-using redact::InLowerCase;
-using redact::IsDigit;
 using redact::IsHash;
-using redact::IsLowerCase;
-using redact::IsNameCharacter;
 using redact::IsPathCharacter;
-using redact::IsUpperCase;
 using redact::IsWordLetter;
 using redact::RunEnd;
 

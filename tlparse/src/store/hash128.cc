@@ -5,6 +5,8 @@
 
 #include <array>
 
+#include "base/ascii.h"
+
 namespace tlparse {
 
 Hash128 HashBytes(std::string_view bytes) {
@@ -20,10 +22,8 @@ std::optional<Hash128> FromHex(std::string_view hex) {
   if (hex.size() != 32) return std::nullopt;
   std::array<std::uint64_t, 2> halves{};
   for (std::size_t index = 0; index < 32; ++index) {
-    const char c = hex[index];
-    const int digit = c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-    if (digit < 0) return std::nullopt;
-    halves[index / 16] = halves[index / 16] << 4 | static_cast<std::uint64_t>(digit);
+    if (!IsLowerHex(hex[index])) return std::nullopt;
+    halves[index / 16] = halves[index / 16] << 4 | static_cast<std::uint64_t>(HexDigit(hex[index]));
   }
   return Hash128{halves[1], halves[0]};
 }

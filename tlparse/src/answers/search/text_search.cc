@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "base/ascii.h"
 #include "base/line_pattern.h"
 #include "base/printable.h"
 #include "queries/answers/search/text_search.h"
@@ -18,8 +19,7 @@ constexpr std::size_t kMostBytes = 240;  // of one line
 
 constexpr std::size_t kMostMarks = 20;  // of one line
 
-bool IsUpper(char c) { return c >= 'A' && c <= 'Z'; }
-bool HasUpper(std::string_view text) { return std::any_of(text.begin(), text.end(), IsUpper); }
+bool HasUpper(std::string_view text) { return std::any_of(text.begin(), text.end(), IsUpperCase); }
 
 // The regular expression in "re:…" or "/…/"; nothing: the text is meant as it is, as a path may be.
 std::optional<std::string_view> ExpressionOf(std::string_view text) {
@@ -36,7 +36,7 @@ bool HasUpperLiteral(std::string_view expression) {
   for (std::size_t i = 0; i < expression.size(); ++i) {
     if (expression[i] == '\\') {
       ++i;
-    } else if (IsUpper(expression[i])) {
+    } else if (IsUpperCase(expression[i])) {
       return true;
     }
   }

@@ -4,11 +4,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <map>
 #include <tuple>
 
 #include "artifacts/common/text/normalize.h"
+#include "base/ascii.h"
 #include "facts/cache/cache.h"
 #include "facts/contents/code_difference.h"
 #include "facts/text/text_diff.h"
@@ -30,9 +30,7 @@ Result<std::string> NormalCode(Database& database, std::int64_t record_id) {
 // Whether a size in the text is a symbol: s77, u0.
 bool HasSymbol(std::string_view text) {
   for (std::size_t at = 1; at + 1 < text.size(); ++at) {
-    if ((text[at] != 's' && text[at] != 'u') ||
-        std::isdigit(static_cast<unsigned char>(text[at + 1])) == 0)
-      continue;
+    if ((text[at] != 's' && text[at] != 'u') || !IsDigit(text[at + 1])) continue;
     if (text[at - 1] == ' ' || text[at - 1] == '[' || text[at - 1] == '(' || text[at - 1] == '\'' ||
         text[at - 1] == '*')
       return true;

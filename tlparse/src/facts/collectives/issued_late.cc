@@ -8,6 +8,7 @@
 #include <set>
 #include <utility>
 
+#include "base/median.h"
 #include "facts/collectives/compile_spans.h"
 #include "facts/collectives/issued_group.h"
 #include "facts/collectives/issued_lines.h"
@@ -38,12 +39,6 @@ struct Delay {
   std::size_t lines = 0;      // in which the same ranks came late
   std::int64_t least_ns = 0;  // of these
 };
-
-std::int64_t LowerMedian(std::vector<std::int64_t> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
 
 bool IsSentToOne(const IssuedCollective& call) {
   return call.plain_op == "reduce" || call.plain_op == "gather";

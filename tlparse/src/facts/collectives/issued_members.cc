@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/ascii.h"
 #include "queries/facts/collectives/issued_members.h"
 
 namespace tlparse {
@@ -148,7 +149,7 @@ std::vector<std::int64_t> RanksInText(std::string_view text) {
   std::vector<std::int64_t> ranks;
   std::int64_t number = -1;
   for (const char c : text) {
-    if (c >= '0' && c <= '9') {
+    if (IsDigit(c)) {
       number =
           std::min<std::int64_t>(1'000'000'000, std::max<std::int64_t>(number, 0) * 10 + (c - '0'));
     } else if (number >= 0) {

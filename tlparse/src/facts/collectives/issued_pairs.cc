@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "artifacts/common/text/python_traceback.h"
+#include "base/ascii.h"
 #include "facts/collectives/issued_batches.h"
 #include "facts/collectives/issued_group.h"
 #include "facts/collectives/issued_lines.h"
@@ -43,7 +44,7 @@ std::int64_t Elements(std::string_view shapes) {
     bool has_digit = false;
     for (++at; at < shapes.size(); ++at) {
       const char c = shapes[at];
-      if (c >= '0' && c <= '9') {
+      if (IsDigit(c)) {
         number = number * 10 + (c - '0');
         has_digit = true;
       } else {

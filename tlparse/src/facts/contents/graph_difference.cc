@@ -12,6 +12,7 @@
 
 #include "artifacts/common/text/normalize.h"
 #include "artifacts/common/text/python_traceback.h"
+#include "base/ascii.h"
 #include "facts/text/sequence_diff.h"
 #include "facts/text/shorten.h"
 #include "facts/text/text_diff.h"
@@ -34,13 +35,10 @@ bool AreEqual(const ComparedNode& a, const ComparedNode& b) {
 }
 
 std::string FormOf(std::string_view operation, const std::set<std::string, std::less<>>& names) {
-  const auto is_of_name = [](char c) {
-    return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-  };
   std::string form;
   for (std::size_t i = 0; i < operation.size();) {
     std::size_t end = i;
-    while (end < operation.size() && is_of_name(operation[end])) ++end;
+    while (end < operation.size() && IsWordCharacter(operation[end])) ++end;
     const std::string_view word = operation.substr(i, std::max(end - i, std::size_t{1}));
     const bool is_member = i > 0 && operation[i - 1] == '.';
     form += !is_member && names.contains(word) ? std::string_view("%") : word;

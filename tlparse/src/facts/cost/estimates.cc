@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/ascii.h"
 #include "queries/facts/cost/estimates.h"
 
 namespace tlparse {
@@ -17,7 +18,7 @@ struct Node {
 
 // op3, op4_op5: nodes that the scheduler made, not an extern kernel's name.
 bool IsFused(std::string_view name) {
-  return name.size() > 2 && name.starts_with("op") && name[2] >= '0' && name[2] <= '9';
+  return name.size() > 2 && name.starts_with("op") && IsDigit(name[2]);
 }
 
 std::vector<double> Merged(const std::vector<Node>& nodes) {

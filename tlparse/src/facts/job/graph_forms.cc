@@ -7,6 +7,7 @@
 #include <set>
 #include <string>
 
+#include "base/ascii.h"
 #include "queries/facts/job/graph_forms.h"
 
 namespace tlparse {
@@ -29,7 +30,7 @@ Result<const GraphForms*> GraphForms::Load(Database& database, const Job& job) {
         std::string text;
         FOR_EACH_ROW(const OperationOfGraph& row, operations.Run({.content_id = graph})) {
           std::string operation(row.operation);
-          std::erase_if(operation, [](char c) { return c >= '0' && c <= '9'; });
+          std::erase_if(operation, IsDigit);
           text += fmt::format("{} = {}\n", row.name, operation);
         }
         if (!text.empty())

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/ascii.h"
 #include "facts/job/participants.h"
 #include "queries/facts/job/hangs.h"
 
@@ -186,7 +187,7 @@ Result<std::vector<Hang>> LoadHangs(Database& database, std::int64_t run_id) {
     FOR_EACH_ROW(
         const TakenOfHang& taken,
         Query<TakenOfHang>(database, {.profile_id = row.profile_id, .ordinal = row.ordinal})) {
-      if (!taken.text.empty() && taken.text.front() >= '0' && taken.text.front() <= '9')
+      if (!taken.text.empty() && IsDigit(taken.text.front()))
         AddThreads(taken.text, main, hang);
       else
         main = AddPlace(taken.text, hang);

@@ -6,30 +6,11 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/median.h"
 #include "base/plural.h"
 #include "facts/ranks/rank_facts.h"
 
 namespace tlparse {
-namespace {
-
-// Of two values in the middle the lower one: if half of the ranks are slow, they are compared with
-// the others.
-double LowerMedian(std::vector<double> values) {
-  if (values.empty()) return 0;
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
-
-double Median(const std::vector<double>& values) {
-  const double lower = LowerMedian(values);
-  if (values.size() % 2 != 0 || values.empty()) return lower;
-  std::vector<double> negated;
-  for (const double value : values) negated.push_back(-value);
-  return (lower - LowerMedian(std::move(negated))) / 2;
-}
-
-}  // namespace
 
 void RankFacts::SetCompileTime(RankClass& one) const {
   std::vector<double> complete, partial;
@@ -50,6 +31,7 @@ void RankFacts::SetMedian(SlowestRank& slowest) const {
   slowest.is_of_complete = values.size() < compile_s_.size();
   if (values.empty()) values = compile_s_;
   slowest.median_s = Median(values);
+  // If half of the ranks are slow, they are compared with the others.
   slowest.lower_median_s = LowerMedian(std::move(values));
 }
 

@@ -8,15 +8,12 @@
 #include <string_view>
 #include <vector>
 
+#include "base/ascii.h"
 #include "queries/inputs/join/compiled_code.h"
 #include "queries/inputs/join/memory_join.h"
 
 namespace tlparse {
 namespace {
-
-bool IsWordCharacter(char c) {
-  return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
 
 bool Uses(std::string_view line, std::string_view name) {
   for (std::size_t at = line.find(name); at != line.npos; at = line.find(name, at + 1)) {

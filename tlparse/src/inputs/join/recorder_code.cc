@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/ascii.h"
 #include "queries/inputs/join/recorder_code.h"
 
 namespace tlparse {
@@ -16,9 +17,7 @@ std::string ReduceOp(std::string_view op, std::string_view arguments) {
   // Anything else in quotes is the name of the group.
   constexpr std::string_view kOps[] = {"sum",  "avg", "product", "min",       "max",
                                        "band", "bor", "bxor",    "premul_sum"};
-  std::string lower(word);
-  std::transform(lower.begin(), lower.end(), lower.begin(),
-                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+  const std::string lower = InLowerCase(word);
   return std::find(std::begin(kOps), std::end(kOps), lower) == std::end(kOps) ? std::string()
                                                                               : lower;
 }

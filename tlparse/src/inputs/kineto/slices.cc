@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "artifacts/common/text/python_traceback.h"
+#include "base/ascii.h"
 #include "inputs/common/generated_code.h"
 #include "inputs/join/module_join.h"
 #include "inputs/kineto/file.h"
@@ -30,9 +31,8 @@ std::optional<std::string_view> GraphCallKey(std::string_view name) {
 }
 
 bool EqualsIgnoringCase(std::string_view a, std::string_view b) {
-  return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin(), [](char x, char y) {
-           return (x >= 'A' && x <= 'Z' ? x + 32 : x) == y;
-         });
+  return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin(),
+                                            [](char x, char y) { return LowerAscii(x) == y; });
 }
 
 // Whether a call of the device's runtime may queue work on the device.

@@ -15,6 +15,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/ascii.h"
 #include "base/plural.h"
 #include "base/spilling_vector.h"
 #include "base/utf8.h"
@@ -162,9 +163,8 @@ Result<void> NsysReader::ReportUnread(NsysExport& file, RuntimeContext& context)
     const std::string_view kind = std::string_view(table).substr(kPrefix.size());
     const bool is_launches = kind == "RUNTIME";
     if (kind == "KERNEL" || kind == "MEMCPY" || kind == "MEMSET" || kind == "GRAPH_TRACE" ||
-        !std::all_of(kind.begin(), kind.end(), [](char c) {
-          return c == '_' || (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z');
-        }))
+        !std::all_of(kind.begin(), kind.end(),
+                     [](char c) { return c == '_' || IsDigit(c) || IsUpperCase(c); }))
       continue;
     std::int64_t count = 0, duration_ns = 0;
     RETURN_IF_ERROR(file.Query(

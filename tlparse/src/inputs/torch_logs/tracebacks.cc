@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "artifacts/common/text/python_traceback.h"
+#include "base/ascii.h"
 #include "log/glog_prefix.h"
 
 namespace tlparse {
@@ -38,8 +39,7 @@ std::optional<std::int64_t> PidOf(std::string_view line) {
 
 // A line in front of a traceback: of a log, a thread, a finalizer, or of what caught the exception.
 bool SaysWhatFollows(std::string_view line) {
-  std::string lower(line);
-  for (char& c : lower) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  const std::string lower = InLowerCase(line);
   for (const std::string_view word : {"error", "exception", "fail", "caught", "warning:"})
     if (lower.find(word) != std::string::npos) return true;
   return lower.ends_with(':') || lower.ends_with("---");

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/ascii.h"
 #include "facts/job/participants.h"
 #include "queries/report/viewer/data.h"
 #include "report/viewer/collectives.h"
@@ -34,9 +35,7 @@ std::optional<std::int64_t> ParseId(std::string_view digits) {
 }
 
 bool IsHexPrefix(std::string_view text) {
-  return !text.empty() && text.size() <= 32 && std::all_of(text.begin(), text.end(), [](char c) {
-    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
-  });
+  return !text.empty() && text.size() <= 32 && std::all_of(text.begin(), text.end(), IsLowerHex);
 }
 
 // The earliest time of the run, so that times in chunks are short numbers.

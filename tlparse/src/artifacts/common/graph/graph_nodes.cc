@@ -60,7 +60,7 @@ bool ParseSourceComment(std::string_view line, SourceLine& source) {
   for (std::size_t in = place.find(" in "); in != std::string_view::npos;
        in = place.find(" in ", in + 1)) {
     std::size_t digits = in;
-    while (digits > 0 && place[digits - 1] >= '0' && place[digits - 1] <= '9') --digits;
+    while (digits > 0 && IsDigit(place[digits - 1])) --digits;
     if (digits == in || digits < 2 || place[digits - 1] != ':') continue;
     if (std::from_chars(place.data() + digits, place.data() + in, source.line).ec != std::errc())
       continue;

@@ -11,8 +11,6 @@ namespace tlparse {
 
 namespace {
 
-bool IsLowerHex(char c) { return IsDigit(c) || (c >= 'a' && c <= 'f'); }
-
 // Indices of devices, but for the processor's, in the order in which a text names them. More than 16 different ones keep
 // their own number.
 class DeviceOrdinals {
