@@ -6,6 +6,7 @@ Environment: TLPARSE names the program (ctest sets it); TRACEKIT_EXTRA_LOGS name
 
 import glob
 import os
+import signal
 import sqlite3
 import subprocess
 import sys
@@ -29,6 +30,20 @@ def extra_logs():
     directories = filter(None, os.environ.get("TRACEKIT_EXTRA_LOGS", "").split(":"))
     return sorted(path for directory in directories
                   for path in glob.glob(os.path.join(directory, "**", "*.log*"), recursive=True))
+
+
+def end_command(process, folder):
+    """A test that failed leaves no process of `tlparse run`: those of its command work in this folder."""
+    if process.poll() is not None:
+        return
+    process.terminate()
+    for entry in glob.glob("/proc/[0-9]*"):
+        try:
+            if os.readlink(entry + "/cwd") == folder and int(entry[6:]) != process.pid:
+                os.kill(int(entry[6:]), signal.SIGKILL)
+        except OSError:
+            pass
+    process.communicate(timeout=60)
 
 
 def one_test_each(case, method, items):

@@ -25,8 +25,9 @@ class Running(harness.EndToEnd):
 
     def start(self, *arguments, environment=None, **options):
         variables = {name: value for name, value in os.environ.items() if not name.startswith(("TORCH", "RANK", "PYTHONPATH"))}
-        return subprocess.Popen([harness.TLPARSE, "run", *arguments], cwd=self.folder, env={**variables, **(environment or {})},
-                                **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options})
+        process = subprocess.Popen([harness.TLPARSE, "run", *arguments], cwd=self.folder, env={**variables, **(environment or {})}, **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options})
+        self.addCleanup(harness.end_command, process, self.folder)
+        return process
 
     def run_command(self, *arguments, expect=0, stdin=b"", environment=None):
         process = self.start(*arguments, environment=environment, stdin=subprocess.PIPE)

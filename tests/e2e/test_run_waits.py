@@ -255,9 +255,6 @@ class Waits(Running):
                 n = (n * 31 + 7) % 1009
         if os.environ["RANK"] == "1":
             save()
-        until = time.monotonic() + float(sys.argv[1] if os.environ["RANK"] == "0" else 0)
-        while time.monotonic() < until:
-            pass
         while not os.path.exists("end"):
             time.sleep(1)
         """
@@ -266,10 +263,10 @@ class Waits(Running):
         """It may be at work: it is not ended, and nothing is said of it where the command ends by itself."""
         program = self.script("busy.py", self.BUSY)
         for how in ("ends", "is ended"):
-            # Rank 0 works for 2.5 s and waits then, as rank 2 does from the beginning.
-            process = self.start("-o", how, "--on-hang", "kill", "--hang-after", "3", "--", PYTHON, program, "2.5" if how == "ends" else "0")
-            lines = list(iter(process.stderr.readline, b"tlparse: not taken: no flight recorder listens\n"))
-            self.assertIn(b"tlparse: the others wait: rank 1 alone used the CPU for 3 s\n", lines)
+            process = self.start("-o", how, "--on-hang", "kill", "--hang-after", "3", "--", PYTHON, program)
+            # On a machine with more programs than CPUs another rank may take as long to start: that is said first.
+            for end in (b"tlparse: the others wait: rank 1 alone used the CPU for 3 s\n", b"tlparse: not taken: no flight recorder listens\n"):
+                self.assertIn(end, iter(process.stderr.readline, b""))
             if how == "ends":
                 self.write("end", b"")
             else:
@@ -280,7 +277,7 @@ class Waits(Running):
             if how == "ends":
                 self.assertEqual((process.returncode, found), (0, []))
         first, = found
-        self.assertRegex(first["title"], r"^Rank 1 was busy (in exists )?at busy.py:1[012] while the others waited, ranks 0,2 at busy.py:19$")
+        self.assertRegex(first["title"], r"^Rank 1 was busy (in exists )?at busy.py:1[012] while the others waited, ranks 0,2 at busy.py:16$")
         self.assertEqual((first["kind"], first["severity"], first["ranks"]), ("stuck", "error", [1]))
 
     COMPILES = """\
