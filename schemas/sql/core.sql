@@ -91,7 +91,7 @@ CREATE TABLE role (
   run_id INTEGER NOT NULL REFERENCES run(id),
   launch_id INTEGER NOT NULL REFERENCES launch(id),
   ordinal INTEGER NOT NULL,        -- 1-based, by the lowest rank
-  name TEXT NOT NULL,              -- "replicas", "stage 1 of 2", "shard 2 of 2", or the first function that only its members compile; "unknown"
+  name TEXT NOT NULL,              -- "replicas", "pipeline part 1 of 2" (one stage or several), "shard 2 of 2", or the first function that only its members compile; "unknown"
   is_sure INTEGER NOT NULL,        -- 0: the one role of the launch; what sets its members apart may be a difference of roles
   evidence TEXT NOT NULL,          -- what its members share: a clause
   process_count INTEGER NOT NULL,  -- process.role_id

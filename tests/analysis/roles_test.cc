@@ -24,7 +24,7 @@ RoleMember Member(std::int64_t rank, Functions functions, std::vector<std::int64
   return member;
 }
 
-// "stage 1 of 2: 0,2; …", with "?" behind a role that is not sure.
+// "pipeline part 1 of 2: 0,2; …", with "?" behind a role that is not sure.
 std::string Text(const std::vector<RoleMember>& members, const RoleEvidence& evidence = {}) {
   std::string text;
   for (const Role& role : FindRoles(members, evidence)) {
@@ -65,7 +65,7 @@ TEST_CASE("roles: parts of a model are no replicas, whether they are known or no
               Member(3, kBlockAndLoss, {1, 6})}) == "unknown?: 0 1 2 3");
   // A pipeline that sends.
   CHECK(Text({Member(0, kBlock, {1}), Member(1, kBlock, {2})}, {.has_sends = true, .groups = {}}) ==
-        "stage 1 of 2: 0; stage 2 of 2: 1");
+        "pipeline part 1 of 2: 0; pipeline part 2 of 2: 1");
 }
 
 TEST_CASE("roles: functions of several files that have one name are told apart by their places") {

@@ -162,10 +162,11 @@ std::vector<Role> RoleFinder::Numbered(const std::vector<Members>& classes,
                                        std::string_view evidence) const {
   std::vector<Role> roles;
   for (std::size_t i = 0; i < classes.size(); ++i)
-    roles.push_back(RoleOf(
-        classes[i],
-        fmt::format("{} {} of {}", evidence_.has_sends ? "stage" : "shard", i + 1, classes.size()),
-        evidence));
+    roles.push_back(
+        RoleOf(classes[i],
+               fmt::format("{} {} of {}", evidence_.has_sends ? "pipeline part" : "shard", i + 1,
+                           classes.size()),
+               evidence));
   return roles;
 }
 

@@ -33,8 +33,9 @@ struct RoleEvidence {
 };
 
 struct Role {
-  std::string
-      name;  // "replicas", "stage 1 of 2", "shard 2 of 2", or the first function it compiles
+  // "replicas", "pipeline part 1 of 2" (one stage or several), "shard 2 of 2", or the first function it
+  // compiles
+  std::string name;
   std::vector<RankIndex> members;  // ascending
   std::string evidence;            // a clause
   // Otherwise what sets its members apart may be a difference of roles.
