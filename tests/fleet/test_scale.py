@@ -161,6 +161,16 @@ class Scale(OnServer):
             return None
         return tuple(self.server.count(table, f"load_id IN ({live})") for table in ("cache_event", "compile", "log_file", "output_code"))
 
+    def in_the_middle(self, command, delay_s):
+        """A push that has gone on for so long; for less, if it took less."""
+        while True:
+            self.server.empty()
+            process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            time.sleep(delay_s)
+            if process.poll() is None:
+                return process
+            delay_s /= 2
+
     def test_clients_and_servers_that_are_killed(self):
         self.tlparse(*self.logs(16), "--db-only", "--db", self.path("kills.db"), "--run", "kills")
         command = [TLPARSE, "push", self.path("kills.db"), "--url", self.url, "--job", "kills", "--timeout", "300"]
@@ -169,14 +179,9 @@ class Scale(OnServer):
         span = time.monotonic() - before
         whole = self.visible()
         chance = random.Random(20261123)
-        done = {"client": 0, "server": 0}
         for number in range(KILLS):
-            self.server.empty()
-            process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-            time.sleep(chance.uniform(0, span))
+            process = self.in_the_middle(command, chance.uniform(0, span))
             victim = "server" if number % 4 == 3 else "client"
-            if process.poll() is None:
-                done[victim] += 1
             if victim == "server":
                 self.server.kill()
                 self.server.start()
@@ -188,8 +193,7 @@ class Scale(OnServer):
             again = subprocess.run(command, capture_output=True, text=True, check=False)
             self.assertEqual(again.returncode, 0, again.stderr)
             self.assertEqual(self.visible(), whole, f"after kill {number} of the {victim}")
-        print(f"\nkilled in the middle of a push: {done}", file=sys.stderr)
-        self.assertGreater(done["client"], 0)
+        print(f"\n{KILLS} pushes were killed in the middle", file=sys.stderr)
 
 
 if __name__ == "__main__":
