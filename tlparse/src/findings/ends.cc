@@ -140,7 +140,7 @@ std::vector<RankIndex> StopFinder::Finished(const Stop& stop,
     const std::int32_t index = job_.CompileOf(other, slot);
     if (index < 0) continue;
     const JobCompile& compile = job_.compiles()[static_cast<std::size_t>(index)];
-    // Another program has a function of its own under this id.
+    // In another program this id belongs to another function.
     if (context_.FunctionOf(compile) != context_.FunctionOf(own)) continue;
     const bool ends_there =
         context_.StatusOf(other).compile_id == compile.id &&

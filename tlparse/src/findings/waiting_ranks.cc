@@ -248,7 +248,8 @@ void SayWhereTheyWere(Finding& finding, const ProcessExit& exit,
     const bool was_asked = !one.raised && one.WasAsked();
     const auto stop = was_asked ? PlaceOfStack(one.stopped_at) : std::nullopt;
     if (stop && PlaceText(*stop) != place) elsewhere[one.stopped_at].push_back(*one.rank);
-    // Of one that found the process gone the place of its exception; later it may have gone on to there.
+    // A rank that found this process gone was at the place of its own exception. A later exception does not
+    // say where the rank was at that time.
     const bool found_gone = one.raised && one.raised->ComesOfPeer() &&
                             (!exit.raised || IsAtOnce(*exit.raised, *one.raised));
     if (!found_gone || one.raised->Place().empty()) continue;

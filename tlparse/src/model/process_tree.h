@@ -19,7 +19,7 @@ enum class ChildKind : std::uint8_t {
   kCompileWorker,
   kPoolWorker,
   kForked,
-  kProgram  // of its own, that a rank started
+  kProgram  // another program, which a rank started
 };
 // "loader_worker", …: values of process.child_kind; empty for kNone.
 std::string_view Name(ChildKind kind);
@@ -46,7 +46,7 @@ struct TreeProcess {
   std::string evidence;        // of a child: a clause
 };
 
-// Who started a process is known of run.json alone; a fork, and what a stack begins with, is told by the logs.
+// run.json alone says which process started another. Logs show forks, and what a stack begins with.
 // A log whose numbers do not begin at 0 may also lack its beginning: without another process of its
 // rank (or, without rank, of the run) that can be its parent it is no child. The parent is the
 // process of the same rank that is no child and that lived when the child began, else the one that

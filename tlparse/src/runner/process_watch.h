@@ -97,10 +97,10 @@ class ProcessWatch {
     FileDescriptor handle;  // a pidfd
     std::int64_t started_ticks = 0;
     std::int64_t cpu_ticks = 0;
-    std::int64_t idle_cpu_ticks = 0;  // when all were busy last
-    std::int64_t own_cpu_ticks = 0;   // when this one was
-    std::chrono::steady_clock::time_point busy = {},
-                                          busy_since = {};  // the last look, and the first in a row
+    std::int64_t idle_cpu_ticks = 0;                        // when all were busy last
+    std::int64_t own_cpu_ticks = 0;                         // when this one was
+    std::chrono::steady_clock::time_point busy = {};        // the last look that found it busy
+    std::chrono::steady_clock::time_point busy_since = {};  // the first of those in a row
     ToldRank told;
     bool is_known = false;  // it has said who it is
   };

@@ -72,8 +72,7 @@ Result<bool> GroupFinder::FindThreads(const std::vector<Positions>& classes,
                     calls[i]->Title(), later[i]->sequence, later[i]->Title());
   finding.detail += fmt::format(
       "The {} is of a thread that the program started, which runs {}. Calls of a group are paired "
-      "by "
-      "their order, and which thread is first is by chance",
+      "by their order, and which thread is first is by chance",
       calls[side]->PrintedOp(), started);
   SetPlace(finding, group_, *calls[1 - side]);
   finding.cause = "two threads issue collectives of one group";
