@@ -69,6 +69,7 @@ if [ "$set_name" = full ]; then
   need_command sqlite3 sqlite3
   need_command zstd zstd
   need_command clang++ clang
+  need_command ld.lld lld
   need_command clang-format clang-format
   need_command redis-server redis-server
   need_command chromium chromium

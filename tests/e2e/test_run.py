@@ -215,7 +215,7 @@ class Hang(Running):
         self.assertIn("no process of the command has used the CPU for", errors)
 
     def test_who_cannot_give_stacks_is_left_alone(self):
-        _, errors = self.run_command("--hang-after", "2", "--", "sh", "-c", "sleep 7; exit 5", expect=5)
+        _, errors = self.run_command("--hang-after", "2", "--", "sh", "-c", "sleep 12; exit 5", expect=5)
         self.assertIn("not taken: 2 processes without a Python stack", errors)
 
     @unittest.skipUnless(shutil.which("py-spy"), "py-spy is not installed")
