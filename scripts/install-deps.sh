@@ -72,7 +72,7 @@ if [ "$set_name" = full ]; then
   need_command ld.lld lld
   need_command clang-format clang-format
   need_command redis-server redis-server
-  need_command chromium chromium
+  need_command chromium-headless-shell chromium-headless-shell
   need_command zsh zsh
   need_command fish fish
   need_command lintian lintian
