@@ -219,7 +219,7 @@ const firstClicks = [
 ];
 async function cold(base, column) {
   for (const [what, name, there] of firstClicks) {
-    const own = await launch();
+    const own = await launch([]);
     const { page } = await openPage(own, base);
     const read = [];
     page.on('requestfinished', (request) => read.push(request));
@@ -246,7 +246,7 @@ const load = () => loadavg()[0].toFixed(1);
 const before = load();
 const columns = new Map(); // name: address
 const servers = [];
-const browser = await launch();
+const browser = await launch([]);
 for (const directory of process.argv.slice(2)) {
   const size = (file) => statSync(path.join(directory, file)).size;
   const name = path.basename(directory);
