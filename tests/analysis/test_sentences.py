@@ -148,6 +148,13 @@ class BreaksInLibraries(SentenceTest):
         three = self.findings(self.ingest(self.log_of("b.log", ["f", "g", "h", "i"]), name="four"))[0]
         self.assertTrue(three["title"].startswith("f, g and 2 more break the graph in "), three["title"])
 
+    def test_a_library_that_writes_to_its_log_is_a_note(self):
+        reason = self.REASON.replace("Attempted to call function marked as skipped", "logging.Logger method not supported for non-export cases")
+        for count, severity in ((4, "note"), (2, "warning")):
+            self.REASON, frames = reason, "\n".join(self.FRAMES.split("\n")[:count]) + "\n"
+            one, = self.findings(self.ingest(self.log_of(f"{count}.log", ["f"], frames=frames), name=str(count)))
+            self.assertEqual(("graph_break", severity), (one["kind"], one["severity"]))
+
     def test_an_option_is_advised_all_the_same(self):
         one = self.findings(self.ingest(self.log_of("a.log", ["f"], "  Hint: Set `torch._dynamo.config.capture_scalar_outputs = True`.\n")))[0]
         self.assertTrue(one["try"].startswith("Set `torch._dynamo.config.capture_scalar_outputs = True`."), one["try"])

@@ -126,6 +126,19 @@ class Shifts(Dumped):
         finding, = self.of_calls(lambda rank: self.STEP * 3 + ([("all_gather", 21)] if rank != 1 else []) + self.STEP)
         self.assertEqual(([1], "Rank 1 left out a call that ranks 0,2,3 issued: all_gather at train.py:21, #7 of group default_pg (0)"), (finding["ranks"], finding["title"]))
 
+    FORWARD, BACKWARD = [("all_gather", 29)] * 2, [("all_gather", 56)] * 2 + [("all_reduce", 56)]
+
+    def test_a_part_of_a_step_that_one_rank_left_out(self):
+        """It skips the backward of a step: two gathers of its next forward pair with those of the backward."""
+        def calls(rank):
+            steps = (self.FORWARD + self.BACKWARD) * 3 + self.FORWARD
+            return [("barrier", 9)] + steps + (self.BACKWARD if rank != 1 else self.FORWARD + self.BACKWARD[:1])
+        finding, = self.of_calls(calls)
+        self.assertEqual(("collective_divergence", [1], 56), (finding["kind"], finding["ranks"], finding["place"]["line"]))
+        self.assertEqual("Rank 1 left out what ranks 0,2,3 issued from #19 of group default_pg (0) on: all_gather at train.py:56; it went on to all_gather at train.py:29",
+                         finding["title"])
+        self.assertTrue(finding["detail"].startswith("From there on its calls pair with other ones, as far as #21: "), finding["detail"])
+
     def test_lines_that_differ_by_the_part_of_a_rank_are_no_shift(self):
         finding, = self.of_calls(lambda rank: self.STEP * 3 + [("broadcast", 40 + (rank == 3)), ("all_reduce" if rank == 3 else "all_gather", 50)])
         self.assertTrue(finding["title"].startswith("Rank 3 issued all_reduce where ranks 0-2 issued all_gather: #8"), finding["title"])

@@ -116,6 +116,26 @@ class OpenCalls(RecorderTest):
                 self.assertIn("\nhang: at ", self.text("status", self.database))
                 self.assertEqual([False], [one["has_gone_on"] for one in self.answer("status", self.database)["hangs"]])
 
+    def test_where_a_rank_was_when_the_only_other_gave_up_waiting(self):
+        """Two of its threads wait for each other's lock."""
+        us = BASE // 1000
+        error = ("Traceback (most recent call last):\n  File \"/app/train.py\", line 40, in step\n    dist.all_reduce(served)\n"
+                 "RuntimeError: [gloo/unbound_buffer.cc:78] Timed out waiting 50000ms for recv operation to complete\n")
+        taken = ["rank 0 (pid 11) is at /app/train.py:40 in step, which called all_reduce", "2 other threads of rank 0 (pid 11) are at /app/train.py:19 in requests",
+                 "rank 1 (pid 12) is at /app/train.py:31 in reload", "1 other thread of rank 1 (pid 12) is at /app/train.py:22 in answer"]
+        processes = [{"pid": 10, "parent_pid": 1, "exit_code": 1, "started_us": us, "ended_us": us + 90_000_000},
+                     {"pid": 11, "parent_pid": 10, "rank": 0, "exit_code": 1, "started_us": us, "ended_us": us + 70_000_000, "raised_us": us + 60_000_000, "traceback": error},
+                     {"pid": 12, "parent_pid": 10, "rank": 1, "signal": 15, "started_us": us, "ended_us": us + 80_000_000, "at": "/app/train.py:31 in reload"}]
+        dumps = [[entry(i, i + 1, state="started" if i == 9 else "completed", dumped=BASE + 60 * SECOND) for i in range(10 - rank)] for rank in range(2)]
+        first = self.found(dumps, beside={"run.json": json.dumps({
+            "version": 1, "command": ["torchrun", "train.py"], "directory": "/app", "started_us": us, "ended_us": us + 90_000_000, "exit_code": 1, "processes": processes,
+            "hangs": [{"time_us": us + 50_000_000, "why": "rank 0 alone used the CPU for 40 s", "taken": taken, "was_ended": False, "busy": [0]}]})})[0]
+        self.assertEqual(("crashed", [1], 31), (first["kind"], first["ranks"], first["place"]["line"]))
+        self.assertEqual("Rank 1 was at train.py:31 when rank 0 gave up waiting at train.py:40", first["title"])
+        self.assertIn("it was there as well, and 1 other thread of rank 1 (pid 12) was at /app/train.py:22 in answer.", first["detail"])
+        self.assertNotIn("requests", first["detail"])
+        self.assertEqual(["collective_not_reached"], [one["kind"] for one in first["evidence"]])
+
     def test_ranks_that_went_on(self):
         us = BASE // 1000
         processes = [{"pid": 11 + rank, "rank": rank, "exit_code": 0, "started_us": us, "ended_us": us + 89_000_000} for rank in range(2)]

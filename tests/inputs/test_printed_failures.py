@@ -169,6 +169,31 @@ class RunFile(AnswerTest):
                 self.assertEqual(titles, [] if number == 1 else ["The command seemed to hang: w"])
                 ask("status", database)
 
+    def test_a_rank_that_did_not_join(self):
+        us, join = 1_764_000_000_000_000, "/u/a.py:31 in main, which called init_process_group"
+        for elsewhere, ranks in (("/u/a.py:19 in unpack", [1]), (join, [])):
+            places = [join, elsewhere, join]
+            processes = [{"pid": 10 + rank, "parent_pid": 9, "rank": rank, "signal": 15, "started_us": us, "ended_us": us + 90_000_000} for rank in range(3)]
+            self.save("join/run.json", json.dumps({
+                "version": 1, "command": ["torchrun"], "directory": "/u", "started_us": us, "exit_code": 143, "processes": [{"pid": 9, "parent_pid": 1, "started_us": us}, *processes],
+                "hangs": [{"time_us": us + 60_000_000, "why": "idle", "was_ended": True,
+                           "taken": [f"rank {rank} (pid {10 + rank}) is at {where}" for rank, where in enumerate(places)]}]}))
+            one, = ask("findings", self.ingest(os.path.join(self.scratch, "join"), name=f"join{len(ranks)}"))["findings"]
+            self.assertEqual(("stuck", ranks), (one["kind"], one["ranks"]))
+        self.assertTrue(one["title"].startswith("The command seemed to hang, ranks 0-2 in init_process_group at a.py:31"), one["title"])
+
+    def test_what_a_child_left_behind_is_no_rank_that_was_started_again(self):
+        """A loader worker had started it; its parent is that of the command since the worker has ended."""
+        error = 'Traceback (most recent call last):\n  File "/u/a.py", line 22, in __getitem__\n    run(check=True)\nValueError: clip 27\n'
+        late = 'Traceback (most recent call last):\n  File "<string>", line 1, in <module>\nBrokenPipeError: [Errno 32] Broken pipe\n'
+        command, rank = {"pid": 9, "parent_pid": 1, "exit_code": 1}, {"pid": 11, "parent_pid": 9, "rank": 1, "exit_code": 1, "traceback": error, "raised_us": 5_000_000}
+        decoder = {"pid": 20, "parent_pid": 1, "rank": 1, "exit_code": 1, "traceback": late, "started_us": 5_200_000, "raised_us": 5_300_000, "ended_us": 5_400_000}
+        again = {**rank, "pid": 21, "started_us": 10_000_000, "raised_us": 11_000_000, "ended_us": 12_000_000}
+        for name, more, was_again in (("left", decoder, False), ("again", again, True)):
+            first = self.all_of(name, [command, rank, more])[0]
+            self.assertEqual("Rank 1 raised ValueError: clip 27", first["title"])
+            self.assertEqual(was_again, "started again" in first["detail"], first["detail"])
+
     def all_of(self, name, processes, aborts=()):
         processes = [{"pid": 100 + index, "parent_pid": 99, "started_us": 1_000_000, "ended_us": 9_000_000 + index, **one} for index, one in enumerate(processes)]
         self.save(f"{name}/run.json", json.dumps({"command": ["a"], "directory": "/", "started_us": 1, "exit_code": 1, "processes": processes,

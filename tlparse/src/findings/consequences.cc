@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <set>
 #include <utility>
 
 namespace tlparse {
@@ -10,15 +11,18 @@ namespace {
 // By run.json: ranks of `cause`, and others which were asked to end when it had come.
 bool WereAskedAfter(const Finding& end, const Finding& cause,
                     const std::vector<ProcessExit>& exits) {
-  return !end.ranks.empty() && cause.since_us &&
-         std::all_of(end.ranks.begin(), end.ranks.end(), [&](std::int64_t rank) {
-           if (std::find(cause.ranks.begin(), cause.ranks.end(), rank) != cause.ranks.end())
-             return true;
-           return std::any_of(exits.begin(), exits.end(), [&](const ProcessExit& one) {
-             return one.rank == rank && one.WasAsked() && one.ended_us >= cause.since_us &&
-                    one.started_us < cause.since_us;
-           });
-         });
+  std::set<std::int64_t> ranks(end.ranks.begin(), end.ranks.end());
+  for (const ProcessExit& one : exits) {
+    if (end.ranks.empty() && one.rank) ranks.insert(*one.rank);
+  }
+  if (ranks.empty() || !cause.since_us || (end.ranks.empty() && cause.ranks.empty())) return false;
+  return std::all_of(ranks.begin(), ranks.end(), [&](std::int64_t rank) {
+    if (std::find(cause.ranks.begin(), cause.ranks.end(), rank) != cause.ranks.end()) return true;
+    return std::any_of(exits.begin(), exits.end(), [&](const ProcessExit& one) {
+      return one.rank == rank && one.WasAsked() && one.ended_us >= cause.since_us &&
+             one.started_us < cause.since_us;
+    });
+  });
 }
 
 bool Follows(const Finding& end, const Finding& cause, const std::vector<ProcessExit>& exits,
@@ -41,6 +45,35 @@ void TakeConsequences(std::vector<Finding>& findings, Finding& cause,
     if (follows) cause.evidence.push_back(std::move(*one));
     one = follows ? findings.erase(one) : one + 1;
   }
+}
+
+void MoveBehindOther(std::vector<Finding>& findings) {
+  // Some ranks compiled another thing than the rest: one finding says so, and which ranks.
+  const auto is_of_odd = [](const Finding& one) {
+    return (one.kind == FindingKind::kConfigDivergence ||
+            one.kind == FindingKind::kInputDivergence ||
+            one.kind == FindingKind::kGraphDivergence) &&
+           one.severity != FindingSeverity::kNote && one.ranks.size() == 1;
+  };
+  const auto is_of_unknown = [](const Finding& one) {
+    const bool is_of_all = one.kind == FindingKind::kStoppedFirst && one.ranks.empty();
+    const bool is_mismatch =
+        one.kind == FindingKind::kCrashed &&
+        (one.cause + one.detail).find("collective mismatch") != std::string::npos;
+    return one.severity == FindingSeverity::kError && (is_of_all || is_mismatch);
+  };
+  const auto is_error = [](const Finding& one) { return one.severity == FindingSeverity::kError; };
+  const auto odd = std::find_if(findings.begin(), findings.end(), is_of_odd);
+  const auto end = std::find_if(findings.begin(), findings.end(), is_of_unknown);
+  if (odd == findings.end() || end == findings.end() ||
+      std::count_if(findings.begin(), findings.end(), is_of_odd) > 1 ||
+      std::any_of(findings.begin(), findings.end(), [&](const Finding& one) {
+        return is_error(one) && &one != &*end && &one != &*odd;
+      }))
+    return;
+  odd->severity = FindingSeverity::kError;
+  odd->evidence.insert(odd->evidence.begin(), std::move(*end));
+  findings.erase(end);
 }
 
 void MoveBehindDivergence(std::vector<Finding>& findings) {

@@ -19,4 +19,8 @@ void TakeConsequences(std::vector<Finding>& findings, Finding& cause,
 // exit code, or as others did not come, ends because of it. The last finding, of that end, goes behind theirs.
 void MoveBehindDivergence(std::vector<Finding>& findings);
 
+// Where all logs end, and which rank was first is not known, or a rank noticed that collectives did not
+// match: that another rank compiled another thing than the rest goes before it, where it alone is known.
+void MoveBehindOther(std::vector<Finding>& findings);
+
 }  // namespace tlparse

@@ -68,7 +68,16 @@ std::string DivergenceFinder::TitleOfBreak(const RankClass& one, const RankAspec
 // "1/0 take_step"; "take_step" where these ranks compiled it under another id.
 std::string DivergenceFinder::WhereOf(const RankClass& one, const RankAspect& aspect) const {
   Finding scratch;
-  return context_.SetCompiles(scratch, aspect.slots, {Reference().front(), one.ranks.front()});
+  const RankIndex having = aspect.is_on_others ? Reference().front() : one.ranks.front();
+  // One that was refused at the recompile limit is no compile.
+  std::vector<std::int32_t> slots = aspect.slots;
+  std::erase_if(slots, [&](std::int32_t slot) {
+    const std::int32_t index = job_.CompileOf(having, slot);
+    return index >= 0 &&
+           job_.compiles()[static_cast<std::size_t>(index)].status == CompileStatus::kSkipped;
+  });
+  if (aspect.cause != CauseKind::kMissingCompile || slots.empty()) slots = aspect.slots;
+  return context_.SetCompiles(scratch, slots, {Reference().front(), one.ranks.front()});
 }
 
 // Few recompiles follow from what a rank was given: another size, train and eval. That one of several
@@ -238,7 +247,10 @@ bool DivergenceFinder::WasRecompiled(const JobSlot& of) const {
 Difference DivergenceFinder::DescribeGraphs(const RankClass& one, const RankAspect& aspect) const {
   const JobSlot slot = job_.SlotOf(aspect.slots.front(), {Reference().front(), one.ranks.front()});
   // A function that is recompiled gets data of several sizes: who had which first says nothing.
-  const bool is_of_data = aspect.is_of_sizes && WasRecompiled(slot);
+  const bool have_both = HaveBothGraphs(one, aspect.slots.front());
+  const bool is_of_data =
+      have_both ||
+      (aspect.is_of_sizes && (WasRecompiled(slot) || IsForInference(one, aspect.slots.front())));
   // Replicas of another model would differ in the collectives of their gradients.
   const bool is_of_part =
       aspect.is_of_parameters &&
@@ -264,6 +276,10 @@ Difference DivergenceFinder::DescribeGraphs(const RankClass& one, const RankAspe
   }
   finding.title = Pair(one, aspect, "compiled another graph: ", "compiled another graph: ",
                        "compiled different graphs: ", text);
+  if (have_both)
+    finding.detail =
+        "Each side compiled both graphs, one of them for other sizes later: as where data come in "
+        "another order.";
   if (is_of_part)
     finding.detail =
         "One side takes parameters that the other does not, as in a job whose ranks hold parts of "

@@ -83,6 +83,8 @@ class DivergenceFinder {
   bool EndedAfterFailure(const RankClass& one, const RankAspect& aspect) const;
   std::string RecompiledText(const RankAspect& aspect, const std::vector<RankIndex>& with,
                              const std::string& reason) const;
+  bool HaveBothGraphs(const RankClass& one, std::int32_t slot) const;
+  bool IsForInference(const RankClass& one, std::int32_t slot) const;
   // Whether some rank compiled the function of this slot again.
   bool WasRecompiled(const JobSlot& of) const;
   std::string WhereOf(const RankClass& one, const RankAspect& aspect) const;

@@ -193,7 +193,8 @@ Result<void> AddExit(FindingContext& context, const std::vector<ProcessExit>& ex
   }
   const bool is_apart = exit.raised && (SetApart(finding, raised, !HasRankElsewhere(exits, exit)) ||
                                         SetLate(finding, raised));
-  if (!is_apart) SayWhereTheyWere(finding, exit, exits);
+  if (!is_apart) SayWhereTheyWere(context.findings, finding, exit, exits);
+  RETURN_IF_ERROR(SayOtherThreads(context, finding));
   const bool has_waited = !is_apart && exit.raised && exit.rank &&
                           (exit.raised->ComesOfPeer() || exit.raised->IsTimeout());
   std::optional<Finding> done = has_waited ? EndOfDone(context, exits, exit) : std::nullopt;

@@ -7,6 +7,7 @@
 
 #include "base/ascii.h"
 #include "facts/job/read_transaction.h"
+#include "findings/consequences.h"
 #include "findings/context.h"
 #include "findings/role_contexts.h"
 #include "store/hash128.h"
@@ -218,6 +219,7 @@ Result<std::vector<Finding>> Find(Database& database, const FindingsOptions& opt
     SayDamage(context, finding);
     SetId(finding);
   }
+  MoveBehindOther(context.findings);
   LowerBystanders(context.findings);
   Order(context.findings);
   RETURN_IF_ERROR(SetRows(database, context.findings));

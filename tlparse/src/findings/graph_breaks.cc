@@ -93,6 +93,12 @@ bool IsDisabled(std::string_view cause) {
   return cause.starts_with("Skip calling `torch.compiler.disable()`d function");
 }
 
+// A library writes a line to its own log there, as transformers' warning_once does.
+bool IsLogOfLibrary(std::string_view cause, const FindingPlace& site) {
+  return cause.starts_with("logging.Logger method not supported") && site.line > 0 &&
+         !IsUserFile(site.file);
+}
+
 // Dynamo does not trace into some functions of PyTorch, such as the step of an optimizer, which are
 // compiled by themselves: "… marked that the function `Adam.step` in file … should not be traced".
 // What the log shows of that; empty: nothing.
@@ -207,10 +213,12 @@ std::string TransformedText(const FindingContext& context, const BrokenCompiles&
 Result<void> Report(FindingContext& context, const BrokenCompiles& broken, const BreakKey& key,
                     const Break& one) {
   const std::vector<RankIndex> who(one.ranks.begin(), one.ranks.end());
-  Finding& finding = context.Add(FindingKind::kGraphBreak,
-                                 one.is_of_torch || (IsDisabled(key.cause) && !key.is_skipped)
-                                     ? FindingSeverity::kNote
-                                     : FindingSeverity::kWarning);
+  Finding& finding = context.Add(
+      FindingKind::kGraphBreak,
+      one.is_of_torch ||
+              (!key.is_skipped && (IsDisabled(key.cause) || IsLogOfLibrary(key.cause, one.site)))
+          ? FindingSeverity::kNote
+          : FindingSeverity::kWarning);
   context.SetRanks(finding, who);
   context.SetCompiles(finding, {one.slots.begin(), one.slots.end()}, who);
   if (one.functions.front() != "A frame") finding.function = one.functions.front();

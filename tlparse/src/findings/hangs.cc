@@ -149,6 +149,34 @@ void SayDone(Finding& finding, const Hang& hang, const std::vector<std::int64_t>
       RanksText(done));
 }
 
+// Ranks that are elsewhere, while all the others wait for every rank to join the job.
+void SayNotJoined(Finding& finding, const Hang& hang) {
+  constexpr std::string_view kJoin = ", which called init_process_group";
+  std::vector<std::int64_t> waiting, absent;
+  std::string where;
+  const HangPlace* at = nullptr;
+  for (const HangPlace& place : hang.places) {
+    const bool waits = place.where.ends_with(kJoin);
+    std::vector<std::int64_t>& side = waits ? waiting : absent;
+    side.insert(side.end(), place.ranks.begin(), place.ranks.end());
+    if (waits) where = PlaceText(*PlaceOfStack(place.where));
+    if (!waits && at == nullptr) at = &place;
+  }
+  if (waiting.empty() || at == nullptr || absent.size() != at->ranks.size() || absent.empty())
+    return;
+  std::sort(absent.begin(), absent.end());
+  std::sort(waiting.begin(), waiting.end());
+  finding.ranks = absent;
+  finding.rank_count = absent.size();
+  finding.place = PlaceOfStack(at->where);
+  std::string who = RanksText(absent);
+  who[0] = 'R';
+  finding.title =
+      fmt::format("{} {} {} and did not join the job: {} waited in init_process_group at {}", who,
+                  absent.size() > 1 ? "were" : "was", at->ShortWhere(), RanksText(waiting), where);
+  finding.suggestion = fmt::format("look at what {} waits for at {}", RanksText(absent), at->where);
+}
+
 Finding FindingOfHang(const Hang& hang) {
   Finding finding;
   finding.kind = FindingKind::kStuck;
@@ -196,6 +224,7 @@ Result<void> FindHangs(FindingContext& context) {
   SayDone(finding, hang, done);
   SayAwaited(finding, hang, done);
   SayBusy(finding, hang);
+  if (hang.busy.empty() && hang.waits.empty() && done.empty()) SayNotJoined(finding, hang);
   const auto known = FindKnownError(context.findings, hang);
   if (known == context.findings.end()) {
     TakeEarlier(context.findings, hang, finding);

@@ -27,7 +27,7 @@ Finding FindingOfHidden(const HiddenFailure& failure) {
   finding.since_us = failure.time_us;
   finding.detail = fmt::format("At {} (run.json).", ClockText(failure.time_us));
   if (raised) finding.detail += raised->Rest();
-  if (failure.exit.signal) SayWhereTheyWere(finding, failure.exit, {});
+  if (failure.exit.signal) SayWhereTheyWere({}, finding, failure.exit, {});
   if (raised && !raised->file.empty()) finding.place = FindingPlace{raised->file, raised->line, {}};
   finding.query = raised ? QueryOf(*raised) : QueryOf(failure.exit);
   return finding;

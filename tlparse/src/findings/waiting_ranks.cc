@@ -9,6 +9,7 @@
 #include <set>
 #include <string>
 
+#include "facts/job/hangs.h"
 #include "facts/text/message_lines.h"
 #include "facts/text/shorten.h"
 #include "findings/context.h"
@@ -179,7 +180,8 @@ bool SetLate(Finding& finding, const Exceptions& raised) {
 namespace {
 
 // Ranks that were at one other line when more of them gave up waiting.
-bool SetElsewhere(Finding& finding, const ProcessExit& exit, const std::vector<ProcessExit>& exits,
+bool SetElsewhere(const std::vector<Finding>& known, Finding& finding, const ProcessExit& exit,
+                  const std::vector<ProcessExit>& exits,
                   std::map<std::string, std::vector<std::int64_t>>& elsewhere) {
   if (!exit.raised || elsewhere.size() != 1) return false;
   std::set<std::int64_t> waiting;
@@ -189,8 +191,14 @@ bool SetElsewhere(Finding& finding, const ProcessExit& exit, const std::vector<P
     if (has_waited && one.raised->Place() == exit.raised->Place()) waiting.insert(*one.rank);
   }
   auto& [where, ranks] = *elsewhere.begin();
-  if (ranks.size() >= waiting.size()) return false;
   std::sort(ranks.begin(), ranks.end());
+  // Of as many on both sides, dumps may show which had not come.
+  const bool are_absent =
+      std::any_of(known.begin(), known.end(), [&ranks = ranks](const Finding& one) {
+        return one.kind == FindingKind::kCollectiveNotReached && one.ranks == ranks;
+      });
+  if (ranks.size() >= waiting.size() && !(are_absent && ranks.size() == waiting.size()))
+    return false;
   const std::string who = RanksText({waiting.begin(), waiting.end()});
   const std::string place = exit.raised->Place(), other = PlaceText(*PlaceOfStack(where));
   finding.title = fmt::format("{} {} at {} when {} gave up waiting at {}", RanksFirst(ranks),
@@ -215,7 +223,7 @@ bool SetElsewhere(Finding& finding, const ProcessExit& exit, const std::vector<P
 
 }  // namespace
 
-void SayWhereTheyWere(Finding& finding, const ProcessExit& exit,
+void SayWhereTheyWere(const std::vector<Finding>& known, Finding& finding, const ProcessExit& exit,
                       const std::vector<ProcessExit>& exits) {
   const bool is_stopped = !exit.raised && !exit.stopped_at.empty();
   std::string place = exit.raised ? exit.raised->Place() : std::string();
@@ -270,7 +278,7 @@ void SayWhereTheyWere(Finding& finding, const ProcessExit& exit,
     finding.ranks = {with_it.begin(), with_it.end()};
     finding.rank_count = with_it.size();
   }
-  if (SetElsewhere(finding, exit, exits, elsewhere)) return;
+  if (SetElsewhere(known, finding, exit, exits, elsewhere)) return;
   for (auto& [where, ranks] : elsewhere) {
     std::sort(ranks.begin(), ranks.end());
     finding.title +=
@@ -283,6 +291,31 @@ void SayWhereTheyWere(Finding& finding, const ProcessExit& exit,
   finding.suggestion =
       fmt::format("compare {} with {}: look for a branch that depends on the rank or on data",
                   PlaceText(*PlaceOfStack(elsewhere.begin()->first)), place);
+}
+
+// Threads that wait for each other are at several lines.
+Result<void> SayOtherThreads(const FindingContext& context, Finding& finding) {
+  if (finding.ranks.size() != 1 || !finding.place) return {};
+  ASSIGN_OR_RETURN(const std::vector<Hang> hangs,
+                   LoadHangs(context.database, context.job.run_id()));
+  const std::string who = fmt::format(" of rank {} (", finding.ranks.front());
+  for (const Hang& hang : hangs) {
+    const HangPlace* const at = hang.PlaceOf(finding.ranks.front());
+    const auto place = at == nullptr ? std::nullopt : PlaceOfStack(at->where);
+    if (!place || place->file != finding.place->file || place->line != finding.place->line)
+      continue;
+    std::string threads;
+    for (const std::string& one : hang.threads) {
+      if (one.find(who) != one.npos) threads += (threads.empty() ? "" : "; ") + one;
+    }
+    if (threads.empty()) continue;
+    finding.detail +=
+        fmt::format(" At {} it was there as well, and {}.", ClockText(hang.time_us), threads);
+    finding.suggestion +=
+        finding.suggestion.empty() ? "" : "; see whether its threads wait for each other";
+    break;
+  }
+  return {};
 }
 
 // The end of ranks that had ended as if they were done when `first` found a process gone; nothing: none had.

@@ -28,10 +28,13 @@ bool SetLate(Finding& finding, const Exceptions& raised);
 // consequence of what other ranks did.
 void SayPrinted(Finding& finding, const ProcessExit& exit, bool is_own);
 
-// Of an end by a signal where the program was then; and of one whose calls did not match those of the
+// `known`: findings so far. Of an end by a signal where the program was then; and of one whose calls did not match those of the
 // others, or that waited in vain, where the ranks were that were asked to end after it.
-void SayWhereTheyWere(Finding& finding, const ProcessExit& exit,
+void SayWhereTheyWere(const std::vector<Finding>& known, Finding& finding, const ProcessExit& exit,
                       const std::vector<ProcessExit>& exits);
+
+// Where other threads of the ranks at its place were, if a hang was noticed there before.
+Result<void> SayOtherThreads(const FindingContext& context, Finding& finding);
 
 // The end of ranks that had ended as if they were done when `first` found a process gone, or gave up waiting;
 // nothing: none had.

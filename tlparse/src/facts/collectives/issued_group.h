@@ -57,6 +57,12 @@ class GroupFinder {
   // becomes one of that call.
   bool TellShift(const std::vector<Positions>& classes, std::int64_t sequence,
                  CollectiveFinding& finding) const;
+  // The same, where it had left out several, and issued calls of other lines since.
+  bool TellLeftOut(const std::vector<Positions>& classes, std::int64_t sequence,
+                   CollectiveFinding& finding) const;
+  // The only call of a rank under a number; null: there is none, or it is a batch.
+  const IssuedCollective* Single(std::size_t position, std::int64_t number) const;
+  const IssuedCollective* ExpectedAt(std::size_t position, std::int64_t number) const;
   // issued_threads.cc: whether a finding was added, of two classes of ranks that issued the calls of two
   // threads in another order.
   Result<bool> FindThreads(const std::vector<Positions>& classes, std::int64_t sequence);

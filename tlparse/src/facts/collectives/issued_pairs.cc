@@ -265,7 +265,7 @@ Result<bool> GroupFinder::FindOther(std::int64_t sequence) {
   SetPlace(finding, group_, is_of_usual ? usual : odd);
   finding.cause = "the ranks of a group must issue the same collectives in the same order";
   finding.advice = CompareAdvice(odd, usual);
-  if (!is_even) TellShift(classes, sequence, finding);
+  if (!is_even && !TellShift(classes, sequence, finding)) TellLeftOut(classes, sequence, finding);
   std::sort(finding.ranks.begin(), finding.ranks.end());
   findings_.push_back(std::move(finding));
   return true;

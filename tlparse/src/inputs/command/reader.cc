@@ -49,7 +49,7 @@ class RunFileReader final : public RuntimeReader {
     }
     const PlainValue processes = root["processes"];
     for (std::size_t i = 0; i < processes.size(); ++i) {
-      AddProcess(processes.At(i), static_cast<std::int64_t>(i), context);
+      AddProcess(processes, i, context);
       RETURN_IF_ERROR(context.Flush());
     }
     return true;
@@ -82,7 +82,30 @@ class RunFileReader final : public RuntimeReader {
     context.rows().Add(row);
   }
 
-  static void AddProcess(const PlainValue& process, std::int64_t ordinal, RuntimeContext& context) {
+  // What a child of a rank had started, and left behind: it has the RANK that it inherited, and its parent
+  // is that of the command, which adopted it. A rank is started when the one before it has ended.
+  static bool IsLeftBehind(const PlainValue& processes, std::size_t index) {
+    const PlainValue one = processes.At(index);
+    const std::optional<std::int64_t> rank = one["rank"].Int(), parent = one["parent_pid"].Int();
+    const std::optional<std::int64_t> started_us = one["started_us"].Int();
+    if (index == 0 || !rank || !parent || !started_us ||
+        parent != processes.At(0)["parent_pid"].Int())
+      return false;
+    for (std::size_t i = 0; i < processes.size(); ++i) {
+      const PlainValue other = processes.At(i);
+      const bool is_rank = i != index && other["rank"].Int() == rank;
+      const std::optional<std::int64_t> ended_us = other["ended_us"].Int();
+      if (is_rank && other["parent_pid"].Int() != parent &&
+          other["started_us"].Int().value_or(INT64_MAX) < *started_us &&
+          ended_us.value_or(INT64_MAX) > *started_us)
+        return true;
+    }
+    return false;
+  }
+
+  static void AddProcess(const PlainValue& processes, std::size_t index, RuntimeContext& context) {
+    const PlainValue process = processes.At(index);
+    const std::int64_t ordinal = static_cast<std::int64_t>(index);
     ++context.facts().event_count;
     const std::optional<std::int64_t> pid = process["pid"].Int();
     if (!pid) return;
@@ -92,7 +115,7 @@ class RunFileReader final : public RuntimeReader {
     const std::optional<std::string> fault_thread = TextOf(process["fault_thread"]);
     RunProcessRow row{.profile_id = context.profile_id(), .ordinal = ordinal, .pid = *pid};
     row.parent_pid = process["parent_pid"].Int();
-    row.rank = process["rank"].Int();
+    if (!IsLeftBehind(processes, index)) row.rank = process["rank"].Int();
     row.command = command;
     row.exit_code = process["exit_code"].Int();
     row.signal = process["signal"].Int();

@@ -1,0 +1,76 @@
+"""Graphs that differ by the data of a rank, and graphs that differ by its program."""
+
+import json
+import os
+import sys
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from answers import record  # noqa: E402
+from test_first_sentences import RankTest, graph  # noqa: E402
+
+SIZE, MODE = "0/0: tensor 'x' size mismatch at index 0. expected 8, actual 4", "0/0: GLOBAL_STATE changed: training"
+
+
+def tall(dtype="f32"):
+    return graph(f'L_x_: "{dtype}[8, 4]"', "l_x_ = L_x_", f't: "{dtype}[4, 8]" = l_x_.t()', f'y: "{dtype}[4, 8]" = t.tanh()')
+
+
+def wide(rows=4):
+    return graph(f'L_x_: "f32[{rows}, 8]"', "l_x_ = L_x_", f'y: "f32[{rows}, 8]" = l_x_.tanh()')
+
+
+class OtherData(RankTest):
+    def compiled(self, rank, number, text, reason=None, stage="aot_joint_graph", time="08:30:01.000000", ends=True):
+        ids = {"rank": rank, "frame_id": 0, "frame_compile_id": number, "attempt": 0}
+        stack = [{"line": 3, "name": "<module>", "filename": 1, "loc": "f(x)"}, {"line": 10, "name": "f", "filename": 1, "loc": "y"}]
+        done = {"co_name": "f", "co_filename": "/u/m.py", "co_firstlineno": 10, "compile_id": f"0/{number}"}
+        parts = [record({"dynamo_start": {"stack": stack}, **ids}, time=time)]
+        if reason:
+            parts.append(record({"artifact": {"name": "recompile_reasons", "encoding": "json"}, **ids}, json.dumps([reason]), time))
+        if ends:
+            parts += [record({"dynamo_output_graph": {"sizes": {}}, **ids}, text, time), record({stage: {}, **ids}, text, time),
+                      record({"compilation_metrics": done, **ids}, time=time)]
+        return "".join(parts)
+
+    def graph_findings(self, ranks):
+        for rank, compiles in enumerate(ranks):
+            self.rank(rank, record({"str": ["/u/m.py", 1]}), *compiles)
+        return [(one["kind"], one["severity"]) for one in self.job_findings() if one["kind"] == "graph_divergence"]
+
+    def test_each_rank_compiled_both_graphs_for_sizes_in_an_order_of_its_own(self):
+        for reason, severity in ((SIZE, "note"), (MODE, "warning")):
+            orders = [(tall(), wide()), (wide(), tall()), (tall(), wide())]
+            found = self.graph_findings([[self.compiled(rank, 0, a), self.compiled(rank, 1, b, reason)] for rank, (a, b) in enumerate(orders)])
+            self.assertEqual(found, [("graph_divergence", severity)])
+
+    def test_sizes_of_what_needs_no_gradients_are_each_ranks_own(self):
+        for stage, severity in (("aot_inference_graph", "note"), ("aot_joint_graph", "warning")):
+            found = self.graph_findings([[self.compiled(rank, 0, wide(rows), stage=stage)] for rank, rows in enumerate((8, 16))])
+            self.assertEqual(found, [("graph_divergence", severity)])
+
+    def test_another_type_of_one_rank_goes_before_the_end_of_all(self):
+        """Rank 1 ends inside its compile, ranks 0 and 2 have compiled; which was first the logs do not show."""
+        for rank, dtype in enumerate(("bf16", "bf16", "bf16", "f32")):
+            self.rank(rank, record({"str": ["/u/m.py", 1]}), self.compiled(rank, 0, tall(dtype), ends=rank != 1, time=f"08:30:01.0{rank}0000"))
+        for name, run in (("logs", None), ("run", {"version": 1, "command": ["torchrun"], "directory": "/u", "host": "h", "started_us": 1, "exit_code": 1})):
+            if run:
+                us = 1_795_854_601_000_000
+                path = os.path.join(self.scratch, "job", "run.json")
+                ends = [{"pid": 100, "parent_pid": 99, "started_us": us - 9_000_000, "ended_us": us + 900_000, "exit_code": 1}]
+                ends += [{"pid": 4242 + rank, "parent_pid": 100, "rank": rank, "started_us": us - 9_000_000, "ended_us": us + 300_000 + 300_000 * (rank != 2),
+                          "signal": 6 if rank == 2 else 15, "at": "/u/m.py:10 in f, which called all_reduce"} for rank in range(4)]
+                text = "gloo::EnforceNotMet: 128 vs 64. Received data size doesn't match expected size. Is there a distributed collective mismatch in your code?"
+                with open(path, "w") as file:
+                    json.dump({**run, "processes": ends, "printed_aborts": [{"rank": 2, "text": text}]}, file)
+            with self.subTest(name):
+                first = self.job_findings()[0]
+                self.assertEqual(("graph_divergence", "error", [3]), (first["kind"], first["severity"], first["ranks"]))
+                self.assertTrue(first["title"].startswith("Rank 3 compiled another graph: 0/0 f: "), first["title"])
+                self.assertEqual("crashed" if run else "stopped_first", first["evidence"][0]["kind"])
+                if run:
+                    self.assertEqual(["stopped_first"], [one["kind"] for one in first["evidence"][0]["evidence"]])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,96 @@
+// Graphs of ranks that differ since the ranks got other data: no rank is the odd one.
+#include "queries/findings/graph_data.h"
+
+#include <algorithm>
+#include <set>
+
+#include "facts/job/graph_forms.h"
+#include "findings/divergences.h"
+#include "queries/facts/job/job_variants.h"
+
+namespace tlparse {
+namespace {
+
+// What a rank compiled of a function.
+struct CompiledForms {
+  std::set<std::int64_t> forms;
+  std::vector<std::int64_t> ids;  // of the compiles
+};
+
+CompiledForms FormsOf(const Job& job, const GraphForms& forms, RankIndex rank,
+                      const JobCompile& of) {
+  CompiledForms found;
+  for (const JobCompile& one : job.compiles()) {
+    const bool is_of_function = one.participant == rank && one.graph_content != 0 &&
+                                one.function_id == of.function_id && one.file_id == of.file_id &&
+                                one.line == of.line;
+    if (!is_of_function) continue;
+    found.forms.insert(forms.FormOf(one.graph_content));
+    found.ids.push_back(one.id);
+  }
+  return found;
+}
+
+bool IsOfSize(std::string_view guard) {
+  for (const std::string_view part :
+       {"size mismatch at index", "stride mismatch at index", ".size()[", ".stride()["}) {
+    if (guard.find(part) != std::string_view::npos) return true;
+  }
+  return false;
+}
+
+// Whether some of these are recompiles, and all of them for other sizes.
+bool AreForSizes(Database& database, const std::vector<std::int64_t>& compiles) {
+  std::size_t count = 0, of_sizes = 0;
+  const auto look = [&]() -> Result<void> {
+    FOR_EACH_ROW(
+        const GuardOfRecompile& row,
+        Query<GuardOfRecompile>(database, {.of_compiles = "m.compile_id IN " + IdList(compiles)})) {
+      ++count;
+      of_sizes += IsOfSize(row.guard);
+    }
+    return {};
+  };
+  return look() && count > 0 && of_sizes == count;
+}
+
+}  // namespace
+
+// Each side compiled both graphs, in compiles of its own for other sizes: data came in another order.
+bool DivergenceFinder::HaveBothGraphs(const RankClass& one, std::int32_t slot) const {
+  const Result<const GraphForms*> forms = GraphForms::Load(context_.database, job_);
+  const RankIndex usual = Reference().front(), odd = one.ranks.front();
+  const std::int32_t at = job_.CompileOf(usual, slot), odd_at = job_.CompileOf(odd, slot);
+  if (!forms || at < 0 || odd_at < 0) return false;
+  const JobCompile& a = job_.compiles()[static_cast<std::size_t>(at)];
+  const JobCompile& b = job_.compiles()[static_cast<std::size_t>(odd_at)];
+  if (a.graph_content == 0 || b.graph_content == 0) return false;
+  const std::int64_t usual_form = (*forms)->FormOf(a.graph_content);
+  const std::int64_t odd_form = (*forms)->FormOf(b.graph_content);
+  if (usual_form == odd_form) return false;
+  const CompiledForms of_usual = FormsOf(job_, **forms, usual, a);
+  const CompiledForms of_odd = FormsOf(job_, **forms, odd, b);
+  return of_odd.forms.contains(usual_form) && of_usual.forms.contains(odd_form) &&
+         AreForSizes(context_.database, of_usual.ids) && AreForSizes(context_.database, of_odd.ids);
+}
+
+// Whether both sides compiled it for data whose results need no gradients, as what each rank plays,
+// serves or evaluates: no rank waits for that of another.
+bool DivergenceFinder::IsForInference(const RankClass& one, std::int32_t slot) const {
+  std::vector<std::int64_t> ids;
+  for (const RankIndex rank : {Reference().front(), one.ranks.front()}) {
+    const std::int32_t index = job_.CompileOf(rank, slot);
+    if (index >= 0) ids.push_back(job_.compiles()[static_cast<std::size_t>(index)].id);
+  }
+  std::size_t without = 0;
+  const auto count = [&]() -> Result<void> {
+    FOR_EACH_ROW(
+        const GradientsOfCompile& row,
+        Query<GradientsOfCompile>(context_.database, {.in_logs = "t.compile_id IN " + IdList(ids)}))
+      without += !row.are_needed;
+    return {};
+  };
+  return ids.size() == 2 && count() && without == 2;
+}
+
+}  // namespace tlparse
