@@ -50,8 +50,7 @@ void TakeConsequences(std::vector<Finding>& findings, Finding& cause,
 void MoveBehindOther(std::vector<Finding>& findings) {
   // Some ranks compiled another thing than the rest: one finding says so, and which ranks.
   const auto is_of_odd = [](const Finding& one) {
-    return (one.kind == FindingKind::kConfigDivergence ||
-            one.kind == FindingKind::kInputDivergence ||
+    return (one.kind == FindingKind::kInputDivergence ||
             one.kind == FindingKind::kGraphDivergence) &&
            one.severity != FindingSeverity::kNote && one.ranks.size() == 1;
   };
