@@ -44,6 +44,13 @@ class OtherData(RankTest):
             found = self.graph_findings([[self.compiled(rank, 0, a), self.compiled(rank, 1, b, reason)] for rank, (a, b) in enumerate(orders)])
             self.assertEqual(found, [("graph_divergence", severity)])
 
+    def test_a_size_that_one_rank_had_twice_before_it_was_dynamic(self):
+        """The others compiled it as any size at once: which sizes came first says nothing."""
+        dynamic = graph('s5: "Sym(s5)", L_x_: "f32[s5, 8]"', "l_x_ = L_x_", 'y: "f32[s5, 8]" = l_x_.tanh()')
+        for reason, severity in ((SIZE, "note"), (MODE, "warning")):
+            found = self.graph_findings([[self.compiled(rank, 0, wide(4)), self.compiled(rank, 1, wide(1) if rank == 2 else dynamic, reason)] for rank in range(3)])
+            self.assertEqual(found, [("graph_divergence", severity)])
+
     def test_sizes_of_what_needs_no_gradients_are_each_ranks_own(self):
         for stage, severity in (("aot_inference_graph", "note"), ("aot_joint_graph", "warning")):
             found = self.graph_findings([[self.compiled(rank, 0, wide(rows), stage=stage)] for rank, rows in enumerate((8, 16))])

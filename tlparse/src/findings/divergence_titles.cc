@@ -247,10 +247,11 @@ bool DivergenceFinder::WasRecompiled(const JobSlot& of) const {
 Difference DivergenceFinder::DescribeGraphs(const RankClass& one, const RankAspect& aspect) const {
   const JobSlot slot = job_.SlotOf(aspect.slots.front(), {Reference().front(), one.ranks.front()});
   // A function that is recompiled gets data of several sizes: who had which first says nothing.
-  const bool have_both = HaveBothGraphs(one, aspect.slots.front());
+  const std::int32_t first = aspect.slots.front();
+  const bool have_both = HaveBothGraphs(one, first);
   const bool is_of_data =
-      have_both ||
-      (aspect.is_of_sizes && (WasRecompiled(slot) || IsForInference(one, aspect.slots.front())));
+      have_both || (aspect.is_of_sizes && (WasRecompiled(slot) || IsForInference(one, first))) ||
+      (IsOfDynamicSize(aspect.text) && WereForSizes(one, first));
   // Replicas of another model would differ in the collectives of their gradients.
   const bool is_of_part =
       aspect.is_of_parameters &&

@@ -84,6 +84,7 @@ class DivergenceFinder {
   std::string RecompiledText(const RankAspect& aspect, const std::vector<RankIndex>& with,
                              const std::string& reason) const;
   bool HaveBothGraphs(const RankClass& one, std::int32_t slot) const;
+  bool WereForSizes(const RankClass& one, std::int32_t slot) const;
   bool IsForInference(const RankClass& one, std::int32_t slot) const;
   // Whether some rank compiled the function of this slot again.
   bool WasRecompiled(const JobSlot& of) const;

@@ -74,6 +74,20 @@ bool DivergenceFinder::HaveBothGraphs(const RankClass& one, std::int32_t slot) c
          AreForSizes(context_.database, of_usual.ids) && AreForSizes(context_.database, of_odd.ids);
 }
 
+// Both sides compiled the function of a slot again, and always for other sizes: which came first says
+// nothing.
+bool DivergenceFinder::WereForSizes(const RankClass& one, std::int32_t slot) const {
+  const JobSlot& of = job_.slots()[static_cast<std::size_t>(slot)];
+  for (const RankIndex rank : {Reference().front(), one.ranks.front()}) {
+    std::vector<std::int64_t> ids;
+    for (const JobCompile& compile : job_.compiles()) {
+      if (compile.participant == rank && job_.IsOfFunction(compile, of)) ids.push_back(compile.id);
+    }
+    if (!AreForSizes(context_.database, ids)) return false;
+  }
+  return true;
+}
+
 // Whether both sides compiled it for data whose results need no gradients, as what each rank plays,
 // serves or evaluates: no rank waits for that of another.
 bool DivergenceFinder::IsForInference(const RankClass& one, std::int32_t slot) const {
