@@ -91,7 +91,7 @@ CREATE TABLE role (
   run_id INTEGER NOT NULL REFERENCES run(id),
   launch_id INTEGER NOT NULL REFERENCES launch(id),
   ordinal INTEGER NOT NULL,        -- 1-based, by the lowest rank
-  name TEXT NOT NULL,              -- "replicas", "pipeline part 1 of 2" (one stage or several), "shard 2 of 2", or the first function that only its members compile; "unknown"
+  name TEXT NOT NULL,              -- "replicas or shards", "pipeline part 1 of 2" (one stage or several), "shard 2 of 2", or the first function that only its members compile; "unknown"
   is_sure INTEGER NOT NULL,        -- 0: the one role of the launch; what sets its members apart may be a difference of roles
   evidence TEXT NOT NULL,          -- what its members share: a clause
   process_count INTEGER NOT NULL,  -- process.role_id
@@ -102,12 +102,13 @@ CREATE TABLE role (
 -- Copies of logs have none. Computed at the end of each load; a job that is still watched has none.
 CREATE TABLE process_end (
   process_id INTEGER PRIMARY KEY REFERENCES process(id),
-  kind TEXT NOT NULL,              -- running (it lived on when the command had ended), exit (an exit code), signal, failure (its last compile failed, and its log has nothing after that), ended_with_another (it stopped after another had failed or stopped), silent (its log ends; how the process did is not known)
+  kind TEXT NOT NULL,              -- finished (exit code 0), failed (another exit code; or its last compile failed, and its log has nothing after that), killed (by a signal), silent (its log ends; how the process did is not known), running (it lived on when the command had ended)
   last_record_id INTEGER NOT NULL REFERENCES record_row(id),
   last_us INTEGER,                 -- when it ended, where run.json says so, else its last record; NULL: uncalibrated
   exit_code INTEGER,               -- NULL: not known, or a signal ended it
   signal INTEGER,                  -- that ended it; NULL: not known, or none
-  ended_by_process_id INTEGER REFERENCES process(id), -- ended_with_another: the process that failed or stopped before it; NULL: none, or it has no log
+  is_bystander INTEGER NOT NULL,   -- 1: it stopped after another had failed or stopped
+  ended_by_process_id INTEGER REFERENCES process(id), -- the process that failed or stopped before it; NULL: none, or it has no log
   evidence TEXT NOT NULL           -- what shows it: a clause
 ) STRICT;
 

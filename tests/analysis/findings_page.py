@@ -78,6 +78,13 @@ JOBS = {
     "fixtures/runs/slow_loader_compiles": "the loader of rank 1 takes 0.6 s a step, while rank 0 compiles; recorder dumps, profile of rank 1",
     "fixtures/runs/break_on_one": "rank 1 prints a value in the compiled function; a disabled function breaks the graph on both ranks",
     "fixtures/runs/killed_in_threads": "a rank is killed while a second thread scores; ranks compile from two threads each",
+    "fixtures/runs/goes_first": "a pass of Inductor sleeps on rank 1; rank 0 compiles first, while the others wait at a barrier",
+    "fixtures/runs/goes_first_hook_raises": "a hook of rank 1 raises; rank 0 had compiled first, and waits for the others",
+    "fixtures/runs/exported_wrong_dtype": "the batches of rank 1 have a type that its weights do not have; the launcher notices it 8 s later",
+    "fixtures/runs/restores_wrong": "rank 0 restores a checkpoint of another model; run.json",
+    "fixtures/runs/slow_loader_beside_thread": "the loader of rank 0 takes 0.6 s a step, while a second thread of each rank compiles; recorder dumps",
+    "fixtures/runs/hybrid_shards": "nothing; FSDP with shards of two ranks and replicas of two, on a busy machine; profiles alone",
+    "fixtures/runs/param_server": "the loader of rank 3 takes 0.45 s a step; rank 0 receives from all, in turn; profiles alone",
 }
 SCREENS = {"A crash": "jobs/crash_in_compile/logs", "A hang": "jobs/hang_in_compile/logs", "A restart": "jobs/restart_elastic/logs",
            "A cold rank": "jobs/one_rank_cold/logs"}

@@ -39,14 +39,14 @@ const Functions kBlock = {"block model.py:3"},
 
 TEST_CASE("roles: ranks that compile the same are replicas, an odd one among them too") {
   CHECK(Text({}) == "");
-  CHECK(Text({Member(0, kBlock, {1}), Member(1, kBlock, {1})}) == "replicas: 0 1");
+  CHECK(Text({Member(0, kBlock, {1}), Member(1, kBlock, {1})}) == "replicas or shards: 0 1");
   CHECK(Text({Member(0, kBlock, {1}), Member(1, kBlock, {1}), Member(2, kBlock, {2})}) ==
-        "replicas: 0 1 2");
-  CHECK(Text({Member(0, kBlock, {1}), Member(1, kBlock, {2})}) == "replicas: 0 1");
+        "replicas or shards: 0 1 2");
+  CHECK(Text({Member(0, kBlock, {1}), Member(1, kBlock, {2})}) == "replicas or shards: 0 1");
   // Rank 0 also evaluates.
   const std::vector<RoleMember> evaluates = {Member(0, kBlockAndLoss, {1, 2}),
                                              Member(1, kBlock, {1}), Member(2, kBlock, {1})};
-  CHECK(Text(evaluates) == "replicas: 0 1 2");
+  CHECK(Text(evaluates) == "replicas or shards: 0 1 2");
   CHECK(FindRoles(evaluates, {}).front().evidence ==
         "each compiles a function that another one compiles too");
   CHECK(FindRoles({evaluates[1], evaluates[2]}, {}).front().evidence ==
@@ -91,9 +91,9 @@ TEST_CASE(
   CHECK(Text(members) == "unknown?: 0 1 2");
   // Not where collectives in that function pair it with the others, nor where its file has another text.
   CHECK(Text(members, {.has_sends = false, .groups = {}, .with_collectives = {"loss a.py:9"}}) ==
-        "replicas: 0 1 2");
+        "replicas or shards: 0 1 2");
   CHECK(Text({Member(0, {"forward a.py:3", "play a.py:16"}), Member(1, actor), Member(2, actor)}) ==
-        "replicas: 0 1 2");
+        "replicas or shards: 0 1 2");
 }
 
 TEST_CASE("roles: ranks may be a slice of a mesh") {

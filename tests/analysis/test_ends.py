@@ -38,7 +38,7 @@ class Waiting(AnswerTest):
         waiting, = finding["evidence"]
         self.assertEqual(("Ranks 0,2 wait in compiler_collective of 1/0 step for rank 1", [1]), (waiting["title"], waiting["ranks"]))
         ends = [row["end"] for row in ask("status", database)["rows"]]
-        self.assertEqual(["ended_with_another", "silent", "ended_with_another"], [end["kind"] for end in ends])
+        self.assertEqual([("silent", True), ("silent", False), ("silent", True)], [(end["kind"], end["is_bystander"]) for end in ends])
         self.assertEqual("its log ends inside 1/0 step, in compiler_collective; it waited there for rank 1", ends[0]["evidence"])
 
     def test_the_one_that_did_not_come_has_no_log(self):
@@ -63,7 +63,8 @@ class Backwards(AnswerTest):
         database = self.ingest(os.path.join(ROOT, "fixtures", "runs", "bptt_raises"))
         finding, = ask("findings", database)["findings"]
         self.assertEqual(["Rank 0's log ends inside the backward of 0/0 forward, in compile_file"], [one["title"] for one in finding["evidence"]])
-        self.assertEqual(["ended_with_another", "silent"], [row["end"]["kind"] for row in ask("status", database)["rows"]])
+        self.assertEqual([("silent", True), ("silent", False)],
+                         [(row["end"]["kind"], row["end"]["is_bystander"]) for row in ask("status", database)["rows"]])
 
 
 class OtherPrograms(AnswerTest):

@@ -87,6 +87,13 @@ PLANTED = {
     "fixtures/runs/slow_loader_compiles": ("straggler", [1], r"Rank 0 waits for rank 1: it came last to 3 of 3 collectives .* at least 0\.56 s after the others"),
     "fixtures/runs/break_on_one": ("graph_break_divergence", [], r"^Rank 1 breaks the graph of 0/0 forward at fit\.py:16, rank 0 does not: "),
     "fixtures/runs/killed_in_threads": ("stopped_first", [], r"^The logs of all 3 ranks end within 0\.19 s: ranks 0,1 inside compiles, rank 2 outside compiles$"),
+    "fixtures/runs/goes_first": ("slow_rank", [1], r"^Rank 1 compiled for 50\.8 s, 2 others for 13\.9 to 15\.4 s$"),
+    "fixtures/runs/goes_first_hook_raises": ("stopped_first", [1, 2, 3], r"end within 0\.27 s: ranks 2,3 inside the backward of 1/0 forward, rank 1 outside compiles$"),
+    "fixtures/runs/exported_wrong_dtype": ("stopped_first", [1], r"^Rank 1's log ends after 0/0 forward; rank 0 went on to 1/0 objective$"),
+    "fixtures/runs/restores_wrong": ("crashed", [0], r"^Rank 0 ended with exit code 1$"),
+    "fixtures/runs/slow_loader_beside_thread": ("straggler", [0], r"^Ranks 1,2 wait for rank 0: it came last to 4 of 5 collectives .* 0\.6\d s after the others"),
+    "fixtures/runs/hybrid_shards": None,
+    "fixtures/runs/param_server": ("straggler", [3], r"^Ranks 0-2 wait in receives and sends for rank 3: .*; 0\.\d\d s of that it was in draw_samples$"),
 }
 # What is reported besides: another plant, or a rank whose log is not bundled.
 ALSO = {"fixtures/logs/suppress_errors": {"config_divergence", "missing_rank"}, "fixtures/logs/autocast_one": {"missing_rank"},

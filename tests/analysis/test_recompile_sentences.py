@@ -6,7 +6,7 @@ import sys
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from answers import ask, record, run  # noqa: E402
+from answers import ROOT, ask, record, run  # noqa: E402
 from test_sentences import SentenceTest  # noqa: E402
 
 
@@ -21,6 +21,14 @@ class Recorded(SentenceTest):
         self.assertEqual((one["severity"], one["title"]), ("note", "fixed was recompiled 3 times (size 0 of x: 3, 4, 16, 1)"))
         self.assertEqual(one["try"], "leave out what sets torch._dynamo.config.automatic_dynamic_shapes to False, as torch.compile(dynamic=False) "
                          "does, if size 0 of x is meant to vary")
+
+    def test_how_long_another_rank_waited_meanwhile(self):
+        """By the dumps of ranks 0 and 2 the latter came to collective 5 at 35.343 s, rank 0 at 39.335 s; it recompiled from 35.350 to 39.324 s."""
+        database = self.ingest(os.path.join(ROOT, "fixtures", "runs", "fewer_evaluations"))
+        series = {one["guard"]: one["others_waited_s"] for one in ask("recompiles", database)["series"]}
+        self.assertAlmostEqual(3.974767, series["size 0 of x"])
+        self.assertIn("others waited 3.97 s in collectives while ranks 0,1 recompiled forward: size 0 of x,", " ".join(run("recompiles", database).split()))
+        self.assertEqual({None}, {one["others_waited_s"] for one in ask("recompiles", self.job("sizes_and_backends"))["series"]})
 
     def test_a_guard_without_a_place_has_that_of_its_function(self):
         lines = run("recompiles", "--all", self.job("sizes_and_backends")).splitlines()[1:]
@@ -175,7 +183,7 @@ class GuardsThatFailed(SentenceTest):
 
     def test_a_log_that_ends_with_an_error_of_the_limit_ends_with_a_failure(self):
         database = self.ingest(self.job_of([[], ["0/0: n == 1"]], refused={1}, fail_type="torch._dynamo.exc.FailOnRecompileLimitHit"))
-        self.assertIn(": failure: its log ends after 0/1 f, which failed: FailOnRecompileLimitHit", " ".join(run("status", database).split()))
+        self.assertIn(": failed: its log ends after 0/1 f, which failed: FailOnRecompileLimitHit", " ".join(run("status", database).split()))
 
     def test_a_compile_of_one_rank_only_names_all_of_them(self):
         job = self.job_of(self.REASONS[:2], name="job", ranks=(0, 1))

@@ -50,8 +50,8 @@ def traceback(rank, message, line=35):
 class PrintedFailures(AnswerTest):
     def first(self, *texts):
         self.save("job/stderr.txt", "step 1: loss 0.5\n", *texts)
-        database = self.ingest(os.path.join(self.scratch, "job"))
-        return ask("findings", database)["findings"][0]
+        self.database = self.ingest(os.path.join(self.scratch, "job"))
+        return ask("findings", self.database)["findings"][0]
 
     def test_an_exception_of_a_rank(self):
         first = self.first(traceback(2, GONE), traceback(1, "FloatingPointError: not finite\nin step 7"), traceback(0, GONE))
@@ -59,6 +59,9 @@ class PrintedFailures(AnswerTest):
         self.assertEqual(first["title"], "Rank 1 raised FloatingPointError: not finite")
         self.assertEqual(first["place"], {"file": "/rec/train.py", "line": 35, "code": None})
         self.assertEqual([row["table"] for row in first["rows"]], ["uncaught_exception"])
+        lines = ask("findings", self.database, "--evidence")["findings"][0]["log_lines"]
+        self.assertEqual(["File \"/rec/train.py\", line 35, in <module>", "FloatingPointError: not finite⏎in step 7"],
+                         [line["text"].strip() for line in lines])
 
     def test_the_report_names_one_of_several(self):
         first = self.first(traceback(0, "ValueError: a"), traceback(3, "ValueError: b"), REPORT.format(rank=3, code=1))

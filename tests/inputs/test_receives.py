@@ -247,10 +247,31 @@ class Receives(profiles.InputTest):
             with open(os.path.join(folder, f"profile_rank{rank}.json"), "w", encoding="utf-8") as file:
                 json.dump(trace, file)
         database = self.ingest(folder, name="messages.db")
-        self.assertEqual([{"rank": 0, "sends": 3, "send_ns": 1_200_000, "receives": 0, "receive_ns": None},
-                          {"rank": 1, "sends": 0, "send_ns": None, "receives": 3, "receive_ns": 1_203_000}],
+        self.assertEqual([{"rank": 0, "sends": 3, "send_ns": 1_200_000, "receives": 0, "receive_ns": None, "without_peer": 3},
+                          {"rank": 1, "sends": 0, "send_ns": None, "receives": 3, "receive_ns": 1_203_000, "without_peer": 3}],
                          self.answer("collectives", database)["profiled_messages"])
-        self.assertRegex(self.tlparse("collectives", database).stdout, r"(?s)rank  sends  in sends  receives  in receives\n +0 +3 +1\.2 ms +0 *\n +1 +0 +3 +1\.2 ms")
+        self.assertRegex(self.tlparse("collectives", database).stdout, r"(?s)rank  sends  in sends  receives  in receives  without a peer\n +0 +3 +1\.2 ms +0 +3\n +1 +0 +3 +1\.2 ms")
+
+    def test_peers_of_sends_and_receives(self):
+        """Recorded with gloo and record_shapes (PyTorch 2.15.0): a pipeline of three ranks, whose rank 1 sleeps; each step rank 0 sends to it
+        in a group of the two as well. And two pipelines of two ranks, in groups whose numbers are not the job's."""
+        database = self.ingest(os.path.join(profiles.ROOT, "fixtures/inputs/pipeline_peers"), name="peers.db")
+        answer = self.answer("collectives", database)
+        self.assertEqual([(0, 1, 10, 10), (1, 2, 5, 5)],
+                         [(one["from"], one["to"], one["sends"], one["receives"]) for one in answer["profiled_pairs"]])
+        self.assertEqual([0, 0, 0], [one["without_peer"] for one in answer["profiled_messages"]])
+        for rank, ns in ((1, "receive_ns"), (2, "receive_ns"), (0, "send_ns")):  # of both: what its annotations of Gloo's last
+            self.assertEqual(sum(one[ns] for one in answer["profiled_pairs"] if one["to" if ns == "receive_ns" else "from"] == rank),
+                             answer["profiled_messages"][rank][ns])
+        self.assertEqual([[0, "c10d::send", 1, 0, 5], [0, "c10d::send", 1, 7, 5], [1, "c10d::recv_", 0, 0, 5], [1, "c10d::recv_", 0, 7, 5],
+                          [1, "c10d::send", 2, 0, 5], [2, "c10d::recv_", 1, 0, 5]],
+                         self.rows(database, "SELECT rank, op, peer_of_group, tag, count(*) FROM collective_run GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4"))
+        finding, = self.answer("findings", database)["findings"]
+        self.assertEqual(("straggler", [1]), (finding["kind"], finding["ranks"]))
+        self.assertIn(" Rank 0 sends to rank 1, rank 2 receives from it.", finding["detail"])
+        pipelines = self.answer("collectives", self.ingest(os.path.join(profiles.ROOT, "fixtures/inputs/two_pipelines"), name="pairs.db"))
+        self.assertEqual([(0, 2, 4, 4), (1, 3, 4, 4)],
+                         [(one["from"], one["to"], one["sends"], one["receives"]) for one in pipelines["profiled_pairs"]])
 
     def test_clocks_of_two_hosts_are_not_compared(self):
         self.assertEqual([], self.pipeline([400_000.0, 50_000.0], hosts=("a", "b")))

@@ -192,6 +192,9 @@ CREATE TABLE collective_run_row (
   group_size INTEGER,             -- ranks in the group
   sequence_number INTEGER,        -- within the group; NULL: unknown
   is_p2p INTEGER NOT NULL,        -- 1: send or recv
+  peer_rank INTEGER,              -- profiles with kernels of NCCL: the rank that it sends to or receives from
+  peer_of_group INTEGER,          -- profiles with record_shapes, c10d's sends and receives: the same as a rank of its group, which the file does not name
+  tag INTEGER,                    -- of these
   input_shapes TEXT,              -- JSON list of lists
   output_shapes TEXT,             -- JSON list of lists
   dtype_id INTEGER REFERENCES text_row(id),  -- of the first input
@@ -334,7 +337,7 @@ CREATE VIEW collective_run AS
   SELECT c.id, c.profile_id, coalesce(p.process_id, r.process_id) AS process_id, coalesce(p.rank, q.rank) AS rank,
     g.text AS group_name, c.sequence_number, o.text AS op, c.input_shapes, d.text AS dtype, coalesce(c.reduce_op, l.reduce_op) AS reduce_op,
     c.state, c.start_ns / 1e3 AS start_us, c.end_ns / 1e3 AS end_us, l.graph_id, f.text AS file, l.line, l.join_key, n.text AS join_note,
-    c.start_ns, c.device_start_ns, c.end_ns, l.slice_id AS graph_call_id, l.code_line, c.is_p2p, c.group_size, c.output_shapes, l.peer_id, c.entry_id,
+    c.start_ns, c.device_start_ns, c.end_ns, l.slice_id AS graph_call_id, l.code_line, c.is_p2p, c.peer_rank, c.peer_of_group, c.tag, c.group_size, c.output_shapes, l.peer_id, c.entry_id,
     c.record_id, c.thread_id, c.device
   FROM collective_run_row c LEFT JOIN profile p ON p.id = c.profile_id LEFT JOIN record_row r ON r.id = c.record_id
   LEFT JOIN process q ON q.id = r.process_id LEFT JOIN collective_run_link_row l ON l.collective_run_id = c.id

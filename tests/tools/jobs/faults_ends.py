@@ -178,7 +178,6 @@ fault(
             "RANK == $victim",
         )
     },
-    says={"run": (("size mismatch for",),)},
     place="",
     not_visible="how and where the process ended",
 )

@@ -32,6 +32,8 @@ def compiled_for(facts, match, finding):
                 )
             )
     rest = [compile_s(facts.main(rank)) for rank in facts.all_ranks() if rank not in who]
+    # Without those that had compiled before the others, for longer.
+    rest = sorted(rest)[: int(match["count"])]
     if rest:
         low, high = float(match["least"]), float(match["most"] or match["least"])
         claims.append(
@@ -52,6 +54,7 @@ def compiled_for(facts, match, finding):
 def missed(facts, match, finding):
     who = facts.ranks(match["who"])
     claims = []
+    labels = {label for label, _ in re.findall(rf"({LABEL}) ({FUNCTION})", match["where"])}
     # What an earlier launch missed does not count.
     launch = {rank: [facts.main(rank)] for rank in facts.all_ranks()}
     hits = {
@@ -66,7 +69,8 @@ def missed(facts, match, finding):
         own = [
             key
             for log in launch.get(rank, [])
-            for one in log.compiles.values()
+            for label, one in log.compiles.items()
+            if label in labels or not labels
             for key in one.misses
             if key in hits
         ]

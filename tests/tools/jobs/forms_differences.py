@@ -237,12 +237,14 @@ def another_function(facts, match, finding):
 # --- Graph breaks
 
 
-@form(rf"^Only (?P<who>{RANKS}) breaks? the graph of (?P<label>{LABEL}) (?P<function>{FUNCTION})")
+@form(rf"^Only (?P<who>{RANKS}) breaks? the graph of (?P<label>{LABEL}) (?P<function>{FUNCTION})(?: at (?P<at>[\w.\-]+:\d+))?")
 def only_breaks(facts, match, finding):
     who, function = facts.ranks(match["who"]), match["function"]
 
     def breaks(log):
         of_function = [one for one in log.compiles.values() if one.function == function]
+        if match["at"]:
+            return any("/" + match["at"] in text for one in of_function for text in one.breaks)
         return any(one.breaks or one.restarts for one in of_function)
 
     rest = [rank for rank in facts.all_ranks() if rank not in who]

@@ -65,11 +65,13 @@ def log_of(job, rank, pids=None):
 def ends_with(mine, others):
     """Whether a launcher may have ended all of them at once: which was the first is then in no log."""
     mine_began = began(mine)
+    # One that is ahead, and silent for longer, waits for the others.
+    ending = [log for log in others if log.open_events or abs(mine.last_s - log.last_s) <= 1]
     are_behind_or_inside = all(
         log.open_events or any(step not in began(log) for one in others for step in began(one) if step not in mine_began)
-        for log in others
+        for log in ending
     )
-    return are_behind_or_inside and all(abs(mine.last_s - log.last_s) <= 1 for log in others)
+    return are_behind_or_inside and bool(ending) and all(abs(mine.last_s - log.last_s) <= 1 for log in ending)
 
 
 def what_end_shows(job, victim, peers, pids=None, has_role_peers=True):
@@ -149,6 +151,9 @@ def finish_cause(cause, job, context):
         cause["visible"] = context["shown_otherwise"] or any(
             log.rank is not None and log.rank > context["victim"] for log in job.logs
         )
+    if what == "collective" and context["left_no_dump"]:
+        # Gloo ends the process that waits for what none sends.
+        cause.update({"class": "ended_before_all", "place": []})
     if what == "ended":
         shows = what_end_shows(job, context["victim"], context["peers"], pids, context["has_role_peers"])
         cause["raw"] = shows["text"]

@@ -167,9 +167,10 @@ def judge_cause(findings, meta):
 
 
 def is_of_all_ends(finding, meta):
-    """All logs end there; which rank was the first is not known."""
+    """All logs end there, but for those of ranks that wait; which rank was the first is not known."""
     logged = sorted({log["rank"] for log in meta["logs"] if log["rank"] is not None})
     is_of_all = is_everyone(finding["ranks"], meta) or finding["ranks"] == logged
+    is_of_all |= meta["victim"] in finding["ranks"] and " end within " in finding["title"]
     return is_of_all and finding["kind"] in key.ENDS and not meta["ended_well"]
 
 

@@ -237,9 +237,16 @@ struct FieldsOf<CollectiveAnswer> {
             "collectives in profiles, dumps and libtrace's logs that are not in `issued`"},
       Field{"profiled_messages",
             [](const Of& of) -> const std::vector<ProfiledMessages>& {
-              return of.issued.profiled_messages;
+              return of.issued.profiled_traffic.ranks;
             },
-            "sends and receives in the profiles, by rank: their peers are not in the files"},
+            "sends and receives in the profiles, by rank"},
+      Field{"profiled_pairs",
+            [](const Of& of) -> const std::vector<ProfiledPair>& {
+              return of.issued.profiled_traffic.pairs;
+            },
+            "the same from one rank to another, where the profiles tell the peer: those with "
+            "kernels of "
+            "NCCL, or with record_shapes"},
       Field{"findings", &FindingsOf<Of>,
             "of what tlparse findings lists: those of kind collective_divergence, "
             "collective_not_reached or stuck, or with one of these among their evidence"},

@@ -39,20 +39,48 @@ void PrintMessages(const IssuedJob& job) {
   }
 }
 
-void PrintProfiledMessages(const IssuedJob& job) {
-  if (job.profiled_messages.empty()) return;
-  const auto time = [](const std::optional<std::int64_t>& ns) {
-    return ns ? HumanDuration(static_cast<double>(*ns) / 1e9) : std::string();
+namespace {
+
+std::string TimeIn(const std::optional<std::int64_t>& ns) {
+  return ns ? HumanDuration(static_cast<double>(*ns) / 1e9) : std::string();
+}
+
+void PrintProfiledPairs(const std::vector<ProfiledPair>& pairs) {
+  const auto count = [](const std::optional<std::int64_t>& number) {
+    return number ? fmt::format("{}", *number) : std::string("no profile");
   };
-  PrintHeading("sends and receives in the profiles, whose peers are not in them");
-  Table table({{"rank", Table::Align::kRight},
+  PrintHeading("sends and receives in the profiles");
+  Table table({{"from", Table::Align::kRight},
+               {"to", Table::Align::kRight},
                {"sends", Table::Align::kRight},
                {"in sends", Table::Align::kRight},
                {"receives", Table::Align::kRight},
                {"in receives", Table::Align::kRight}});
-  for (const ProfiledMessages& one : job.profiled_messages)
-    table.Add({fmt::format("{}", one.rank), fmt::format("{}", one.sends), time(one.send_ns),
-               fmt::format("{}", one.receives), time(one.receive_ns)});
+  for (const ProfiledPair& one : pairs)
+    table.Add({fmt::format("{}", one.from), fmt::format("{}", one.to), count(one.sends),
+               TimeIn(one.send_ns), count(one.receives), TimeIn(one.receive_ns)});
+  table.Print();
+}
+
+}  // namespace
+
+void PrintProfiledMessages(const IssuedJob& job) {
+  const ProfiledTraffic& traffic = job.profiled_traffic;
+  if (!traffic.pairs.empty()) PrintProfiledPairs(traffic.pairs);
+  if (traffic.ranks.empty() || traffic.has_all_peers) return;
+  PrintHeading(traffic.pairs.empty()
+                   ? "sends and receives in the profiles, whose peers are not in them"
+                   : "of all sends and receives in the profiles, some whose peers are not in them");
+  Table table({{"rank", Table::Align::kRight},
+               {"sends", Table::Align::kRight},
+               {"in sends", Table::Align::kRight},
+               {"receives", Table::Align::kRight},
+               {"in receives", Table::Align::kRight},
+               {"without a peer", Table::Align::kRight}});
+  for (const ProfiledMessages& one : traffic.ranks)
+    table.Add({fmt::format("{}", one.rank), fmt::format("{}", one.sends), TimeIn(one.send_ns),
+               fmt::format("{}", one.receives), TimeIn(one.receive_ns),
+               fmt::format("{}", one.without_peer)});
   table.Print();
 }
 

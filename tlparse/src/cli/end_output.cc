@@ -67,13 +67,15 @@ void PrintEnds(const std::vector<ProcessStatus>& statuses, const JobTree& tree) 
     if (node == nullptr || !node->end) continue;
     if (!node->child_kind.empty() && node->end->kind == "silent") continue;
     std::string kind = node->end->kind;
-    std::replace(kind.begin(), kind.end(), '_', ' ');
     const auto by =
         node->end->ended_by_process_id ? names.find(*node->end->ended_by_process_id) : names.end();
-    if (by != names.end())
-      kind =
-          fmt::format("ended {} {}",
+    if (by != names.end()) {
+      kind +=
+          fmt::format(", ended {} {}",
                       IsLongAfter(*node->end, tree.Find(by->first)) ? "after" : "with", by->second);
+    } else if (node->end->is_bystander) {
+      kind += ", ended with another";
+    }
     const std::string text = fmt::format(
         "{}: {}", kind, node->end->evidence.substr(0, node->end->evidence.find("; rank ")));
     std::vector<const ProcessStatus*>& rows = by_text[text];

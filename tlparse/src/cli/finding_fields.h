@@ -82,7 +82,8 @@ struct FieldsOf<Finding> {
             "or unranked"},
       Field{"rank_count", &Of::rank_count, "participants concerned"},
       Field{"roles", &Of::roles,
-            "the roles of these ranks, as replicas or pipeline part 1 of 2; empty: all ranks have "
+            "the roles of these ranks, as replicas or shards, or pipeline part 1 of 2; empty: all "
+            "ranks have "
             "one "
             "role, or roles are not known"},
       Field{"logs", &Of::logs, "names of participants without rank"},

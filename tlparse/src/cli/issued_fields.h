@@ -146,6 +146,21 @@ struct FieldsOf<ProfiledMessages> {
             "when they ended"},
       Field{"receives", &Of::receives},
       Field{"receive_ns", &Of::receive_ns},
+      Field{"without_peer", &Of::without_peer,
+            "of both: how many whose peer the profiles do not tell"},
+  };
+};
+
+template <>
+struct FieldsOf<ProfiledPair> {
+  using Of = ProfiledPair;
+  static constexpr FieldList list{
+      Field{"from", &Of::from, "rank"},
+      Field{"to", &Of::to, "rank"},
+      Field{"sends", &Of::sends, "in the profile of `from`; null: it has none"},
+      Field{"send_ns", &Of::send_ns, "as in profiled_messages"},
+      Field{"receives", &Of::receives, "in the profile of `to`; null: it has none"},
+      Field{"receive_ns", &Of::receive_ns},
   };
 };
 

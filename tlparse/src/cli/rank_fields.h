@@ -81,7 +81,8 @@ struct FieldsOf<TreeRole> {
   using Of = TreeRole;
   static constexpr FieldList list{
       Field{"name", &Of::name,
-            "replicas, pipeline part 1 of 2, shard 2 of 2, or the first function that only its "
+            "replicas or shards, pipeline part 1 of 2, shard 2 of 2, or the first function that "
+            "only its "
             "members "
             "compile; unknown"},
       Field{"evidence", &Of::evidence, "what its members share"},

@@ -58,6 +58,9 @@ void PrintSlowest(const RanksAnswer& answer) {
     text += fmt::format("; {} takes {} longer{}{}", slowest.compile,
                         HumanDuration(slowest.compile_excess_s), slowest.reason.empty() ? "" : ": ",
                         slowest.reason);
+  if (!slowest.went_first.empty() && !slowest.AreFirst())
+    text += fmt::format("; not counted: {}, which had compiled before the others began",
+                        RanksText(answer.job(), slowest.went_first));
   PrintWrapped(text, 0, 2);
 }
 

@@ -115,6 +115,15 @@ void PrintSeries(const std::vector<RecompileSeries>& all, const RunFilter& runs)
     return one.ranks.size() + one.pids.size() > 1;
   });
   if (has_several) std::puts("lost: by the rank that lost most; every pair of compiles: --all");
+  for (const RecompileSeries& one : all) {
+    if (one.others_waited_s.value_or(0) <= 0) continue;
+    PrintWrapped(
+        fmt::format(
+            "others waited {} in collectives while rank{} {} recompiled {}: {}, by recorder dumps",
+            HumanDuration(*one.others_waited_s), one.ranks.size() == 1 ? "" : "s", Who(one),
+            one.function, Shorten(one.guard, 60)),
+        0, 2);
+  }
 }
 
 constexpr std::string_view kSources[] = {"structured_trace", "torch_logs"};
@@ -154,6 +163,10 @@ struct FieldsOf<RecompileSeries> {
             "attempts that the recompile limit refused, of the rank that has most"},
       Field{"is_limit_reached", &Of::is_limit_reached, "of the function, whatever the guard"},
       Field{"seconds_lost", &Of::seconds_lost, "by these recompiles, of the rank that lost most"},
+      Field{"others_waited_s", &Of::others_waited_s,
+            "how long another rank waited in collectives for the rank that recompiled the forward, "
+            "while it did "
+            "so; of the rank for which they waited longest; null: no recorder dump tells"},
       Field{"compiles", &Of::compiles, "labels, of all ranks, each once"},
       Field{"ranks", &Of::ranks},
       Field{"pids", &Of::pids, "of processes without a rank"},

@@ -211,8 +211,7 @@ std::optional<std::string_view> RoleOf(const ProcessStatus& of, const Shown& in)
 
 constexpr std::string_view kChildKinds[] = {"loader_worker", "compile_worker", "pool_worker",
                                             "forked", "program"};
-constexpr std::string_view kEnds[] = {"running", "exit", "signal", "failure", "ended_with_another",
-                                      "silent"};
+constexpr std::string_view kEnds[] = {"finished", "failed", "killed", "silent", "running"};
 
 Result<Shown> LoadShown(Database& database, const StatusOptions& options) {
   Shown shown;
@@ -240,8 +239,9 @@ struct FieldsOf<TreeEnd> {
       Field{"last_us", &Of::last_us, "when it ended, where run.json says so, else its last record"},
       Field{"exit_code", &Of::exit_code},
       Field{"signal", &Of::signal},
+      Field{"is_bystander", &Of::is_bystander, "it stopped after another had failed or stopped"},
       Field{"ended_by_process_id", &Of::ended_by_process_id,
-            "the process that failed or stopped before it"},
+            "the process that failed or stopped before it; null: none, or it has no log"},
       Field{"evidence", &Of::evidence},
   };
 };

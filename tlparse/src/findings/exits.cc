@@ -57,8 +57,8 @@ bool IsAbout(const Finding& finding, const std::optional<std::int64_t>& rank) {
 bool IsExplained(const FindingContext& context, const std::optional<std::int64_t>& rank,
                  bool has_exception) {
   return std::any_of(context.findings.begin(), context.findings.end(), [&](const Finding& one) {
-    const bool is_end_of_several =
-        one.kind == FindingKind::kStoppedFirst && rank && one.ranks.size() > 1;
+    const std::size_t count = one.ranks.empty() ? one.rank_count : one.ranks.size();
+    const bool is_end_of_several = one.kind == FindingKind::kStoppedFirst && rank && count > 1;
     return one.severity == FindingSeverity::kError && IsAbout(one, rank) && !is_end_of_several &&
            (!has_exception || one.kind == FindingKind::kCompileFailed);
   });

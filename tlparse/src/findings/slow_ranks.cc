@@ -120,6 +120,22 @@ void AddStalled(FindingContext& context, const StalledCompile& stalled) {
   AddSlow(context, std::move(finding), false);
 }
 
+void SayWhoWentFirst(const FindingContext& context, const SlowestRank& slowest, Finding& finding) {
+  if (!slowest.AreFirst()) {
+    if (!slowest.went_first.empty())
+      finding.detail +=
+          fmt::format("{}Not counted: {}, which had compiled before the others began theirs.",
+                      finding.detail.empty() ? "" : " ", context.WhoInside(slowest.went_first));
+    return;
+  }
+  const bool is_one = slowest.slow.size() == 1;
+  finding.detail += fmt::format(
+      "{}{} had finished {} compiles before the others began theirs, as where one rank fills the "
+      "caches for the "
+      "others.",
+      finding.detail.empty() ? "" : " ", is_one ? "It" : "Each of them", is_one ? "these" : "its");
+}
+
 }  // namespace
 
 Result<void> FindSlowRanks(FindingContext& context) {
@@ -141,10 +157,10 @@ Result<void> FindSlowRanks(FindingContext& context) {
   const double excess = slowest.compile_s - slowest.lower_median_s;
   Finding finding;
   finding.kind = FindingKind::kSlowRank;
-  finding.severity =
-      slowest.compile_s >= 2 * slowest.lower_median_s && excess >= 10 && !AreFew(context)
-          ? FindingSeverity::kWarning
-          : FindingSeverity::kNote;
+  finding.severity = slowest.compile_s >= 2 * slowest.lower_median_s && excess >= 10 &&
+                             !AreFew(context) && !slowest.AreFirst()
+                         ? FindingSeverity::kWarning
+                         : FindingSeverity::kNote;
   finding.needs_no_role = slowest.is_of_one_event && slow.size() == 1;
   finding.launch = context.job.launch();
   context.SetRanks(finding, slow);
@@ -169,6 +185,7 @@ Result<void> FindSlowRanks(FindingContext& context) {
     const std::int32_t index = context.job.CompileOf(slowest.rank, slowest.slot);
     AddSlowCompile(context, context.job.compiles()[static_cast<std::size_t>(index)], finding);
   }
+  SayWhoWentFirst(context, slowest, finding);
   finding.cause = "compile time above the median";
   finding.query = fmt::format(
       "SELECT process_id, rank, compile_us FROM rank_summary WHERE {} ORDER BY compile_us DESC",

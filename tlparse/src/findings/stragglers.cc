@@ -87,6 +87,23 @@ std::string SuggestionOf(const ProfiledWait& found, bool has_collectives) {
       before, found.rank);
 }
 
+// " Rank 0 sends to rank 1, ranks 2,3 receive from it."; empty: the peers are not known.
+std::string PeersOfWait(const ProfiledWait& found) {
+  std::string text;
+  const auto add = [&](const std::vector<std::int64_t>& ranks, std::string_view verb,
+                       std::string_view to) {
+    if (ranks.empty()) return;
+    const std::string who =
+        fmt::format("{} {}", ranks.size() == 1 ? "rank" : "ranks", FormatRankRanges(ranks));
+    const std::string whom = text.empty() ? fmt::format("rank {}", found.rank) : std::string("it");
+    text += fmt::format("{} {}{} {} {}", text.empty() ? " " + Capital(who) : ", " + who, verb,
+                        VerbS(ranks.size()), to, whom);
+  };
+  add(found.sending, "send", "to");
+  add(found.receiving, "receive", "from");
+  return text.empty() ? text : text + ".";
+}
+
 std::string DetailOfWait(const ProfiledWait& found, const std::string& calls) {
   const bool is_one = found.waiting.size() == 1;
   const bool has_messages = found.kinds.size() > std::size_t{found.kinds.contains("collectives")};
@@ -109,6 +126,7 @@ std::string DetailOfWait(const ProfiledWait& found, const std::string& calls) {
                             "for longest."
       : has_messages && !found.IsIdle() ? " Its own work in a pipeline is part of it."
                                         : "");
+  detail += PeersOfWait(found);
   if (!found.group.empty())
     detail +=
         " Which calls are of that group is told by their ends, which are the same on its ranks: "

@@ -89,6 +89,7 @@ class Evidence {
     if (row.table == "failure") return AddRecordOf<RecordOfFailure>(row);
     if (row.table == "uncaught_exception" || row.table == "launcher_failure")
       return AddPrinted(row);
+    if (row.table == "annotation") return AddLine<EvidenceAnnotation>(row);
     if (row.table == "nccl_ras_state") return AddLine<EvidenceOfRasState>(row);
     if (row.table == "nccl_ras_process") return AddLine<EvidenceOfRasProcess>(row);
     return AddFile(row);
@@ -192,8 +193,31 @@ class Evidence {
     return {};
   }
 
+  // With the line of its traceback that is the user's innermost. Other processes may have printed between the
+  // lines of a traceback: of the text the line is that where it begins.
+  Result<void> AddException(const FindingRow& row) {
+    ASSIGN_OR_RETURN(const FirstRow<EvidenceException> first,
+                     First(Query<EvidenceException>(database_, {.id = row.id})));
+    if (!first) return {};
+    const std::string_view traceback = first->traceback;
+    const std::size_t at =
+        first->place.empty() ? traceback.npos : traceback.rfind(std::string_view(first->place));
+    if (at != traceback.npos) {
+      const std::size_t begin = traceback.rfind('\n', at) + 1;
+      const std::size_t end = std::min(traceback.find('\n', at), traceback.size());
+      lines_.push_back({row,
+                        std::string(first->path),
+                        first->line,
+                        {},
+                        {},
+                        Cut(traceback.substr(begin, end - begin))});
+    }
+    lines_.push_back({row, std::string(first->path), first->line, {}, {}, Cut(first->text)});
+    return {};
+  }
+
   Result<void> AddPrinted(const FindingRow& row) {
-    if (row.table == "uncaught_exception") return AddLine<EvidenceException>(row);
+    if (row.table == "uncaught_exception") return AddException(row);
     ASSIGN_OR_RETURN(const FirstRow<EvidenceOfLauncher> first,
                      First(Query<EvidenceOfLauncher>(database_, {.id = row.id})));
     if (first)

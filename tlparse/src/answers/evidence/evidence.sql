@@ -63,9 +63,17 @@ FROM collective_run_row c LEFT JOIN profile p ON p.id = c.profile_id
   LEFT JOIN text_row o ON o.id = c.op_id
 WHERE c.id = :id;
 
--- An exception of a run.json or of a text; a failure that a launcher reported.
+-- A call of Gloo in a profile, or another stretch that has a name there.
+-- query EvidenceAnnotation(id INTEGER)
+SELECT p.path, CAST(NULL AS INTEGER) AS line /*INTEGER?*/,
+  coalesce('rank ' || p.rank || ': ', '') || t.text || ', ' || round(a.duration_ns / 1e6, 3) || ' ms' AS text /*TEXT*/
+FROM annotation_row a JOIN profile p ON p.id = a.profile_id JOIN text_row t ON t.id = a.name_id
+WHERE a.id = :id;
+
+-- An exception of a run.json or of a text, with its traceback; a failure that a launcher reported.
 -- query EvidenceException(id INTEGER)
-SELECT p.path, e.line, e.type || ': ' || e.message AS text /*TEXT*/
+SELECT p.path, e.line, e.type || ': ' || e.message AS text /*TEXT*/, e.traceback,
+  coalesce('File "' || e.user_file || '", line ' || e.user_line || ',', '') AS place /*TEXT*/
 FROM uncaught_exception e JOIN profile p ON p.id = e.profile_id WHERE e.id = :id;
 
 -- query EvidenceOfLauncher(id INTEGER)

@@ -14,12 +14,19 @@
 namespace tlparse {
 namespace {
 
+struct Span {
+  std::int64_t from_us = 0, to_us = 0;
+};
+// When others waited in collectives for a rank: by run, launch and rank.
+using Waits = std::map<std::tuple<std::int64_t, std::int64_t, std::int64_t>, std::vector<Span>>;
+
 // Of one process.
 struct Extent {
   std::optional<std::int64_t> rank;
   std::int64_t pid = 0, recompiles = 0, refused = 0, lost_us = 0;
   bool has_time = false;
   std::vector<std::string> values = {};
+  std::vector<Span> compiled = {};
 };
 
 struct Growing {
@@ -40,13 +47,15 @@ struct Reason {
   std::optional<std::int64_t> lost_us = {};
   bool is_refused = false, is_of_torch_logs = false;
   RecompileReason parsed = {};
+  Span compiled = {};  // the forward; 0: not known
 };
 
 class SeriesCollector {
  public:
   void Add(const Reason& reason);
   void SetLimit(const FunctionName& function) { limited_.insert(function); }
-  std::vector<RecompileSeries> Take();
+  std::vector<RecompileSeries> Take(const Waits& waits);
+  bool empty() const { return all_.empty(); }
 
  private:
   std::map<SeriesKey, Growing> all_;
@@ -87,6 +96,7 @@ void SeriesCollector::Add(const Reason& reason) {
   ++(reason.is_refused ? extent.refused : extent.recompiles);
   extent.lost_us += reason.lost_us.value_or(0);
   extent.has_time |= reason.lost_us.has_value();
+  if (reason.compiled.from_us > 0) extent.compiled.push_back(reason.compiled);
   if (reason.rank) {
     one.ranks.insert(*reason.rank);
   } else if (!reason.is_of_torch_logs) {
@@ -112,7 +122,34 @@ void SetValues(const std::map<std::int64_t, Extent>& of_process, RecompileSeries
   if (!most.rank) series.values_pid = most.pid;
 }
 
-std::vector<RecompileSeries> SeriesCollector::Take() {
+// How much of the compiles another rank waited for; calls that share time count once.
+std::int64_t WaitedUs(const std::vector<Span>& compiled, const std::vector<Span>& waits) {
+  std::vector<Span> both;
+  for (const Span& one : compiled) {
+    for (const Span& wait : waits) {
+      const Span shared{std::max(one.from_us, wait.from_us), std::min(one.to_us, wait.to_us)};
+      if (shared.from_us < shared.to_us) both.push_back(shared);
+    }
+  }
+  std::sort(both.begin(), both.end(),
+            [](const Span& a, const Span& b) { return a.from_us < b.from_us; });
+  std::int64_t sum_us = 0, reached_us = 0;
+  for (const Span& one : both) {
+    sum_us += std::max<std::int64_t>(0, one.to_us - std::max(one.from_us, reached_us));
+    reached_us = std::max(reached_us, one.to_us);
+  }
+  return sum_us;
+}
+
+Result<Waits> LoadWaits(Database& database, const std::optional<std::int64_t>& run_id) {
+  Waits waits;
+  FOR_EACH_ROW(const AwaitedInCollective& row,
+               Query<AwaitedInCollective>(database, {.run_id = run_id}))
+    waits[{row.run_id, row.launch.value_or(0), row.rank}].push_back({row.from_us, row.to_us});
+  return waits;
+}
+
+std::vector<RecompileSeries> SeriesCollector::Take(const Waits& waits) {
   std::vector<RecompileSeries> result;
   for (auto& [key, one] : all_) {
     RecompileSeries& series = one.series;
@@ -124,6 +161,12 @@ std::vector<RecompileSeries> SeriesCollector::Take() {
       if (extent.has_time)
         series.seconds_lost =
             std::max(series.seconds_lost.value_or(0), static_cast<double>(extent.lost_us) / 1e6);
+      const auto& function = std::get<0>(key);
+      const auto of_rank =
+          waits.find({std::get<0>(function), std::get<1>(function), extent.rank.value_or(-1)});
+      if (of_rank == waits.end()) continue;
+      const auto waited_s = static_cast<double>(WaitedUs(extent.compiled, of_rank->second)) / 1e6;
+      series.others_waited_s = std::max(series.others_waited_s.value_or(0), waited_s);
     }
     SetValues(one.of_process, series);
     series.is_limit_reached = limited_.contains(std::get<0>(key));
@@ -201,10 +244,15 @@ Result<std::vector<RecompileSeries>> FindRecompileSeries(Database& database,
          row.lost_us,
          refused.contains(row.compile_id),
          false,
-         ParseRecompileReason(row.guard, row.reason, row.user_file, row.user_line)});
+         ParseRecompileReason(row.guard, row.reason, row.user_file, row.user_line),
+         {row.start_us.value_or(0), row.start_us.value_or(0) + row.duration_us}});
   }
   AddTelling(compiles, collector);
-  if (filter.launch || filter.pid) return collector.Take();
+  Waits waits;
+  if (!collector.empty()) {
+    ASSIGN_OR_RETURN(waits, LoadWaits(database, filter.run_id));
+  }
+  if (filter.launch || filter.pid) return collector.Take(waits);
   FOR_EACH_ROW(const ReasonInText& row,
                Query<ReasonInText>(database, {.rank = filter.rank, .run_id = filter.run_id})) {
     Reason reason{
@@ -221,7 +269,7 @@ Result<std::vector<RecompileSeries>> FindRecompileSeries(Database& database,
     reason.is_of_torch_logs = true;
     collector.Add(reason);
   }
-  return collector.Take();
+  return collector.Take(waits);
 }
 
 }  // namespace tlparse

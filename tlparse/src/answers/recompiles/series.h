@@ -31,10 +31,13 @@ struct RecompileSeries {
   // Of this function, whatever the guard.
   bool is_limit_reached = false;
   std::optional<double> seconds_lost;  // by its recompiles, of the rank that lost most
-  std::vector<std::string> compiles;   // labels, of the first rank
-  std::vector<std::int64_t> ranks;     // ascending
-  std::vector<std::int64_t> pids;      // of processes without a rank
-  bool is_of_torch_logs = false;       // from text, not from a structured trace
+  // How long another rank waited in collectives for the rank that recompiled the forward, while it did so; of the
+  // rank for which they waited longest. Nothing: no recorder dump tells.
+  std::optional<double> others_waited_s;
+  std::vector<std::string> compiles;  // labels, of the first rank
+  std::vector<std::int64_t> ranks;    // ascending
+  std::vector<std::int64_t> pids;     // of processes without a rank
+  bool is_of_torch_logs = false;      // from text, not from a structured trace
 };
 
 // Nothing: all.

@@ -5,7 +5,7 @@ SELECT r.id AS run_id /*INTEGER*/, r.name AS run, n.ordinal AS launch /*INTEGER?
   c.function, c.file, c.line AS line /*INTEGER*/,
   coalesce(g.text, t.text) AS guard /*TEXT*/, t.text AS reason, u.text AS user_file /*TEXT*/,
   m.user_line /*INTEGER*/, c.duration_us + coalesce(c.backward_duration_us, 0) AS lost_us /*INTEGER?*/,
-  c.id AS compile_id
+  c.id AS compile_id, c.start_time_us AS start_us /*INTEGER?*/, coalesce(c.duration_us, 0) AS duration_us /*INTEGER*/
 FROM recompile_row m JOIN compile c ON c.id = m.compile_id JOIN process p ON p.id = c.process_id
   JOIN log_file o ON o.id = p.log_file_id JOIN run r ON r.id = o.run_id
   LEFT JOIN launch n ON n.id = p.launch_id JOIN text_row t ON t.id = m.reason_id
@@ -13,6 +13,16 @@ FROM recompile_row m JOIN compile c ON c.id = m.compile_id JOIN process p ON p.i
 WHERE (:rank IS NULL OR c.rank = :rank) AND (:run_id IS NULL OR r.id = :run_id)
   AND (:launch IS NULL OR n.ordinal = :launch) AND (:pid IS NULL OR p.pid = :pid)
 ORDER BY r.id, c.rank IS NULL, c.rank, c.process_id, m.record_id, m.ordinal;
+
+-- When other ranks waited for a rank in collectives, by recorder dumps: until it came.
+-- query AwaitedInCollective(run_id INTEGER?)
+SELECT run_id /*INTEGER*/, launch /*INTEGER?*/, last_rank AS rank /*INTEGER*/,
+  CAST(max(iif(rank = last_rank, start_us, 0)) - max(wait_us) AS INTEGER) AS from_us /*INTEGER*/,
+  CAST(max(iif(rank = last_rank, start_us, 0)) AS INTEGER) AS to_us /*INTEGER*/
+FROM collective_wait
+WHERE (:run_id IS NULL OR run_id = :run_id) AND kind = 'flight_recorder' AND last_rank IS NOT NULL
+  AND EXISTS (SELECT 1 FROM profile p WHERE p.run_id = collective_wait.run_id AND p.kind = 'flight_recorder')
+GROUP BY run_id, launch, group_name, reset_count, sequence_number HAVING max(wait_us) > 0;
 
 -- The exceptions of compiles, of which one may be that of the limit.
 -- query ExceptionOfCompile(rank INTEGER?, run_id INTEGER?, launch INTEGER?, pid INTEGER?)

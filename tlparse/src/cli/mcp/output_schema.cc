@@ -1,9 +1,14 @@
 #include "cli/mcp/output_schema.h"
 
+#include <fmt/ranges.h>
 #include <simdjson.h>
 
+#include <algorithm>
 #include <array>
+#include <utility>
+#include <vector>
 
+#include "base/ascii.h"
 #include "base/json_writer.h"
 #include "cli/embedded_texts.h"
 #include "cli/schemas.h"
@@ -26,6 +31,40 @@ bool IsDropped(std::string_view key) {
   return false;
 }
 
+void Relax(element schema, int depth, bool is_of_names, JsonWriter& json);
+
+// Members that have equal schemas as one pattern: a client reads the list of tools in each session.
+void RelaxProperties(element properties, int depth, JsonWriter& json) {
+  std::vector<std::pair<std::string, std::vector<std::string_view>>> groups;
+  for (const auto& [name, schema] : simdjson::dom::object(properties)) {
+    if (depth >= kDeepest && schema.type() == element_type::OBJECT) continue;
+    JsonWriter own;
+    Relax(schema, depth + 1, false, own);
+    const bool is_word =
+        std::all_of(name.begin(), name.end(), [](char c) { return IsAlphanumeric(c) || c == '_'; });
+    const auto same = std::find_if(groups.begin(), groups.end(), [&](const auto& one) {
+      return is_word && one.first == own.text();
+    });
+    if (same == groups.end())
+      groups.push_back({std::string(own.text()), {name}});
+    else
+      same->second.push_back(name);
+  }
+  for (const bool is_pattern : {false, true}) {
+    if (std::none_of(groups.begin(), groups.end(),
+                     [&](const auto& one) { return (one.second.size() > 1) == is_pattern; }))
+      continue;
+    json.Key(is_pattern ? "patternProperties" : "properties").BeginObject();
+    for (const auto& [schema, names] : groups) {
+      if ((names.size() > 1) != is_pattern) continue;
+      json.Key(is_pattern ? fmt::format("^({})$", fmt::join(names, "|"))
+                          : std::string(names.front()))
+          .Raw(schema);
+    }
+    json.EndObject();
+  }
+}
+
 void Relax(element schema, int depth, bool is_of_names, JsonWriter& json) {
   switch (schema.type()) {
     case element_type::OBJECT:
@@ -35,9 +74,13 @@ void Relax(element schema, int depth, bool is_of_names, JsonWriter& json) {
         // Another file's.
         if (!is_of_names && key == "$ref" && !std::string_view(value).starts_with('#')) continue;
         if (depth >= kDeepest && value.type() == element_type::OBJECT) continue;
+        if (!is_of_names && key == "properties" && value.type() == element_type::OBJECT) {
+          RelaxProperties(value, depth + 1, json);
+          continue;
+        }
         // Without what is required several may hold.
         json.Key(!is_of_names && key == "oneOf" ? "anyOf" : key);
-        Relax(value, depth + 1, !is_of_names && key == "properties", json);
+        Relax(value, depth + 1, false, json);
       }
       json.EndObject();
       return;
@@ -52,7 +95,7 @@ void Relax(element schema, int depth, bool is_of_names, JsonWriter& json) {
 }
 
 constexpr std::string_view kEnvelope =
-    R"(,"left_out":{"type":"array","description":"lists of which a part is shown","items":{"type":"object","properties":{"where":{"type":"string"},"shown":{"type":"integer"},"of":{"type":"integer"}}}},)"
+    R"(,"left_out":{"type":"array"},)"
     R"("texts_cut":{"type":"integer"},"next_cursor":{"type":"string"},"more":{"type":"string"}})";
 
 }  // namespace

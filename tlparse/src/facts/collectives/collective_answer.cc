@@ -12,7 +12,7 @@ namespace {
 Result<void> SayWhyNoneIssued(Database& database, CollectiveAnswer& answer) {
   const IssuedJob& issued = answer.issued;
   const bool has_some =
-      !issued.empty() || !issued.not_compared.empty() || !issued.profiled_messages.empty();
+      !issued.empty() || !issued.not_compared.empty() || !issued.profiled_traffic.ranks.empty();
   const bool has_collectives =
       std::any_of(answer.classes.begin(), answer.classes.end(),
                   [](const CollectiveClass& one) { return one.collectives > 0; });

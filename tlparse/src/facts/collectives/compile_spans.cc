@@ -7,6 +7,27 @@
 
 namespace tlparse {
 
+namespace {
+
+// A rank that compiles issues no call. One that issued several meanwhile compiled in another thread.
+Result<void> TakeOutBesideCalls(Database& database, std::int64_t run_id,
+                                std::vector<CompileSpan>& compiles) {
+  constexpr std::ptrdiff_t kSeveral = 3;
+  if (compiles.empty()) return {};
+  std::map<std::int64_t, std::vector<std::int64_t>> calls_ns;  // by rank, ascending
+  FOR_EACH_ROW(const CallOfRank& row, Query<CallOfRank>(database, {.run_id = run_id}))
+    calls_ns[row.rank].push_back(row.start_ns);
+  std::erase_if(compiles, [&](const CompileSpan& one) {
+    const std::vector<std::int64_t>& own = calls_ns[one.rank];
+    return std::lower_bound(own.begin(), own.end(), one.end_ns) -
+               std::upper_bound(own.begin(), own.end(), one.start_ns) >=
+           kSeveral;
+  });
+  return {};
+}
+
+}  // namespace
+
 Result<std::vector<CompileSpan>> CompilesIn(Database& database, std::int64_t run_id,
                                             std::int64_t from_ns, std::int64_t to_ns) {
   std::vector<CompileSpan> compiles;
@@ -14,6 +35,7 @@ Result<std::vector<CompileSpan>> CompilesIn(Database& database, std::int64_t run
                Query<CompileInTime>(
                    database, {.run_id = run_id, .from_us = from_ns / 1000, .to_us = to_ns / 1000}))
     compiles.push_back({row.rank, row.start_us * 1000, row.end_us * 1000});
+  RETURN_IF_ERROR(TakeOutBesideCalls(database, run_id, compiles));
   return compiles;
 }
 

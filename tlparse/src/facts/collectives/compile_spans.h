@@ -14,7 +14,8 @@ struct CompileSpan {
   std::int64_t rank = 0, start_ns = 0, end_ns = 0;
 };
 
-// The compiles in a time, of forwards and backwards, as far as they lie in it.
+// The compiles in a time, of forwards and backwards, as far as they lie in it. Not those of a thread beside the one that
+// issues the collectives, which go on meanwhile.
 Result<std::vector<CompileSpan>> CompilesIn(Database& database, std::int64_t run_id,
                                             std::int64_t from_ns, std::int64_t to_ns);
 

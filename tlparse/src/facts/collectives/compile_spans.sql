@@ -1,3 +1,14 @@
+-- When ranks issued collectives, by their dumps, and by what Gloo notes in profiles: c10d's ops there may be traced ones.
+-- query CallOfRank(run_id INTEGER)
+SELECT p.rank /*INTEGER*/, c.start_ns /*INTEGER*/
+FROM collective_run_row c JOIN profile p ON p.id = c.profile_id
+WHERE p.run_id = :run_id AND p.kind = 'flight_recorder' AND p.rank IS NOT NULL AND c.start_ns IS NOT NULL
+UNION SELECT p.rank, a.start_ns
+FROM annotation_row a JOIN profile p ON p.id = a.profile_id JOIN text_row t ON t.id = a.name_id
+WHERE p.run_id = :run_id AND p.kind = 'kineto' AND p.rank IS NOT NULL AND a.device IS NULL
+  AND t.text LIKE 'gloo:%'
+ORDER BY 1, 2;
+
 -- The compiles of ranks in a time, and the compiles of their backwards, which may come much later.
 -- query CompileInTime(run_id INTEGER, from_us INTEGER, to_us INTEGER)
 WITH own AS (SELECT k.id, k.rank, k.start_time_us, k.duration_us, k.backward_duration_us

@@ -242,17 +242,6 @@ Result<void> LoadRankFacts(Database& database, IssuedJob& job) {
   return {};
 }
 
-Result<void> LoadProfiledMessages(Database& database, IssuedJob& job) {
-  FOR_EACH_ROW(const ProfiledMessageRow& row,
-               Query<ProfiledMessageRow>(database, {.run_id = job.run_id})) {
-    std::vector<ProfiledMessages>& all = job.profiled_messages;
-    if (all.empty() || all.back().rank != row.rank) all.push_back({.rank = row.rank});
-    (row.is_send ? all.back().sends : all.back().receives) = row.calls;
-    (row.is_send ? all.back().send_ns : all.back().receive_ns) = row.ns;
-  }
-  return {};
-}
-
 }  // namespace
 
 std::string IssuedCollective::Place() const {
@@ -349,7 +338,7 @@ Result<IssuedJob> LoadIssued(Database& database, std::int64_t run_id,
   if (job.empty()) RETURN_IF_ERROR(AddDumpedRanks(database, job));
   if (has_dump || job.profile_ranks > 0) RETURN_IF_ERROR(LoadMembers(database, launch, job));
   RETURN_IF_ERROR(LoadNotCompared(database, launch, has_dump, job));
-  RETURN_IF_ERROR(LoadProfiledMessages(database, job));
+  ASSIGN_OR_RETURN(job.profiled_traffic, LoadProfiledTraffic(database, run_id));
   return job;
 }
 

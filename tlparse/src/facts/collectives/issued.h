@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "facts/collectives/profiled_messages.h"
 #include "facts/finding_kind.h"
 #include "inputs/join/collective_slices.h"
 #include "store/database.h"
@@ -165,15 +166,6 @@ struct CallPace {
   std::int64_t span_ns = 0;  // from the first call of a rank to its last
 };
 
-// The sends and receives of a rank in its profiles, of which the peers are not known.
-struct ProfiledMessages {
-  std::int64_t rank = 0;
-  std::int64_t sends = 0, receives = 0;
-  // How long the rank, or its device, was inside of them; those that share time count it each. Nothing:
-  // the profile does not show when they ended.
-  std::optional<std::int64_t> send_ns = {}, receive_ns = {};
-};
-
 struct IssuedJob {
   std::int64_t run_id = 0;
   // "the dumps of 4 ranks": what the groups were made from.
@@ -186,7 +178,7 @@ struct IssuedJob {
   std::vector<MessageGroup> message_groups;                           // by name
   std::vector<CutDump> cut_dumps;                                     // by rank, then by path
   CallPace pace;
-  std::vector<ProfiledMessages> profiled_messages;  // by rank
+  ProfiledTraffic profiled_traffic;
   bool empty() const { return groups.empty() && message_groups.empty(); }
 };
 

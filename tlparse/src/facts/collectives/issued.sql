@@ -45,21 +45,6 @@ WHERE c.peer_id IS NULL AND p.run_id = :run_id
   AND (:launch IS NULL OR n.ordinal IS NULL OR n.ordinal = :launch)
 GROUP BY p.kind, reason HAVING reason IS NOT NULL ORDER BY p.kind, min(c.start_ns);
 
--- Sends and receives in profiles. What Gloo's last, annotations of its own tell; else kernels.
--- query ProfiledMessageRow(run_id INTEGER)
-WITH called AS (SELECT p.rank, t.text LIKE '%send%' AS is_send, c.end_ns - c.device_start_ns AS ns
-  FROM profile p JOIN collective_run_row c ON c.profile_id = p.id JOIN text_row t ON t.id = c.op_id
-  WHERE p.run_id = :run_id AND p.kind = 'kineto' AND p.overlaps_id IS NULL AND p.rank IS NOT NULL
-    AND c.is_p2p = 1),
-waited AS (SELECT p.rank, t.text = 'gloo:send' AS is_send, sum(a.duration_ns) AS ns
-  FROM profile p JOIN annotation_row a ON a.profile_id = p.id JOIN text_row t ON t.id = a.name_id
-  WHERE p.run_id = :run_id AND p.kind = 'kineto' AND p.overlaps_id IS NULL AND p.rank IS NOT NULL
-    AND a.device IS NULL AND t.text IN ('gloo:send', 'gloo:recv') GROUP BY 1, 2)
-SELECT c.rank /*INTEGER*/, c.is_send /*BOOLEAN*/, count(*) AS calls /*INTEGER*/,
-  coalesce(w.ns, sum(c.ns)) AS ns /*INTEGER?*/
-FROM called c LEFT JOIN waited w ON w.rank = c.rank AND w.is_send = c.is_send
-GROUP BY 1, 2 ORDER BY 1;
-
 -- The dumps, with the number of the first entry that each still holds.
 -- query DumpFile(run_id INTEGER)
 SELECT p.rank, p.path, p.end_us /*INTEGER*/, e.first_entry /*INTEGER*/

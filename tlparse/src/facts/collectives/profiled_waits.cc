@@ -11,6 +11,7 @@
 #include "facts/collectives/issued_members.h"
 #include "facts/collectives/rank_meetings.h"
 #include "facts/collectives/rank_states.h"
+#include "facts/collectives/wait_activity.h"
 #include "queries/facts/collectives/profiled_waits.h"
 
 namespace tlparse {
@@ -65,54 +66,12 @@ Result<void> KeepWaited(Database& database, std::int64_t run_id, SpansByRank& me
   return {};
 }
 
-// The sum without the longest: one delay is a compile, or a pause.
-std::int64_t SteadyNs(const std::vector<TimeSpan>& spans) {
-  std::int64_t sum_ns = 0, longest_ns = 0;
-  for (const TimeSpan& one : spans) {
-    sum_ns += one.Length();
-    longest_ns = std::max(longest_ns, one.Length());
-  }
-  return sum_ns - longest_ns;
-}
-
-// The part of the rank's program that took half of the steady times, and hardly ran elsewhere.
-Result<void> SetActivityOfWait(Database& database, std::int64_t run_id,
-                               const std::vector<TimeSpan>& awaited, ProfiledWait& wait) {
-  struct Activity {
-    std::int64_t total_ns = 0;
-    std::vector<std::int64_t> shared_ns;  // by time of `awaited`
-  };
-  const auto longest =
-      static_cast<std::size_t>(std::max_element(awaited.begin(), awaited.end(),
-                                                [](const TimeSpan& a, const TimeSpan& b) {
-                                                  return a.Length() < b.Length();
-                                                }) -
-                               awaited.begin());
-  std::map<std::string, Activity> activities;
-  FOR_EACH_ROW(const AnnotationOfRank& row,
-               Query<AnnotationOfRank>(database, {.run_id = run_id, .rank = wait.rank})) {
-    Activity& one = activities[std::string(row.name)];
-    one.shared_ns.resize(awaited.size());
-    const TimeSpan span{row.start_ns, row.end_ns};
-    one.total_ns += span.Length();
-    for (std::size_t i = 0; i < awaited.size(); ++i) one.shared_ns[i] += SharedNs(span, awaited[i]);
-  }
-  for (const auto& [name, one] : activities) {
-    std::int64_t shared_ns = 0;
-    for (const std::int64_t ns : one.shared_ns) shared_ns += ns;
-    const bool is_most = 2 * (shared_ns - one.shared_ns[longest]) >= SteadyNs(awaited);
-    if (!is_most || 2 * one.total_ns > 3 * shared_ns || shared_ns <= wait.activity_ns) continue;
-    wait.activity = name;
-    wait.activity_ns = shared_ns;
-  }
-  return {};
-}
-
 // The rank that was awaited longest, if it is three times as long as any other, a tenth of the time, and
-// no chance.
+// no chance. Several that count as one are those of many sets that were outside for longest: they need a quarter.
 std::optional<std::int64_t> LongestAwaited(const SpansByRank& awaited, const TimeSpan& common,
-                                           std::int64_t compiled_ns) {
-  constexpr std::int64_t kShareOfTime = 10, kTimesOthers = 3;
+                                           std::int64_t compiled_ns, bool are_several) {
+  constexpr std::int64_t kTimesOthers = 3;
+  const std::int64_t least_part = are_several ? 4 : 10;
   std::int64_t rank = -1, most_ns = 0, next_ns = 0;
   for (const auto& [one, spans] : awaited) {
     const std::int64_t own_ns = SteadyNs(spans);
@@ -121,7 +80,7 @@ std::optional<std::int64_t> LongestAwaited(const SpansByRank& awaited, const Tim
     most_ns = own_ns;
     rank = one;
   }
-  if (most_ns == 0 || kShareOfTime * most_ns < common.Length() - compiled_ns ||
+  if (most_ns == 0 || least_part * most_ns < common.Length() - compiled_ns ||
       most_ns < kTimesOthers * next_ns)
     return std::nullopt;
   constexpr std::uint8_t kParts = 16;
@@ -226,7 +185,8 @@ std::optional<std::int64_t> LoneRole(const SpansByRank& ranks,
 }
 
 // Whether all others have calls with these ranks, or with ranks that have.
-bool HaveCallsTogether(const RankTimes& of, const std::set<std::int64_t>& ranks) {
+bool HaveCallsTogether(const RankTimes& of, const std::set<std::int64_t>& ranks,
+                       bool are_messages) {
   if (of.calls.size() > kMostOfMesh) return true;
   SpansByRank calls;
   std::set<std::int64_t> others;
@@ -235,7 +195,7 @@ bool HaveCallsTogether(const RankTimes& of, const std::set<std::int64_t>& ranks)
     calls.emplace(rank, issued == of.issued.end() ? spans : issued->second);
     if (!ranks.contains(rank)) others.insert(rank);
   }
-  return RankMeetings(calls, of.common).AreJoined(ranks, others);
+  return RankMeetings(calls, of.common, of.traffic, are_messages).AreJoined(ranks, others);
 }
 
 // `together`: ranks that count as one. `training`: ranks that run backwards. `beside`: a rank with a part of its
@@ -250,7 +210,8 @@ Result<std::optional<ProfiledWait>> FindWaitFor(Database& database, std::int64_t
   if (beside) awaited.erase(*beside);
   const auto describe = [&](std::int64_t rank, const std::vector<TimeSpan>& spans,
                             bool is_long_stage) -> Result<std::optional<ProfiledWait>> {
-    if (!HaveCallsTogether(of, together.empty() ? std::set<std::int64_t>{rank} : together))
+    if (!HaveCallsTogether(of, together.empty() ? std::set<std::int64_t>{rank} : together,
+                           !kinds.contains("collectives")))
       return std::optional<ProfiledWait>();
     ASSIGN_OR_RETURN(ProfiledWait wait, Describe(database, run_id, of, rank, spans));
     wait.kinds = kinds;
@@ -258,6 +219,12 @@ Result<std::optional<ProfiledWait>> FindWaitFor(Database& database, std::int64_t
     wait.ranks = {rank};
     if (!together.empty()) wait.ranks.assign(together.begin(), together.end());
     std::erase_if(wait.waiting, [&](std::int64_t one) { return together.contains(one); });
+    for (const std::int64_t other : wait.waiting) {
+      for (const ProfiledPair& pair : of.traffic.pairs) {
+        if (pair.from == other && pair.to == rank) wait.sending.push_back(other);
+        if (pair.from == rank && pair.to == other) wait.receiving.push_back(other);
+      }
+    }
     if (training == wait.ranks) wait.trains_alone = true;
     if (training == wait.waiting) wait.trains_alone = false;
     return std::optional(std::move(wait));
@@ -270,11 +237,13 @@ Result<std::optional<ProfiledWait>> FindWaitFor(Database& database, std::int64_t
   if (has_messages) {
     SpansByRank idle;
     for (const auto& [rank, spans] : awaited) idle[rank] = WithoutWork(spans, of.work.at(rank));
-    const std::optional<std::int64_t> rank = LongestAwaited(idle, of.common, of.compiled_ns);
+    const std::optional<std::int64_t> rank =
+        LongestAwaited(idle, of.common, of.compiled_ns, !together.empty());
     if (is_it(rank) && 2 * SteadyNs(idle.at(*rank)) >= SteadyNs(awaited.at(*rank)))
       return describe(*rank, idle.at(*rank), false);
   }
-  const std::optional<std::int64_t> rank = LongestAwaited(awaited, of.common, of.compiled_ns);
+  const std::optional<std::int64_t> rank =
+      LongestAwaited(awaited, of.common, of.compiled_ns, !together.empty());
   if (!is_it(rank)) return std::optional<ProfiledWait>();
   return describe(*rank, awaited.at(*rank), has_messages);
 }
@@ -364,6 +333,9 @@ Result<std::optional<ProfiledWait>> FindProfiledWait(Database& database, std::in
   FOR_EACH_ROW(const ProfileOfRank& row, Query<ProfileOfRank>(database, {.run_id = run_id}))
     of.calls[row.rank];
   ASSIGN_OR_RETURN(of.names, LoadRunNames(database, run_id));
+  if (!messages.empty() || of.is_of_devices) {
+    ASSIGN_OR_RETURN(of.traffic, LoadProfiledTraffic(database, run_id));
+  }
   for (const auto& [rank, spans] : of.calls) {
     ASSIGN_OR_RETURN(std::optional<std::vector<WorkSpan>> work,
                      LoadRankWork(database, run_id, rank, of.names, of.is_of_devices));

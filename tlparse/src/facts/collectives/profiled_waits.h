@@ -17,6 +17,8 @@ struct ProfiledWait {
   std::int64_t rank = 0;
   std::vector<std::int64_t> ranks = {};    // it, or several that are slow alike, ascending
   std::vector<std::int64_t> waiting = {};  // the other ranks, ascending
+  // Of these: who sends to `rank`, and who receives from it, by the peers in their profiles.
+  std::vector<std::int64_t> sending = {}, receiving = {};
   std::string group =
       {};  // "group mesh_tp (4)", where only its ranks wait; empty: all other ranks do
   bool is_of_devices = false;  // by kernels, not by what its CPU did

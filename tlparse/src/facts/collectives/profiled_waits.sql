@@ -18,13 +18,6 @@ FROM collective_run_row c JOIN profile p ON p.id = c.profile_id JOIN text_row t 
 WHERE p.run_id = :run_id AND p.kind = 'kineto' AND p.rank IS NOT NULL AND c.device_start_ns IS NOT NULL
   AND c.end_ns IS NOT NULL AND t.text NOT LIKE '%barrier%';
 
--- The annotations of a rank's program, without the profiler's own.
--- query AnnotationOfRank(run_id INTEGER, rank INTEGER)
-SELECT t.text AS name, a.start_ns, a.start_ns + a.duration_ns AS end_ns /*INTEGER*/
-FROM annotation_row a JOIN profile p ON p.id = a.profile_id JOIN text_row t ON t.id = a.name_id
-WHERE p.run_id = :run_id AND p.rank = :rank AND p.kind = 'kineto' AND a.device IS NULL AND a.step IS NULL
-  AND t.text NOT LIKE 'gloo:%' AND t.text NOT LIKE 'nccl:%' AND t.text NOT LIKE 'c10d:%';
-
 -- How many steps of a rank began in a time.
 -- query StepsInTime(run_id INTEGER, rank INTEGER, from_ns INTEGER, to_ns INTEGER)
 SELECT count(DISTINCT a.step) AS count /*INTEGER*/

@@ -25,7 +25,9 @@ bool HasNear(const std::vector<std::int64_t>& moments_ns, std::int64_t ns, std::
 
 }  // namespace
 
-RankMeetings::RankMeetings(const SpansByRank& calls, const TimeSpan& common) : common_(common) {
+RankMeetings::RankMeetings(const SpansByRank& calls, const TimeSpan& common,
+                           const ProfiledTraffic& traffic, bool are_messages)
+    : traffic_(traffic), is_told_by_peers_(are_messages && traffic.has_all_peers), common_(common) {
   for (const auto& [rank, spans] : calls) {
     Moments& own = moments_[rank];
     const auto is_in = [&](std::int64_t ns) { return ns > common.from_ns && ns < common.to_ns; };
@@ -41,6 +43,8 @@ RankMeetings::RankMeetings(const SpansByRank& calls, const TimeSpan& common) : c
 }
 
 bool RankMeetings::Meet(std::int64_t one, std::int64_t other) const {
+  if (traffic_.Has(one, other)) return true;
+  if (is_told_by_peers_) return false;
   constexpr std::int64_t kNearNs[] = {100'000, 1'000'000, 5'000'000, 20'000'000};
   const std::vector<std::int64_t>& ends_ns = moments_.at(one).ends_ns;
   const std::vector<std::int64_t>& all_ns = moments_.at(other).all_ns;

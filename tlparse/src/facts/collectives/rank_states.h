@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "facts/collectives/compile_spans.h"
+#include "facts/collectives/profiled_messages.h"
 #include "facts/collectives/rank_work.h"
 
 namespace tlparse {
@@ -24,6 +25,7 @@ struct RankTimes {
   std::vector<CompileSpan> compiles;  // of logs: other findings tell of them
   bool is_of_devices = false;
   RunNames names;
+  ProfiledTraffic traffic;
 };
 
 // Whether a rank waits in such calls, or works outside of them, from one moment to the next.

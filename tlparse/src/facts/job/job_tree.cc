@@ -7,6 +7,7 @@
 
 #include "base/plural.h"
 #include "facts/job/participants.h"
+#include "facts/job/roles.h"
 #include "queries/facts/job/job_tree.h"
 
 namespace tlparse {
@@ -44,6 +45,7 @@ Result<JobTree> LoadJobTree(Database& database, std::int64_t run_id, std::int64_
                          row.last_us,
                          row.exit_code,
                          row.signal,
+                         row.is_bystander.value_or(false),
                          row.ended_by_process_id};
     for (TreeRole& role : tree.roles) {
       const bool is_new = role.ranks.empty() || role.ranks.back() != row.rank;
@@ -60,8 +62,9 @@ std::string Describe(const TreeRole& role) {
       ranks.size() > kMost && comma != std::string::npos)
     ranks = fmt::format("{},… ({} in all)", ranks.substr(0, comma), role.ranks.size());
   // What one rank alone has in common with itself is no evidence.
-  return fmt::format("{}, rank{} {}{}", role.name, PluralS(role.ranks.size()), ranks,
-                     role.ranks.size() == 1 && role.name == "replicas" ? "" : ": " + role.evidence);
+  return fmt::format(
+      "{}, rank{} {}{}", role.name, PluralS(role.ranks.size()), ranks,
+      role.ranks.size() == 1 && role.name == kEqualRanks ? "" : ": " + role.evidence);
 }
 
 }  // namespace tlparse

@@ -22,7 +22,9 @@ struct TreeRole {
 
 struct TreeEnd {
   std::string kind, evidence;
-  std::optional<std::int64_t> last_us, exit_code, signal, ended_by_process_id;
+  std::optional<std::int64_t> last_us, exit_code, signal;
+  bool is_bystander = false;  // it stopped after another had failed or stopped
+  std::optional<std::int64_t> ended_by_process_id;
 };
 
 struct TreeNode {
@@ -43,7 +45,7 @@ struct JobTree {
 };
 Result<JobTree> LoadJobTree(Database& database, std::int64_t run_id, std::int64_t launch);
 
-// "replicas, ranks 0-7: they compile the same functions"
+// "replicas or shards, ranks 0-7: they compile the same functions"
 std::string Describe(const TreeRole& role);
 
 }  // namespace tlparse

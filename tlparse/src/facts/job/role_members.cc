@@ -12,6 +12,7 @@
 
 #include "artifacts/common/text/python_traceback.h"
 #include "facts/job/graph_forms.h"
+#include "facts/job/participants.h"
 #include "queries/facts/job/role_members.h"
 
 namespace tlparse {
@@ -104,6 +105,33 @@ Result<void> LoadGroups(Database& database, const Job& job, RoleEvidence& eviden
   return {};
 }
 
+// "; their process groups: ranks 0,1; 0,2; 1,3; 2,3"; empty: no smaller ones are known, or not of all ranks alike.
+std::string SmallerGroups(const std::vector<RoleMember>& members, const RoleEvidence& evidence) {
+  constexpr std::size_t kMost = 8;
+  std::map<std::int64_t, std::size_t> counts;
+  for (const RoleMember& one : members) counts[one.rank] = 0;
+  std::set<std::set<std::int64_t>> smaller;
+  for (const std::set<std::int64_t>& group : evidence.groups) {
+    const bool is_of_them = std::all_of(group.begin(), group.end(),
+                                        [&](std::int64_t rank) { return counts.contains(rank); });
+    if (group.size() > 1 && group.size() < counts.size() && is_of_them) smaller.insert(group);
+  }
+  for (const std::set<std::int64_t>& group : smaller) {
+    for (const std::int64_t rank : group) ++counts[rank];
+  }
+  const bool are_alike = std::all_of(counts.begin(), counts.end(), [&](const auto& one) {
+    return one.second > 0 && one.second == counts.begin()->second;
+  });
+  if (!are_alike) return {};
+  if (smaller.size() > kMost)
+    return fmt::format("; they are in {} smaller process groups", smaller.size());
+  std::string text;
+  for (const std::set<std::int64_t>& group : smaller)
+    text += fmt::format("{}{}", text.empty() ? "; their process groups: ranks " : "; ",
+                        FormatRankRanges({group.begin(), group.end()}));
+  return text;
+}
+
 Result<std::vector<Role>> MakeRoles(Database& database, const Job& job, const LogDamage& damage) {
   std::vector<RoleMember> members = MembersOf(job, damage);
   RoleEvidence evidence;
@@ -121,7 +149,11 @@ Result<std::vector<Role>> MakeRoles(Database& database, const Job& job, const Lo
     RETURN_IF_ERROR(LoadCallers(database, job, members, evidence));
     RETURN_IF_ERROR(LoadGroups(database, job, evidence));
   }
-  return FindRoles(members, evidence);
+  if (are_equal && members.size() > 1) RETURN_IF_ERROR(LoadGroups(database, job, evidence));
+  std::vector<Role> roles = FindRoles(members, evidence);
+  if (roles.size() == 1 && roles.front().is_sure)
+    roles.front().evidence += SmallerGroups(members, evidence);
+  return roles;
 }
 
 }  // namespace

@@ -219,7 +219,7 @@ std::optional<std::vector<Role>> RoleFinder::SplitByGraphs(const Members& part,
                                                            bool is_whole) const {
   const bool are_equal = ClassesBy(part, FunctionsOfOne).size() == 1;
   std::vector<Role> one_role = {
-      RoleOf(part, is_whole ? "replicas" : FirstFunction(part),
+      RoleOf(part, is_whole ? kEqualRanks : FirstFunction(part),
              are_equal ? "they compile the same functions"
                        : "each compiles a function that another one compiles too")};
   Members known = part;

@@ -32,8 +32,11 @@ struct RoleEvidence {
   std::set<std::string> with_collectives = {};      // functions whose code pairs ranks
 };
 
+// Ranks of one role, all of the job. Equal code does not tell replicas from shards of one mesh.
+inline constexpr char kEqualRanks[] = "replicas or shards";
+
 struct Role {
-  // "replicas", "pipeline part 1 of 2" (one stage or several), "shard 2 of 2", or the first function it
+  // kEqualRanks, "pipeline part 1 of 2" (one stage or several), "shard 2 of 2", or the first function it
   // compiles
   std::string name;
   std::vector<RankIndex> members;  // ascending

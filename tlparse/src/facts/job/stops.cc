@@ -141,6 +141,7 @@ std::optional<Stop> BehindFinder::BehindAt(RankIndex rank) const {
   for (const std::int32_t slot : job_.slot_order()) {
     if (!has_other_end_ && IsRecompile(job_.slots()[static_cast<std::size_t>(slot)])) continue;
     const JobCompile* const own = CompileOf(rank, slot);
+    if (own != nullptr && own->is_synthetic) continue;
     const std::size_t having = HavingOf(slot, own).forwards;
     const bool has_it = own != nullptr;
     const bool is_common = 2 * having > count || (count == 2 && having == 1 && !has_it);

@@ -40,14 +40,38 @@ bool RankFacts::IsSlow(double compile_s, double lower_median_s) {
   return compile_s >= 1.5 * lower_median_s && compile_s - lower_median_s >= 2;
 }
 
+// Whether it is no slow rank without the compiles that it had finished before any other rank began them.
+bool RankFacts::WentFirst(RankIndex rank, double lower_median_s) const {
+  double first_s = 0;
+  for (std::size_t i = 0; i < job_->slots().size(); ++i) {
+    const auto slot = static_cast<std::int32_t>(i);
+    const std::int32_t index = job_->CompileOf(rank, slot);
+    if (index < 0) continue;
+    const JobCompile& own = job_->compiles()[static_cast<std::size_t>(index)];
+    std::vector<double> others_s;
+    bool is_first = own.start_us > 0;
+    for (std::size_t other = 0; other < compile_s_.size() && is_first; ++other) {
+      const std::int32_t at = job_->CompileOf(static_cast<RankIndex>(other), slot);
+      if (at < 0 || at == index) continue;
+      const JobCompile& one = job_->compiles()[static_cast<std::size_t>(at)];
+      is_first = one.start_us >= own.start_us + own.duration_us;
+      others_s.push_back(one.Seconds().value_or(0));
+    }
+    if (is_first && !others_s.empty())
+      first_s += std::max(0.0, own.Seconds().value_or(0) - LowerMedian(std::move(others_s)));
+  }
+  return first_s > 0 &&
+         !IsSlow(compile_s_[static_cast<std::size_t>(rank)] - first_s, lower_median_s);
+}
+
 void RankFacts::SetSlowRanks(SlowestRank& slowest) const {
   if (slowest.is_median_at_least || slowest.lower_median_s <= 0) return;
   for (std::size_t rank = 0; rank < compile_s_.size(); ++rank) {
     const double own_s = compile_s_[rank];
     if (IsSlow(own_s, slowest.lower_median_s)) {
-      slowest.slow.push_back(static_cast<RankIndex>(rank));
-      slowest.slow_least_s =
-          slowest.slow.size() == 1 ? own_s : std::min(slowest.slow_least_s, own_s);
+      const auto index = static_cast<RankIndex>(rank);
+      const bool is_first = WentFirst(index, slowest.lower_median_s);
+      (is_first ? slowest.went_first : slowest.slow).push_back(index);
     } else if (lacks_time_[rank] == 0) {
       slowest.others_least_s =
           slowest.others_count == 0 ? own_s : std::min(slowest.others_least_s, own_s);
@@ -55,6 +79,16 @@ void RankFacts::SetSlowRanks(SlowestRank& slowest) const {
       ++slowest.others_count;
     }
   }
+  if (slowest.slow.empty()) slowest.slow = slowest.went_first;
+  if (slowest.slow.empty()) return;
+  const auto seconds = [&](RankIndex one) { return compile_s_[static_cast<std::size_t>(one)]; };
+  const auto [least, most] =
+      std::minmax_element(slowest.slow.begin(), slowest.slow.end(),
+                          [&](RankIndex a, RankIndex b) { return seconds(a) < seconds(b); });
+  slowest.slow_least_s = seconds(*least);
+  slowest.rank = *most;
+  slowest.compile_s = seconds(*most);
+  slowest.is_at_least = lacks_time_[static_cast<std::size_t>(*most)] != 0;
 }
 
 // The cache first: a miss among hits alone makes a rank slow, as does waiting for another process

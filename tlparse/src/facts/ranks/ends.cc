@@ -18,8 +18,8 @@ namespace tlparse {
 namespace {
 
 constexpr std::int64_t kLongestSilenceUs = 60'000'000;  // of a rank inside a C++ compiler
-constexpr std::array<std::string_view, 6> kEndKinds = {
-    "running", "exit", "signal", "failure", "ended_with_another", "silent"};
+constexpr std::array<std::string_view, 5> kEndKinds = {"finished", "failed", "killed", "silent",
+                                                       "running"};
 
 // Those that ran eagerly instead are none.
 Result<std::vector<FailedEnd>> FailedEnds(const JobStatus& job) {
@@ -62,10 +62,22 @@ bool IsSamePlace(const JobStatus& job, const Stop& a, const Stop& b) {
 
 namespace {
 
+// Whether a rank has finished each compile, or its backward, that these end inside.
+bool HasFinishedAll(const JobStatus& job, RankIndex rank, const std::vector<Stop>& stops) {
+  return std::all_of(stops.begin(), stops.end(), [&](const Stop& stop) {
+    if (!stop.is_inside) return true;
+    const std::int32_t index = job.job.CompileOf(rank, job.LastCompile(stop.rank)->slot);
+    if (index < 0) return false;
+    const JobCompile& own = job.job.compiles()[static_cast<std::size_t>(index)];
+    return IsFinished(own.status) && (!stop.is_backward || own.backward_duration_us > 0);
+  });
+}
+
 // The ranks whose logs end outside compiles, together with those that end inside: a launcher ends all
 // within a second of the first. Empty: these ended before, or went on; or fewer end inside, which
 // shows that something happened there, unless one outside has a later record. Of two ranks one of which
-// lacks a compile that the other went on to, none is odd: either may have been first.
+// lacks a compile that the other went on to, none is odd: either may have been first. A rank that had
+// finished before what the others end in waits for them: it is none of these.
 std::vector<RankIndex> EndingWith(const JobStatus& job, const std::vector<Stop>& stops) {
   constexpr std::int64_t kGraceUs = 1'000'000;
   std::int64_t first_us = INT64_MAX, last_us = 0;
@@ -82,9 +94,9 @@ std::vector<RankIndex> EndingWith(const JobStatus& job, const std::vector<Stop>&
   for (const RankIndex rank : job.All()) {
     if (std::binary_search(who.begin(), who.end(), rank)) continue;
     const std::optional<std::int64_t> own_us = job.StatusOf(rank).last_record_us;
-    if (job.ReadableBytes(rank) || !own_us || *own_us < first_us - kGraceUs ||
-        *own_us > last_us + kGraceUs)
-      return {};
+    if (job.ReadableBytes(rank) || !own_us) return {};
+    if (*own_us < first_us - kGraceUs && HasFinishedAll(job, rank, stops)) continue;
+    if (*own_us < first_us - kGraceUs || *own_us > last_us + kGraceUs) return {};
     has_later |= *own_us > last_us;
     outside.push_back(rank);
   }
@@ -242,7 +254,7 @@ void EndFinder::AddStops(const std::vector<Stop>& stops, bool are_first) {
   for (const Stop& stop : stops) {
     if (stop.rank == cause || job_.IsCut(stop.rank)) continue;
     ProcessEnd& end = EndOf(stop.rank);
-    end.kind = EndKind::kEndedWithAnother;
+    end.is_bystander = true;
     end.ended_by_process_id = job_.StatusOf(cause).process_id;
     if (!has_failure && !stop.awaited.empty()) {
       end.ended_by_process_id = job_.StatusOf(stop.awaited.front()).process_id;
@@ -257,7 +269,7 @@ void EndFinder::AddStops(const std::vector<Stop>& stops, bool are_first) {
 void EndFinder::AddFailures() {
   for (const FailedEnd& failure : chain_.failures) {
     ProcessEnd& end = EndOf(failure.rank);
-    end.kind = EndKind::kFailure;
+    end.kind = EndKind::kFailed;
     end.evidence = fmt::format("{}{}", end.evidence,
                                failure.reason.empty() ? std::string(": the log names no exception")
                                                       : ": " + Shorten(failure.reason, 300));
@@ -284,14 +296,16 @@ void EndFinder::AddExits() {
       end.kind = EndKind::kRunning;
       end.evidence = "it lived on when the command had ended (run.json); " + end.evidence;
     } else if (exit.signal) {
-      end.kind = is_bystander ? EndKind::kEndedWithAnother : EndKind::kSignal;
+      end.kind = EndKind::kKilled;
+      end.is_bystander = is_bystander;
       end.ended_by_process_id.reset();
       if (is_bystander) end.ended_by_process_id = first->process_id;
       end.evidence = fmt::format("{} ended it{} (run.json); {}", SignalName(*exit.signal),
                                  exit.raised ? " after an exception, " + exit.raised->Text() : "",
                                  end.evidence);
     } else if (exit.exit_code) {
-      if (*exit.exit_code == 0 || end.kind != EndKind::kFailure) end.kind = EndKind::kExit;
+      end.kind = *exit.exit_code == 0 ? EndKind::kFinished : EndKind::kFailed;
+      end.is_bystander = false;
       end.ended_by_process_id.reset();
       end.evidence =
           fmt::format("it {}ended with exit code {} (run.json); {}",

@@ -44,14 +44,13 @@ Result<EndChain> FindEndChain(const JobStatus& job);
 bool IsSamePlace(const JobStatus& job, const Stop& a, const Stop& b);
 
 enum class EndKind : std::uint8_t {
-  kRunning,           // it lived on when the command of its run.json had ended
-  kExit,              // it returned an exit code
-  kSignal,            // a signal ended it
-  kFailure,           // its last compile failed, and its log has nothing after that
-  kEndedWithAnother,  // it stopped after another had failed or stopped: a bystander
-  kSilent,            // its log ends; how the process did is not in the inputs
+  kFinished,  // it returned exit code 0
+  kFailed,  // it returned another one; or its last compile failed, and its log has nothing after that
+  kKilled,   // a signal ended it
+  kSilent,   // its log ends; how the process did is not in the inputs
+  kRunning,  // it lived on when the command of its run.json had ended
 };
-// "running", "exit", "signal", "failure", "ended_with_another", "silent": process_end.kind.
+// "finished", "failed", "killed", "silent", "running": process_end.kind.
 std::string_view Name(EndKind kind);
 
 struct ProcessEnd {
@@ -59,7 +58,8 @@ struct ProcessEnd {
   EndKind kind = EndKind::kSilent;
   std::optional<std::int64_t> last_us;  // when it ended; not known: its last record
   std::optional<std::int64_t> exit_code, signal;
-  std::optional<std::int64_t> ended_by_process_id;  // kEndedWithAnother, where that has a log
+  bool is_bystander = false;  // it stopped after another had failed or stopped
+  std::optional<std::int64_t> ended_by_process_id;  // that one, where it has a log
   std::string evidence;                             // a clause: "its log ends inside 0/0 block"
 };
 // Of all processes of the launch with records, children included, copies excluded.

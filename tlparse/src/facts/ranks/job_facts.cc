@@ -41,6 +41,7 @@ Result<void> WriteEnds(Database& database, const JobStatus& job) {
                              .last_us = end.last_us,
                              .exit_code = end.exit_code,
                              .signal = end.signal,
+                             .is_bystander = end.is_bystander,
                              .ended_by = end.ended_by_process_id,
                              .evidence = end.evidence}));
   return {};

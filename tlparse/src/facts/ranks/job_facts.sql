@@ -24,8 +24,8 @@ WHERE id = :process_id AND child_kind IS NULL;
 UPDATE role SET process_count = (SELECT count(*) FROM process p WHERE p.role_id = role.id)
 WHERE run_id = :run_id;
 
--- query AddEnd(process_id INTEGER, kind TEXT, last_us INTEGER?, exit_code INTEGER?, signal INTEGER?, ended_by INTEGER?, evidence TEXT)
+-- query AddEnd(process_id INTEGER, kind TEXT, last_us INTEGER?, exit_code INTEGER?, signal INTEGER?, is_bystander BOOLEAN, ended_by INTEGER?, evidence TEXT)
 INSERT INTO process_end (process_id, kind, last_record_id, last_us, exit_code, signal,
-  ended_by_process_id, evidence)
-SELECT p.id, :kind, p.last_record_id, :last_us, :exit_code, :signal, :ended_by, :evidence
+  is_bystander, ended_by_process_id, evidence)
+SELECT p.id, :kind, p.last_record_id, :last_us, :exit_code, :signal, :is_bystander, :ended_by, :evidence
 FROM process p WHERE p.id = :process_id;

@@ -47,6 +47,7 @@ class RankFacts {
   void FindCommonGraphs();
   void SetMedian(SlowestRank& slowest) const;
   void SetSlowRanks(SlowestRank& slowest) const;
+  bool WentFirst(RankIndex rank, double lower_median_s) const;
   static bool IsSlow(double compile_s, double lower_median_s);
   Result<void> LoadCodes(Database& database);
   Result<void> LoadEvents(Database& database);

@@ -115,6 +115,10 @@ struct SlowestRank {
   double slow_least_s = 0;
   std::size_t others_count = 0;
   double others_least_s = 0, others_most_s = 0;
+  // Such ranks that had finished what made them slow before any other began it: as where rank 0 compiles first, to
+  // fill the caches. They are not in `slow`, unless no other rank is.
+  std::vector<RankIndex> went_first;
+  bool AreFirst() const { return !went_first.empty() && slow == went_first; }
   // Whether that compile makes up half of the difference or more.
   bool IsMostInOne() const {
     return !compile.empty() && 2 * compile_excess_s >= compile_s - lower_median_s;

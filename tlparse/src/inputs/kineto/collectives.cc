@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 
 #include "inputs/kineto/file.h"
 #include "rows/profile.h"
@@ -25,6 +26,23 @@ bool IsSymmetricCollective(std::string_view name) {
 bool IsCollectiveOp(std::string_view name) {
   return IsSymmetricCollective(name) ||
          (name.starts_with("c10d::") && name != "c10d::monitored_barrier_");
+}
+
+// The number at that place of "Concrete Inputs": ["", "", "2", "0"].
+std::optional<std::int64_t> NumberAt(std::string_view values, std::size_t place) {
+  for (std::size_t from = values.find('"'); from != values.npos;) {
+    const std::size_t to = values.find('"', from + 1);
+    if (to == values.npos) break;
+    if (place-- == 0) {
+      const std::string_view text = values.substr(from + 1, to - from - 1);
+      std::int64_t number = 0;
+      const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+      const bool is_number = error == std::errc() && end == text.data() + text.size();
+      return is_number ? std::optional(number) : std::nullopt;
+    }
+    from = values.find('"', to + 1);
+  }
+  return std::nullopt;
 }
 
 }  // namespace
@@ -53,10 +71,22 @@ void KinetoFile::TakeCollective(const KinetoEvent& event) {
   if (event.collective.empty()) {
     if (collective_ops_.size() >= kMostCollectives)
       return Count(left_out_, "collectives without a group", event.duration_ns);
-    collective_ops_.push_back(
-        {start_ns, end_ns, ThreadId(event), context_.Text(event.name), std::string(event.shapes),
-         std::string(event.dtype), IsSymmetricCollective(event.name),
-         event.name.starts_with("c10d::send") || event.name.starts_with("c10d::recv")});
+    CollectiveOp op{start_ns,
+                    end_ns,
+                    ThreadId(event),
+                    context_.Text(event.name),
+                    std::string(event.shapes),
+                    std::string(event.dtype),
+                    IsSymmetricCollective(event.name),
+                    event.name.starts_with("c10d::send") || event.name.starts_with("c10d::recv"),
+                    {},
+                    {}};
+    // (tensors, group, peer, tag)
+    if (event.name == "c10d::send" || event.name == "c10d::recv_") {
+      op.peer = NumberAt(event.values, 2);
+      op.tag = NumberAt(event.values, 3);
+    }
+    collective_ops_.push_back(std::move(op));
     return;
   }
   if (event.collective == "wait" || event.collective == "init") return;
@@ -81,6 +111,7 @@ void KinetoFile::TakeCollective(const KinetoEvent& event) {
                               .group_size = event.group_size,
                               .sequence_number = event.sequence_in_group,
                               .is_p2p = is_p2p ? 1 : 0,
+                              .peer_rank = is_p2p ? event.peer_rank : std::nullopt,
                               .input_shapes = text_or_null(in),
                               .output_shapes = text_or_null(out),
                               .dtype_id = context_.OptionalText(event.dtype),
@@ -97,6 +128,8 @@ Result<void> KinetoFile::AddCollectiveOps() {
         .thread_id = op.thread_id,
         .op_id = op.op_id,
         .is_p2p = op.is_p2p ? 1 : 0,
+        .peer_of_group = op.peer,
+        .tag = op.tag,
         .input_shapes = op.shapes.empty() ? std::nullopt : std::optional<RowText>(op.shapes),
         .dtype_id = context_.OptionalText(op.dtype),
         .start_ns = op.start_ns,

@@ -69,11 +69,20 @@ std::string_view OneLine(std::string_view list, std::string& buffer) {
   return buffer;
 }
 
+// What a collective, a send or a receive says of itself.
+void ReadCollectiveArgument(std::string_view key, od::value& value, KinetoEvent& event) {
+  if (key == "Seq") event.sequence_in_group = IntOf(value);
+  if (key == "dtype") event.dtype = TextOf(value);
+  if (key == "Src Rank" || key == "Dst Rank") event.peer_rank = IntOf(value);
+  if (key == "Group size") event.group_size = IntOf(value);
+  if (key == "In msg nelems") event.in_elements = IntOf(value);
+  if (key == "Out msg nelems") event.out_elements = IntOf(value);
+  if (key == "Collective name") event.collective = TextOf(value);
+  if (key == "Process Group Name") event.group_name = TextOf(value);
+}
+
 void ReadArgument(std::string_view key, od::value& value, KinetoEvent& event) {
   switch (key.size()) {
-    case 3:
-      if (key == "Seq") event.sequence_in_group = IntOf(value);
-      return;
     case 4:
       if (key == "name") event.metadata_name = TextOf(value);
       if (key == "grid") event.grid = RawOf(value);
@@ -83,8 +92,7 @@ void ReadArgument(std::string_view key, od::value& value, KinetoEvent& event) {
       if (key == "block") event.block = RawOf(value);
       if (key == "bytes") event.size_bytes = IntOf(value);
       if (key == "Bytes") event.change_bytes = IntOf(value);
-      if (key == "dtype") event.dtype = TextOf(value);
-      return;
+      return ReadCollectiveArgument(key, value, event);
     case 6:
       if (key == "device") event.device = IntOf(value);
       if (key == "stream") event.stream = IntOf(value);
@@ -96,34 +104,30 @@ void ReadArgument(std::string_view key, od::value& value, KinetoEvent& event) {
       return;
     case 8:
       if (key == "CallFrom") event.called_from = TextOf(value);
-      return;
+      return ReadCollectiveArgument(key, value, event);
     case 10:
       if (key == "Input Dims") event.shapes = RawOf(value);
       if (key == "Input dims") event.shapes = RawOf(value);
       if (key == "Input type") event.types = RawOf(value);
-      if (key == "Group size") event.group_size = IntOf(value);
-      return;
+      return ReadCollectiveArgument(key, value, event);
     case 11:
       if (key == "External id" || key == "external id") event.external_id = IntOf(value);
       if (key == "correlation") event.correlation = IntOf(value);
       if (key == "kernel_file") event.kernel_file = TextOf(value);
       if (key == "Device Type") event.device_type = IntOf(value);
       return;
-    case 13:
-      if (key == "In msg nelems") event.in_elements = IntOf(value);
-      return;
     case 14:
-      if (key == "Out msg nelems") event.out_elements = IntOf(value);
       if (key == "Total Reserved") event.reserved_bytes = IntOf(value);
-      return;
+      return ReadCollectiveArgument(key, value, event);
     case 15:
       if (key == "Sequence number") event.sequence_number = IntOf(value);
-      if (key == "Collective name") event.collective = TextOf(value);
+      if (key == "Concrete Inputs") event.values = RawOf(value);
       if (key == "Total Allocated") event.allocated_bytes = IntOf(value);
-      return;
+      return ReadCollectiveArgument(key, value, event);
+    case 3:
+    case 13:
     case 18:
-      if (key == "Process Group Name") event.group_name = TextOf(value);
-      return;
+      return ReadCollectiveArgument(key, value, event);
     default:
       return;
   }

@@ -34,6 +34,7 @@ struct KinetoEvent {
   std::string_view block;   // JSON on one line
   std::string_view shapes;  // "Input Dims", JSON on one line
   std::string_view types;   // "Input type", raw JSON
+  std::string_view values;  // "Concrete Inputs", raw JSON
   std::string_view kernel_file;
   std::string_view called_from;    // CallFrom: file:line
   std::string_view metadata_name;  // "name" of a metadata event
@@ -43,6 +44,7 @@ struct KinetoEvent {
   std::string_view dtype;
   std::optional<std::int64_t> group_size;
   std::optional<std::int64_t> sequence_in_group;  // "Seq"
+  std::optional<std::int64_t> peer_rank;          // "Src Rank", "Dst Rank": of the job
   std::optional<std::int64_t> in_elements;
   std::optional<std::int64_t> out_elements;
   // Of [memory] events.

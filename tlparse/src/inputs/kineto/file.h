@@ -42,6 +42,7 @@ class KinetoFile {
     TextId op_id;
     std::string shapes, dtype;
     bool is_symmetric, is_p2p;
+    std::optional<std::int64_t> peer, tag;
   };
 
   // The device kernels of a collective.
