@@ -113,7 +113,7 @@ class Findings(AnswerTest):
         changed("cpu", slow, factor=20)
         (cost,), _ = self.findings(slow)
         self.assertEqual(("note", [], 2, ["0/0"]), (cost["severity"], cost["ranks"], cost["rank_count"], cost["compiles"]))
-        self.assertEqual("Tuning took 55 s of 108 s of compiles on rank 1", cost["title"])
+        self.assertEqual("Tuning took 55 s of 1 min 48 s of compiles on rank 1", cost["title"])
         self.assertIn("That is 51 %, for 2 kernels.", cost["detail"])
         self.assertEqual(2, cost["row_count"])
 

@@ -22,7 +22,7 @@ ORDER BY f.id;
 -- table: process
 SELECT p.id, p.log_file_id, p.pid, p.rank, p.is_thread_id, p.utc_offset_s, n.ordinal AS launch,
   p.last_record_us - :origin AS last_record_us, n.start_time_us - :origin AS launch_start_us,
-  0 AS "|",
+  p.child_kind IS NOT NULL AS is_child, 0 AS "|",
   p.torch_version, p.python_version, p.time_basis
 FROM process p
   LEFT JOIN launch n ON n.id = p.launch_id

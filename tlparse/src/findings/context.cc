@@ -164,7 +164,7 @@ Result<std::optional<FindingPlace>> UserCaller(Database& database, std::int64_t 
 std::string SecondsText(std::int64_t us) {
   const double seconds = static_cast<double>(us) / 1e6;
   if (seconds < 10) return fmt::format("{:.2f} s", seconds);
-  if (seconds < 120) return fmt::format("{:.0f} s", seconds);
+  if (seconds < 59.5) return fmt::format("{:.0f} s", seconds);
   const std::int64_t whole = std::llround(seconds);
   if (whole < 7200) return fmt::format("{} min {} s", whole / 60, whole % 60);
   return fmt::format("{} h {} min", whole / 3600, whole / 60 % 60);

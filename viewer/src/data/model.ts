@@ -56,6 +56,7 @@ export interface Process {
   pid: number;
   name: string; // "rank 3", or "pid 4242" where the rank is unknown
   shortName: string;
+  isChild: boolean; // that a rank started: it is compared with nobody
   launch: number; // 1 is the first
   launchStartUs: number | null;
   lastRecordUs: number | null; // null: its clock is unknown
@@ -88,7 +89,8 @@ export interface Model {
   launch: number; // the chosen one: findings and comparisons are of it
   isOneLaunch: boolean; // false: everything else is of all launches
   rank: number | null; // the chosen one
-  peers: Process[]; // of the launch, all ranks: ranks are compared within a launch
+  launched: Process[]; // of the launch, all ranks and their children
+  peers: Process[]; // the same without children: ranks are compared within a launch
   peerCompiles: Compile[];
   // Of the chosen launch and rank, in the order of the index.
   compiles: Compile[];
@@ -127,6 +129,7 @@ function readProcesses(index: Chunks['index'], chosenLaunch: number | null): Pro
       lastRecordUs: table.last_record_us[i],
       end: ends.get(id!) ?? null,
       shortName: rank === null ? String(pid) : String(rank),
+      isChild: table.is_child[i] === 1,
       file: paths.get(table.log_file_id[i]) ?? '',
       torchVersion: table.torch_version[i],
       pythonVersion: table.python_version[i],
@@ -245,6 +248,10 @@ const modelOf = remember((index: Chunks['index'], chunk: Chunks['compiles'], ask
   const isChosen = (one: { launch: number; rank: number | null }) => (!isOneLaunch || one.launch === launch) && (rank === null || one.rank === rank);
   const setting = new Map(index.setting.name.map((name, i) => [name ?? '', index.setting.value[i] ?? 0]));
   const current = index.run.is_current.indexOf(1);
+  const launched = allProcesses.filter((process) => process.launch === launch);
+  const ranks = launched.filter((process) => !process.isChild);
+  const peers = ranks.length > 0 ? ranks : launched; // children alone are as good as ranks
+  const peerIds = new Set(peers.map((process) => process.id));
   return {
     index,
     runName: index.run.name[current] ?? '',
@@ -254,8 +261,9 @@ const modelOf = remember((index: Chunks['index'], chunk: Chunks['compiles'], ask
     launch,
     isOneLaunch,
     rank,
-    peers: allProcesses.filter((process) => process.launch === launch),
-    peerCompiles: allCompiles.filter((compile) => compile.launch === launch),
+    launched,
+    peers,
+    peerCompiles: allCompiles.filter((compile) => peerIds.has(compile.processId)),
     processes: allProcesses.filter(isChosen),
     allProcesses,
     processById,

@@ -227,7 +227,7 @@ export function collectiveSequences(model: Model, chunk: Chunks['schedules'], wi
   const sequences = new Map<Process, Sequence>();
   t.process_id.forEach((processId, i) => {
     const process = model.processById.get(processId!);
-    if (!process || process.launch !== model.launch || (t.is_code[i] === 0 && t.graph_id[i] !== null && fromCode.has(t.graph_id[i]!))) return;
+    if (!process || process.launch !== model.launch || process.isChild || (t.is_code[i] === 0 && t.graph_id[i] !== null && fromCode.has(t.graph_id[i]!))) return;
     let sequence = sequences.get(process);
     if (!sequence) sequences.set(process, (sequence = { items: [], shown: [], where: [] }));
     const compile = t.compile_id[i] === null ? undefined : model.compileById.get(t.compile_id[i]!);
@@ -262,7 +262,7 @@ export function executionSequences(model: Model, chunk: Chunks['schedules']): Ma
   const t = chunk.execution_use;
   t.process_id.forEach((processId, i) => {
     const process = model.processById.get(processId!);
-    if (!process || process.launch !== model.launch) return;
+    if (!process || process.launch !== model.launch || process.isChild) return;
     let sequence = sequences.get(process);
     if (!sequence) sequences.set(process, (sequence = { items: [], shown: [], where: [] }));
     for (const row of rows.get(t.content_id[i]!) ?? []) {

@@ -16,7 +16,11 @@ import { Guards, Metrics, Shapes, Summary, shapeKinds, type Context } from './co
 function Head({ model, compile }: { model: Model; compile: Compile }) {
   const process = model.processById.get(compile.processId);
   const total = (compile.durationUs ?? 0) + (compile.backwardUs ?? 0);
-  const twins = model.allCompiles.filter((other) => other.label === compile.label && other.generation === compile.generation && other.id !== compile.id);
+  // A child counts its compiles as its rank does, which is no sign that they are the same.
+  const isTwin = (other: Compile) => other.processId === compile.processId || (!process?.isChild && !model.processById.get(other.processId)?.isChild);
+  const twins = model.allCompiles.filter(
+    (other) => other.label === compile.label && other.generation === compile.generation && other.id !== compile.id && isTwin(other),
+  );
   const nameOf = (other: Compile) =>
     `${model.processById.get(other.processId)?.name ?? ''}${other.launch === compile.launch ? '' : `, launch ${other.launch}`}`;
   const siblings = model.allCompiles.filter(

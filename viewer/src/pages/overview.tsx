@@ -31,8 +31,9 @@ function spanOf(model: Model): [number, number] | null {
     from = Math.min(from, start ?? Infinity);
     to = Math.max(to, end ?? -Infinity);
   };
-  for (const process of model.peers) see(process.launchStartUs, process.lastRecordUs);
-  for (const compile of model.peerCompiles) see(compile.startUs, compile.startUs === null ? null : compile.startUs + (compile.durationUs ?? 0));
+  for (const process of model.launched) see(process.launchStartUs, process.lastRecordUs);
+  const compiles = model.allCompiles.filter((compile) => compile.launch === model.launch);
+  for (const compile of compiles) see(compile.startUs, compile.startUs === null ? null : compile.startUs + (compile.durationUs ?? 0));
   // Without a log several profiles may be of runs that have nothing to do with each other.
   const profiles = measuredProfiles(model);
   if (model.index.log_file.rows === 0 && profiles.length === 1) see(profiles[0].startUs, profiles[0].endUs);
@@ -57,13 +58,13 @@ function profilesText({ path, kind }: Model['index']['profile']): string {
 }
 
 function JobLine({ model }: { model: Model }) {
-  const { index, peers, launches, launch, rank } = model;
+  const { index, launched, launches, launch, rank } = model;
   const script = useMemo(() => scriptOf(model), [model]);
   const time = useMemo(() => spanOf(model), [model]);
-  const ranks = peers.flatMap((process) => (process.rank === null ? [] : [process.rank]));
-  const versions = (of: (process: Process) => string | null) => [...new Set(peers.flatMap((process) => of(process) ?? []))].join(', ');
+  const ranks = launched.flatMap((process) => (process.rank === null ? [] : [process.rank]));
+  const versions = (of: (process: Process) => string | null) => [...new Set(launched.flatMap((process) => of(process) ?? []))].join(', ');
   const pythonOf = (process: Process) => process.pythonVersion?.split(' ')[0] ?? null;
-  const files = new Set(model.isOneLaunch ? peers.map((process) => process.file) : index.log_file.path);
+  const files = new Set(model.isOneLaunch ? launched.map((process) => process.file) : index.log_file.path);
   const logs = files.size;
   const size = index.log_file.path.reduce((sum, path, i) => sum + (files.has(path ?? '') ? (index.log_file.size_bytes[i] ?? 0) : 0), 0);
   const facts = [
@@ -72,7 +73,7 @@ function JobLine({ model }: { model: Model }) {
       : ranks.length > 0
         ? `${new Set(ranks).size > 1 ? 'ranks' : 'rank'} ${ranges(ranks)}`
         : logs > 0
-          ? plural(peers.length, 'process', 'processes')
+          ? plural(launched.length, 'process', 'processes')
           : null,
     launches > 1 ? `launch ${launch} of ${launches}` : null,
     time && `started ${utc(model.originUs + time[0]).slice(0, 19)} UTC`,

@@ -44,8 +44,9 @@ const aspectsOf = remember((schedules: Chunks['schedules'], model: Model, cache:
   };
   const bySequence = (sequences: Map<Process, Sequence>) => (sequences.size === 0 ? null : by((process) => sequences.get(process)?.items.join('|') ?? ''));
   const compileOf = (id: number) => model.compileById.get(id)!;
+  // Sorted: one that hits asks the layers in another order than one that misses.
   const lookupsBy = (of: (lookup: Lookup) => string | null) =>
-    by((_, ids) => ids.flatMap((id) => (unfinished.has(compileOf(id).title) ? [] : [(lookups.get(id) ?? []).map(of).join(',')])).join('|'));
+    by((_, ids) => ids.flatMap((id) => (unfinished.has(compileOf(id).title) ? [] : [(lookups.get(id) ?? []).map(of).sort().join(',')])).join('|'));
   const aspects: Aspect[] = [
     { name: 'PyTorch version', link: href([]), groups: () => by((process) => process.torchVersion ?? '') },
     {
@@ -62,13 +63,13 @@ const aspectsOf = remember((schedules: Chunks['schedules'], model: Model, cache:
       name: 'Cache states',
       link: cache.cache_event.rows > 0 ? href(['ranks'], { tab: 'cache' }) : null,
       leftOutCompiles,
-      groups: () => lookupsBy((lookup) => lookup.layer + lookup.state),
+      groups: () => lookupsBy((lookup) => `${lookup.layer} ${lookup.direction} ${lookup.state}`),
     },
     {
       name: 'Cache keys',
       link: cache.cache_event.rows > 0 ? href(['ranks'], { tab: 'cache' }) : null,
       leftOutCompiles,
-      groups: () => lookupsBy((lookup) => lookup.key),
+      groups: () => lookupsBy((lookup) => `${lookup.layer} ${lookup.direction} ${lookup.key}`),
     },
     {
       name: 'Collectives',
@@ -216,7 +217,7 @@ function Apart({ model, findings }: { model: Model; findings: Chunks['findings']
       <Damaged findings={findings} />
       {classes.rows < 2 && (
         <p class="quiet">
-          {classes.rows === 1 ? 'All ranks are alike in what their logs tell of compiles, caches, code and collectives.' : 'There are no compiles to compare.'}
+          {classes.rows === 1 ? 'All ranks compiled the same thing.' : 'There are no compiles to compare.'}
         </p>
       )}
       {classes.rows < 2 && <OfRanks model={model} findings={findings} />}

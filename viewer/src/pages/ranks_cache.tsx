@@ -243,7 +243,7 @@ function MatrixGrid({
             class={`cell-head ${damage.has(process.id) ? 'odd' : ''}`}
             title={`${process.name}${damage.has(process.id) ? ': its log is damaged or cut' : ''}`}
           >
-            {process.shortName.slice(-4)}
+            {process.shortName.length > 4 ? `…${process.shortName.slice(-3)}` : process.shortName}
           </div>
         ))}
       </div>

@@ -209,6 +209,7 @@ void RankClassifier::DescribeFindings(RankClass& one) const {
           {finding.cause.kind == CauseKind::kGraph ? AspectArea::kGraphs : AspectArea::kCache,
            std::move(text), slots, finding.cause.kind, is_on_others, false, finding.cause.plain()});
       one.aspects.back().group = job_.FormatRanks(finding.ranks);
+      one.aspects.back().is_of_other_states = finding.state != finding.against_state;
       one.aspects.back().is_of_numbers = finding.is_of_numbers;
       one.aspects.back().is_of_sizes = finding.cause.is_of_sizes;
       one.aspects.back().is_of_first_stage = finding.cause.is_of_first_stage;
@@ -330,7 +331,8 @@ Result<void> RankClassifier::DescribeFacts(RankClass& one) {
   return {};
 }
 
-// Classes that differ from the first in names of process groups only, which is expected, join it.
+// Names of process groups are expected to differ, unless a lookup ended otherwise for them: classes
+// that differ from the first in them only join it.
 Result<void> RankClassifier::DescribeAll() {
   for (std::size_t i = 1; i < answer_.classes.size(); ++i) {
     RankClass& one = answer_.classes[i];
@@ -352,6 +354,11 @@ Result<void> RankClassifier::DescribeAll() {
     return is_expected;
   });
   std::sort(ranks.begin(), ranks.end());
+  for (RankClass& one : answer_.classes) {
+    std::erase_if(one.aspects, [](const RankAspect& aspect) {
+      return aspect.cause == CauseKind::kProcessGroup && !aspect.is_of_other_states;
+    });
+  }
   return {};
 }
 

@@ -65,11 +65,12 @@ struct RankAspect {
   bool is_absence = false;  // says only what a log does not have
   // Most of the ranks whose logs go that far are as the reference.
   bool has_majority = false;
-  std::string group = {};          // cache: the ranks that differ so, as a text
-  bool is_of_numbers = false;      // graphs: the nodes that differ have other numbers only
-  bool is_of_parameters = false;   // graphs: one side takes parameters that the other does not
-  bool is_of_sizes = false;        // cache, graphs, code: inputs differ in numbers alone
-  bool is_of_first_stage = false;  // cache: Cause::is_of_first_stage
+  std::string group = {};           // cache: the ranks that differ so, as a text
+  bool is_of_other_states = false;  // cache: one side hits where the other does not
+  bool is_of_numbers = false;       // graphs: the nodes that differ have other numbers only
+  bool is_of_parameters = false;    // graphs: one side takes parameters that the other does not
+  bool is_of_sizes = false;         // cache, graphs, code: inputs differ in numbers alone
+  bool is_of_first_stage = false;   // cache: Cause::is_of_first_stage
   std::vector<RankOption> options = {};  // of another configuration: all of them
   bool is_of_lines = false;              // graphs: equal but for files and lines of the user's code
   std::string change =

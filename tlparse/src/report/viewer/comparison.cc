@@ -10,7 +10,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/human_duration.h"
 #include "base/plural.h"
 #include "facts/diff/diff_runs.h"
 #include "queries/report/viewer/comparison.h"
@@ -22,6 +21,19 @@ namespace {
 // Of the lists of one compile, and of measured kernels, lines and ops.
 constexpr std::size_t kMostTexts = 40, kMostMeasured = 200;
 
+// As the page writes times, viewer/src/lib/format.ts: one time has one form on it.
+std::string PageDuration(std::int64_t us) {
+  if (us >= 59'950'000) {
+    const std::int64_t seconds = (us + 500'000) / 1'000'000;
+    return seconds % 60 == 0 ? fmt::format("{} min", seconds / 60)
+                             : fmt::format("{} min {} s", seconds / 60, seconds % 60);
+  }
+  if (us < 1000) return us == 0 ? "0 s" : fmt::format("{} µs", us);
+  const double value = static_cast<double>(us) / (us >= 999'500 ? 1e6 : 1e3);
+  const int digits = value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2;
+  return fmt::format("{:.{}f} {}", value, digits, us >= 999'500 ? "s" : "ms");
+}
+
 // What is to be known first: who is slower, and whether they did the same.
 std::string VerdictOf(const DiffAnswer& answer, const std::string& a, const std::string& b) {
   if (!answer.HasLogs()) return "Only the profiles are compared: not both sides have a log.";
@@ -32,11 +44,9 @@ std::string VerdictOf(const DiffAnswer& answer, const std::string& a, const std:
     const std::int64_t by_us = *total->b_us - *total->a_us;
     // What varies from run to run is no change.
     const bool is_alike = std::abs(by_us) * 20 < std::max(*total->a_us, *total->b_us);
-    text = is_alike ? fmt::format("Both compiled for about {}",
-                                  HumanMicroseconds(static_cast<double>(*total->b_us)))
-                    : fmt::format("{} compiled for {}, {} for {}", b,
-                                  HumanMicroseconds(static_cast<double>(*total->b_us)), a,
-                                  HumanMicroseconds(static_cast<double>(*total->a_us)));
+    text = is_alike ? fmt::format("Both compiled for about {}", PageDuration(*total->b_us))
+                    : fmt::format("{} compiled for {}, {} for {}", b, PageDuration(*total->b_us), a,
+                                  PageDuration(*total->a_us));
     text += fmt::format(" ({} that both finished). ",
                         Count(static_cast<std::size_t>(answer.timed_count), "compile"));
   }
