@@ -1,9 +1,10 @@
 // Defects that readers of the page found, each kept away by a test.
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
-import { launch, openPage, outDirectory, pageUrl, reportOf, screenshots, source, visit } from './support.mjs';
+import { launch, openPage, outDirectory, pageUrl, reportOf, screenshots, source, violationsOf, visit } from './support.mjs';
 
 let browser;
 before(async () => {
@@ -93,4 +94,27 @@ test('where a place does not fit its column, the line number is still read', asy
     assert.match(text, /:\d+$/);
     assert.ok(over <= 0 && right <= 0, `${text}: ${over}, ${right}`);
   }
+});
+
+test('the text of TORCH_LOGS is listed by artifact, and the search finds its lines', async () => {
+  const input = path.join('fixtures/runs/p_torch_logs');
+  const printed = execFileSync('zstd', ['-dc', path.join(source, input, 'torch_logs.txt.zst')], { encoding: 'utf8' }).split('\n');
+  const refusals = printed.filter((line) => line.includes('cannot fuse')).length;
+  const recompiles = printed.filter((line) => line.includes('[__recompiles]')).length;
+  assert.ok(refusals > 2 && recompiles > 2);
+  const { page, problems } = await openPage(browser, 'file:');
+  const report = pageUrl(reportOf('torch-logs', input));
+  await visit(page, report, '#/');
+  await page.getByRole('link', { name: 'TORCH_LOGS' }).click();
+  const rows = async () => Number(await page.locator('[role=grid]').getAttribute('aria-rowcount')) - 1;
+  await page.getByRole('combobox', { name: 'Artifact' }).selectOption('recompiles');
+  await page.waitForFunction((wanted) => document.querySelector('[role=grid]').getAttribute('aria-rowcount') === String(wanted + 1), recompiles);
+  await visit(page, report, '#/torch-logs?q=cannot+fuse');
+  await page.locator('.grid-row').first().waitFor();
+  assert.equal(await rows(), refusals);
+  assert.deepEqual(await violationsOf(page), []);
+  await visit(page, report, '#/search?q=cannot+fuse');
+  await page.getByRole('link', { name: `all ${refusals}` }).waitFor();
+  assert.match(await page.locator('.log-hits li').first().innerText(), /cannot fuse .* fusion/s);
+  assert.deepEqual(problems, []);
 });

@@ -4,8 +4,7 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
-import vm from 'node:vm';
-import { launch, openPage, outDirectory, pageUrl, reportOf, screenshots, serve, settle, source, tlparse, violationsOf, visit } from './support.mjs';
+import { launch, openPage, outDirectory, pageUrl, reportOf, rowsOfChunk, screenshots, serve, settle, source, tlparse, violationsOf, visit } from './support.mjs';
 
 let browser;
 before(async () => {
@@ -22,13 +21,6 @@ function made(name, ...options) {
 }
 const leaking = () => made('memory_leaking', '--events', '4000', '--steps', '12', '--leak', '1000000', '--oom');
 
-function chunkOf(report, name) {
-  let chunk;
-  vm.runInNewContext(readFileSync(path.join(report, 'data', `${name.replace('/', '-')}.js`), 'utf8'), { tlparse_chunk: (_, value) => (chunk = JSON.parse(JSON.stringify(value))) });
-  const textOf = (cell) => (cell === null ? null : chunk.strings[cell]);
-  return Object.fromEntries(Object.entries(chunk.tables).map(([table, { rows, numbers, texts }]) => [table, Array.from({ length: rows }, (_, i) => Object.fromEntries([...Object.entries(numbers).map(([column, cells]) => [column, cells[i]]), ...Object.entries(texts).map(([column, cells]) => [column, textOf(cells[i])])]))]));
-}
-
 // What is alive after each event, in the plainest way.
 function aliveAfter(events) {
   let now = 0;
@@ -43,8 +35,8 @@ function aliveAfter(events) {
 
 test('every point is what was alive, the peak is exact, categories and holders add up', () => {
   const { report, snapshot } = leaking();
-  const [recording] = chunkOf(report, 'index').memory;
-  const { point: points, holder: holders, site: sites, step: steps } = chunkOf(report, `memory/${recording.id}`);
+  const [recording] = rowsOfChunk(report, 'index').memory;
+  const { point: points, holder: holders, site: sites, step: steps } = rowsOfChunk(report, `memory/${recording.id}`);
   const events = snapshot.device_traces[0];
   const alive = aliveAfter(events);
   assert.ok(points.length > 100 && points.length <= 803, `${points.length} points`);
@@ -74,7 +66,7 @@ for (const colorScheme of ['light', 'dark']) {
   for (const width of [1280, 760]) {
     test(`the page, ${colorScheme}, ${width} px: the peak, a click, an address, axe`, async () => {
       const { report } = leaking();
-      const [recording] = chunkOf(report, 'index').memory;
+      const [recording] = rowsOfChunk(report, 'index').memory;
       const url = pageUrl(report);
       const { page, context, problems } = await openPage(browser, url.slice(0, url.lastIndexOf('/')), { colorScheme, viewport: { width, height: 800 } });
       await visit(page, url, '#/memory');
@@ -137,7 +129,7 @@ test('sizes are written as the commands write them', async () => {
 test('the source page says what the blocks of each line held at the peak', async () => {
   const { snapshot } = leaking();
   const log = reportOf('mlp_train', 'fixtures/logs/mlp_train');
-  const own = chunkOf(log, 'source').source_line.find(({ file }) => file.startsWith('/') && !/site-packages|\/lib\//.test(file)).file;
+  const own = rowsOfChunk(log, 'source').source_line.find(({ file }) => file.startsWith('/') && !/site-packages|\/lib\//.test(file)).file;
   const file = path.join(outDirectory, 'memory_of_log.json');
   writeFileSync(file, JSON.stringify(snapshot).replaceAll('/job/metrics.py', own));
   const report = reportOf('memory_source', 'fixtures/logs/mlp_train', file);
@@ -156,8 +148,8 @@ test('the source page says what the blocks of each line held at the peak', async
 
 test('the curve and the timeline have one axis: the same range, and a moment chosen in one is shown in the other', async () => {
   const report = reportOf('memory_timeline', 'fixtures/memory');
-  const [recording] = chunkOf(report, 'index').memory;
-  const { point: points } = chunkOf(report, `memory/${recording.id}`);
+  const [recording] = rowsOfChunk(report, 'index').memory;
+  const { point: points } = rowsOfChunk(report, `memory/${recording.id}`);
   for (const [colorScheme, width] of [['light', 1280], ['dark', 1280], ['light', 760]]) {
     const { page, context, problems } = await openPage(browser, 'file:', { colorScheme, viewport: { width, height: 900 } });
     await visit(page, pageUrl(report), '#/memory');

@@ -5,6 +5,8 @@ import { existsSync, mkdirSync, readFileSync, readdirSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
+import vm from 'node:vm';
+import { gunzipSync } from 'node:zlib';
 
 function setting(name) {
   const value = process.env[name];
@@ -38,6 +40,27 @@ export function pageUrl(directory) {
 
 export function chunkNames(directory) {
   return readdirSync(path.join(directory, 'data')).map((name) => name.replace(/\.js$/, '').replace('-', '/'));
+}
+
+// The document of a chunk: a large one is packed.
+const documentOf = (value) => (typeof value === 'string' ? JSON.parse(gunzipSync(Buffer.from(value, 'base64'))) : value);
+
+// The chunks in files of a report, by name.
+export function chunksIn(directory, ...names) {
+  const chunks = new Map();
+  for (const file of names.length > 0 ? names.map((name) => `${name.replace('/', '-')}.js`) : readdirSync(path.join(directory, 'data'))) {
+    vm.runInNewContext(readFileSync(path.join(directory, 'data', file), 'utf8'), {
+      tlparse_chunk: (name, value) => chunks.set(name, JSON.parse(JSON.stringify(documentOf(value)))),
+    });
+  }
+  return chunks;
+}
+
+// The tables of a chunk as rows.
+export function rowsOfChunk(directory, name) {
+  const chunk = chunksIn(directory, name).get(name);
+  const textOf = (cell) => (cell === null ? null : chunk.strings[cell]);
+  return Object.fromEntries(Object.entries(chunk.tables).map(([table, { rows, numbers, texts }]) => [table, Array.from({ length: rows }, (_, i) => Object.fromEntries([...Object.entries(numbers).map(([column, cells]) => [column, cells[i]]), ...Object.entries(texts).map(([column, cells]) => [column, textOf(cells[i])])]))]));
 }
 
 // `tlparse serve`; resolves when it says where. Call stop().
@@ -112,7 +135,7 @@ export async function settle(page) {
 }
 
 export async function readChunk(page, name) {
-  return page.evaluate(
+  const value = await page.evaluate(
     (wanted) =>
       new Promise((resolve, reject) => {
         const before = window.tlparse_chunk;
@@ -128,6 +151,7 @@ export async function readChunk(page, name) {
       }),
     name,
   );
+  return documentOf(value);
 }
 
 // Every page, by the name of its screenshot.

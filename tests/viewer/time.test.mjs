@@ -3,8 +3,7 @@ import assert from 'node:assert/strict';
 import { mkdirSync, readFileSync, readdirSync } from 'node:fs';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
-import vm from 'node:vm';
-import { launch, openPage, pageUrl, reportOf, screenshots, settle, violationsOf, visit } from './support.mjs';
+import { launch, openPage, pageUrl, reportOf, rowsOfChunk, screenshots, settle, violationsOf, visit } from './support.mjs';
 
 let browser;
 before(async () => {
@@ -12,13 +11,6 @@ before(async () => {
   browser = await launch();
 });
 after(() => browser.close());
-
-function chunkOf(report, name) {
-  let chunk;
-  vm.runInNewContext(readFileSync(path.join(report, 'data', `${name.replace('/', '-')}.js`), 'utf8'), { tlparse_chunk: (_, value) => (chunk = JSON.parse(JSON.stringify(value))) });
-  const textOf = (cell) => (cell === null ? null : chunk.strings[cell]);
-  return Object.fromEntries(Object.entries(chunk.tables).map(([table, { rows, numbers, texts }]) => [table, Array.from({ length: rows }, (_, i) => Object.fromEntries([...Object.entries(numbers).map(([column, cells]) => [column, cells[i]]), ...Object.entries(texts).map(([column, cells]) => [column, textOf(cells[i])])]))]));
-}
 
 const sum = (rows, of) => rows.reduce((total, row) => total + (of(row) ?? 0), 0);
 const isNear = (a, b, slack, what) => assert.ok(Math.abs(a - b) <= slack, `${what}: ${a} is not ${b}`);
@@ -37,13 +29,13 @@ const traces = ['tlparse_meta', 'cache_some_ranks', 'mlp_train', 'mlp_train_2_6'
 for (const trace of traces) {
   test(`${trace}: the parts add up to the time in which an event or a compile was open`, () => {
     const report = reportOf(trace);
-    const compiles = chunkOf(report, 'compiles').compile;
-    const all = chunkOf(report, 'time');
+    const compiles = rowsOfChunk(report, 'compiles').compile;
+    const all = rowsOfChunk(report, 'time');
     const processes = readdirSync(path.join(report, 'data')).filter((name) => name.startsWith('time-')).map((name) => Number(name.slice(5, -3)));
     assert.ok(processes.length > 0);
     for (const process of processes) {
-      const own = chunkOf(report, `time/${process}`);
-      const events = chunkOf(report, `events/${process}`).event.filter((event) => event.start_us !== null && event.duration_us !== null);
+      const own = rowsOfChunk(report, `time/${process}`);
+      const events = rowsOfChunk(report, `events/${process}`).event.filter((event) => event.start_us !== null && event.duration_us !== null);
       const spans = events.map((event) => [event.start_us, event.start_us + event.duration_us]);
       for (const compile of compiles.filter((one) => one.process_id === process)) {
         if (compile.start_us !== null) spans.push([compile.start_us, compile.start_us + (compile.duration_us ?? 0)]);
@@ -62,7 +54,7 @@ for (const trace of traces) {
       }
     }
     // By function it is the same.
-    const ofProcesses = processes.flatMap((process) => chunkOf(report, `time/${process}`).node);
+    const ofProcesses = processes.flatMap((process) => rowsOfChunk(report, `time/${process}`).node);
     isNear(sum(all.node, (row) => row.self_us), sum(ofProcesses, (row) => row.self_us), 1 + ofProcesses.length, 'all processes');
     assert.equal(sum(all.node, (row) => row.count), sum(ofProcesses, (row) => row.count));
   });
@@ -72,8 +64,8 @@ for (const trace of ['tlparse_meta', 'mlp_train', 'mlp_train_2_6', 'cache_some_r
   test(`${trace}: the phases of the events are those of the metrics, which the overview shows`, () => {
     const report = reportOf(trace);
     // The event `dynamo` is a little longer than what the metric counts.
-    const of = (phase) => sum(chunkOf(report, 'time').node.filter((row) => row.phase === phase && row.name !== 'dynamo'), (row) => row.self_us);
-    const metric = (column) => sum(chunkOf(report, 'compiles').compile, (row) => row[column]);
+    const of = (phase) => sum(rowsOfChunk(report, 'time').node.filter((row) => row.phase === phase && row.name !== 'dynamo'), (row) => row.self_us);
+    const metric = (column) => sum(rowsOfChunk(report, 'compiles').compile, (row) => row[column]);
     const codeUs = metric('code_gen_us');
     const near = (ours, theirs, what) => isNear(ours, theirs, 0.01 * theirs + 1000, what);
     near(of(1), metric('dynamo_us') - metric('aot_autograd_us'), 'Dynamo');

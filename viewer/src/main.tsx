@@ -24,6 +24,7 @@ import { SourcePage } from './pages/source';
 import { SqlPage } from './pages/sql';
 import { TimePage } from './pages/time';
 import { TimelinePage } from './pages/timeline';
+import { TorchLogsPage } from './pages/torch_logs';
 import { followLinks, go, href, parseRoute, setQuery, useRoute, type Route } from './route';
 import { Empty, Waiting } from './ui/bits';
 import { KeyHelp } from './ui/keys';
@@ -46,6 +47,7 @@ const pages: { key: string; title: string; shown?: (model: Model) => boolean }[]
   { key: 'memory', title: 'Memory', shown: (model) => model.index.memory.rows > 0 },
   { key: 'time', title: 'Time', shown: (model) => has(model, 'has_events') },
   { key: 'timeline', title: 'Timeline', shown: (model) => has(model, 'has_events') || hasMeasuredRuns() },
+  { key: 'torch-logs', title: 'TORCH_LOGS', shown: (model) => has(model, 'torch_log') },
   { key: 'import-log', title: 'Import log', shown: (model) => has(model, 'import_log') },
   { key: 'export', title: 'Export', shown: (model) => has(model, 'has_export') },
   { key: 'sql', title: 'SQL', shown: () => isServed },
@@ -80,6 +82,8 @@ function Page({ model, route }: { model: Model; route: Route }) {
       return <TimePage model={model} route={route} />;
     case 'timeline':
       return <TimelinePage model={model} route={route} />;
+    case 'torch-logs':
+      return <TorchLogsPage model={model} route={route} />;
     case 'import-log':
       return <ImportLogPage model={model} route={route} />;
     case 'export':

@@ -96,6 +96,9 @@ FROM (
   UNION ALL SELECT 'import_log', (SELECT count(*) FROM import_log WHERE run_id = :run)
   UNION ALL SELECT 'import_log_first', (SELECT min(id) FROM import_log WHERE run_id = :run)
   UNION ALL SELECT 'import_log_last', (SELECT max(id) FROM import_log WHERE run_id = :run)
+  UNION ALL SELECT 'torch_log', (SELECT count(*) FROM torch_log_line_row WHERE profile_id IN (SELECT id FROM profile WHERE run_id = :run))
+  UNION ALL SELECT 'torch_log_first', (SELECT min(id) FROM torch_log_line_row WHERE profile_id IN (SELECT id FROM profile WHERE run_id = :run))
+  UNION ALL SELECT 'torch_log_last', (SELECT max(id) FROM torch_log_line_row WHERE profile_id IN (SELECT id FROM profile WHERE run_id = :run))
   UNION ALL SELECT 'provenance_graphs', (
     SELECT count(*)
     FROM graph

@@ -1,8 +1,8 @@
 #include "cli/answer.h"
 
 #include <fmt/format.h>
-#include <openssl/evp.h>
 
+#include "base/base64.h"
 #include "base/json_writer.h"
 #include "cli/answer_input.h"
 #include "cli/command.h"
@@ -13,15 +13,6 @@
 namespace tlparse {
 
 namespace {
-
-std::string Base64(std::string_view bytes) {
-  std::string text(4 * ((bytes.size() + 2) / 3) + 1, '\0');
-  const int length = EVP_EncodeBlock(reinterpret_cast<unsigned char*>(text.data()),
-                                     reinterpret_cast<const unsigned char*>(bytes.data()),
-                                     static_cast<int>(bytes.size()));
-  text.resize(static_cast<std::size_t>(length));
-  return text;
-}
 
 void ValueToJson(const Statement& statement, int column, JsonWriter& json) {
   switch (statement.ColumnType(column)) {

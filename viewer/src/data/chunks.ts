@@ -1,8 +1,9 @@
-// Loads chunks of data: from data/*.js next to the page (classic scripts, because fetch is refused on file://), or over HTTP from
+// Loads chunks of data: from data/*.js next to the page (classic scripts, because fetch is refused on file://; large ones packed), or over HTTP from
 // `tlparse serve`. A chunk is loaded once and kept. The database of `tlparse watch --serve` grows: all chunks that are shown are of one
 // revision of it, and `refresh` replaces all chunks in use by those of a newer revision, loaded in one request.
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type * as Wire from '../../generated/chunks';
+import { gunzip } from '../lib/gunzip';
 import { noteChanges } from './changes';
 
 type Columns<T> = T extends { numbers: infer N; texts: infer S }
@@ -28,6 +29,7 @@ export interface Chunks {
   events: Tables<Wire.EventsChunk>;
   args: Tables<Wire.ArgsChunk>;
   import_log: Tables<Wire.ImportLogChunk>;
+  torch_log: Tables<Wire.TorchLogChunk>;
   export: Tables<Wire.ExportChunk>;
   source: Tables<Wire.SourceChunk>;
   cost: Tables<Wire.CostChunk>;
@@ -39,6 +41,7 @@ export interface Chunks {
   diff: Tables<Wire.DiffChunk>;
   collectives: Tables<Wire.CollectivesChunk>;
   text: Tables<Wire.TextChunk>;
+  search: Tables<Wire.SearchChunk>;
 }
 export type Stem = keyof Chunks;
 
@@ -60,7 +63,7 @@ interface Entry {
 
 declare global {
   interface Window {
-    tlparse_chunk: (name: string, document: WireChunk) => void;
+    tlparse_chunk: (name: string, document: WireChunk | string) => void;
   }
 }
 
@@ -83,7 +86,7 @@ export function ofRun(query: Record<string, string> = {}): string {
 }
 
 let entries = new Map<string, Entry>();
-const arrived = new Map<string, WireChunk>();
+const arrived = new Map<string, WireChunk | string>();
 window.tlparse_chunk = (name, document) => void arrived.set(name, document);
 
 function decode(chunk: WireChunk): unknown {
@@ -98,6 +101,14 @@ function decode(chunk: WireChunk): unknown {
   return tables;
 }
 
+// A document that was packed: base64 of a gzip stream.
+async function unpack(packed: string): Promise<WireChunk> {
+  const letters = atob(packed);
+  const bytes = new Uint8Array(letters.length);
+  for (let i = 0; i < bytes.length; i++) bytes[i] = letters.charCodeAt(i);
+  return JSON.parse(await gunzip(bytes)) as WireChunk;
+}
+
 function loadScript(name: string): Promise<WireChunk> {
   return new Promise((resolve, reject) => {
     const script = document.createElement('script');
@@ -106,7 +117,7 @@ function loadScript(name: string): Promise<WireChunk> {
       script.remove();
       const chunk = arrived.get(name);
       arrived.delete(name);
-      if (chunk) resolve(chunk);
+      if (chunk) resolve(typeof chunk === 'string' ? unpack(chunk) : chunk);
       else reject(new Error(`data/${name.replace('/', '-')}.js does not hold ${name}`));
     };
     script.onerror = () => {

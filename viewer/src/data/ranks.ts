@@ -227,7 +227,8 @@ export function collectiveSequences(model: Model, chunk: Chunks['schedules'], wi
   const sequences = new Map<Process, Sequence>();
   t.process_id.forEach((processId, i) => {
     const process = model.processById.get(processId!);
-    if (!process || process.launch !== model.launch || process.isChild || (t.is_code[i] === 0 && t.graph_id[i] !== null && fromCode.has(t.graph_id[i]!))) return;
+    if (!process || process.launch !== model.launch || process.isChild || (t.is_code[i] === 0 && t.graph_id[i] !== null && fromCode.has(t.graph_id[i]!)))
+      return;
     let sequence = sequences.get(process);
     if (!sequence) sequences.set(process, (sequence = { items: [], shown: [], where: [] }));
     const compile = t.compile_id[i] === null ? undefined : model.compileById.get(t.compile_id[i]!);

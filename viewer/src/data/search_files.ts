@@ -1,74 +1,15 @@
-// Full-text search of a page of files: reads the chunks of records and texts one after the other, keeps none, and answers as
-// `tlparse serve` does.
+// Full-text search of a page of files: by the chunks search/… it knows which chunks of texts may hold the text, reads those one after the
+// other, keeps none, and answers as `tlparse serve` does.
 import type { SearchAnswer } from '../../generated/chunks';
 import { load, loadOnce, type Chunks } from './chunks';
-import { textPart, type Model } from './model';
+import type { Model } from './model';
 import type { Asked, FoundText } from './search';
 
 const mostTexts = 200;
 const mostLines = 5;
 const mostLetters = 240;
-
-interface Candidate {
-  found: Omit<FoundText, 'lines' | 'line_count'>;
-  ranks: Set<number>;
-  hash: string;
-  sizeBytes: number;
-}
-
-interface Records {
-  id: (number | null)[];
-  kind: (string | null)[];
-  name: (string | null)[];
-  payload_hash: (string | null)[];
-  size_bytes: (number | null)[];
-  compile_id?: (number | null)[];
-}
-
-// The distinct texts of all records, each with the first record that has it.
-class Candidates {
-  readonly byHash = new Map<string, Candidate>();
-
-  constructor(
-    private readonly model: Model,
-    private readonly directions: Map<number, string>, // of graphs
-  ) {}
-
-  add(records: Records, processId: number | null, kinds: Map<number, { kind: FoundText['kind']; graphId: number | null }>): void {
-    records.id.forEach((id, i) => {
-      const hash = records.payload_hash[i];
-      if (hash === null) return;
-      const compileId = records.compile_id?.[i] ?? null;
-      const compile = compileId === null ? undefined : this.model.compileById.get(compileId);
-      const rank = compile?.rank ?? (processId === null ? null : (this.model.processById.get(processId)?.rank ?? null));
-      const own = kinds.get(id!);
-      let known = this.byHash.get(hash);
-      if (!known || id! < known.found.record_id) {
-        const found = {
-          kind: own?.kind ?? ('log' as const),
-          record_id: id!,
-          compile_id: compileId,
-          title: records.name[i] ?? records.kind[i] ?? '',
-          direction: own?.graphId ? (this.directions.get(own.graphId) ?? '') : '',
-          record_count: known?.found.record_count ?? 0,
-          ranks: [],
-        };
-        known = { found, ranks: known?.ranks ?? new Set(), hash, sizeBytes: records.size_bytes[i] ?? 0 };
-        this.byHash.set(hash, known);
-      }
-      known.found.record_count++;
-      if (rank !== null) known.ranks.add(rank);
-    });
-  }
-}
-
-function kindsOf(chunk: Chunks['compile']): Map<number, { kind: FoundText['kind']; graphId: number | null }> {
-  const kinds = new Map<number, { kind: FoundText['kind']; graphId: number | null }>();
-  chunk.guard_tree.record_id.forEach((id) => kinds.set(id!, { kind: 'guard', graphId: null }));
-  chunk.output_code.record_id.forEach((id, i) => kinds.set(id!, { kind: 'code', graphId: chunk.output_code.graph_id[i] }));
-  chunk.graph_text.record_id.forEach((id, i) => kinds.set(id!, { kind: 'graph', graphId: chunk.graph_text.graph_id[i] }));
-  return kinds;
-}
+const partsAtOnce = 4; // that are being read
+const pauseMs = 300; // between two answers, each of which is drawn: drawing takes longer than searching
 
 // The lines that hold the text; of long ones what is around it.
 function linesOf(content: string, needle: string, isCaseSensitive: boolean): { lines: FoundText['lines']; count: number } {
@@ -87,64 +28,98 @@ function linesOf(content: string, needle: string, isCaseSensitive: boolean): { l
   return { lines, count };
 }
 
-async function candidatesOf(model: Model, tell: (share: number) => void, isCurrent: () => boolean): Promise<Candidates> {
-  const { block } = model.index;
-  const graphs = await load('graphs');
-  const candidates = new Candidates(model, new Map(graphs.graph.id.flatMap((id, i) => (graphs.graph.direction[i] ? [[id!, graphs.graph.direction[i]!]] : []))));
-  const blocks = block.first_id.flatMap((id, i) =>
-    block.kind[i] === 'compile' || block.kind[i] === 'process' ? [{ id: id!, kind: block.kind[i] as 'compile' | 'process' }] : [],
-  );
-  for (const [n, { id, kind }] of blocks.entries()) {
-    if (!isCurrent()) return candidates;
-    if (kind === 'compile') {
-      const chunk = await loadOnce('compile', id);
-      candidates.add(chunk.record, null, kindsOf(chunk));
-    } else candidates.add((await loadOnce('process', id)).record, id, new Map());
-    tell(n / blocks.length);
+// Hashes of the groups of three letters of a text, of which a filter has the first bits: report/viewer/text_filter.h. Letters that are not
+// ASCII have other forms.
+function hashesOf(needle: string): number[] {
+  const bytes = new TextEncoder().encode(needle.replace(/[A-Z]/g, (letter) => letter.toLowerCase()));
+  const hashes: number[] = [];
+  for (let i = 2; i < bytes.length; i++) {
+    const group = [bytes[i - 2], bytes[i - 1], bytes[i]];
+    if (group.every((byte) => byte < 0x80)) hashes.push(Math.imul((group[0] << 16) | (group[1] << 8) | group[2], 0x9e3779b1));
   }
-  return candidates;
+  return hashes;
 }
 
-// Kept for the next search: what is searched, not the texts.
-let known: { model: Model; candidates: Promise<Candidates> } | undefined;
+function mayHold(filter: string | null, hashes: number[]): boolean {
+  if (filter === null) return true;
+  const digits = Math.floor(Math.log2(filter.length * 6)); // of the bits' numbers: a letter is six bits
+  // Only the bytes that are asked for are decoded: four letters are three of them.
+  return hashes.every((hash) => {
+    const bit = hash >>> (32 - digits);
+    const byte = bit >> 3;
+    const at = Math.floor(byte / 3) * 4;
+    return (atob(filter.slice(at, at + 4)).charCodeAt(byte % 3) >> (bit & 7)) & 1;
+  });
+}
+
+function ranksOf(text: string | null): number[] {
+  return (text ?? '')
+    .split(',')
+    .filter(Boolean)
+    .flatMap((part) => {
+      const [first, last] = part.split('-').map(Number);
+      return Array.from({ length: (last ?? first) - first + 1 }, (_, i) => first + i);
+    });
+}
+
+// The rows of each part's texts.
+function rowsOf({ part, text }: Chunks['search']): number[][] {
+  const rows: number[][] = part.name.map(() => []);
+  text.part.forEach((own, row) => rows[own!].push(row));
+  return rows;
+}
 
 // Tells what was found so far, and at the end; stops when `isCurrent` is false.
 export async function searchFiles(model: Model, asked: Asked, tell: (answer: SearchAnswer, share: number) => void, isCurrent: () => boolean): Promise<void> {
   const isCaseSensitive = /[A-Z]/.test(asked.text);
   const answer: SearchAnswer = { is_complete: true, is_case_sensitive: isCaseSensitive, read_bytes: 0, texts: [] };
-  if (known?.model.index !== model.index)
-    known = {
-      model,
-      candidates: candidatesOf(
-        model,
-        (share) => isCurrent() && tell(answer, share / 2),
-        () => true,
-      ),
-    };
-  const { byHash } = await known!.candidates;
-  const parts = new Map<string, Candidate[]>();
-  for (const candidate of byHash.values()) {
-    if (asked.kind && candidate.found.kind !== asked.kind) continue;
-    const part = textPart(model.index, candidate);
-    const own = parts.get(part);
-    if (own) own.push(candidate);
-    else parts.set(part, [candidate]);
-  }
-  let done = 0;
-  for (const [part, own] of parts) {
-    if (!isCurrent()) return;
-    const { text } = await loadOnce('text', part);
-    const rows = new Map(text.hash.map((hash, i) => [hash, i]));
-    for (const { found, ranks, hash, sizeBytes } of own) {
-      const row = rows.get(hash);
-      answer.read_bytes += sizeBytes;
-      const { lines, count } = row === undefined ? { lines: [], count: 0 } : linesOf(text.content[row] ?? '', asked.text, isCaseSensitive);
-      if (count > 0) answer.texts.push({ ...found, ranks: [...ranks].sort((a, b) => a - b), line_count: count, lines });
+  const hashes = hashesOf(asked.text);
+  const { setting } = model.index;
+  const groups = 16 ** ((setting.value[setting.name.indexOf('text_prefix_digits')] ?? 1) - 1);
+  let nextMs = 0; // the first hit is told at once
+  const tellNow = (share: number) => {
+    nextMs = performance.now() + pauseMs;
+    tell({ ...answer, texts: sorted() }, share);
+  };
+  const sorted = () => [...answer.texts].sort((a, b) => a.record_id - b.record_id).slice(0, mostTexts);
+  for (let group = 0; group < groups && answer.is_complete; group++) {
+    const chunk = await load('search', group);
+    const t = chunk.text;
+    const isAsked = (row: number) => !asked.kind || t.kind[row] === asked.kind;
+    const parts = [...rowsOf(chunk).entries()].filter(([part, rows]) => rows.some(isAsked) && mayHold(chunk.part.filter[part], hashes));
+    const loads: (Promise<Chunks['text']> | undefined)[] = [];
+    for (const [i, [, rows]] of parts.entries()) {
+      for (let n = loads.length; n < Math.min(i + partsAtOnce, parts.length); n++) {
+        loads.push(loadOnce('text', chunk.part.name[parts[n][0]]!));
+        loads[n]!.catch(() => undefined); // an error counts when it is its turn
+      }
+      const { text } = await loads[i]!;
+      loads[i] = undefined;
+      if (!isCurrent()) return;
+      const before = answer.texts.length;
+      rows.forEach((row, at) => {
+        if (!isAsked(row)) return;
+        answer.read_bytes += t.size_bytes[row] ?? 0;
+        const { lines, count } = linesOf(text.content[at] ?? '', asked.text, isCaseSensitive);
+        if (count === 0) return;
+        answer.texts.push({
+          kind: t.kind[row] as FoundText['kind'],
+          record_id: t.record_id[row]!,
+          compile_id: t.compile_id[row],
+          title: t.title[row] ?? '',
+          direction: t.direction[row] ?? '',
+          record_count: t.record_count[row] ?? 1,
+          ranks: ranksOf(t.ranks[row]),
+          line_count: count,
+          lines,
+        });
+      });
+      answer.is_complete = answer.texts.length < mostTexts;
+      if (!answer.is_complete) break;
+      if (answer.texts.length > before && (before === 0 || performance.now() > nextMs)) tellNow(group / groups);
     }
-    answer.is_complete = answer.texts.length < mostTexts || done + 1 === parts.size;
-    if (!answer.is_complete) break;
-    tell({ ...answer, texts: [...answer.texts] }, 0.5 + ++done / parts.size / 2);
+    if (!isCurrent()) return;
+    if (performance.now() > nextMs) tellNow((group + 1) / groups);
   }
-  answer.texts.sort((a, b) => a.record_id - b.record_id);
-  if (isCurrent()) tell({ ...answer, texts: answer.texts.slice(0, mostTexts) }, 1);
+  tellNow(1);
 }

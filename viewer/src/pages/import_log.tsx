@@ -1,6 +1,7 @@
-import { useEffect, useMemo, useState } from 'preact/hooks';
+import { useMemo } from 'preact/hooks';
+import { useBlocks } from '../data/blocks';
 import { markOf } from '../data/changes';
-import { load } from '../data/chunks';
+import type { Chunks } from '../data/chunks';
 import type { Model } from '../data/model';
 import { parseFilter } from '../lib/filter';
 import { baseName, count, plural, shorten } from '../lib/format';
@@ -27,47 +28,23 @@ function searchText(entry: Entry): string {
   return (entry.searched ??= `${entry.code} ${entry.message} ${entry.file}:${entry.line} ${entry.text ?? ''}`.toLowerCase());
 }
 
-const blockRows = 4096;
-
-function useEntries(model: Model): { entries: Entry[]; done: boolean; error?: string } {
-  const [state, setState] = useState<{ entries: Entry[]; done: boolean; error?: string }>({ entries: [], done: false });
-  useEffect(() => {
-    let current = true;
-    const first = model.counts.get('import_log_first');
-    const last = model.counts.get('import_log_last');
-    const { log_file: logs, profile } = model.index;
-    const paths = new Map(logs.id.map((id, i) => [id, logs.path[i] ?? '']));
-    const profilePaths = new Map(profile.id.map((id, i) => [id, profile.path[i] ?? '']));
-    const run = async () => {
-      const entries: Entry[] = [];
-      if (typeof first === 'number' && typeof last === 'number' && (model.counts.get('import_log') ?? 0) > 0) {
-        for (let block = Math.floor(first / blockRows); block <= Math.floor(last / blockRows) && current; block++) {
-          const { import_log: t } = await load('import_log', block);
-          t.id.forEach((id, i) =>
-            entries.push({
-              id: id!,
-              file: paths.get(t.log_file_id[i]) ?? profilePaths.get(t.profile_id[i]) ?? '',
-              line: t.line[i],
-              offset: t.byte_offset[i],
-              lines: t.line_count[i] ?? 0,
-              severity: t.severity[i] ?? '',
-              code: t.code[i] ?? '',
-              message: t.message[i] ?? '',
-              advice: t.advice[i] ?? '',
-              text: t.text[i],
-            }),
-          );
-          if (current) setState((old) => (old.done ? old : { entries: entries.slice(), done: false }));
-        }
-      }
-      if (current) setState({ entries, done: true });
-    };
-    run().catch((error: Error) => current && setState({ entries: [], done: true, error: error.message }));
-    return () => {
-      current = false;
-    };
-  }, [model]);
-  return state;
+function entriesOf(model: Model): (chunk: Chunks['import_log']) => Entry[] {
+  const { log_file: logs, profile } = model.index;
+  const paths = new Map(logs.id.map((id, i) => [id, logs.path[i] ?? '']));
+  const profilePaths = new Map(profile.id.map((id, i) => [id, profile.path[i] ?? '']));
+  return ({ import_log: t }) =>
+    t.id.map((id, i) => ({
+      id: id!,
+      file: paths.get(t.log_file_id[i]) ?? profilePaths.get(t.profile_id[i]) ?? '',
+      line: t.line[i],
+      offset: t.byte_offset[i],
+      lines: t.line_count[i] ?? 0,
+      severity: t.severity[i] ?? '',
+      code: t.code[i] ?? '',
+      message: t.message[i] ?? '',
+      advice: t.advice[i] ?? '',
+      text: t.text[i],
+    }));
 }
 
 const columns: Column<Entry>[] = [
@@ -81,7 +58,7 @@ const columns: Column<Entry>[] = [
 const unplaced = columns.filter(({ key }) => key !== 'line'); // of files without lines
 
 export function ImportLogPage({ model, route }: { model: Model; route: Route }) {
-  const { entries, done, error } = useEntries(model);
+  const { rows: entries, done, error } = useBlocks(model, 'import_log', entriesOf(model));
   const severity = route.query.get('severity');
   const query = route.query.get('q') ?? '';
   const selected = Number(route.query.get('row'));

@@ -215,11 +215,7 @@ function Apart({ model, findings }: { model: Model; findings: Chunks['findings']
         </p>
       )}
       <Damaged findings={findings} />
-      {classes.rows < 2 && (
-        <p class="quiet">
-          {classes.rows === 1 ? 'All ranks compiled the same thing.' : 'There are no compiles to compare.'}
-        </p>
-      )}
+      {classes.rows < 2 && <p class="quiet">{classes.rows === 1 ? 'All ranks compiled the same thing.' : 'There are no compiles to compare.'}</p>}
       {classes.rows < 2 && <OfRanks model={model} findings={findings} />}
       {notes.length > 0 && (
         <details class="notes">

@@ -10,6 +10,7 @@ import { href, type Route } from '../route';
 import { CompileLink, Empty, Place, Section, Status, Waiting } from '../ui/bits';
 import { memo } from '../ui/virtual';
 import { FoundTexts } from './search_texts';
+import { FoundLogLines } from './torch_logs';
 
 const limit = 40;
 
@@ -242,6 +243,7 @@ export function SearchPage({ model, route }: { model: Model; route: Route }) {
               }
             </Waiting>
           )}
+          {isSearched && !asked.isExpression && (asked.kind === '' || asked.kind === 'log') && <FoundLogLines model={model} needle={asked.text} />}
         </>
       )}
     </div>

@@ -56,6 +56,8 @@ class ChunkWriter {
   void AddNumber(std::optional<std::int64_t> value);
   void AddReal(double value);  // NaN and infinities become null: JSON has none
   void AddText(std::optional<std::string_view> text);
+  // One of text_row, by its id.
+  Result<void> AddTextOfId(Database& database, std::int64_t text_id);
   // The same for a text that is unlikely to repeat: earlier texts are not searched for it.
   void AddNewText(std::string_view text);
 
@@ -78,7 +80,6 @@ class ChunkWriter {
   std::string& NextCell();
   std::size_t NewStringId(std::string_view text);
   std::size_t StringId(std::string_view text);
-  Result<void> AddTextOfId(Database& database, std::int64_t text_id);
 
   std::vector<Table> tables_;
   std::string strings_ = kStart;  // the document so far

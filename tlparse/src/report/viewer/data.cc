@@ -55,6 +55,10 @@ constexpr const char* kMeasuredProfiles =
 constexpr const char* kRecordings =
     "SELECT id FROM memory_snapshot WHERE run_id = {} AND (event_count > 0 OR end_bytes > 0)";
 
+constexpr const char* kTorchLogBlocks =
+    "SELECT DISTINCT id / 4096 AS id FROM torch_log_line_row "
+    "WHERE profile_id IN (SELECT id FROM profile WHERE run_id = {})";
+
 // Those that the page can choose: the latest has the chunk without a number.
 constexpr const char* kEarlierLaunches =
     "SELECT ordinal AS id FROM launch "
@@ -305,6 +309,7 @@ Result<std::vector<std::string>> ViewerData::ChunkNames() {
   RETURN_IF_ERROR(add_ids(
       "import_log",
       fmt::format("SELECT DISTINCT id / 4096 AS id FROM import_log WHERE run_id = {}", run_id_)));
+  RETURN_IF_ERROR(add_ids("torch_log", fmt::format(kTorchLogBlocks, run_id_)));
   return names;
 }
 

@@ -18,6 +18,7 @@
 //   events/<id>        Chromium events of one process; none if <id> is 0
 //   args/<n>           arguments of the events whose record is n·1024 … n·1024+1023
 //   import_log/<n>     rows n·4096 … n·4096+4095 of the import log
+//   torch_log/<n>      lines n·4096 … n·4096+4095 of texts of TORCH_LOGS
 //   collectives        what ranks issued, rank by sequence number
 //   cost/<id>          where the time that one profile measured went
 //   slices/<id>        what one profile saw in time
@@ -29,6 +30,7 @@
 //   trend, trend/<n>   compile time of functions over the runs of the database, of the n-th one served
 //   export             what export and draft export recorded
 //   text/<prefix>      payloads whose hash has this prefix
+//   search/<n>         of files: what a search has to know of texts before it reads them
 #pragma once
 
 #include <cstdint>

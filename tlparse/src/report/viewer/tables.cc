@@ -8,16 +8,17 @@ namespace {
 
 // In the order in which the page's data is written: what takes long first.
 constexpr std::pair<std::string_view, ChunkRange> kChunks[] = {
-    {"index", ChunkRange::kNone},      {"compiles", ChunkRange::kNone},
-    {"problems", ChunkRange::kNone},   {"graphs", ChunkRange::kNone},
-    {"kernels", ChunkRange::kNone},    {"compile", ChunkRange::kCompiles},
-    {"process", ChunkRange::kProcess}, {"guards", ChunkRange::kItem},
-    {"provenance", ChunkRange::kItem}, {"cache", ChunkRange::kNone},
-    {"sets", ChunkRange::kNone},       {"components", ChunkRange::kPer4096},
-    {"schedules", ChunkRange::kNone},  {"events", ChunkRange::kProcess},
-    {"args", ChunkRange::kPer1024},    {"import_log", ChunkRange::kPer4096},
-    {"export", ChunkRange::kNone},     {"source", ChunkRange::kNone},
-    {"tuning", ChunkRange::kNone},     {"trend", ChunkRange::kNone},
+    {"index", ChunkRange::kNone},        {"compiles", ChunkRange::kNone},
+    {"problems", ChunkRange::kNone},     {"graphs", ChunkRange::kNone},
+    {"kernels", ChunkRange::kNone},      {"compile", ChunkRange::kCompiles},
+    {"process", ChunkRange::kProcess},   {"guards", ChunkRange::kItem},
+    {"provenance", ChunkRange::kItem},   {"cache", ChunkRange::kNone},
+    {"sets", ChunkRange::kNone},         {"components", ChunkRange::kPer4096},
+    {"schedules", ChunkRange::kNone},    {"events", ChunkRange::kProcess},
+    {"args", ChunkRange::kPer1024},      {"import_log", ChunkRange::kPer4096},
+    {"export", ChunkRange::kNone},       {"source", ChunkRange::kNone},
+    {"tuning", ChunkRange::kNone},       {"trend", ChunkRange::kNone},
+    {"torch_log", ChunkRange::kPer4096},
 };
 
 std::string_view Script(std::string_view name) {
