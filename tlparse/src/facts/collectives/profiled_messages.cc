@@ -53,10 +53,11 @@ void LeaveOutOthers(const std::set<std::int64_t>& profiled, CallsByKey& all) {
     again = false;
     for (auto& [key, calls] : all) {
       if (calls.peers.size() < 2) continue;
+      const std::int64_t rank = std::get<0>(key);
+      const bool is_send = std::get<1>(key);
       std::set<std::int64_t> left = calls.peers;
       std::erase_if(left, [&](std::int64_t peer) {
-        return profiled.contains(peer) &&
-               !MayAnswer(all, peer, !std::get<1>(key), std::get<0>(key));
+        return profiled.contains(peer) && !MayAnswer(all, peer, !is_send, rank);
       });
       if (left.empty() || left.size() == calls.peers.size()) continue;
       calls.peers = std::move(left);

@@ -58,13 +58,13 @@ SpansByRank AwaitedTimes(const RankStates& states, const SpansByRank& issued,
       [&](const auto& before, const auto& now, std::size_t index) {
         if (before.IsWaiting() != now.IsWaiting()) {
           const bool waits = now.IsWaiting();
-          waiting += waits ? 1 : -1;
-          waiting_beside += is_together[index] ? 0 : waits ? 1 : -1;
+          waits ? ++waiting : --waiting;
+          if (!is_together[index]) waits ? ++waiting_beside : --waiting_beside;
           has_left = has_left || (!waits && now.calls == 0);
-          free_sum += waits ? -index : index;
+          free_sum = waits ? free_sum - index : free_sum + index;
         }
         if (is_together[index] && is_elsewhere[index] != now.IsElsewhere())
-          elsewhere_together += now.IsElsewhere() ? 1 : -1;
+          now.IsElsewhere() ? ++elsewhere_together : --elsewhere_together;
         is_elsewhere[index] = now.IsElsewhere();
       },
       [&](std::int64_t from_ns, std::int64_t to_ns) {
