@@ -27,7 +27,7 @@ test('what the page unpacks itself is what was packed: stored, of fixed and of o
   }
 });
 
-// A log of more texts than are read for a search: 45 of 200 kB, in each a word of its own, and one larger than a chunk.
+// A log with more texts than one search reads: 45 texts of 200 kB, each with one word that no other has, and one text larger than a chunk.
 function largeReport() {
   const directory = path.join(outDirectory, 'logs-of-packed');
   mkdirSync(directory, { recursive: true });

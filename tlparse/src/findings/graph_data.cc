@@ -56,7 +56,7 @@ bool AreForSizes(Database& database, const std::vector<std::int64_t>& compiles) 
 
 }  // namespace
 
-// Each side compiled both graphs, in compiles of its own for other sizes: data came in another order.
+// Whether each side compiled both graphs, and recompiled only for sizes: the data came in another order.
 bool DivergenceFinder::HaveBothGraphs(const RankClass& one, std::int32_t slot) const {
   const Result<const GraphForms*> forms = GraphForms::Load(context_.database, job_);
   const RankIndex usual = Reference().front(), odd = one.ranks.front();

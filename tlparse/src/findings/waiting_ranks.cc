@@ -256,8 +256,8 @@ void SayWhereTheyWere(const std::vector<Finding>& known, Finding& finding, const
     const bool was_asked = !one.raised && one.WasAsked();
     const auto stop = was_asked ? PlaceOfStack(one.stopped_at) : std::nullopt;
     if (stop && PlaceText(*stop) != place) elsewhere[one.stopped_at].push_back(*one.rank);
-    // A rank that found this process gone was at the place of its own exception. A later exception does not
-    // say where the rank was at that time.
+    // The exception of a rank that lost its connection to this process says where the rank was. A later
+    // exception does not.
     const bool found_gone = one.raised && one.raised->ComesOfPeer() &&
                             (!exit.raised || IsAtOnce(*exit.raised, *one.raised));
     if (!found_gone || one.raised->Place().empty()) continue;

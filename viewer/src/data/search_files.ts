@@ -76,7 +76,7 @@ export async function searchFiles(model: Model, asked: Asked, tell: (answer: Sea
   const hashes = hashesOf(asked.text);
   const { setting } = model.index;
   const groups = 16 ** ((setting.value[setting.name.indexOf('text_prefix_digits')] ?? 1) - 1);
-  let nextMs = 0; // the first hit is told at once
+  let nextMs = 0; // the first hit is reported without a pause
   const tellNow = (share: number) => {
     nextMs = performance.now() + pauseMs;
     tell({ ...answer, texts: sorted() }, share);
