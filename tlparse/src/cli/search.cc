@@ -31,13 +31,34 @@ void PrintFound(const FoundText& found) {
     PrintWrapped(fmt::format("{}: {}", line.line, line.text), 4, 6);
 }
 
+// "torch_logs.txt, 2 lines of TORCH_LOGS", and the lines with their artifact and compile.
+void PrintPrinted(const std::vector<PrintedLine>& printed) {
+  for (std::size_t i = 0; i < printed.size(); ++i) {
+    const std::string& path = printed[i].path;
+    if (i == 0 || printed[i - 1].path != path) {
+      const auto lines = std::count_if(printed.begin(), printed.end(),
+                                       [&](const PrintedLine& own) { return own.path == path; });
+      PrintWrapped(
+          fmt::format("{}, {} of TORCH_LOGS", path, Count(static_cast<std::size_t>(lines), "line")),
+          0, 2);
+    }
+    PrintWrapped(
+        fmt::format("{}: {}{}{}: {}", printed[i].found.line, printed[i].artifact,
+                    printed[i].label.empty() ? "" : " ", printed[i].label, printed[i].found.text),
+        4, 6);
+  }
+}
+
 void PrintTexts(const TextSearch& search) {
   PrintHeading(fmt::format("{}{}", Count(search.texts.size(), "text"),
                            search.is_complete ? "" : ", and there may be more: ask for less"));
   for (const FoundText& found : search.texts) PrintFound(found);
-  if (search.texts.empty())
+  PrintPrinted(search.printed);
+  if (search.texts.empty() && search.printed.empty())
     PrintWrapped(
-        "Looked in what records hold beside their header: graphs, code, guards, other texts. Not "
+        "Looked in what records hold beside their header (graphs, code, guards, other texts) and "
+        "in "
+        "the lines of TORCH_LOGS. Not "
         "in metrics, events, stacks and profiles: those are in the tables of 'tlparse sql'.",
         0, 0);
 }
@@ -52,7 +73,7 @@ Result<void> Search(Database& database, const SearchArguments& asked) {
   ASSIGN_OR_RETURN(const std::int64_t run_id, FindRun(database, asked.run));
   if (asked.common.json) {
     ASSIGN_OR_RETURN(const std::string answer,
-                     SearchAnswer(database.path(), run_id, asked.text, asked.kind));
+                     SearchAnswer(database, run_id, asked.text, asked.kind));
     std::puts(answer.c_str());
     return {};
   }
@@ -70,8 +91,9 @@ Result<void> Search(Database& database, const SearchArguments& asked) {
 
 int RunSearch(std::span<const std::string> arguments) {
   Arguments app(
-      "Where a text occurs in what a run logged: graphs, generated code, guards, other payloads. "
-      "Each distinct payload is read once; the search ends after 200 of them or two seconds. "
+      "Where a text occurs in what a run logged: graphs, generated code, guards, other payloads, "
+      "and in the lines of TORCH_LOGS. Each distinct payload is read once; the search ends after "
+      "200 of them or two seconds. "
       "Without an upper-case letter both cases match. re:EXPRESSION and /EXPRESSION/ are regular "
       "expressions, looked for in each line: . [a-z] [^a-z] \\d \\w \\s \\b ^ $ ( ) | * + ? {2,5}.",
       "search");

@@ -302,7 +302,10 @@ class ViewerServer::Impl {
     if (IsReleased()) return Refuse(response, 503, kCompleting);
     const ServedDatabase* const asked = AskedOrRefuse(request, response);
     if (asked == nullptr) return;
-    auto answer = SearchAnswer(asked->path, NumberOf(request, "run").value_or(asked->latest_run),
+    // Through a connection of its own: a long search holds up nothing else.
+    auto database = Database::Open(asked->path, Database::Mode::kReadOnly);
+    if (!database) return Refuse(response, database.error());
+    auto answer = SearchAnswer(*database, NumberOf(request, "run").value_or(asked->latest_run),
                                request.get_param_value("text"), request.get_param_value("kind"));
     if (!answer) return Refuse(response, answer.error());
     Send(response, std::move(*answer), kJson);

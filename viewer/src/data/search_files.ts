@@ -72,7 +72,7 @@ function rowsOf({ part, text }: Chunks['search']): number[][] {
 // Tells what was found so far, and at the end; stops when `isCurrent` is false.
 export async function searchFiles(model: Model, asked: Asked, tell: (answer: SearchAnswer, share: number) => void, isCurrent: () => boolean): Promise<void> {
   const isCaseSensitive = /[A-Z]/.test(asked.text);
-  const answer: SearchAnswer = { is_complete: true, is_case_sensitive: isCaseSensitive, read_bytes: 0, texts: [] };
+  const answer: SearchAnswer = { is_complete: true, is_case_sensitive: isCaseSensitive, read_bytes: 0, texts: [], printed: [] };
   const hashes = hashesOf(asked.text);
   const { setting } = model.index;
   const groups = 16 ** ((setting.value[setting.name.indexOf('text_prefix_digits')] ?? 1) - 1);

@@ -150,6 +150,36 @@ void FindLines(std::string_view content, std::string_view searched, std::string_
   }
 }
 
+// Lines of TORCH_LOGS are of no payload.
+Result<void> FindPrinted(Database& database, std::int64_t run_id, const TextSearchOptions& options,
+                         const LinePattern* pattern, std::chrono::steady_clock::time_point deadline,
+                         TextSearch& search) {
+  std::string lower;
+  FOR_EACH_ROW(const LineOfTorchLogs& line, Query<LineOfTorchLogs>(database, {.run_id = run_id})) {
+    if (search.printed.size() >= options.most_texts ||
+        std::chrono::steady_clock::now() > deadline) {
+      search.is_complete = false;
+      break;
+    }
+    search.read_bytes += static_cast<std::int64_t>(line.text.size());
+    FoundText found;
+    if (pattern != nullptr) {
+      FindMatches(line.text, *pattern, deadline, found);
+    } else {
+      if (!search.is_case_sensitive) LowerInto(line.text, lower);
+      FindLines(line.text, search.is_case_sensitive ? line.text : std::string_view(lower),
+                options.text, found);
+    }
+    if (found.lines.empty()) continue;
+    found.lines.front().line = line.line;
+    search.printed.push_back({.path = std::string(line.path),
+                              .artifact = std::string(line.artifact),
+                              .label = std::string(line.label),
+                              .found = std::move(found.lines.front())});
+  }
+  return {};
+}
+
 TextKind KindOf(const RecordWithPayload& row) {
   if (row.is_graph) return TextKind::kGraph;
   if (row.is_code) return TextKind::kCode;
@@ -212,6 +242,9 @@ Result<TextSearch> SearchTexts(Database& database, std::int64_t run_id,
     ASSIGN_OR_RETURN(const bool is_shown, AddRecords(database, run_id, payload.id, options, found));
     if (is_shown) search.texts.push_back(std::move(found));
   }
+  if (!options.only || *options.only == TextKind::kLog)
+    RETURN_IF_ERROR(
+        FindPrinted(database, run_id, options, pattern ? &*pattern : nullptr, deadline, search));
   return search;
 }
 

@@ -1,5 +1,5 @@
-// Where a text occurs in what a run logged: graphs, generated code, guards, other payloads. Each
-// distinct payload is read once, however many ranks have it, until there are enough hits or time is
+// Where a text occurs in what a run logged: graphs, generated code, guards, other payloads, and in what
+// it printed by TORCH_LOGS. Each distinct payload is read once, however many ranks have it, until there are enough hits or time is
 // up.
 #pragma once
 
@@ -24,7 +24,7 @@ struct TextSearchOptions {
   // further / are regular expressions, looked for in each line.
   std::string text;
   std::optional<TextKind> only;
-  std::size_t most_texts = 200;  // distinct payloads
+  std::size_t most_texts = 200;  // distinct payloads, and as many lines of TORCH_LOGS
   std::chrono::milliseconds time{2000};
 };
 
@@ -49,9 +49,17 @@ struct FoundText {
   std::vector<TextLine> lines;      // the first of them
 };
 
+// A line of a text that TORCH_LOGS made, with the text.
+struct PrintedLine {
+  std::string path;
+  std::string artifact, label;  // label: of its compile; empty: it names none
+  TextLine found;               // its number is that of the file
+};
+
 struct TextSearch {
   std::vector<FoundText> texts;  // in the order of the log
-  bool is_complete = true;       // false: stopped by a limit of the options
+  std::vector<PrintedLine> printed = {};
+  bool is_complete = true;  // false: stopped by a limit of the options
   bool is_case_sensitive = false;
   std::int64_t read_bytes = 0;
 };

@@ -4,6 +4,15 @@ SELECT id, content /*TEXT*/
 FROM payload_row
 ORDER BY id;
 
+-- query LineOfTorchLogs(run_id INTEGER)
+SELECT p.path, l.line, a.text AS artifact, coalesce(c.text, '') AS label /*TEXT*/, l.text
+FROM torch_log_line_row l
+  JOIN profile p ON p.id = l.profile_id
+  JOIN text_row a ON a.id = l.artifact_id
+  LEFT JOIN text_row c ON c.id = l.label_id
+WHERE p.run_id = :run_id
+ORDER BY l.id;
+
 -- The records of a run that have a payload. Chromium events (kind 1) are no text.
 -- query RecordWithPayload(payload_id INTEGER, run_id INTEGER)
 SELECT r.id, c.id AS compile_id /*INTEGER?*/, c.label || iif(c.generation > 0, '#' || (c.generation + 1), '') AS label /*TEXT*/, p.rank /*INTEGER?*/, k.text AS kind, n.text AS name, g.direction,

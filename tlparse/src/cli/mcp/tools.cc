@@ -191,7 +191,9 @@ constexpr std::array kTools = {
             {},
             "answers/import_log",
             "import-log"},
-    McpTool{"search", "Where a text occurs in graphs, generated code, guards and other payloads.",
+    McpTool{"search",
+            "Where a text occurs in graphs, generated code, guards, other payloads and lines of "
+            "TORCH_LOGS.",
             kSearch, "texts", kSearched, "viewer/search_answer"},
     McpTool{"sql", "One read-only query, with limits of time and rows.", kSql, "rows", kElapsed,
             "viewer/sql_answer"},

@@ -7,12 +7,21 @@
 
 #include "answers/search/text_search.h"
 #include "base/json_writer.h"
-#include "store/database.h"
 
 namespace tlparse {
+namespace {
 
-Result<std::string> SearchAnswer(const std::string& database_path, std::int64_t run_id,
-                                 std::string_view text, std::string_view kind) {
+// Each its own member of the object that is open.
+void AddLine(const TextLine& line, JsonWriter& json) {
+  json.Key("line").Int(line.line).Key("text").String(line.text).Key("marks").BeginArray();
+  for (const auto& [begin, end] : line.marks) json.BeginArray().Int(begin).Int(end).EndArray();
+  json.EndArray();
+}
+
+}  // namespace
+
+Result<std::string> SearchAnswer(Database& database, std::int64_t run_id, std::string_view text,
+                                 std::string_view kind) {
   TextSearchOptions options;
   options.text = text;
   if (!kind.empty()) {
@@ -21,7 +30,6 @@ Result<std::string> SearchAnswer(const std::string& database_path, std::int64_t 
       return Fail(ErrorCode::kUsage, fmt::format("there is no kind of text '{}'", kind));
     options.only = static_cast<TextKind>(name - std::begin(kTextKindNames));
   }
-  ASSIGN_OR_RETURN(Database database, Database::Open(database_path, Database::Mode::kReadOnly));
   ASSIGN_OR_RETURN(const TextSearch search, SearchTexts(database, run_id, options));
   JsonWriter json;
   json.BeginObject().Key("is_complete").Bool(search.is_complete).Key("is_case_sensitive");
@@ -36,12 +44,18 @@ Result<std::string> SearchAnswer(const std::string& database_path, std::int64_t 
     for (const std::int64_t rank : found.ranks) json.Int(rank);
     json.EndArray().Key("line_count").Int(found.line_count).Key("lines").BeginArray();
     for (const TextLine& line : found.lines) {
-      json.BeginObject().Key("line").Int(line.line).Key("text").String(line.text);
-      json.Key("marks").BeginArray();
-      for (const auto& [begin, end] : line.marks) json.BeginArray().Int(begin).Int(end).EndArray();
-      json.EndArray().EndObject();
+      json.BeginObject();
+      AddLine(line, json);
+      json.EndObject();
     }
     json.EndArray().EndObject();
+  }
+  json.EndArray().Key("printed").BeginArray();
+  for (const PrintedLine& line : search.printed) {
+    json.BeginObject().Key("path").String(line.path).Key("artifact").String(line.artifact);
+    json.Key("label").String(line.label);
+    AddLine(line.found, json);
+    json.EndObject();
   }
   json.EndArray().EndObject();
   return json.Take();

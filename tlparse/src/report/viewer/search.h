@@ -6,13 +6,13 @@
 #include <string_view>
 
 #include "base/result.h"
+#include "store/database.h"
 
 namespace tlparse {
 
-// JSON, schemas/json/viewer/search_answer.schema.json. Reads through a connection of its own: a long
-// search holds up nothing else. `kind`: graph, code, guard or log; empty: all. kUsage: the text is too
-// short, or there is no such kind.
-Result<std::string> SearchAnswer(const std::string& database_path, std::int64_t run_id,
-                                 std::string_view text, std::string_view kind);
+// JSON, schemas/json/viewer/search_answer.schema.json. `kind`: graph, code, guard or log; empty: all.
+// kUsage: the text is too short, or there is no such kind.
+Result<std::string> SearchAnswer(Database& database, std::int64_t run_id, std::string_view text,
+                                 std::string_view kind);
 
 }  // namespace tlparse
