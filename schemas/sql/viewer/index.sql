@@ -36,18 +36,27 @@ WHERE run_id = :run
   AND state IN ('compiling', 'failed')
 ORDER BY process_id;
 
--- Processes that are alike: of one role, or children of one kind of its ranks, and with one end.
+-- Processes that are alike: of one role, or children of one kind of its ranks, and with one end. A launcher ends the others within seconds
+-- (cli/end_output.cc); what a rank's end says of a further rank is left out.
 -- table: process_group
-SELECT n.ordinal AS launch, count(*) AS processes, 0 AS "|", o.name AS role, o.evidence AS role_evidence, p.child_kind,
-  e.kind AS end_kind, e.evidence AS end_evidence, group_concat(DISTINCT coalesce(p.rank, q.rank)) AS ranks
-FROM process p
-  JOIN launch n ON n.id = p.launch_id
-  LEFT JOIN process q ON q.id = p.parent_process_id
-  LEFT JOIN role o ON o.id = coalesce(p.role_id, q.role_id)
-  LEFT JOIN process_end e ON e.process_id = p.id
-WHERE p.id IN run_process
-GROUP BY n.ordinal, o.id, p.child_kind, e.kind, e.evidence
-ORDER BY n.ordinal, o.ordinal IS NULL, o.ordinal, p.child_kind IS NOT NULL, p.child_kind, count(*) DESC, min(p.id)
+SELECT launch, count(*) AS processes, is_bystander, ended_long_after, 0 AS "|", role, role_evidence, child_kind, end_kind,
+  evidence AS end_evidence, ended_by, group_concat(DISTINCT rank) AS ranks
+FROM (
+  SELECT p.id, n.ordinal AS launch, o.id AS role_id, o.ordinal AS role_ordinal, o.name AS role, o.evidence AS role_evidence, p.child_kind,
+    e.kind AS end_kind, coalesce(p.rank, q.rank) AS rank, coalesce(e.is_bystander, 0) AS is_bystander,
+    coalesce(e.last_us > by_end.last_us + 30000000, 0) AS ended_long_after,
+    CASE WHEN b.rank IS NOT NULL THEN 'rank ' || b.rank ELSE 'process ' || b.pid END AS ended_by,
+    substr(e.evidence, 1, instr(e.evidence || '; rank ', '; rank ') - 1) AS evidence
+  FROM process p
+    JOIN launch n ON n.id = p.launch_id
+    LEFT JOIN process q ON q.id = p.parent_process_id
+    LEFT JOIN role o ON o.id = coalesce(p.role_id, q.role_id)
+    LEFT JOIN process_end e ON e.process_id = p.id
+    LEFT JOIN process b ON b.id = e.ended_by_process_id
+    LEFT JOIN process_end by_end ON by_end.process_id = b.id
+  WHERE p.id IN run_process)
+GROUP BY launch, role_id, child_kind, end_kind, evidence, is_bystander, ended_by, ended_long_after
+ORDER BY launch, role_ordinal IS NULL, role_ordinal, child_kind IS NOT NULL, child_kind, count(*) DESC, min(id)
 LIMIT 200;
 
 -- table: count
@@ -92,6 +101,14 @@ FROM (
     WHERE k.text IN (
         'guard_added', 'guard_added_fast', 'propagate_real_tensors', 'propagate_real_tensors_provenance',
         'guard_on_data_dependent_error', 'missing_fake_kernel', 'mismatched_fake_kernel', 'exported_program')
+      AND EXISTS (SELECT 1 FROM record_row r WHERE r.kind_id > 8 AND r.kind_id = k.id AND r.process_id IN run_process))
+  -- torch.compile writes guards and symbols of sizes as well.
+  UNION ALL SELECT 'is_export', EXISTS (
+    SELECT 1
+    FROM text_row k
+    WHERE k.text IN (
+        'propagate_real_tensors', 'propagate_real_tensors_provenance', 'guard_on_data_dependent_error', 'missing_fake_kernel',
+        'mismatched_fake_kernel', 'exported_program')
       AND EXISTS (SELECT 1 FROM record_row r WHERE r.kind_id > 8 AND r.kind_id = k.id AND r.process_id IN run_process))
   UNION ALL SELECT 'import_log', (SELECT count(*) FROM import_log WHERE run_id = :run)
   UNION ALL SELECT 'import_log_first', (SELECT min(id) FROM import_log WHERE run_id = :run)

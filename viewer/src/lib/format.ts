@@ -69,17 +69,17 @@ export function baseName(path: string): string {
   return path.slice(Math.max(path.lastIndexOf('/'), path.lastIndexOf('\\')) + 1) || path;
 }
 
-// "0-3, 7": ranks as ranges.
+// "0-3,7": as the program writes ranks (FormatRankRanges).
 export function ranges(numbers: number[]): string {
   const sorted = [...new Set(numbers)].sort((a, b) => a - b);
   const parts: string[] = [];
   for (let i = 0; i < sorted.length;) {
     let end = i;
     while (end + 1 < sorted.length && sorted[end + 1] === sorted[end] + 1) end++;
-    parts.push(end === i ? `${sorted[i]}` : `${sorted[i]}–${sorted[end]}`);
+    parts.push(end === i ? `${sorted[i]}` : `${sorted[i]}${end === i + 1 ? ',' : '-'}${sorted[end]}`);
     i = end + 1;
   }
-  return parts.join(', ');
+  return parts.join(',');
 }
 
 export function shorten(text: string, length: number): string {

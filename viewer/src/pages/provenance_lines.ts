@@ -94,7 +94,7 @@ export function tagsOf(links: Links, lines: PaneLines): Map<number, LineTag> {
     if (sources.size === 0) continue;
     const sorted = [...sources].sort((a, b) => a - b);
     tags.set(line, {
-      text: ranges(sorted.map((i) => i + 1)).replaceAll(', ', ','),
+      text: ranges(sorted.map((i) => i + 1)),
       hues: [...new Set(sorted.map((i) => i % hueCount))],
       title: sorted.map((i) => `${i + 1}: ${links.sources[i].key}`).join('\n'),
     });

@@ -1,163 +1,16 @@
 import { isLive, useChunk, type Chunks } from '../data/chunks';
-import { useFindings, type Model, type Process } from '../data/model';
+import { useFindings, type Model } from '../data/model';
 import { measuresRanks } from '../data/profiles';
 import { cardsOf } from '../data/findings';
-import { classesOf, collectiveSequences, damageOf, executionSequences, lookupsOf, type Lookup, type Sequence } from '../data/ranks';
+import { classesOf, collectiveSequences, damageOf, executionSequences } from '../data/ranks';
 import { duration, plural, shorten } from '../lib/format';
-import { remember } from '../lib/remember';
-import { useTurns } from '../lib/schedule';
 import { href, setQuery, type Route } from '../route';
 import { Empty, Section, Tabs, Waiting, chosenTab, problemsOf } from '../ui/bits';
-import { Sequences, names } from '../ui/sequences';
+import { Sequences } from '../ui/sequences';
+import { Areas } from './ranks_areas';
 import { Matrix } from './ranks_cache';
 import { Issued } from './ranks_issued';
 import { Roles } from './ranks_roles';
-
-interface Aspect {
-  name: string;
-  link: string | null; // null: no view shows it
-  groups: () => Process[][] | null; // null: the log does not tell it
-  leftOut?: number;
-  leftOutCompiles?: number;
-  command?: string;
-}
-
-// Of each aspect, the classes of ranks that agree; made when they are asked for.
-const aspectsOf = remember((schedules: Chunks['schedules'], model: Model, cache: Chunks['cache']) => {
-  const lookups = lookupsOf(cache);
-  const withCompiles = new Map<Process, number[]>();
-  for (const process of model.peers) withCompiles.set(process, []);
-  for (const compile of model.peerCompiles) withCompiles.get(model.processById.get(compile.processId)!)?.push(compile.id);
-  const busy = [...withCompiles].filter(([, ids]) => ids.length > 0);
-  // What a compile looked up is unknown where it did not finish: it is compared on no rank.
-  const unfinished = new Set(model.peerCompiles.flatMap((compile) => (compile.status === 'unfinished' ? [compile.title] : [])));
-  const leftOutCompiles = unfinished.size;
-  const by = (describe: (process: Process, ids: number[]) => string) => {
-    const groups = new Map<string, Process[]>();
-    for (const [process, ids] of busy) {
-      const key = describe(process, ids);
-      const known = groups.get(key);
-      if (known) known.push(process);
-      else groups.set(key, [process]);
-    }
-    return [...groups.values()].sort((a, b) => b.length - a.length);
-  };
-  const bySequence = (sequences: Map<Process, Sequence>) => (sequences.size === 0 ? null : by((process) => sequences.get(process)?.items.join('|') ?? ''));
-  const compileOf = (id: number) => model.compileById.get(id)!;
-  // Sorted: one that hits asks the layers in another order than one that misses.
-  const lookupsBy = (of: (lookup: Lookup) => string | null) =>
-    by((_, ids) => ids.flatMap((id) => (unfinished.has(compileOf(id).title) ? [] : [(lookups.get(id) ?? []).map(of).sort().join(',')])).join('|'));
-  const aspects: Aspect[] = [
-    { name: 'PyTorch version', link: href([]), groups: () => by((process) => process.torchVersion ?? '') },
-    {
-      name: 'Compiles: ids and functions',
-      link: href(['compiles'], { sort: 'function' }),
-      groups: () => by((_, ids) => ids.map((id) => `${compileOf(id).title} ${compileOf(id).function}`).join('|')),
-    },
-    {
-      name: 'Outcome of each compile',
-      link: href(['compiles'], { sort: '-status' }),
-      groups: () => by((_, ids) => ids.map((id) => `${compileOf(id).title} ${compileOf(id).status}`).join('|')),
-    },
-    {
-      name: 'Cache states',
-      link: cache.cache_event.rows > 0 ? href(['ranks'], { tab: 'cache' }) : null,
-      leftOutCompiles,
-      groups: () => lookupsBy((lookup) => `${lookup.layer} ${lookup.direction} ${lookup.state}`),
-    },
-    {
-      name: 'Cache keys',
-      link: cache.cache_event.rows > 0 ? href(['ranks'], { tab: 'cache' }) : null,
-      leftOutCompiles,
-      groups: () => lookupsBy((lookup) => `${lookup.layer} ${lookup.direction} ${lookup.key}`),
-    },
-    {
-      name: 'Collectives',
-      link: schedules.collective.rows > 0 ? href(['ranks'], { tab: 'collectives' }) : null,
-      leftOut: schedules.left_out.collectives[0] ?? 0,
-      command: 'collectives',
-      groups: () => bySequence(collectiveSequences(model, schedules, false)),
-    },
-    {
-      name: 'Execution order',
-      link: schedules.execution.rows > 0 ? href(['ranks'], { tab: 'execution' }) : null,
-      leftOut: schedules.left_out.executions[0] ?? 0,
-      command: 'execution',
-      groups: () => bySequence(executionSequences(model, schedules)),
-    },
-  ];
-  return aspects.map((aspect) => ({ ...aspect, groups: once(aspect.groups) }));
-});
-
-function once<T>(make: () => T): () => T {
-  let made: { value: T } | undefined;
-  return () => (made ??= { value: make() }).value;
-}
-
-// `tlparse ranks` compares compile by compile; here whole sequences are compared: where it sees a difference that the sequence has not,
-// the row says so instead of contradicting it.
-const areaOf: Record<string, string> = { Collectives: 'collectives', 'Execution order': 'execution' };
-
-function Agreement({ aspect, model, differing }: { aspect: Aspect; model: Model; differing: Set<string | null> }) {
-  if (aspect.leftOut) {
-    return (
-      <span class="quiet">
-        too many to be compared here: <code>tlparse {aspect.command}</code> compares them
-      </span>
-    );
-  }
-  const groups = aspect.groups();
-  if (groups === null) return <span class="quiet">not in this log</span>;
-  return (
-    <>
-      {groups.length === 1 && differing.has(areaOf[aspect.name]) ? (
-        <span class="tag status-skipped">the same in order, but in other compiles: see the groups above</span>
-      ) : groups.length === 1 ? (
-        <span class="tag status-ok">all agree</span>
-      ) : groups.length === model.peers.length && aspect.name === 'Cache keys' && model.peers.length > 1 ? (
-        <span class="tag">every rank has its own</span>
-      ) : (
-        groups.slice(0, 12).map((group, i) => <span class={`tag class-${Math.min(i, 3)}`}>{names(group)}</span>)
-      )}
-      {aspect.leftOutCompiles ? <span class="quiet"> without {plural(aspect.leftOutCompiles, 'compile')} that did not finish on a rank</span> : null}
-      {groups.length > 12 && <span class="quiet"> and {groups.length - 12} more</span>}
-    </>
-  );
-}
-
-function Classes({
-  model,
-  cache,
-  schedules,
-  findings,
-}: {
-  model: Model;
-  cache: Chunks['cache'];
-  schedules: Chunks['schedules'];
-  findings: Chunks['findings'] | undefined;
-}) {
-  const aspects = aspectsOf(schedules, model, cache);
-  const differing = new Set(findings?.aspect.area ?? []);
-  const compared = useTurns(aspects, aspects.length);
-  return (
-    <table class="plain classes">
-      <thead>
-        <tr>
-          <th scope="col">Area</th>
-          <th scope="col">Groups of ranks that agree</th>
-        </tr>
-      </thead>
-      <tbody>
-        {aspects.map((aspect, i) => (
-          <tr>
-            <th scope="row">{aspect.link === null ? aspect.name : <a href={aspect.link}>{aspect.name}</a>}</th>
-            <td>{i < compared ? <Agreement aspect={aspect} model={model} differing={differing} /> : <span class="quiet">comparing ranks…</span>}</td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
-  );
-}
 
 // Logs that do not hold all that their ranks did.
 function Damaged({ findings }: { findings: Chunks['findings'] }) {
@@ -204,6 +57,7 @@ function Apart({ model, findings }: { model: Model; findings: Chunks['findings']
   const classes = findings.rank_class;
   const aspects = findings.aspect;
   const notes = findings.note.text;
+  const hasRoles = classes.role.some((role) => role !== null);
   return (
     <>
       {model.peers.some((process) => process.rank === null) && (
@@ -215,8 +69,16 @@ function Apart({ model, findings }: { model: Model; findings: Chunks['findings']
         </p>
       )}
       <Damaged findings={findings} />
-      {classes.rows < 2 && <p class="quiet">{classes.rows === 1 ? 'All ranks compiled the same thing.' : 'There are no compiles to compare.'}</p>}
-      {classes.rows < 2 && <OfRanks model={model} findings={findings} />}
+      {aspects.rows === 0 && (
+        <p class="quiet">
+          {classes.rows === 0
+            ? 'There are no compiles to compare.'
+            : classes.rows === 1
+              ? 'All ranks compiled the same thing.'
+              : 'Ranks of one role compiled the same thing.'}
+        </p>
+      )}
+      {aspects.rows === 0 && <OfRanks model={model} findings={findings} />}
       {notes.length > 0 && (
         <details class="notes">
           <summary>{plural(notes.length, 'expected difference')}, ignored</summary>
@@ -232,11 +94,12 @@ function Apart({ model, findings }: { model: Model; findings: Chunks['findings']
           <table class="plain rank-classes">
             <thead>
               <tr>
+                {hasRoles && <th scope="col">Role</th>}
                 <th scope="col">Ranks</th>
-                <th scope="col" class="right">
+                <th scope="col" class="right" title="Of the compiles and their backwards, as PyTorch times them; of several ranks the median">
                   Compile time
                 </th>
-                <th scope="col">Difference from the first group</th>
+                <th scope="col">Difference from the first group{hasRoles && ' of the role'}</th>
               </tr>
             </thead>
             <tbody>
@@ -244,6 +107,7 @@ function Apart({ model, findings }: { model: Model; findings: Chunks['findings']
                 const own = aspects.class_ordinal.flatMap((of, n) => (of === ordinal ? [n] : []));
                 return (
                   <tr>
+                    {hasRoles && <td>{classes.is_reference[i] === 1 && (classes.role[i] || <span class="quiet">without a role</span>)}</td>}
                     <th scope="row">
                       <b>{classes.ranks[i]}</b> <span class="quiet">{plural(classes.ranks_count[i] ?? 0, 'rank')}</span>
                     </th>
@@ -251,7 +115,7 @@ function Apart({ model, findings }: { model: Model; findings: Chunks['findings']
                       {classes.median_compile_s[i] === null ? (
                         <span class="quiet">unknown</span>
                       ) : (
-                        `${classes.is_at_least[i] === 1 ? 'at least ' : ''}${duration(classes.median_compile_s[i]! * 1e6)}`
+                        `${classes.is_at_least[i] === 1 ? 'at least ' : ''}${(classes.ranks_count[i] ?? 0) > 1 ? 'median ' : ''}${duration(classes.median_compile_s[i]! * 1e6)}`
                       )}
                     </td>
                     <td>
@@ -263,8 +127,8 @@ function Apart({ model, findings }: { model: Model; findings: Chunks['findings']
                             : `The last record of ${classes.ranks_count[i] === 1 ? 'its log' : 'each of its logs'} is cut off or damaged.`}
                         </div>
                       )}
-                      {ordinal === 0 ? (
-                        <span class="quiet">what the others are compared with</span>
+                      {classes.is_reference[i] === 1 ? (
+                        <span class="quiet">{classes.is_reference[i + 1] === 0 && 'what the others are compared with'}</span>
                       ) : (
                         own.slice(0, 12).map((n) => (
                           <div>
@@ -320,13 +184,15 @@ export function RanksPage({ model, route }: { model: Model; route: Route }) {
           )}
           {model.peers.length > 1 && <Waiting pending={findings}>{(value) => <Apart model={model} findings={value} />}</Waiting>}
           <Roles model={model} />
-          <Section title="Comparison by area">
-            <Waiting pending={cache}>
-              {(value) => (
-                <Waiting pending={schedules}>{(other) => <Classes model={model} cache={value} schedules={other} findings={findings.value} />}</Waiting>
-              )}
-            </Waiting>
-          </Section>
+          {model.peers.length > 1 && (
+            <Section title="Comparison by area">
+              <Waiting pending={cache}>
+                {(value) => (
+                  <Waiting pending={schedules}>{(other) => <Areas model={model} cache={value} schedules={other} findings={findings.value} />}</Waiting>
+                )}
+              </Waiting>
+            </Section>
+          )}
         </>
       )}
       {tab === 'cache' && (
@@ -339,7 +205,7 @@ export function RanksPage({ model, route }: { model: Model; route: Route }) {
           {(value) => (
             <>
               <Issued model={model} route={route} none={!hasLogs && <Empty>No log was read, and the profiles and dumps hold no collective.</Empty>} />
-              {hasLogs && (
+              {hasLogs && (has('collectives') || !measuresRanks(model)) && (
                 <>
                   <h2 class="issued-head">Scheduled by the compiled graphs, as the logs tell</h2>
                   <label class="quiet">

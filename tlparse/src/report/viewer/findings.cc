@@ -92,24 +92,32 @@ Result<void> AddFindings(Database& database, std::int64_t run_id,
   return {};
 }
 
-void AddClasses(const RanksAnswer& answer, ChunkWriter& writer) {
-  writer.BeginTable(
-      "rank_class",
-      {"ordinal", "ranks_count", "median_compile_s", "is_at_least", "is_damaged", "is_cut"},
-      {"ranks"});
-  for (std::size_t i = 0; i < answer.classes.size() && i < kMostRows; ++i) {
-    writer.AddNumber(static_cast<std::int64_t>(i));
-    writer.AddNumber(static_cast<std::int64_t>(answer.classes[i].ranks.size()));
-    answer.classes[i].median_compile_s > 0 ? writer.AddReal(answer.classes[i].median_compile_s)
-                                           : writer.AddNumber(std::nullopt);
-    writer.AddNumber(std::int64_t{answer.classes[i].is_at_least});
-    writer.AddNumber(std::int64_t{answer.classes[i].is_damaged});
-    writer.AddNumber(std::int64_t{answer.classes[i].is_cut});
-    writer.AddText(answer.job().FormatRanks(answer.classes[i].ranks));
+// `answers`: one for each role, else that of all ranks.
+void AddClasses(const std::vector<const RanksAnswer*>& answers, ChunkWriter& writer) {
+  writer.BeginTable("rank_class",
+                    {"ordinal", "ranks_count", "median_compile_s", "is_at_least", "is_damaged",
+                     "is_cut", "is_reference"},
+                    {"ranks", "role"});
+  std::vector<const RankClass*> shown;
+  for (const RanksAnswer* const answer : answers) {
+    for (std::size_t i = 0; i < answer->classes.size() && shown.size() < kMostRows; ++i) {
+      const RankClass& one = answer->classes[i];
+      writer.AddNumber(static_cast<std::int64_t>(shown.size()));
+      writer.AddNumber(static_cast<std::int64_t>(one.ranks.size()));
+      one.median_compile_s > 0 ? writer.AddReal(one.median_compile_s)
+                               : writer.AddNumber(std::nullopt);
+      writer.AddNumber(std::int64_t{one.is_at_least});
+      writer.AddNumber(std::int64_t{one.is_damaged});
+      writer.AddNumber(std::int64_t{one.is_cut});
+      writer.AddNumber(std::int64_t{i == 0});
+      writer.AddText(answer->job().FormatRanks(one.ranks));
+      writer.AddText(answers.size() > 1 ? std::optional<std::string_view>(one.role) : std::nullopt);
+      shown.push_back(&one);
+    }
   }
   writer.BeginTable("aspect", {"class_ordinal"}, {"area", "text"});
-  for (std::size_t i = 0; i < answer.classes.size() && i < kMostRows; ++i) {
-    for (const RankAspect& aspect : answer.classes[i].aspects) {
+  for (std::size_t i = 0; i < shown.size(); ++i) {
+    for (const RankAspect& aspect : shown[i]->aspects) {
       writer.AddNumber(static_cast<std::int64_t>(i));
       writer.AddText(Name(aspect.area));
       writer.AddText(aspect.text);
@@ -189,12 +197,14 @@ Result<std::string> FindingsChunk(Database& database, std::int64_t run_id, std::
   ranks_options.launch = asked_launch;
   ranks_options.world_size = options.world_size;
   RanksAnswer answer;
+  std::vector<RanksAnswer> of_roles;  // empty: one role
   std::vector<Finding> findings;
   auto analyzed = AnalyzeRanks(database, ranks_options);
   if (!analyzed && analyzed.error().code != ErrorCode::kNotFound)
     return tl::unexpected<Error>(std::move(analyzed).error());
   if (analyzed) {
     answer = std::move(*analyzed);
+    ASSIGN_OR_RETURN(of_roles, AnalyzeRoles(database, answer));
     ASSIGN_OR_RETURN(findings, watched && watched->live
                                    ? FindLiveFindings(database, options, answer, *watched->live)
                                    : FindFindings(database, options, answer));
@@ -217,7 +227,10 @@ Result<std::string> FindingsChunk(Database& database, std::int64_t run_id, std::
   writer.AddText(FindingsMarkdown(
       findings, FindingsHeading(options.run, launch, launch_count, findings.size())));
   RETURN_IF_ERROR(AddFindings(database, run_id, findings, origin_us, writer));
-  AddClasses(answer, writer);
+  std::vector<const RanksAnswer*> compared;
+  for (const RanksAnswer& one : of_roles) compared.push_back(&one);
+  if (compared.empty() && analyzed) compared = {&answer};
+  AddClasses(compared, writer);
   AddDamage(answer, writer);
   AddKeyCauses(answer, writer);
   AddNotes(answer, writer);

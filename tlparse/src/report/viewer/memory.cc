@@ -41,10 +41,13 @@ class SiteRows {
                                  : "no stack was recorded");
         continue;
       }
-      for (const std::string_view text :
-           {site->category, site->file, site->function, site->label, site->direction, site->kernel,
-            site->nodes, site->join_note})
+      for (const std::string_view text : {site->category, site->file, site->function, site->label,
+                                          site->direction, site->kernel, site->nodes})
         writer.AddText(OptionalText(text));
+      // As `tlparse memory` says it.
+      const bool has_both = !site->op.empty() && !site->join_note.empty();
+      writer.AddText(OptionalText(fmt::format("{}{}{}", has_both ? site->op : std::string_view(),
+                                              has_both ? ": " : "", site->join_note)));
     }
     return {};
   }
