@@ -1,9 +1,10 @@
 // The page says one thing: its views do not contradict each other, and no link of it leads to nothing.
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import { mkdirSync } from 'node:fs';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
-import { launch, openPage, pageUrl, reportOf, screenshots, settle, violationsOf, visit } from './support.mjs';
+import { launch, openPage, pageUrl, reportOf, screenshots, settle, tlparse, violationsOf, visit } from './support.mjs';
 
 let browser;
 before(async () => {
@@ -127,4 +128,90 @@ test('a list that has columns beyond its right edge shows it, until they are scr
   await page.setViewportSize({ width: 1500, height: 800 });
   await page.waitForFunction(() => document.querySelector('.grid').scrollWidth <= document.querySelector('.grid').clientWidth);
   assert.equal(await hasMore(), false);
+});
+
+const runOf = (name) => reportOf(name, path.join('fixtures/runs', name));
+
+test('who ended with whom is said as tlparse status says it; what the launcher wrote down has a name', async () => {
+  const report = runOf('restores_wrong');
+  const said = execFileSync(tlparse, ['status', report], { encoding: 'utf8' }).replace(/\s+/g, ' ');
+  const { page, problems } = await openPage(browser, 'file:');
+  await visit(page, pageUrl(report), '#/ranks');
+  const ends = await page.locator('.roles tbody tr').evaluateAll((rows) => rows.map((row) => [row.children[1].firstChild.textContent, row.querySelector('.tag').textContent, row.children[2].lastChild.textContent]));
+  assert.equal(ends.length, 2);
+  for (const [rank, kind, evidence] of ends) assert.ok(said.includes(`end of rank ${rank}: ${kind}: ${evidence.trim()}`), `${rank} ${kind} ${evidence}: ${said}`);
+  assert.ok(ends.some(([, kind]) => kind === 'killed, ended with rank 0'));
+  await visit(page, pageUrl(report), '#/');
+  assert.match(await page.getByRole('grid', { name: 'Profiles and dumps' }).innerText(), /^run\.json\s+how the job ended\s+\d+ entries on processes/m);
+  assert.deepEqual(problems, []);
+});
+
+test('ranks of one role are compared with each other, of two roles not; the only process with none', async () => {
+  const { page } = await openPage(browser, 'file:');
+  const report = runOf('rollout_raises');
+  const said = execFileSync(tlparse, ['ranks', report], { encoding: 'utf8' }).replace(/\s+/g, ' ');
+  await visit(page, pageUrl(report), '#/ranks');
+  await page.locator('.rank-classes tbody tr').first().waitFor();
+  for (const text of await page.locator('.rank-classes tbody tr').evaluateAll((rows) => rows.flatMap((row) => [...row.lastElementChild.querySelectorAll('div')].map((one) => one.textContent))))
+    assert.ok(said.includes(text.replace(/\s+/, ': ')), `${text}: ${said}`);
+  const roles = (await page.locator('.rank-classes tbody tr td:first-child').allInnerTexts()).filter(Boolean);
+  assert.deepEqual(roles, [...said.matchAll(/role: ([^,]+),/g)].map(([, role]) => role));
+  await visit(page, pageUrl(reportOf('mlp_train')), '#/ranks');
+  assert.match(await page.locator('main').innerText(), /nobody to differ from/);
+  assert.equal(await page.locator('.classes').count(), 0);
+});
+
+test('a function that several ranks recompiled for the same reasons is one function, and each reason is said once', async () => {
+  const { page } = await openPage(browser, 'file:');
+  const report = runOf('growing_list');
+  const titles = JSON.parse(execFileSync(tlparse, ['findings', report, '--json'], { encoding: 'utf8' })).findings.map((one) => one.title);
+  await visit(page, pageUrl(report), '#/compiles?tab=recompiles');
+  const heads = await page.locator('.chain h2').allInnerTexts();
+  assert.match(await page.locator('main').innerText(), /2 functions recompiled/);
+  for (const name of ['forward', 'postprocess']) {
+    const [, times] = new RegExp(`^${name} was recompiled (\\S+( times)?) on each of the 2 ranks`).exec(titles.find((title) => title.startsWith(`${name} was recompiled`)));
+    assert.match(heads.find((head) => head.startsWith(name)), new RegExp(`ranks 0,1, each recompiled ${times}`));
+  }
+  for (const reasons of await page.locator('.chain').evaluateAll((chains) => chains.map((chain) => [...chain.querySelectorAll('.reason:not(.quiet)')].map((one) => one.textContent)))) assert.deepEqual(reasons, [...new Set(reasons)]);
+});
+
+test('where two sums of a compile time differ, both are named', async () => {
+  const { page } = await openPage(browser, 'file:');
+  const report = runOf('growing_list');
+  await visit(page, pageUrl(report), '#/');
+  const [, whole] = /Where (.*) of compile time went/.exec(await page.locator('h2', { hasText: 'of compile time went' }).innerText());
+  const said = await page.locator('.section', { hasText: 'of compile time went' }).locator('p.small').innerText();
+  const [, clock] = /^(.*) of it by PyTorch’s clock/.exec(said);
+  assert.notEqual(clock, whole);
+  const rank = /rank (\d)/.exec(await page.locator('.section', { hasText: 'of compile time went' }).locator('.aside').innerText())[1];
+  const { rows } = JSON.parse(execFileSync(tlparse, ['sql', report, `SELECT sum(duration_us + coalesce(backward_duration_us, 0)) / 1e6 AS s FROM compile WHERE rank = ${rank}`, '--json'], { encoding: 'utf8' }));
+  assert.ok(Math.abs(Number(rows[0].s) - parseFloat(clock)) < 0.06 && / s$/.test(clock), `${rows[0].s} ${clock}`);
+});
+
+test('a profile without kernels opens with what it has; a place that no log knows is shown as far as it is known', async () => {
+  const { page, problems } = await openPage(browser, 'file:');
+  await visit(page, pageUrl(runOf('param_server')), '#/cost');
+  assert.match(await page.locator('nav.tabs [aria-current=page]').innerText(), /^(Graphs|Ops)/);
+  assert.ok((await page.locator('.grid-row').count()) > 0);
+  await visit(page, pageUrl(reportOf('mlp_train')), '#/source/%2Flib%2Fqueue.py?line=171');
+  assert.match(await page.locator('.source-code').innerText(), /170 lines unknown\s+171\s+text not known/);
+  // A name that several files have is that of which more came; the others are named.
+  await visit(page, pageUrl(reportOf('dynamic')), '#/source/common.py');
+  assert.ok((await page.locator('.source-code tbody tr').count()) > 3);
+  assert.match(await page.locator('main').innerText(), /Named so too: \S*common\.py/);
+  assert.deepEqual(problems, []);
+});
+
+test('guards on sizes are no export; what PyTorch says of a break is a link', async () => {
+  const { page } = await openPage(browser, 'file:');
+  const nav = () => page.locator('header nav a').allInnerTexts();
+  await visit(page, pageUrl(reportOf('dynamic')), '#/export');
+  assert.ok((await nav()).includes('Shapes') && !(await nav()).includes('Export'));
+  await visit(page, pageUrl(reportOf('dtrace')), '#/export');
+  assert.ok((await nav()).includes('Export'));
+  await visit(page, pageUrl(reportOf('fsdp2')), '#/');
+  const [link] = await page.locator('.finding a[href^="https:"]').evaluateAll((all) => all.map((one) => [one.textContent, one.href, one.rel]));
+  assert.equal(link[0], link[1]);
+  assert.match(link[1], /^https:\/\/meta-pytorch\.github\.io\/compile-graph-break-site\/gb\/gb\d+\.html$/);
+  assert.match(link[2], /noreferrer/);
 });

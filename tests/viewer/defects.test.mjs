@@ -4,7 +4,7 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
-import { launch, openPage, outDirectory, pageUrl, reportOf, screenshots, source, violationsOf, visit } from './support.mjs';
+import { launch, openPage, outDirectory, pageUrl, reportOf, screenshots, source, tlparse, violationsOf, visit } from './support.mjs';
 
 let browser;
 before(async () => {
@@ -28,6 +28,13 @@ test('texts of the forward and of the backward are listed apart, none of them tw
   for (const [title, own] of heads) if (title.startsWith('Inductor')) assert.deepEqual(own, [...new Set(own)], title);
   for (const direction of ['forward', 'backward']) assert.ok(heads.get(`Inductor ${direction}`).includes('inductor_output_code'), direction);
   await page.screenshot({ path: path.join(screenshots, 'artifact-list.png') });
+  // Of each graph it is said that passes changed nothing, or what they changed is a click away.
+  await page.locator('caption.below').waitFor();
+  assert.equal((await page.locator('main').innerText()).match(/post-grad passes changed nothing/g).length, 2);
+  assert.equal(await page.locator('caption.below').innerText(), 'pre-grad passes changed nothing');
+  await visit(page, pageUrl(reportOf('actors', path.join('fixtures/runs/actors'))), '#/compile/2');
+  await page.getByRole('link', { name: 'what post-grad passes changed' }).first().click();
+  await page.waitForFunction(() => /before_post_grad_graph[\s\S]*inductor_post_grad_graph[\s\S]*\d+ differences?/.test(document.querySelector('main').innerText));
   assert.deepEqual(problems, []);
 });
 
@@ -116,5 +123,12 @@ test('the text of TORCH_LOGS is listed by artifact, and the search finds its lin
   await visit(page, report, '#/search?q=cannot+fuse');
   await page.getByRole('link', { name: `all ${refusals}` }).waitFor();
   assert.match(await page.locator('.log-hits li').first().innerText(), /cannot fuse .* fusion/s);
+  // Of logs as of a report.
+  assert.equal(JSON.parse(execFileSync(tlparse, ['search', input, 'cannot fuse', '--json'], { cwd: source, encoding: 'utf8' })).printed.length, refusals);
+  const search = (...options) => JSON.parse(execFileSync(tlparse, ['search', reportOf('torch-logs', input), ...options, '--json'], { encoding: 'utf8' })).printed;
+  const found = search('cannot fuse');
+  assert.deepEqual(found.map(({ line }) => line), printed.flatMap((line, i) => (line.includes('cannot fuse') ? [i + 1] : [])));
+  assert.ok(found.every(({ artifact, text, label }) => artifact === 'fusion' && text.startsWith('cannot fuse') && /^\d+\/\d+$/.test(label)));
+  assert.deepEqual([search('re:cannot +fuse op0').every(({ marks }) => marks[0][0] === 0), search('cannot fuse', '--kind', 'graph').length], [true, 0]);
   assert.deepEqual(problems, []);
 });

@@ -82,7 +82,7 @@ test('source: what came of a line is what the database has of it, in all ranks',
   await settle(page);
   const line = await page.locator('tr.picked .source-number').innerText();
   assert.ok(db(report, `SELECT count(*) AS n FROM compile WHERE line = ${line}`)[0].n > 0);
-  await page.locator('.source-detail .hits a').first().click();
+  await page.locator('.source-detail section', { hasText: 'the function that begins here' }).locator('a').first().click();
   await settle(page);
   assert.match(await page.locator('.compile-head').innerText(), new RegExp(`:${line}\\b`));
   assert.deepEqual(problems, []);

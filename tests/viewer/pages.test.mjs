@@ -130,7 +130,7 @@ test('served, search finds text in graphs, code and guards, and leads to the lin
   await page.screenshot({ path: path.join(screenshots, 'search-texts.png') });
   assert.deepEqual(await violationsOf(page), []);
   assert.deepEqual([...new Set(await page.locator('.text-hits mark').allInnerTexts())], ['all_gather_into']);
-  assert.match(await page.locator('main').innerText(), /the same in ranks 0–1, 3/);
+  assert.match(await page.locator('main').innerText(), /the same in ranks 0,1,3/);
   // A page of files finds the same.
   const file = await openPage(browser, 'file:');
   for (const query of ['all_gather_into', 'op:RELU', 'd_fcol.py:24']) {

@@ -301,7 +301,7 @@ function App() {
             .filter((page) => (model.value ? (page.shown?.(model.value) ?? true) : page.key === section))
             .map((page) => (
               <a href={href(page.key === 'overview' ? [] : [page.key])} aria-current={page.key === section ? 'page' : undefined}>
-                {page.title}
+                {page.key === 'export' && model.value && !has(model.value, 'is_export') ? 'Shapes' : page.title}
                 {page.key === 'compiles' && model.value && <span class="count">{count(model.value.compiles.length)}</span>}
               </a>
             ))}

@@ -40,7 +40,8 @@ function read(index: Chunks['index'], processById: Map<number, Process>): Profil
       id: id!,
       process,
       rank,
-      name: `${process?.name ?? (rank === null ? 'no rank' : `rank ${rank}`)}: ${baseName(t.path[i] ?? '')}`,
+      // What is of the whole job is of no rank.
+      name: `${process ? `${process.name}: ` : rank !== null ? `rank ${rank}: ` : t.kind[i] === 'run' ? '' : 'no rank: '}${baseName(t.path[i] ?? '')}`,
       path: t.path[i] ?? '',
       kind: t.kind[i] ?? '',
       startUs: t.start_us[i],
@@ -87,7 +88,18 @@ const rowOfKind: Record<string, readonly [string, string]> = {
   flight_recorder: ['call', 'calls'],
   memory_snapshot: ['event', 'events'],
   torch_logs: ['line', 'lines'],
+  run: ['entry on processes and what they printed', 'entries on processes and what they printed'],
 };
+const nameOfKind: Record<string, string> = {
+  flight_recorder: 'recorder dump',
+  kineto: 'profile',
+  nsys: 'profile (nsys)',
+  libtrace: 'profile (libtrace)',
+  memory_snapshot: 'memory snapshot',
+  torch_logs: 'text log',
+  run: 'how the job ended',
+};
+export const kindText = (profile: Profile) => nameOfKind[profile.kind] ?? profile.kind.replaceAll('_', ' ');
 export function holdsText(profile: Profile): string {
   const parts: [number, string, string][] = [
     [profile.kernels, 'kernel', 'kernels'],

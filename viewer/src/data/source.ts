@@ -253,13 +253,41 @@ export const filesOf = remember((chunk: Chunks['source'], model: Model, graphs: 
   return builder.finish();
 });
 
-// The file of an address, whole or by the tail that PyTorch prints.
-export function fileNamed(files: Map<string, SourceFile>, name: string): SourceFile | undefined {
+// The files of an address, which names one whole or by the tail that PyTorch prints: of several, those first of whose line more came.
+export function filesNamed(files: Map<string, SourceFile>, name: string, line: number | null): SourceFile[] {
   const exact = files.get(name);
-  if (exact) return exact;
+  if (exact) return [exact];
   const found = [...files.values()].filter((file) => file.name.endsWith(name));
   const whole = found.filter((file) => isWholeName(file.name));
-  return whole.length === 1 ? whole[0] : found.length === 1 ? found[0] : undefined;
+  const came = ({ facts, texts }: SourceFile) => {
+    const own = line === null ? undefined : facts.get(line);
+    return (own ? 2 + own.kernelIds.size + own.nodes.length + own.guardCount : 0) + (line !== null && texts.has(line) ? 1 : 0);
+  };
+  return (whole.length > 0 ? whole : found).sort((a, b) => came(b) - came(a) || b.facts.size - a.facts.size || (a.name < b.name ? -1 : 1));
+}
+
+// What a finding says of a line.
+export interface Said {
+  id: string;
+  severity: string;
+  title: string;
+  code: string | null;
+}
+
+export function saidOf(findings: Chunks['findings'] | undefined, file: string): Map<number, Said[]> {
+  const said = new Map<number, Said[]>();
+  const t = findings?.finding;
+  t?.file.forEach((name, i) => {
+    if (name !== file || t.line[i] === null || t.parent[i] !== null) return;
+    const own = {
+      id: t.id[i] ?? '',
+      severity: t.severity[i] ?? '',
+      title: t.title[i] ?? '',
+      code: t.code[i],
+    };
+    said.set(t.line[i]!, [...(said.get(t.line[i]!) ?? []), own]);
+  });
+  return said;
 }
 
 // Lines of callers that led to the same kernels, those that hold few first: they tell the kernels of a line apart.

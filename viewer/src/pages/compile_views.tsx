@@ -8,6 +8,7 @@ import { count, duration, headline, place, plural, shorten, utc } from '../lib/f
 import { href, setQuery, type Route } from '../route';
 import { TextPane } from '../ui/artifact_view';
 import { CacheTag, CompileLink, GuardHint, Place, Stack, Waiting } from '../ui/bits';
+import { Passes } from '../ui/compare';
 import { FilterBox } from '../ui/filter_box';
 import { Grid, type Column } from '../ui/virtual';
 import { pairHref } from './compare_pair';
@@ -166,6 +167,7 @@ function GraphList({ context, link }: { context: Context; link: (recordId: numbe
                           {artifact.title}
                         </a>
                       ))}
+                    <Passes artifacts={context.artifacts} graphId={graph.id[i]} />
                   </td>
                   <td>
                     {graph.provenance_content_id[i] !== null ? (
@@ -178,6 +180,9 @@ function GraphList({ context, link }: { context: Context; link: (recordId: numbe
                 </tr>
               ))}
             </tbody>
+            <caption class="below">
+              <Passes artifacts={context.artifacts} graphId={null} />
+            </caption>
           </table>
         );
       }}

@@ -3,7 +3,7 @@ import type { Chunks } from '../data/chunks';
 import { searchText } from '../data/compile_filter';
 import { isRefused, isShown, type Compile, type Model } from '../data/model';
 import { parseFilter } from '../lib/filter';
-import { causeOf, headline, plural, shorten } from '../lib/format';
+import { causeOf, headline, plural, ranges, shorten } from '../lib/format';
 import { setQuery, type Route } from '../route';
 import { CompileLink, Empty, GuardHint, Place, hintKey } from '../ui/bits';
 import { FilterBox } from '../ui/filter_box';
@@ -131,6 +131,12 @@ export function Problems({ model, chunk, tab, route }: { model: Model; chunk: Ch
   );
 }
 
+interface Chain {
+  first: Compile;
+  alike: Compile[]; // the first of other ranks whose function was recompiled alike
+  edges: Recompile[];
+}
+
 interface Recompile {
   compile: Compile;
   prior: Compile | undefined;
@@ -146,12 +152,12 @@ export function Recompiles({ model, chunk, route }: { model: Model; chunk: Chunk
   const query = route.query.get('q') ?? '';
   const chains = useMemo(() => {
     const t = chunk.recompile;
-    const byFrame = new Map<string, { first: Compile; edges: Recompile[] }>();
+    const byFrame = new Map<string, Chain>();
     t.compile_id.forEach((id, i) => {
       const compile = id === null ? undefined : model.compileById.get(id);
       if (!compile || !isShown(model, compile)) return;
       const key = `${compile.processId} ${compile.frameId ?? compile.function} ${compile.generation}`;
-      if (!byFrame.has(key)) byFrame.set(key, { first: compile, edges: [] });
+      if (!byFrame.has(key)) byFrame.set(key, { first: compile, alike: [], edges: [] });
       byFrame.get(key)!.edges.push({
         compile,
         prior: t.prior_compile_id[i] === null ? undefined : model.compileById.get(t.prior_compile_id[i]!),
@@ -163,7 +169,7 @@ export function Recompiles({ model, chunk, route }: { model: Model; chunk: Chunk
         recordId: t.record_id[i]!,
       });
     });
-    return [...byFrame.values()].sort((a, b) => b.edges.length - a.edges.length);
+    return foldRanks([...byFrame.values()]).sort((a, b) => b.edges.length - a.edges.length);
   }, [model, chunk]);
   if (chains.length === 0) return <Empty>No recompiles: every function was compiled once, or the log does not say why it was recompiled.</Empty>;
   const filter = parseFilter(query);
@@ -172,7 +178,7 @@ export function Recompiles({ model, chunk, route }: { model: Model; chunk: Chunk
       !query ||
       filter.matches(`${searchText(chain.first)} ${chain.edges.map((edge) => `${edge.reason} ${edge.file}`).join(' ')}`.toLowerCase(), (key) =>
         key === 'rank'
-          ? String(chain.first.rank ?? '')
+          ? [chain.first, ...chain.alike].map((own) => own.rank ?? '').join(' ')
           : key === 'launch'
             ? String(chain.first.launch)
             : key === 'function'
@@ -186,16 +192,33 @@ export function Recompiles({ model, chunk, route }: { model: Model; chunk: Chunk
       <div class="toolbar">
         <FilterBox label="Filter recompiles" placeholder="Filter: function, guard, rank:3" value={query} onFilter={(q) => setQuery({ q })} />
         <span class="quiet">
-          {plural(shown.length, 'function')} recompiled{shown.length > limit ? `, the first ${limit} are shown` : ''}
+          {plural(functionsOf(shown), 'function')} recompiled
+          {shown.length > limit ? `, the first ${limit} are shown` : ''}
         </span>
       </div>
       {shown.slice(0, limit).map((chain) => (
-        <RecompileChain model={model} first={chain.first} edges={chain.edges} />
+        <RecompileChain model={model} chain={chain} />
       ))}
       {shown.length === 0 && <Empty>Nothing matches “{query}”.</Empty>}
     </>
   );
 }
+
+// Ranks whose function was recompiled for the same reasons are one: ids of objects aside, which no two processes share.
+function foldRanks(chains: Chain[]): Chain[] {
+  const folded = new Map<string, Chain>();
+  for (const chain of chains) {
+    const { first, edges } = chain;
+    const what = edges.map((edge) => `${edge.compile.title} ${isRefused(edge.compile)} ${edge.priorLabel} ${edge.reason.replace(/\d{9,}/g, '…')}`);
+    const key = first.rank === null ? String(first.id) : [first.launch, first.function, first.file, first.line, ...what].join('\n');
+    const known = folded.get(key);
+    if (known && known.first.rank !== first.rank) known.alike.push(first);
+    else folded.set(known ? `${key} ${first.id}` : key, chain);
+  }
+  return [...folded.values()];
+}
+
+const functionsOf = (chains: Chain[]) => new Set(chains.map(({ first }) => `${first.function} ${first.file}:${first.line}`)).size;
 
 // "recompiled 3 times; 4 further attempts were refused at the recompile limit", as a finding counts.
 function timesText(times: number, refused: number): string {
@@ -205,12 +228,18 @@ function timesText(times: number, refused: number): string {
     .join('; ');
 }
 
-function RecompileChain({ model, first, edges }: { model: Model; first: Compile; edges: Recompile[] }) {
+function RecompileChain({ model, chain: { first, alike, edges } }: { model: Model; chain: Chain }) {
   const byCompile = new Map<number, Recompile[]>();
   for (const edge of edges) byCompile.set(edge.compile.id, [...(byCompile.get(edge.compile.id) ?? []), edge]);
   const [isOpen, setOpen] = useState(byCompile.size <= 12);
   const entries = [...byCompile.entries()];
   const refused = entries.filter(([id]) => isRefused(model.compileById.get(id)!)).length;
+  // Why an earlier compile did not fit is said with the first compile that came of it.
+  const reasonsSaid = new Set<string>();
+  const isRepeated = ({ priorLabel, guard, reason }: Recompile) => {
+    const key = `${priorLabel} ${guard ?? reason}`;
+    return reasonsSaid.has(key) || reasonsSaid.add(key).size === 0;
+  };
   // The code and PyTorch's advice are the same for most guards of a function: they are said with the first.
   const said = new Set<string>();
   const isNews = (edge: Recompile) => {
@@ -223,30 +252,49 @@ function RecompileChain({ model, first, edges }: { model: Model; first: Compile;
         <code>{first.function && shorten(first.function, 120)}</code> <Place file={first.file} line={first.line} />
         <span class="quiet">
           {' '}
-          {model.processById.get(first.processId)?.name}, {timesText(byCompile.size - refused, refused)}
+          {alike.length > 0 ? `ranks ${ranges([first, ...alike].map((own) => own.rank!))}, each ` : `${model.processById.get(first.processId)?.name}, `}
+          {timesText(byCompile.size - refused, refused)}
         </span>
       </h2>
       <ol>
-        {(isOpen ? entries : entries.slice(0, 8)).map(([id, reasons]) => (
-          <li>
-            <span>
-              <CompileLink compile={model.compileById.get(id)!} query={{ record: reasons[0].recordId }} />{' '}
-              {isRefused(model.compileById.get(id)!) && <span class="tag status-failed">refused</span>}
-            </span>
-            <div>
-              {reasons.map((edge) => (
-                <div class="reason">
-                  <span class="quiet">not {edge.prior ? <CompileLink compile={edge.prior} /> : edge.priorLabel}: guard failed</span>{' '}
-                  <code class="guard" title={shorten(edge.reason, 1000)}>
-                    {shorten(edge.guard ?? edge.reason, 260)}
-                  </code>{' '}
-                  <Place file={edge.file} line={edge.line} />
-                  {isNews(edge) && <GuardHint reason={edge.reason} />}
-                </div>
-              ))}
-            </div>
-          </li>
-        ))}
+        {(isOpen ? entries : entries.slice(0, 8)).map(([id, reasons]) => {
+          const repeated = reasons.map(isRepeated);
+          return (
+            <li>
+              <span>
+                <CompileLink compile={model.compileById.get(id)!} query={{ record: reasons[0].recordId }} />{' '}
+                {isRefused(model.compileById.get(id)!) && <span class="tag status-failed">refused</span>}
+              </span>
+              <div>
+                {reasons
+                  .filter((_, i) => !repeated[i])
+                  .map((edge) => (
+                    <div class="reason">
+                      <span class="quiet">not {edge.prior ? <CompileLink compile={edge.prior} /> : edge.priorLabel}: guard failed</span>{' '}
+                      <code class="guard" title={shorten(edge.reason, 1000)}>
+                        {shorten(edge.guard ?? edge.reason, 260)}
+                      </code>{' '}
+                      <Place file={edge.file} line={edge.line} />
+                      {isNews(edge) && <GuardHint reason={edge.reason} />}
+                    </div>
+                  ))}
+                {repeated.includes(true) && (
+                  <div class="reason quiet">
+                    {repeated.every(Boolean) ? 'for the guards above:' : 'and, as above,'} not{' '}
+                    {reasons
+                      .filter((_, i) => repeated[i])
+                      .map((edge, i) => (
+                        <>
+                          {i > 0 && ', '}
+                          {edge.prior ? <CompileLink compile={edge.prior} /> : edge.priorLabel}
+                        </>
+                      ))}
+                  </div>
+                )}
+              </div>
+            </li>
+          );
+        })}
       </ol>
       {entries.length > 8 && (
         <button class="link" onClick={() => setOpen(!isOpen)}>

@@ -119,16 +119,18 @@ function TimelineLink({ profile, cost }: { profile: Profile; cost: Cost }) {
 
 function Views({ model, profile, cost, route }: { model: Model; profile: Profile; cost: Cost; route: Route }) {
   const graphs = useChunk('graphs');
-  const tab = route.query.get('tab') ?? 'kernels';
+  // A profile of eager code alone has ops alone.
+  const first = Object.entries(views).find(([, view]) => cost[view.table].rows > 0)?.[0] ?? 'kernels';
+  const tab = route.query.get('tab') ?? first;
   const tabs = Object.entries(views).filter(([key]) => key !== 'modules' || cost.module.rows > 0); // only profiles with Python frames name modules
-  const shown = tabs.some(([key]) => key === tab) ? tab : 'kernels';
+  const shown = tabs.some(([key]) => key === tab) ? tab : first;
   return (
     <>
       <Head profile={profile} cost={cost} />
       <Tabs
         tabs={tabs.map(([key, view]) => ({ key, title: view.title, count: cost[view.table].rows }))}
         current={shown}
-        link={(key) => href(['cost'], { profile: route.query.get('profile'), tab: key === 'kernels' ? null : key })}
+        link={(key) => href(['cost'], { profile: route.query.get('profile'), tab: key === first ? null : key })}
       />
       <Waiting pending={graphs}>{(own) => <Table key={shown} context={{ model, cost, graphs: own, route }} tab={shown} />}</Waiting>
     </>

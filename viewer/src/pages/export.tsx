@@ -159,10 +159,13 @@ function Programs({ chunk, route }: { chunk: Chunks['export']; route: Route }) {
 
 export function ExportPage({ model, route }: { model: Model; route: Route }) {
   const chunk = useChunk('export');
+  // torch.compile writes guards and symbols of sizes as well.
+  const isExport = (model.counts.get('is_export') ?? 0) > 0;
   return (
     <div class="page wide">
       <h1>
-        Export report <span class="quiet">what torch.export could not prove, and what it assumed</span>
+        {isExport ? 'Export report' : 'Shapes'}{' '}
+        <span class="quiet">{isExport ? 'what torch.export could not prove, and what it assumed' : 'what the compiles assumed of sizes that vary'}</span>
       </h1>
       <Waiting pending={chunk}>{(value) => <Report model={model} chunk={value} route={route} />}</Waiting>
     </div>

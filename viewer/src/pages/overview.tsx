@@ -3,7 +3,7 @@ import { markOf } from '../data/changes';
 import { isLive, isServed } from '../data/chunks';
 import { isFollowing } from '../data/live';
 import { cacheStates, isRecompile, isRefused, stackOf, useFindings, type CacheState, type Compile, type Frame, type Model, type Process } from '../data/model';
-import { caveatsOf, holdsText, isMeasured, measuredProfiles, profilesOf, type Profile } from '../data/profiles';
+import { caveatsOf, holdsText, isMeasured, kindText, measuredProfiles, profilesOf, type Profile } from '../data/profiles';
 import { baseName, bytes, count, duration, plural, ranges, utc } from '../lib/format';
 import { href } from '../route';
 import { CacheTag, Section, Waiting, cacheNames, problemsOf } from '../ui/bits';
@@ -298,7 +298,7 @@ function Profiles({ model }: { model: Model }) {
       about: (profile) => profile.path,
       cell: (profile) => (linkOf(profile) === null ? profile.name : <a href={linkOf(profile)!}>{profile.name}</a>),
     },
-    { key: 'kind', title: 'Kind', width: '118px', cell: (profile) => profile.kind.replace('_', ' ') },
+    { key: 'kind', title: 'Kind', width: '118px', cell: kindText },
     { key: 'what', title: 'Holds', width: 'minmax(110px, 1.4fr)', about: holdsText, cell: holdsText },
   ];
   if (profiles.some((profile) => profile.problems > 0 || profile.overlapsId !== null))

@@ -1,13 +1,19 @@
 // The peak of a recording of the allocator, with the lines that held most: what there is to say of an input without a log.
 import { useMemo } from 'preact/hooks';
 import { useChunk } from '../data/chunks';
-import { highestOf, peakOf, recordingsOf } from '../data/memory';
+import { highestOf, peakOf, recordingsOf, type Memory } from '../data/memory';
 import type { Model } from '../data/model';
 import { bytes, wholePlace } from '../lib/format';
 import { href } from '../route';
 import { HeatBar, Section } from '../ui/bits';
 
 const most = 5;
+
+// What tells a holder without a line from others: its graph and kernel, else why it has none.
+function withoutLine({ site }: Memory, row: number): string {
+  const graph = [site.label[row], site.direction[row]].filter(Boolean).join(' ');
+  return [graph, site.nodes[row] ?? site.kernel[row]].filter(Boolean).join(', ') || site.reason[row] || 'nothing tells where';
+}
 
 export function MemoryPeak({ model }: { model: Model }) {
   const recording = useMemo(() => highestOf(model), [model]);
@@ -35,7 +41,13 @@ export function MemoryPeak({ model }: { model: Model }) {
             <li>
               <b class="right">{bytes(size)}</b> <HeatBar share={peak > 0 ? size / peak : 0} />
               <span>
-                {s.file[site] === null ? <span class="quiet">{s.category[site]}, no line known</span> : <code>{wholePlace(s.file[site], s.line[site])}</code>}{' '}
+                {s.file[site] === null ? (
+                  <span class="quiet">
+                    {s.category[site]}, no line known: {withoutLine(memory!, site)}
+                  </span>
+                ) : (
+                  <code>{wholePlace(s.file[site], s.line[site])}</code>
+                )}{' '}
                 {s.function[site] && (
                   <>
                     <span class="quiet">in</span> <code>{s.function[site]}</code>

@@ -81,6 +81,18 @@ function eventParts(times: Times, linkOf: (phase: string | null) => string): Par
   return [...parts.sort((a, b) => order(a) - order(b)), { ...notAttributed, us: times.notAttributedUs, link: linkOf(null) }];
 }
 
+// Events begin before PyTorch's clock of a compile and end after it: where that shows, both sums are named.
+export function AroundCompiles({ eventsUs, compiles }: { eventsUs: number; compiles: Compile[] }) {
+  const clockUs = compiles.reduce((sum, own) => sum + (own.durationUs ?? 0) + (own.backwardUs ?? 0), 0);
+  const isWhole = compiles.every((own) => own.durationUs !== null || own.status === 'context');
+  if (!isWhole || clockUs === 0 || clockUs > eventsUs || duration(clockUs) === duration(eventsUs)) return null;
+  return (
+    <p class="quiet small">
+      {duration(clockUs)} of it by PyTorch’s clock of each compile, which Compiles and Ranks add up; {duration(eventsUs - clockUs)} in events around that.
+    </p>
+  );
+}
+
 export function CompileTime({ model }: { model: Model }) {
   const { compiles, us, processes } = useMemo(() => slowestOf(model), [model]);
   const process = compiles.length > 0 ? model.processById.get(compiles[0].processId) : undefined;
@@ -109,6 +121,7 @@ export function CompileTime({ model }: { model: Model }) {
       }
     >
       {parts.length > 0 ? <Bar parts={parts} totalUs={totalUs} label="Compile time by phase" /> : <p class="went quiet">Loading…</p>}
+      {hasEvents && times.value && <AroundCompiles eventsUs={totalUs} compiles={compiles} />}
     </Section>
   );
 }

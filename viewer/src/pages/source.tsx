@@ -3,9 +3,9 @@ import type { ComponentChildren } from 'preact';
 import { useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { useChunk, type Chunks } from '../data/chunks';
 import { highestOf, type Memory } from '../data/memory';
-import { useText, type Model } from '../data/model';
+import { useFindings, useText, type Model } from '../data/model';
 import { fullestProfile } from '../data/profiles';
-import { fileNamed, filesOf, newFacts, type LineFacts, type SourceFile } from '../data/source';
+import { filesNamed, filesOf, newFacts, saidOf, type LineFacts, type Said, type SourceFile } from '../data/source';
 import { Highlighter } from '../lib/highlight';
 import { baseName, bytes, count, duration, plural } from '../lib/format';
 import { href, setQuery, type Route } from '../route';
@@ -142,9 +142,15 @@ function measuredLines(cost: Chunks['cost'] | undefined, memory: Memory | undefi
   return lines;
 }
 
-function Code({ file, line, measured }: { file: SourceFile; line: number | null; measured: Map<number, Measured> }) {
+// `said`: what findings quote of the file, by line; the line that is asked for is shown whether or not its text is known.
+function Code({ file, line, measured, said }: { file: SourceFile; line: number | null; measured: Map<number, Measured>; said: Map<number, Said[]> }) {
   const chosen = useRef<HTMLTableRowElement>(null);
-  const lines = useMemo(() => [...new Set([...knownLines(file), ...measured.keys()])].sort((a, b) => a - b), [file, measured]);
+  const lines = useMemo(
+    () =>
+      [...new Set([...knownLines(file), ...measured.keys(), ...said.keys(), ...(line === null ? [] : [line])])].filter((at) => at > 0).sort((a, b) => a - b),
+    [file, measured, said, line],
+  );
+  const textsOf = (at: number) => file.texts.get(at) ?? (said.get(at) ?? []).flatMap(({ code }) => (code ? [code] : [])).slice(0, 1);
   const of = (margin: Margin, at: number) => margin.of(file.facts.get(at) ?? none, measured.get(at) ?? unmeasured);
   const shown = margins.filter((margin) => lines.some((at) => of(margin, at) !== ''));
   const barOf = ({ heat }: Margin, at: number) => {
@@ -193,7 +199,7 @@ function Code({ file, line, measured }: { file: SourceFile; line: number | null;
                     </a>
                   </td>
                   <td class="source-text">
-                    {(file.texts.get(at) ?? []).map((text, n) => (
+                    {textsOf(at).map((text, n) => (
                       <div>
                         {n > 0 && <span class="quiet">or: </span>}
                         {new Highlighter([text], 'python')
@@ -201,7 +207,7 @@ function Code({ file, line, measured }: { file: SourceFile; line: number | null;
                           .map((token) => (token.kind ? <span class={`t-${token.kind}`}>{token.text}</span> : token.text))}
                       </div>
                     ))}
-                    {!file.texts.has(at) && <span class="quiet">text not in the log</span>}
+                    {textsOf(at).length === 0 && <span class="quiet">text not known</span>}
                   </td>
                 </tr>
               </>
@@ -247,8 +253,23 @@ function View({ model, chunk, graphs, route }: { model: Model; chunk: Chunks['so
     [files],
   );
   const asked = route.path[1];
-  const file = asked === undefined ? sorted.find((own) => !own.isLibrary && !own.whole) : fileNamed(files, asked);
   const line = route.query.get('line') === null ? null : Number(route.query.get('line'));
+  const [known, ...namesakes] = asked === undefined ? sorted.filter((own) => !own.isLibrary && !own.whole).slice(0, 1) : filesNamed(files, asked, line);
+  const findings = useFindings(model);
+  const said = useMemo(() => saidOf(findings.value, known?.name ?? asked ?? ''), [findings.value, known, asked]);
+  // A place of which no log holds a line, as where an exception was raised or a collective was called.
+  const isNamed = asked !== undefined && (line !== null || said.size > 0);
+  const named = useMemo(
+    (): SourceFile => ({
+      name: asked ?? '',
+      texts: new Map(),
+      facts: new Map(),
+      whole: null,
+      isLibrary: false,
+    }),
+    [asked],
+  );
+  const file = known ?? (isNamed ? named : undefined);
   const profile = useMemo(() => fullestProfile(model), [model]);
   const cost = useChunk(profile ? 'cost' : null, profile?.id).value;
   const recording = useMemo(() => highestOf(model), [model]);
@@ -260,6 +281,17 @@ function View({ model, chunk, graphs, route }: { model: Model; chunk: Chunks['so
       <h1 class="source-head">
         {file ? baseName(file.name) : 'Source'} <span class="quiet">{file?.name}</span>
       </h1>
+      {namesakes.length > 0 && (
+        <p class="quiet">
+          Named so too:{' '}
+          {namesakes.slice(0, 5).map((other, i) => (
+            <>
+              {i > 0 && ', '}
+              <a href={href(['source', other.name], { line })}>{other.name}</a>
+            </>
+          ))}
+        </p>
+      )}
       <div class="source">
         <FileList files={sorted} current={file} />
         {file === undefined ? (
@@ -267,9 +299,9 @@ function View({ model, chunk, graphs, route }: { model: Model; chunk: Chunks['so
         ) : file.whole ? (
           <Whole whole={file.whole} line={line} name={file.name} />
         ) : (
-          <Code file={file} line={line} measured={measured} />
+          <Code file={file} line={line} measured={measured} said={said} />
         )}
-        {file && !file.whole && <LineDetail model={model} files={files} file={file} line={line} />}
+        {file && !file.whole && <LineDetail model={model} files={files} file={file} line={line} said={said.get(line ?? -1) ?? []} />}
       </div>
     </>
   );

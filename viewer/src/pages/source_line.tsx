@@ -1,6 +1,6 @@
 // Everything that came of one line, by kind and compile.
 import type { Model } from '../data/model';
-import { callersOf, type Outcome, type OutcomeKind, type SourceFile } from '../data/source';
+import { callersOf, type Outcome, type OutcomeKind, type Said, type SourceFile } from '../data/source';
 import { duration, plural, ranges, shorten } from '../lib/format';
 import { href } from '../route';
 import { CompileLink, Place } from '../ui/bits';
@@ -50,14 +50,34 @@ function Row({ model, outcome, kind }: { model: Model; outcome: Outcome; kind: O
   );
 }
 
-export function LineDetail({ model, files, file, line }: { model: Model; files: Map<string, SourceFile>; file: SourceFile; line: number | null }) {
+interface LineDetailProps {
+  model: Model;
+  files: Map<string, SourceFile>;
+  file: SourceFile;
+  line: number | null;
+  said: Said[];
+}
+
+export function LineDetail({ model, files, file, line, said }: LineDetailProps) {
   const facts = line === null ? undefined : file.facts.get(line);
   if (line === null) return <aside class="source-detail quiet">Choose a line: what came of it in every compile, forward and backward, is shown here.</aside>;
   const callers = facts ? callersOf(files, facts.kernelIds) : [];
   return (
     <aside class="source-detail" aria-label={`Line ${line}`}>
       <h2>Line {line}</h2>
-      {!facts && <p class="quiet">Nothing came of this line that the inputs tell.</p>}
+      {said.length > 0 && (
+        <section>
+          <h3>Findings</h3>
+          <ul class="hits">
+            {said.map(({ id, severity, title }) => (
+              <li>
+                <span class={`tag severity-${severity}`}>{severity}</span> <a href={href([], { finding: id })}>{shorten(title, 300)}</a>
+              </li>
+            ))}
+          </ul>
+        </section>
+      )}
+      {!facts && <p class="quiet">{said.length > 0 ? 'Of compiles nothing' : 'Nothing'} came of this line that the inputs tell.</p>}
       {facts &&
         kinds.map(({ kind, title }) => {
           const own = facts[kind];

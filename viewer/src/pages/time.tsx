@@ -14,6 +14,7 @@ import { FilterBox } from '../ui/filter_box';
 import { Flame } from '../ui/flame';
 import { Grid, sortRows, type Column } from '../ui/virtual';
 import { hasTrends, trendHref } from './compare_trend';
+import { AroundCompiles } from './overview_time';
 import { forms, linkOf, rowsBy, scopeOf, ways, type Row, type Way } from './time_rows';
 
 const countNames: Record<Way, [string, string]> = {
@@ -299,6 +300,7 @@ function View({ model, route, times, scope }: { model: Model; route: Route; time
   const processes = new Set(times.compiles.map((own) => own.processId)).size;
   const compiles = times.compiles.filter((own) => own.compile).length;
   const isByEvent = form !== 'table' || way === 'event';
+  const events = scope.phase === null ? times.compiles.reduce((sum, own) => sum + own.events, 0) : times.names.reduce((sum, own) => sum + own.count, 0);
   const choices = (
     <>
       <Choice label="As" names={forms} current={form} link={(view) => linkOf(route, { view: view === 'table' ? null : view, sel: selected })} />
@@ -325,11 +327,11 @@ function View({ model, route, times, scope }: { model: Model; route: Route; time
         <h1>{duration(times.wholeUs)}</h1>
         <span class="quiet">
           {scope.phase === null ? 'of compiling' : `in ${timedPhases[scope.phase].name}`}: {plural(compiles, 'compile')}
-          {processes > 1 && ` in ${plural(processes, 'process', 'processes')}`}, by {count(times.compiles.reduce((sum, own) => sum + own.events, 0))} timed
-          events
+          {processes > 1 && ` in ${plural(processes, 'process', 'processes')}`}, by {count(events)} timed events
         </span>
       </header>
       <PhaseStrip times={times} route={route} chosen={scope.phase} />
+      {scope.phase === null && <AroundCompiles eventsUs={times.wholeUs} compiles={times.compiles.flatMap((own) => own.compile ?? [])} />}
       <div class={isByEvent && selected !== null ? 'time-split' : ''}>
         <div>
           {form === 'table' ? (

@@ -31,6 +31,27 @@ export function diffHref(a: Artifact, b: Artifact): string {
   return href(['diff'], { a: `${a.compileId}:${a.recordId}`, b: `${b.compileId}:${b.recordId}` });
 }
 
+// What the passes of a stage changed: of a graph, or without one of the whole compile.
+export function Passes({ artifacts, graphId }: { artifacts: Artifact[]; graphId: number | null }) {
+  const own = artifacts.filter((artifact) => artifact.graphId === graphId && artifact.title.startsWith('before_') && artifact.title in partners);
+  return (
+    <>
+      {own.map((before) => {
+        const after = artifacts.find((other) => isPartner(before, other));
+        const stage = before.title.slice('before_'.length, -'_graph'.length).replace('_', '-');
+        if (!after) return null;
+        return before.text && before.text.hash === after.text?.hash ? (
+          <span class="inline quiet">{stage} passes changed nothing</span>
+        ) : (
+          <a class="inline" href={diffHref(before, after)}>
+            what {stage} passes changed
+          </a>
+        );
+      })}
+    </>
+  );
+}
+
 export function ComparePicker({ model, compile, artifact, artifacts }: { model: Model; compile: Compile; artifact: Artifact; artifacts: Artifact[] }) {
   const [problem, setProblem] = useState('');
   const texts = artifacts.filter((other) => other.text !== null && other !== artifact);

@@ -53,6 +53,24 @@ function viewOfCommand(text: string): [string, string] | undefined {
   return a && b ? [href(['compare'], { a: `l${a}`, b: `l${b}` }), `launch ${a} against launch ${b}`] : undefined;
 }
 
+// Addresses of PyTorch's own pages in a text are links; another one, which a log may have made up, stays a text.
+function WithLinks({ text }: { text: string }) {
+  const parts = text.split(/(https:\/\/(?:meta-pytorch\.github\.io|docs\.pytorch\.org|pytorch\.org)\/[\w./#-]*[\w/#-])/);
+  return (
+    <>
+      {parts.map((part, i) =>
+        i % 2 === 1 ? (
+          <a href={part} target="_blank" rel="noreferrer noopener">
+            {part}
+          </a>
+        ) : (
+          part
+        ),
+      )}
+    </>
+  );
+}
+
 // The view of a compile that shows the line which the finding names.
 function viewOfPlace(t: FindingTable, row: number): [string, string] | undefined {
   const place = `${t.file[row]}:${t.line[row]}`;
@@ -151,7 +169,7 @@ function Finding({ model, t, card, isLead }: { model: Model; t: FindingTable; ca
       )}
       {t.try[row] && !command && (
         <p class={isOpen ? '' : 'finding-try'} title={isOpen ? undefined : t.try[row]!}>
-          <b>Try:</b> {shorten(t.try[row]!, 1000)}
+          <b>Try:</b> <WithLinks text={shorten(t.try[row]!, 1000)} />
         </p>
       )}
       {isOpen && (
