@@ -85,6 +85,15 @@ TEST_CASE("constants of equal text and other hashes mean another Python") {
   CHECK(causes[0].explained.size() == 4);
 }
 
+TEST_CASE("texts, lists and dictionaries of equal text and other hashes are of one Python") {
+  std::vector<ComponentDifference> differences;
+  for (const char* value : {"0", "1", "[]", "{}", "()", ""})
+    differences.push_back(Differs("inductor_config[" + std::string(value) + "]", value, value));
+  const auto causes = FindCauses(std::move(differences), {});
+  REQUIRE(causes.size() == 1);
+  CHECK(causes[0].kind == CauseKind::kUnstable);
+}
+
 TEST_CASE("graphs that differ in the name of a process group only") {
   const auto causes =
       FindCauses({Differs("gm", "x = torch.ops._c10d_functional.all_reduce.default(y, 'sum', '1')",

@@ -127,6 +127,15 @@ class Damaged(AnswerTest):
         self.assertIn("What the process did after that is not known: it may have ended there or gone on.", stopped["detail"])
         self.assertIn("The log's last record is incomplete: it is cut off, or damaged.", stopped["detail"])
 
+    def test_logs_that_are_cut_off_in_other_compiles_did_not_end_there(self):
+        for rank in range(2):
+            text = self.compiled(0, "forward", "add", rank=rank) + self.compiled(1, "loss", "mul", rank=rank)
+            at = text.rindex("l_x_ + 1") if rank else text.index("l_x_ + 1")
+            self.save(f"cut/dedicated_log_torch_trace_rank_{rank}_abcd{rank}.log", text[:at])
+        first = ask("findings", self.ingest(os.path.join(self.scratch, "cut"), name="cut"))["findings"][0]
+        self.assertEqual(("stopped_first", "warning", "The logs of both ranks are cut off inside compiles"), (first["kind"], first["severity"], first["title"]))
+        self.assertIn("What the processes did after that is not known: they may have ended there or gone on.", first["detail"])
+
     def test_a_compressed_log_that_is_cut_shows_nothing_of_what_came_after(self):
         changes = {"cut": lambda data: data[:len(data) // 3],
                    "a byte": lambda data: data[:len(data) // 3] + bytes([data[len(data) // 3] ^ 0x40]) + data[len(data) // 3 + 1:]}

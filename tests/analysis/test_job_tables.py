@@ -132,6 +132,25 @@ class JobTables(AnswerTest):
                 file.write(data)
         self.assertRegex(run("status", self.ingest(later, name="later")), r"(?m)^end of ranks 2,3: silent, ended after rank 0: ")
 
+    def test_a_rank_that_an_earlier_launch_alone_had_is_not_missing(self):
+        """run.json has the processes of both launches: the second one is smaller, or one of its ranks wrote no log."""
+        rows = self.read(self.ingest(os.path.join(RUNS, "cold_then_warm")), "SELECT p.pid, p.rank, p.first_record_us, p.last_record_us, n.ordinal, f.path "
+                         "FROM process p JOIN launch n ON n.id = p.launch_id JOIN log_file f ON f.id = p.log_file_id")
+        lives = [{"pid": row["pid"], "parent_pid": 4200, "rank": row["rank"], "started_us": row["first_record_us"] - 100_000,
+                  "ended_us": row["last_record_us"] + 100_000, "exit_code": 0} for row in rows]
+        last = [(row["ordinal"], row["rank"]) for row in rows].index((2, 1))
+        for name, processes in (("smaller", [*lives[:last], *lives[last + 1:]]), ("without_log", lives)):
+            folder = os.path.join(self.scratch, name)
+            os.mkdir(folder)
+            for row in rows:
+                if row is not rows[last]:
+                    os.symlink(os.path.realpath(row["path"]), os.path.join(folder, os.path.basename(row["path"])))
+            self.save(f"{name}/run.json", json.dumps({"command": ["sh", "-c", "twice"], "directory": "/", "started_us": lives[0]["started_us"], "exit_code": 0, "processes": [
+                {"pid": 4200, "parent_pid": 1, "started_us": lives[0]["started_us"] - 1, "ended_us": lives[-1]["ended_us"] + 1, "exit_code": 0}, *processes]}))
+            found = {one["kind"]: one for one in ask("findings", self.ingest(folder, name=name))["findings"]}
+            self.assertEqual([1] if name == "without_log" else None, found["missing_rank"]["ranks"] if "missing_rank" in found else None, found)
+            self.assertEqual("All its processes ended with exit code 0 (run.json).", found["restarted"]["detail"])
+
     def test_an_answer_without_its_findings_is_the_same_otherwise(self):
         database = self.job("diverge_order")
         for name in ("ranks", "cache", "collectives", "execution"):

@@ -136,6 +136,22 @@ class OpenCalls(RecorderTest):
         self.assertNotIn("requests", first["detail"])
         self.assertEqual(["collective_not_reached"], [one["kind"] for one in first["evidence"]])
 
+    def test_a_rank_elsewhere_when_one_gave_up_waiting_and_another_found_it_gone(self):
+        us = BASE // 1000
+        begin = "Traceback (most recent call last):\n  File \"/app/train.py\", line 48, in main\n    dist.all_reduce(score)\nRuntimeError: [gloo/"
+        ends = ("pair.cc:561] Connection closed by peer [127.0.0.1]:21900\n", "unbound_buffer.cc:78] Timed out waiting 25000ms for recv operation to complete\n")
+        for later_us, ranks in ((-6_000, [2]), (20_000_000, [0])):  # one that came much later did not wait there
+            processes = [{"pid": 10, "parent_pid": 1, "exit_code": 1, "started_us": us, "ended_us": us + 90_000_000}]
+            processes += [{"pid": 11 + rank, "parent_pid": 10, "rank": rank, "started_us": us, "ended_us": us + 70_000_000 - rank, **end} for rank, end in enumerate((
+                {"signal": 15, "raised_us": us + 60_000_000 + later_us, "traceback": begin + ends[0]}, {"exit_code": 1, "raised_us": us + 60_000_000, "traceback": begin + ends[1]},
+                {"signal": 15, "at": "/app/train.py:21 in rerank"}))]
+            first = self.found([None] * 3, beside={"run.json": json.dumps({
+                "version": 1, "command": ["torchrun", "train.py"], "directory": "/app", "started_us": us, "ended_us": us + 90_000_000, "exit_code": 1, "processes": processes})})[0]
+            self.assertEqual(ranks, first["ranks"], first)
+            if ranks == [2]:
+                self.assertEqual("Rank 2 was at train.py:21 when rank 1 gave up waiting at train.py:48, where rank 0 waited too", first["title"])
+                self.assertEqual(21, first["place"]["line"])
+
     def test_ranks_that_went_on(self):
         us = BASE // 1000
         processes = [{"pid": 11 + rank, "rank": rank, "exit_code": 0, "started_us": us, "ended_us": us + 89_000_000} for rank in range(2)]

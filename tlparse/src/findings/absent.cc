@@ -146,8 +146,9 @@ Result<void> AddMissing(FindingContext& context) {
       const FirstRow<LaunchWithWorldCollectives> world,
       First(Query<LaunchWithWorldCollectives>(
           context.database, {.run_id = context.job.run_id(), .launch = context.job.launch()})));
-  ASSIGN_OR_RETURN(const std::vector<ProcessExit> exits,
+  ASSIGN_OR_RETURN(const std::vector<ProcessExit> all_exits,
                    LoadExits(context.database, context.job.run_id()));
+  const std::vector<ProcessExit> exits = ExitsBeside(all_exits, ProcessesOf(context.job));
   const bool have_run = std::all_of(missing.begin(), missing.end(), [&](std::int64_t rank) {
     return std::any_of(exits.begin(), exits.end(),
                        [&](const ProcessExit& one) { return one.rank == rank; });

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/ascii.h"
 #include "base/plural.h"
 #include "facts/cache/cause.h"
 #include "facts/compiles/advice.h"
@@ -197,38 +196,6 @@ std::optional<Difference> DivergenceFinder::Describe(const RankClass& one,
 
 namespace {
 
-// The text with numbers and symbols of sizes (s52) as "#", and how many symbols there are.
-std::pair<std::string, int> WithoutSizes(std::string_view text) {
-  std::string result;
-  int symbols = 0;
-  for (std::size_t at = 0; at < text.size();) {
-    const bool is_begin = at == 0 || !IsWordCharacter(text[at - 1]);
-    std::size_t end = at + (is_begin && text[at] == 's' ? 1 : 0);
-    while (end < text.size() && IsDigit(text[end])) ++end;
-    const bool is_symbol = is_begin && text[at] == 's' && end > at + 1;
-    if (!is_symbol && (!is_begin || end == at || !IsDigit(text[at]))) {
-      result += text[at++];
-      continue;
-    }
-    result += '#';
-    symbols += is_symbol;
-    at = end;
-  }
-  return {std::move(result), symbols};
-}
-
-// "8 → s52": a size that is fixed on one side, and a symbol on the other. `change` is a ChangeText.
-bool IsOfDynamicSize(std::string_view change) {
-  constexpr std::string_view kArrow = " → ";
-  const std::size_t at = change.find(kArrow);
-  if (at == std::string_view::npos) return false;
-  const auto [before, old_symbols] = WithoutSizes(change.substr(0, at));
-  const auto [after, new_symbols] = WithoutSizes(change.substr(at + kArrow.size()));
-  // What both have is in the text once, or twice.
-  return (old_symbols == 0) != (new_symbols == 0) &&
-         ((before.ends_with('#') && after.starts_with('#')) || before.ends_with(after));
-}
-
 // Inputs of several compiles are named with theirs, which the title says where it is the only one.
 std::string WithoutPlace(const std::string& reason, const std::string& where) {
   const std::string place = " in " + where;
@@ -249,8 +216,10 @@ Difference DivergenceFinder::DescribeGraphs(const RankClass& one, const RankAspe
   // A function that is recompiled gets data of several sizes: who had which first says nothing.
   const std::int32_t first = aspect.slots.front();
   const bool have_both = HaveBothGraphs(one, first);
+  const bool is_of_lengths = aspect.is_of_sizes && !IsOfModel(aspect.text);
   const bool is_of_data =
-      have_both || (aspect.is_of_sizes && (WasRecompiled(slot) || IsForInference(one, first))) ||
+      have_both || is_of_lengths ||
+      (aspect.is_of_sizes && (WasRecompiled(slot) || IsForInference(one, first))) ||
       (IsOfDynamicSize(aspect.text) && WereForSizes(one, first));
   // Replicas of another model would differ in the collectives of their gradients.
   const bool is_of_part =
@@ -281,6 +250,7 @@ Difference DivergenceFinder::DescribeGraphs(const RankClass& one, const RankAspe
     finding.detail =
         "Each side compiled both graphs, one of them for other sizes later: as where data come in "
         "another order.";
+  if (is_of_lengths && !have_both) finding.detail = "As where the ranks get data of other sizes.";
   if (is_of_part)
     finding.detail =
         "One side takes parameters that the other does not, as in a job whose ranks hold parts of "

@@ -31,6 +31,11 @@ std::vector<Change> OptionsOfReference(const std::vector<RankOption>& options);
 // "; cuda_matmul_settings is set by torch.set_float32_matmul_precision", for each that a call sets.
 std::string HowToSet(const std::vector<RankOption>& options);
 
+// "8 → s52": a size that is fixed on one side, and a symbol on the other. `change` is a ChangeText.
+bool IsOfDynamicSize(std::string_view change);
+// Whether an input of a graph is one of the model, by its name.
+bool IsOfModel(std::string_view text);
+
 class DivergenceFinder {
  public:
   // `exits`: of a job without ranks.

@@ -76,11 +76,16 @@ class StopFinder {
   std::vector<ProcessExit> exits_;
 };
 
-// What run.json knows of the ends of all of these; where it does not, that the logs do not show it.
+// What run.json knows of the ends of all of these; where it does not, or their logs are cut off, that the logs
+// do not show it.
 std::string StopFinder::HowEnded(const std::vector<Stop>& group) const {
   std::vector<std::int64_t> processes;
   for (const Stop& stop : group) processes.push_back(context_.StatusOf(stop.rank).process_id);
   const bool is_one = group.size() == 1;
+  if (AreCut(group))
+    return fmt::format(
+        "What the process{} did after that is not known: {} may have ended there or gone on. ",
+        is_one ? "" : "es", is_one ? "it" : "they");
   if (const std::string how = HowAllEnded(exits_, processes); !how.empty())
     return fmt::format("By run.json the process{} ended there with {}. ", is_one ? "" : "es", how);
   return is_one ? "The log does not show whether the process died there, was ended, or hung. "
@@ -226,12 +231,6 @@ void StopFinder::DescribeInside(Finding& finding, const std::vector<Stop>& group
           fmt::format(", {} before {}", SecondsText(next_us - first.last_us),
                       others.size() == 1 ? context_.WhoInside(others) : std::string("the others"));
   }
-  if (is_cut) {
-    finding.detail = fmt::format(
-        "What the process{} did after that is not known: {} may have ended there or gone on. ",
-        group.size() == 1 ? "" : "es", group.size() == 1 ? "it" : "they");
-    return;
-  }
   finding.detail = HowEnded(group);
 }
 
@@ -270,8 +269,9 @@ void StopFinder::DescribeBehind(Finding& finding, const std::vector<Stop>& group
   }
   // Where others end inside compiles, the job ended there; where they wait for this rank, it did too.
   const bool ended_others =
-      first.needs_all ||
-      std::any_of(stops_.begin(), stops_.end(), [](const Stop& stop) { return stop.is_inside; });
+      first.needs_all || std::any_of(stops_.begin(), stops_.end(), [&](const Stop& stop) {
+        return stop.is_inside && !context_.IsCut(stop.rank);
+      });
   finding.severity = ended_others ? FindingSeverity::kError : FindingSeverity::kWarning;
   const std::string last = context_.Title(*context_.LastCompile(first.rank));
   finding.ends_before = (first.is_next_backward ? "the backward of " : "") + function;
@@ -297,7 +297,10 @@ void StopFinder::DescribeAll(Finding& finding) {
     DescribePlace(finding, inside, false);
   } else {
     finding.cause = "the logs end inside compiles";
-    finding.title = fmt::format("{} end inside compiles", Subject(Ranks(inside)));
+    const bool is_cut = AreCut(inside);
+    if (is_cut) finding.severity = FindingSeverity::kWarning;
+    finding.title = fmt::format("{} {} inside compiles", Subject(Ranks(inside)),
+                                is_cut ? "are cut off" : "end");
     finding.compiles.clear();
     for (const Stop& stop : inside)
       finding.compiles.push_back(job_.string(context_.LastCompile(stop.rank)->label_id));

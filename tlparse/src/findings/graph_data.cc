@@ -3,7 +3,10 @@
 
 #include <algorithm>
 #include <set>
+#include <string>
+#include <utility>
 
+#include "base/ascii.h"
 #include "facts/job/graph_forms.h"
 #include "findings/divergences.h"
 #include "queries/facts/job/job_variants.h"
@@ -54,7 +57,50 @@ bool AreForSizes(Database& database, const std::vector<std::int64_t>& compiles) 
   return look() && count > 0 && of_sizes == count;
 }
 
+// The text with numbers and symbols of sizes (s52) as "#", and how many symbols there are.
+std::pair<std::string, int> WithoutSizes(std::string_view text) {
+  std::string result;
+  int symbols = 0;
+  for (std::size_t at = 0; at < text.size();) {
+    const bool is_begin = at == 0 || !IsWordCharacter(text[at - 1]);
+    std::size_t end = at + (is_begin && text[at] == 's' ? 1 : 0);
+    while (end < text.size() && IsDigit(text[end])) ++end;
+    const bool is_symbol = is_begin && text[at] == 's' && end > at + 1;
+    if (!is_symbol && (!is_begin || end == at || !IsDigit(text[at]))) {
+      result += text[at++];
+      continue;
+    }
+    result += '#';
+    symbols += is_symbol;
+    at = end;
+  }
+  return {std::move(result), symbols};
+}
+
 }  // namespace
+
+bool IsOfDynamicSize(std::string_view change) {
+  constexpr std::string_view kArrow = " → ";
+  const std::size_t at = change.find(kArrow);
+  if (at == std::string_view::npos) return false;
+  const std::string_view old_text = change.substr(0, at);
+  const std::string_view new_text = change.substr(at + kArrow.size());
+  const auto [before, old_symbols] = WithoutSizes(old_text);
+  const auto [after, new_symbols] = WithoutSizes(new_text);
+  // What both have is in the text once, or twice.
+  if (before.ends_with('#') && after.starts_with('#')) {
+    std::size_t begin = old_text.size();
+    while (begin > 0 && IsWordCharacter(old_text[begin - 1])) --begin;
+    return (old_text.substr(begin, 1) == "s") != new_text.starts_with('s');
+  }
+  return old_symbols != new_symbols && before.ends_with(after);
+}
+
+bool IsOfModel(std::string_view text) {
+  return text.find("L_self_") != std::string_view::npos ||
+         text.find("_parameters_") != std::string_view::npos ||
+         text.find("weight") != std::string_view::npos;
+}
 
 // Whether each side compiled both graphs, and recompiled only for sizes: the data came in another order.
 bool DivergenceFinder::HaveBothGraphs(const RankClass& one, std::int32_t slot) const {

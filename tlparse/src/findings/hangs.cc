@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "facts/collectives/running_note.h"
 #include "facts/job/exits.h"
 #include "findings/context.h"
 #include "findings/hidden_failures.h"
@@ -242,6 +243,7 @@ Result<void> FindHangs(FindingContext& context) {
     return {};
   }
   known->severity = FindingSeverity::kError;
+  TakeOutMayRun(known->detail);
   // Those that did not come may wait themselves, for the one that waits.
   if (known->kind == FindingKind::kCollectiveNotReached && hang.places.size() > 1) {
     known->detail += fmt::format("{}When it hung, {}.", known->detail.ends_with('.') ? " " : ". ",

@@ -73,9 +73,10 @@ const char* HowEnded(const std::vector<Finding>& own, const std::vector<ProcessS
   return own.empty() ? "with no failure in its logs" : "earlier on some ranks";
 }
 
-// What the findings on the end of the launch say, else what its logs have in common.
+// What the findings on the end of the launch say, else what its logs have in common. `how` all its processes
+// ended is empty if it is not known.
 void DescribeEnd(FindingContext& own, const std::vector<ProcessStatus>& readable,
-                 std::size_t process_count, Finding& finding) {
+                 std::size_t process_count, const std::string& how, Finding& finding) {
   if (!own.findings.empty()) {
     Finding& first = own.findings.front();
     finding.title += ": " + first.title;
@@ -100,7 +101,9 @@ void DescribeEnd(FindingContext& own, const std::vector<ProcessStatus>& readable
                     readable.front().compile, readable.front().function);
     finding.cause = "all logs end alike";
   }
-  finding.detail = "How its processes ended is not in the logs.";
+  finding.detail = how.empty() ? std::string("How its processes ended is not in the logs.")
+                               : fmt::format("All its processes ended {}{} (run.json).",
+                                             how.starts_with("SIG") ? "by " : "with ", how);
 }
 
 Result<void> AddRestarts(FindingContext& context) {
@@ -149,7 +152,8 @@ Result<void> AddRestarts(FindingContext& context) {
                                                process_count == 1 ? "" : "es", status_count)
                                  : "",
                     HowEnded(own.findings, readable));
-    DescribeEnd(own, readable, status.rows.size(), finding);
+    DescribeEnd(own, readable, status.rows.size(), HowAllEnded(exits, ProcessesOf(own.job)),
+                finding);
     finding.suggestion = fmt::format("tlparse findings <db> --launch {}", launch.ordinal);
     finding.query = fmt::format("SELECT * FROM rank_status WHERE run_id = {} AND launch = {}",
                                 context.job.run_id(), launch.ordinal);

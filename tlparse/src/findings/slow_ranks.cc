@@ -98,9 +98,21 @@ bool AreFew(const FindingContext& context) {
   return 2 * count <= context.ranks.world_size;
 }
 
+// Whether a rank's log is cut off inside that compile, or its backward: what it took is not known.
+bool IsCutInside(const FindingContext& context, RankIndex one, std::int32_t slot) {
+  const JobCompile* const last = context.LastCompile(one);
+  return context.IsCut(one) && last != nullptr && last->slot == slot;
+}
+
 // One compile that took one rank much longer, where its sum is not that of a slow rank.
 void AddStalled(FindingContext& context, const StalledCompile& stalled) {
   if (!context.job.participants()[static_cast<std::size_t>(stalled.rank)].rank) return;
+  const std::vector<RankIndex> others = context.Others({stalled.rank});
+  if (std::all_of(others.begin(), others.end(), [&](RankIndex one) {
+        return context.job.CompileOf(one, stalled.slot) < 0 ||
+               IsCutInside(context, one, stalled.slot);
+      }))
+    return;
   Finding finding;
   finding.kind = FindingKind::kSlowRank;
   finding.severity = AreFew(context) ? FindingSeverity::kNote : FindingSeverity::kWarning;
@@ -149,10 +161,11 @@ Result<void> FindSlowRanks(FindingContext& context) {
   if (stalled && !std::binary_search(slow.begin(), slow.end(), stalled->rank))
     AddStalled(context, *stalled);
   if (slow.empty() || slowest.others_count == 0) return {};
-  // Those that failed did not compile to the end.
+  // Those that failed did not compile to the end; whether those did whose logs are cut off is not known.
   const std::vector<RankIndex> others = context.Others(slow);
-  if (std::all_of(others.begin(), others.end(),
-                  [&](RankIndex one) { return context.StatusOf(one).state == RankState::kFailed; }))
+  if (std::all_of(others.begin(), others.end(), [&](RankIndex one) {
+        return context.StatusOf(one).state == RankState::kFailed || context.IsCut(one);
+      }))
     return {};
   const double excess = slowest.compile_s - slowest.lower_median_s;
   Finding finding;

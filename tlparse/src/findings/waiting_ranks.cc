@@ -179,9 +179,10 @@ bool SetLate(Finding& finding, const Exceptions& raised) {
 
 namespace {
 
-// Ranks that were at one other line when more of them gave up waiting.
+// Ranks that were at one other line when more of them gave up waiting, or were `with_it`: in the call of
+// one that did, whose end they found at once.
 bool SetElsewhere(const std::vector<Finding>& known, Finding& finding, const ProcessExit& exit,
-                  const std::vector<ProcessExit>& exits,
+                  const std::vector<ProcessExit>& exits, std::set<std::int64_t> with_it,
                   std::map<std::string, std::vector<std::int64_t>>& elsewhere) {
   if (!exit.raised || elsewhere.size() != 1) return false;
   std::set<std::int64_t> waiting;
@@ -190,6 +191,7 @@ bool SetElsewhere(const std::vector<Finding>& known, Finding& finding, const Pro
                             one.raised && one.raised->IsTimeout();
     if (has_waited && one.raised->Place() == exit.raised->Place()) waiting.insert(*one.rank);
   }
+  for (const std::int64_t one : waiting) with_it.erase(one);
   auto& [where, ranks] = *elsewhere.begin();
   std::sort(ranks.begin(), ranks.end());
   // Of as many on both sides, dumps may show which had not come.
@@ -197,12 +199,15 @@ bool SetElsewhere(const std::vector<Finding>& known, Finding& finding, const Pro
       std::any_of(known.begin(), known.end(), [&ranks = ranks](const Finding& one) {
         return one.kind == FindingKind::kCollectiveNotReached && one.ranks == ranks;
       });
-  if (ranks.size() >= waiting.size() && !(are_absent && ranks.size() == waiting.size()))
-    return false;
+  const std::size_t count = waiting.size() + with_it.size();
+  if (ranks.size() >= count && !(are_absent && ranks.size() == count)) return false;
   const std::string who = RanksText({waiting.begin(), waiting.end()});
   const std::string place = exit.raised->Place(), other = PlaceText(*PlaceOfStack(where));
   finding.title = fmt::format("{} {} at {} when {} gave up waiting at {}", RanksFirst(ranks),
                               ranks.size() > 1 ? "were" : "was", other, who, place);
+  if (!with_it.empty())
+    finding.title +=
+        fmt::format(", where {} waited too", RanksText({with_it.begin(), with_it.end()}));
   if (finding.detail.starts_with("At ")) {
     finding.detail[0] = 'a';
     finding.detail.insert(0, fmt::format("Rank {} first, ", *exit.rank));
@@ -278,7 +283,7 @@ void SayWhereTheyWere(const std::vector<Finding>& known, Finding& finding, const
     finding.ranks = {with_it.begin(), with_it.end()};
     finding.rank_count = with_it.size();
   }
-  if (SetElsewhere(known, finding, exit, exits, elsewhere)) return;
+  if (SetElsewhere(known, finding, exit, exits, with_it, elsewhere)) return;
   for (auto& [where, ranks] : elsewhere) {
     std::sort(ranks.begin(), ranks.end());
     finding.title +=

@@ -74,15 +74,16 @@ CauseKind KindOf(const ComponentDifference& difference) {
   return subject == ComponentSubject::kSetting ? CauseKind::kSetting : CauseKind::kComponent;
 }
 
-// Hashes differ although the texts are equal, in plain constants: the two processes pickle
-// differently. Where both versions of Python are known, they say it.
+// Hashes differ although the texts are equal, in constants whose hash nothing but the protocol can change:
+// the two processes pickle differently. That of a text, a list or a dictionary also depends on what was
+// pickled before. Where both versions of Python are known, they say it.
 bool LooksLikeAnotherPython(const std::vector<ComponentDifference>& differences,
                             const CauseContext& context) {
   if (!context.a_python_version.empty() && !context.b_python_version.empty()) return false;
   int count = 0;
   for (const ComponentDifference& difference : differences) {
     if (difference.a_value && difference.a_value == difference.b_value &&
-        IsOneOf(*difference.a_value, {"False", "True", "None", "0", "1", "()", "[]", "{}", ""})) {
+        IsOneOf(*difference.a_value, {"False", "True", "None"})) {
       ++count;
     }
   }

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "facts/collectives/issued_group.h"
+#include "facts/collectives/running_note.h"
 #include "facts/job/exits.h"
 
 namespace tlparse {
@@ -89,6 +90,16 @@ bool HasFailed(const std::vector<ProcessExit>& exits, const IssuedJob& job,
   });
 }
 
+}  // namespace
+
+void TakeOutMayRun(std::string& text) {
+  const std::string whole = fmt::format(". {}", kMayBeRunning);
+  if (const std::size_t at = text.find(whole); at != std::string::npos)
+    text.erase(at, whole.size());
+}
+
+namespace {
+
 // That ranks were together inside a call when the recorder was dumped is said once, and of a job
 // without a problem alone.
 void KeepFirstMoment(std::vector<CollectiveFinding>& findings) {
@@ -141,9 +152,11 @@ Result<std::vector<CollectiveFinding>> FindIssuedProblems(Database& database,
     finding.title = Capital(std::move(finding.title));
     const bool is_wait =
         finding.kind == FindingKind::kCollectiveNotReached || finding.kind == FindingKind::kStuck;
-    if (is_wait && finding.is_of_unknown_length && HasFailed(exits, job, finding.waiting))
+    if (is_wait && finding.is_of_unknown_length && HasFailed(exits, job, finding.waiting)) {
       finding.severity =
           finding.kind == FindingKind::kStuck ? FindingSeverity::kWarning : FindingSeverity::kError;
+      TakeOutMayRun(finding.detail);
+    }
     if (!is_wait || !HaveSucceeded(exits, job, finding.waiting)) continue;
     finding.severity = FindingSeverity::kNote;
     finding.is_over = true;

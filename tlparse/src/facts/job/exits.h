@@ -13,6 +13,8 @@
 
 namespace tlparse {
 
+class Job;
+
 // An exception that nothing caught.
 struct FatalException {
   std::int64_t id = 0;  // of uncaught_exception
@@ -112,6 +114,13 @@ struct ProcessExit {
 // were started by the command itself, in order of their ends; of those that raised an
 // exception in order of these. Empty: no run.json was read.
 Result<std::vector<ProcessExit>> LoadExits(Database& database, std::int64_t run_id);
+
+// Of all participants.
+std::vector<std::int64_t> ProcessesOf(const Job& job);
+// Of these the ones that lived with those processes, as the ranks of one launch do: half of a life and more
+// while they lived. All, if nothing is known of these processes.
+std::vector<ProcessExit> ExitsBeside(const std::vector<ProcessExit>& exits,
+                                     const std::vector<std::int64_t>& process_ids);
 
 // Why `first`, one of them, failed: it, or a later one, if it failed because that was gone.
 const ProcessExit& CauseOf(const std::vector<ProcessExit>& exits, const ProcessExit& first);

@@ -252,8 +252,10 @@ Result<std::vector<Stop>> FindStops(const JobStatus& context) {
   std::vector<Stop> stops;
   RETURN_IF_ERROR(FindInside(context, stops));
   if (context.HasRanks()) {
-    const bool has_other_end = std::any_of(
-        stops.begin(), stops.end(), [&](const Stop& one) { return IsRank(context.job, one.rank); });
+    // A log that is cut off shows no end of the job: it was copied in part.
+    const bool has_other_end = std::any_of(stops.begin(), stops.end(), [&](const Stop& one) {
+      return IsRank(context.job, one.rank) && !context.IsCut(one.rank);
+    });
     ASSIGN_OR_RETURN(std::vector<Stop> behind,
                      BehindFinder(context, context.All(), has_other_end).Find());
     if (behind.empty()) {

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <unordered_set>
 
+#include "facts/job/exits.h"
 #include "facts/job/role_members.h"
 #include "facts/ranks/unread_inputs.h"
 #include "queries/facts/ranks/absent_ranks.h"
@@ -106,11 +107,13 @@ Result<void> TakeFiles(Database& database, const Job& job, std::int64_t most, Kn
 
 Result<void> TakeProcesses(Database& database, const Job& job, std::int64_t most,
                            KnownSize& known) {
-  ASSIGN_OR_RETURN(const FirstRow<LastRankOfCommand> last,
-                   First(Query<LastRankOfCommand>(database, {.run_id = job.run_id()})));
-  if (last->rank)
-    known.Take(*last->rank + 1, most,
-               fmt::format("By run.json the command had a process of rank {}.", *last->rank));
+  ASSIGN_OR_RETURN(const std::vector<ProcessExit> exits, LoadExits(database, job.run_id()));
+  std::int64_t last = -1;
+  for (const ProcessExit& one : ExitsBeside(exits, ProcessesOf(job)))
+    last = std::max(last, one.rank.value_or(-1));
+  if (last >= 0)
+    known.Take(last + 1, most,
+               fmt::format("By run.json the command had a process of rank {}.", last));
   return {};
 }
 

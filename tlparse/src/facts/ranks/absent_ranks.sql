@@ -33,8 +33,3 @@ FROM (SELECT DISTINCT g.value ->> '$.ranks' AS ranks
     WHERE f.kind = 'flight_recorder' AND json_type(g.value) = 'object' AND g.key <> '') x,
   json_each(CASE WHEN json_valid(x.ranks) THEN x.ranks ELSE '[]' END) m
 WHERE m.type = 'integer';
-
--- The highest rank of the processes that `tlparse run` saw.
--- query LastRankOfCommand(run_id INTEGER)
-SELECT max(c.rank) AS rank /*INTEGER?*/ FROM run_process c JOIN profile f ON f.id = c.profile_id
-WHERE f.run_id = :run_id;
