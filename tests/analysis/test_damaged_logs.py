@@ -127,6 +127,14 @@ class Damaged(AnswerTest):
         self.assertIn("What the process did after that is not known: it may have ended there or gone on.", stopped["detail"])
         self.assertIn("The log's last record is incomplete: it is cut off, or damaged.", stopped["detail"])
 
+    def test_a_log_that_begins_late_sets_its_rank_not_apart(self):
+        """As of a log that was rotated away: its stacks name strings that it does not define."""
+        for rank, share in ((0, 0.3), (1, 0.3), (1, 0.6)):
+            with self.subTest(rank=rank, share=share):
+                database = self.damage(lambda data: data[data.index(b"\nV", int(len(data) * share)) + 1:], rank=rank)
+                self.assertIn("unresolved_string", self.logged(database))
+                self.check_nothing_else_is_found(database)
+
     def test_logs_that_are_cut_off_in_other_compiles_did_not_end_there(self):
         for rank in range(2):
             text = self.compiled(0, "forward", "add", rank=rank) + self.compiled(1, "loss", "mul", rank=rank)

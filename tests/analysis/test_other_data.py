@@ -21,10 +21,11 @@ def wide(rows=4):
 
 
 class OtherData(RankTest):
-    def compiled(self, rank, number, text, reason=None, stage="aot_joint_graph", time="08:30:01.000000", ends=True):
-        ids = {"rank": rank, "frame_id": 0, "frame_compile_id": number, "attempt": 0}
-        stack = [{"line": 3, "name": "<module>", "filename": 1, "loc": "f(x)"}, {"line": 10, "name": "f", "filename": 1, "loc": "y"}]
-        done = {"co_name": "f", "co_filename": "/u/m.py", "co_firstlineno": 10, "compile_id": f"0/{number}"}
+    def compiled(self, rank, number, text, reason=None, stage="aot_joint_graph", time="08:30:01.000000", ends=True, frame=0):
+        ids = {"rank": rank, "frame_id": frame, "frame_compile_id": number, "attempt": 0}
+        line, name = 10 * (frame + 1), "fg"[frame]
+        stack = [{"line": 3, "name": "<module>", "filename": 1, "loc": "f(x)"}, {"line": line, "name": name, "filename": 1, "loc": "y"}]
+        done = {"co_name": name, "co_filename": "/u/m.py", "co_firstlineno": line, "compile_id": f"{frame}/{number}"}
         parts = [record({"dynamo_start": {"stack": stack}, **ids}, time=time)]
         if reason:
             parts.append(record({"artifact": {"name": "recompile_reasons", "encoding": "json"}, **ids}, json.dumps([reason]), time))
@@ -55,6 +56,15 @@ class OtherData(RankTest):
         for stage, severity in (("aot_inference_graph", "note"), ("aot_joint_graph", "warning")):
             found = self.graph_findings([[self.compiled(rank, 0, wide(rows), stage=stage)] for rank, rows in enumerate((8, 16))])
             self.assertEqual(found, [("graph_divergence", severity)])
+
+    def test_sizes_of_a_function_beside_one_that_was_compiled_again_for_sizes(self):
+        """The data of both ranks have several sizes; a weight of another size is no data."""
+        for reason, name, severity in ((SIZE, "L_x_", "note"), (MODE, "L_x_", "warning"), (SIZE, "L_self_weight_", "warning")):
+            def sized(rows, name=name):
+                return graph(f'{name}: "f32[{rows}, 8]"', f"{name.lower()} = {name}", f'y: "f32[{rows}, 8]" = {name.lower()}.tanh()')
+            found = self.graph_findings([[self.compiled(rank, 0, sized(rows)), self.compiled(rank, 0, tall(), frame=1),
+                                          self.compiled(rank, 1, wide(), reason.replace("0/0", "1/0"), frame=1)] for rank, rows in enumerate((8, 16))])
+            self.assertEqual(found, [("graph_divergence", severity)], (reason, name))
 
     def test_another_type_of_one_rank_goes_before_the_end_of_all(self):
         """Rank 1 ends inside its compile, ranks 0 and 2 have compiled; which was first the logs do not show."""

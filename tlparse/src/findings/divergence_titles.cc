@@ -216,7 +216,7 @@ Difference DivergenceFinder::DescribeGraphs(const RankClass& one, const RankAspe
   // A function that is recompiled gets data of several sizes: who had which first says nothing.
   const std::int32_t first = aspect.slots.front();
   const bool have_both = HaveBothGraphs(one, first);
-  const bool is_of_lengths = aspect.is_of_sizes && !IsOfModel(aspect.text);
+  const bool is_of_lengths = aspect.is_of_sizes && !IsOfModel(aspect.text) && HaveSeveralSizes(one);
   const bool is_of_data =
       have_both || is_of_lengths ||
       (aspect.is_of_sizes && (WasRecompiled(slot) || IsForInference(one, first))) ||

@@ -90,6 +90,7 @@ class DivergenceFinder {
                              const std::string& reason) const;
   bool HaveBothGraphs(const RankClass& one, std::int32_t slot) const;
   bool WereForSizes(const RankClass& one, std::int32_t slot) const;
+  bool HaveSeveralSizes(const RankClass& one) const;
   bool IsForInference(const RankClass& one, std::int32_t slot) const;
   // Whether some rank compiled the function of this slot again.
   bool WasRecompiled(const JobSlot& of) const;

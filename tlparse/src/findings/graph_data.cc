@@ -8,6 +8,7 @@
 
 #include "base/ascii.h"
 #include "facts/job/graph_forms.h"
+#include "facts/text/compile_label.h"
 #include "findings/divergences.h"
 #include "queries/facts/job/job_variants.h"
 
@@ -130,6 +131,28 @@ bool DivergenceFinder::WereForSizes(const RankClass& one, std::int32_t slot) con
       if (compile.participant == rank && job_.IsOfFunction(compile, of)) ids.push_back(compile.id);
     }
     if (!AreForSizes(context_.database, ids)) return false;
+  }
+  return true;
+}
+
+// Both sides compiled some function again for other sizes: their data have several, and those of a function
+// that was compiled once may be different ones.
+bool DivergenceFinder::HaveSeveralSizes(const RankClass& one) const {
+  for (const RankIndex rank : {Reference().front(), one.ranks.front()}) {
+    std::vector<std::int64_t> ids;
+    for (const JobCompile& compile : job_.compiles()) {
+      if (compile.participant == rank && IsOfRecompile(job_.string(compile.label_id)))
+        ids.push_back(compile.id);
+    }
+    bool has_size = false;
+    const auto look = [&]() -> Result<void> {
+      FOR_EACH_ROW(const GuardOfRecompile& row,
+                   Query<GuardOfRecompile>(context_.database,
+                                           {.of_compiles = "m.compile_id IN " + IdList(ids)}))
+        has_size |= IsOfSize(row.guard);
+      return {};
+    };
+    if (ids.empty() || !look() || !has_size) return false;
   }
   return true;
 }

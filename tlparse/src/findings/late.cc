@@ -77,8 +77,10 @@ constexpr std::int64_t kNoiseUs = 1'000'000;  // of processes that start side by
 Result<void> AddLate(FindingContext& context) {
   if (!context.HasRanks() || context.job.participants().size() < 2) return {};
   std::vector<std::int64_t> firsts, lasts;
-  for (const ProcessStatus& status : context.status) {
-    if (!status.first_record_us || !status.last_record_us) continue;
+  for (const RankIndex rank : context.All()) {
+    const ProcessStatus& status = context.StatusOf(rank);
+    // The first records of a damaged log may be lost.
+    if (!status.first_record_us || !status.last_record_us || context.AreDamaged({rank})) continue;
     firsts.push_back(*status.first_record_us);
     lasts.push_back(*status.last_record_us);
   }
@@ -95,7 +97,8 @@ Result<void> AddLate(FindingContext& context) {
   for (const RankIndex rank : context.All()) {
     const ProcessStatus& status = context.StatusOf(rank);
     const JobParticipant& one = context.job.participants()[static_cast<std::size_t>(rank)];
-    if (!status.first_record_us || !status.last_record_us || !one.rank || one.is_extra_log)
+    if (!status.first_record_us || !status.last_record_us || !one.rank || one.is_extra_log ||
+        context.AreDamaged({rank}))
       continue;
     const std::int64_t own = *status.first_record_us - first;
     const std::int64_t end = *status.last_record_us - last;

@@ -161,10 +161,11 @@ Result<void> FindSlowRanks(FindingContext& context) {
   if (stalled && !std::binary_search(slow.begin(), slow.end(), stalled->rank))
     AddStalled(context, *stalled);
   if (slow.empty() || slowest.others_count == 0) return {};
-  // Those that failed did not compile to the end; whether those did whose logs are cut off is not known.
+  // Those that failed did not compile to the end; what those did is not known whose logs lack records.
   const std::vector<RankIndex> others = context.Others(slow);
   if (std::all_of(others.begin(), others.end(), [&](RankIndex one) {
-        return context.StatusOf(one).state == RankState::kFailed || context.IsCut(one);
+        return context.StatusOf(one).state == RankState::kFailed ||
+               context.ranks.damage.AnyIsIncomplete({one});
       }))
     return {};
   const double excess = slowest.compile_s - slowest.lower_median_s;
