@@ -176,7 +176,8 @@ class Waits(Running):
                     self.assertEqual(int(file.read()), pid)
 
     def test_who_was_missing_where_all_ranks_waited_in_vain(self):
-        """Their exceptions do not say; the recorders do. Where one raised something of its own, that is the cause."""
+        """Their exceptions do not say; the recorders do, also that of one which an abort of the other left alone. Where one raised something of its own,
+        that is the cause."""
         for name in ("torch/__init__.py", "torch/_C/__init__.py", "torch/distributed/__init__.py"):
             self.write("site-packages/" + name, b"")
         self.script("site-packages/torch/_C/_distributed_c10d.py", "import os\ndef _dump_fr_trace():\n    return b'%d' % os.getpid()\n")
@@ -185,18 +186,22 @@ class Waits(Running):
             import atexit, os, signal, sys, time
             import torch.distributed.distributed_c10d as c10d
             c10d.init_process_group()
-            texts = ["Connection closed by peer [127.0.0.1]:9" if os.environ["RANK"] == "1" else "Timed out waiting 75000ms for recv operation to complete", "not finite"]
+            texts = ["Connection closed by peer [127.0.0.1]:9" if os.environ["RANK"] == "1" or sys.argv[1] == "aborts" else
+                     "Timed out waiting 75000ms for recv operation to complete", "not finite"]
             time.sleep(2)
+            if os.environ["RANK"] == "1" and sys.argv[1] == "aborts":
+                print("terminate called after throwing an instance of 'gloo::EnforceNotMet'\\n  what():  op.preamble.length <= op.nbytes. 44 vs 32", file=sys.stderr, flush=True)
+                os.abort()
             if os.environ["RANK"] == "1":
                 atexit.register(os.kill, os.getpid(), signal.SIGKILL)  # its launcher ends it before the hook's end
             raise RuntimeError(texts[sys.argv[1] == "own" and os.environ["RANK"] == "1"])
             """)
         program = self.script("launch.py", """\
             import os, subprocess, sys
-            ranks = [subprocess.Popen([sys.executable, "rank.py", sys.argv[1]], env={**os.environ, "RANK": str(rank)}) for rank in range(2)]
+            ranks = [subprocess.Popen([sys.executable, "rank.py", sys.argv[1]], env={**os.environ, "RANK": str(rank)}, stderr=open("errors", "ab")) for rank in range(2)]
             sys.exit(max(abs(rank.wait()) for rank in ranks) and 1)
             """)
-        for how, count in (("waited", 2), ("own", 0)):
+        for how, count in (("waited", 2), ("aborts", 1), ("own", 0)):
             self.run_command("-o", how, "--", PYTHON, program, how, expect=1, environment={"PYTHONPATH": self.path("site-packages")})
             self.assertEqual(len(glob.glob(self.path(how, "recorded", "comm_lib_trace_rank_*"))), count, how)
 

@@ -106,9 +106,9 @@ class RunningCommand : public StartedJob {
     facts_.ended_us = EpochUsNow();
     facts_.processes = processes_->Processes();
     TakeLastStacks(places_, facts_.processes);
-    if (facts_.exit_code == 0 || HaveOnlyWaited(facts_.processes))
-      TakeLastDumps(places_, facts_.processes);
     facts_.aborts = errors_.Aborts(facts_.processes);
+    if (facts_.exit_code == 0 || SayNoCause(facts_.processes, facts_.aborts))
+      TakeLastDumps(places_, facts_.processes);
     return WriteRunFile(places_.recorded + "/run.json", RunFileText(facts_));
   }
 

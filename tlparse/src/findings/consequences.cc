@@ -56,10 +56,7 @@ void MoveBehindOther(std::vector<Finding>& findings) {
   };
   const auto is_of_unknown = [](const Finding& one) {
     const bool is_of_all = one.kind == FindingKind::kStoppedFirst && one.ranks.empty();
-    const bool is_mismatch =
-        one.kind == FindingKind::kCrashed &&
-        (one.cause + one.detail).find("collective mismatch") != std::string::npos;
-    return one.severity == FindingSeverity::kError && (is_of_all || is_mismatch);
+    return one.severity == FindingSeverity::kError && (is_of_all || one.is_of_mismatch);
   };
   const auto is_error = [](const Finding& one) { return one.severity == FindingSeverity::kError; };
   const auto odd = std::find_if(findings.begin(), findings.end(), is_of_odd);
@@ -76,7 +73,9 @@ void MoveBehindOther(std::vector<Finding>& findings) {
 }
 
 void MoveBehindDivergence(std::vector<Finding>& findings) {
-  if (findings.empty() || findings.back().kind != FindingKind::kCrashed) return;
+  if (findings.empty() ||
+      (findings.back().kind != FindingKind::kCrashed && !findings.back().is_of_mismatch))
+    return;
   const auto found = std::find_if(findings.begin(), findings.end() - 1, [](const Finding& one) {
     return one.kind == FindingKind::kCollectiveDivergence &&
            one.severity == FindingSeverity::kError;

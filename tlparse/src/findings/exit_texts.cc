@@ -63,6 +63,19 @@ std::string Subject(const ProcessExit& exit) {
   return fmt::format("'{}' (pid {})", Shorten(exit.command, 80), exit.pid);
 }
 
+void SetAlike(Finding& finding, const ProcessExit& exit, const std::vector<std::int64_t>& alike,
+              const std::set<std::int64_t>& known) {
+  const bool are_everyone = std::set(alike.begin(), alike.end()) == known;
+  finding.ranks = are_everyone ? std::vector<std::int64_t>() : alike;
+  finding.rank_count = alike.size();
+  finding.title =
+      are_everyone
+          ? fmt::format("Each of the {} ranks {}", alike.size(), HowItEnded(exit))
+          : fmt::format("{} were ended by {}", RanksFirst(alike), SignalName(*exit.signal));
+  finding.detail[0] = 'a';  // "At"
+  finding.detail = fmt::format("Rank {} first, {}", *exit.rank, finding.detail);
+}
+
 void NameFailedRanks(Finding& finding, const FatalException& raised, std::string who) {
   const std::vector<std::int64_t> failed = raised.FailedRanks();
   const TracebackSummary quoted = QuotedTraceback(raised.message);
@@ -71,11 +84,9 @@ void NameFailedRanks(Finding& finding, const FatalException& raised, std::string
   finding.rank_count = failed.size();
   finding.cause =
       fmt::format("{}: {}", quoted.type, quoted.message.substr(0, quoted.message.find('\n')));
-  std::string who_failed = RanksText(failed);
-  who_failed[0] = 'R';
   who[0] = static_cast<char>(std::tolower(who[0]));
-  finding.title =
-      fmt::format("{} raised {}: {} raised {}", who_failed, finding.cause, who, raised.type);
+  finding.title = fmt::format("{} raised {}: {} raised {}", RanksFirst(failed), finding.cause, who,
+                              raised.type);
 }
 
 bool FollowsFromOthers(const ProcessExit& exit) {

@@ -3,7 +3,9 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
+#include <vector>
 
 #include "facts/job/exits.h"
 #include "findings/context.h"
@@ -19,6 +21,10 @@ std::string WhatCame(const FindingContext& context, const ProcessExit& exit);
 // "Rank 2", "The command"; of a program that the command had started "'python a.py' (pid 12)".
 std::string Subject(const std::optional<std::int64_t>& rank);
 std::string Subject(const ProcessExit& exit);
+
+// Of ranks that ended alike: all are named. `known`: the ranks of the job.
+void SetAlike(Finding& finding, const ProcessExit& exit, const std::vector<std::int64_t>& alike,
+              const std::set<std::int64_t>& known);
 
 std::string QueryOf(const FatalException& raised);
 std::string QueryOf(const ProcessExit& exit);

@@ -8,6 +8,8 @@
 #include <set>
 #include <utility>
 
+#include "facts/job/compared_ranks.h"
+#include "findings/compared_ranks.h"
 #include "findings/consequences.h"
 #include "findings/context.h"
 #include "findings/exit_texts.h"
@@ -100,14 +102,14 @@ std::optional<std::int64_t> OnlyOneWithout(const FindingContext& context,
 void SetException(Finding& finding, const FatalException& raised, const Raisers& raisers) {
   std::string who = raised.rank || raised.raiser.empty() ? Subject(raised.rank) : raised.raiser;
   if (raisers.ranks.size() > 1) {
-    who = RanksText(raisers.ranks);
-    who[0] = 'R';
+    who = RanksFirst(raisers.ranks);
   }
   if (raisers.are_everyone) who = fmt::format("Each of the {} ranks", raisers.ranks.size());
   finding.ranks = raisers.are_everyone ? std::vector<std::int64_t>() : raisers.ranks;
   finding.rank_count = raisers.ranks.size();
   finding.title = fmt::format("{} raised {}", who, raised.Text());
   finding.cause = raised.Text();
+  finding.is_of_mismatch = SaysMismatch(raised.message);
   if (!raised.file.empty()) finding.place = FindingPlace{raised.file, raised.line, {}};
   if (raised.ComesOfPeer())
     finding.suggestion =
@@ -118,7 +120,7 @@ void SetException(Finding& finding, const FatalException& raised, const Raisers&
 // A finding of such an end, with what follows from it. `is_root`: it follows from no other end.
 void Add(FindingContext& context, Finding finding, const std::vector<ProcessExit>& exits,
          bool is_root = false) {
-  finding.kind = FindingKind::kCrashed;
+  if (finding.kind != FindingKind::kCollectiveDivergence) finding.kind = FindingKind::kCrashed;
   finding.severity = FindingSeverity::kError;
   finding.rank_count = std::max({std::size_t{1}, finding.rank_count, finding.ranks.size()});
   TakeConsequences(context.findings, finding, exits, is_root);
@@ -169,6 +171,9 @@ Result<void> AddExit(FindingContext& context, const std::vector<ProcessExit>& ex
   }
   if (exit.rank) finding.ranks = {*exit.rank};
   finding.detail = WhatCame(context, exit);
+  bool is_compared = false;
+  if (const auto alike = EndedAlike(exits, exit); alike.size() > 1)
+    SetAlike(finding, exit, alike, KnownRanks(context, ranks));
   if (exit.raised) {
     finding.suggestion.clear();
     const Raisers raisers = WhoRaised(*exit.raised, raised, KnownRanks(context, ranks));
@@ -179,21 +184,24 @@ Result<void> AddExit(FindingContext& context, const std::vector<ProcessExit>& ex
       finding.detail[0] = 'a';  // "At"
       finding.detail = fmt::format("Rank {} first, {}", *exit.rank, finding.detail);
     }
-    finding.detail += exit.raised->Rest();
+    is_compared = SetCompared(finding, raised, exits);
+    if (!is_compared) finding.detail += exit.raised->Rest();
     ASSIGN_OR_RETURN(const std::string kernel, KernelOf(context.database, *exit.raised));
     if (!kernel.empty())
       finding.detail += fmt::format(" The index is of one of the operations of {}.", kernel);
   }
-  if (exit.raised && exit.raised->HasWaited()) {
+  if (exit.raised && exit.raised->HasWaited() && !is_compared) {
     ASSIGN_OR_RETURN(const bool is_told, PutHiddenFirst(context, finding, &exit));
     if (is_told) {
       Add(context, std::move(finding), exits, true);
       return {};
     }
   }
-  const bool is_apart = exit.raised && (SetApart(finding, raised, !HasRankElsewhere(exits, exit)) ||
-                                        SetLate(finding, raised));
+  const bool is_apart =
+      is_compared || (exit.raised && (SetApart(finding, raised, !HasRankElsewhere(exits, exit)) ||
+                                      SetLate(finding, raised)));
   if (!is_apart) SayWhereTheyWere(context.findings, finding, exit, exits);
+  if (!is_apart && exit.raised) SetNotJoined(finding, raised);
   RETURN_IF_ERROR(SayOtherThreads(context, finding));
   const bool has_waited = !is_apart && exit.raised && exit.rank &&
                           (exit.raised->ComesOfPeer() || exit.raised->IsTimeout());
@@ -241,9 +249,8 @@ void AddOfDone(FindingContext& context, const std::vector<ProcessExit>& exits,
   finding.ranks = {ranks.begin(), ranks.end()};
   finding.rank_count = finding.ranks.size();
   finding.title = fmt::format("{} {} ended by {}, and the command then ended with exit code 0",
-                              RanksText(finding.ranks), ranks.size() == 1 ? "was" : "were",
+                              RanksFirst(finding.ranks), ranks.size() == 1 ? "was" : "were",
                               SignalName(*exit.signal));
-  finding.title[0] = 'R';
   finding.cause = SignalName(*exit.signal);
   finding.detail = WhatCame(context, exit);
   finding.since_us = exit.ended_us;
@@ -278,27 +285,6 @@ Result<void> AddLaterExit(FindingContext& context, const std::vector<ProcessExit
   return {};
 }
 
-// The exception that explains the most: that of the rank which torchrun saw first, else the first in
-// the text that does not say that another process was gone.
-const FatalException* FirstRaised(const PrintedFailures& printed) {
-  const FatalException* first = nullptr;
-  for (const FatalException& one : printed.raised) {
-    const bool is_root = printed.root && one.rank == printed.root->rank && !one.ComesOfPeer();
-    const bool is_better = first == nullptr || (first->ComesOfPeer() && !one.ComesOfPeer());
-    if (is_root) return &one;
-    if (is_better) first = &one;
-  }
-  return first;
-}
-
-// Whether a rank found another gone, and torchrun's report names one that raised nothing: that one.
-bool IsOfReported(const FatalException& raised, const PrintedFailures& printed) {
-  const auto& root = printed.root;
-  const auto is_of_root = [&](const FatalException& one) { return one.rank == root->rank; };
-  return raised.ComesOfPeer() && root && root->rank && root->exit_code.value_or(0) > 0 &&
-         std::none_of(printed.raised.begin(), printed.raised.end(), is_of_root);
-}
-
 // Of several launches the text does not say which of them it is of.
 void AddPrinted(FindingContext& context, const PrintedFailures& printed) {
   if (context.launches.size() > 1) return;
@@ -324,10 +310,12 @@ void AddPrinted(FindingContext& context, const PrintedFailures& printed) {
                                                         : "the first that is no consequence");
     if (printed.root && printed.root->rank == raised->rank)
       finding.detail += " The report of torchrun names the rank as well.";
-    finding.detail += raised->Rest();
+    const bool is_compared = SetCompared(finding, all, {});
+    if (!is_compared) finding.detail += raised->Rest();
     finding.query = QueryOf(*raised);
-    const bool is_apart = SetApart(finding, all, true);
+    const bool is_apart = is_compared || SetApart(finding, all, true);
     if (!is_apart && raised->ComesOfPeer()) return AddOfPeer(context, std::move(finding), all, {});
+    if (!is_apart) SetNotJoined(finding, all);
     Add(context, std::move(finding), {}, raised->rank && !raised->ComesOfPeer());
     return;
   }
@@ -380,7 +368,8 @@ Result<void> FindExits(FindingContext& context) {
   }
   if (!is_said) {
     RETURN_IF_ERROR(AddExit(context, exits, *first));
-    if (FollowsFromOthers(*first)) MoveBehindDivergence(context.findings);
+    if (FollowsFromOthers(*first) || context.findings.back().is_of_mismatch)
+      MoveBehindDivergence(context.findings);
   }
   const bool is_last = !context.options.launch &&
                        context.job.launch() >= static_cast<std::int64_t>(context.launches.size());

@@ -85,8 +85,9 @@ struct Finding {
   bool has_more_rows = false;  // than row_count: they were not counted
   // It stands whether these ranks are meant to do equal work or not.
   bool needs_no_role = false;
-  std::string ends_before;     // kStoppedFirst: what the others compiled then; empty: not known
-  bool is_of_numbers = false;  // kGraphDivergence: the graphs differ in numbers alone
+  bool is_of_mismatch = false;  // kCrashed: collectives of several ranks did not match
+  std::string ends_before;      // kStoppedFirst: what the others compiled then; empty: not known
+  bool is_of_numbers = false;   // kGraphDivergence: the graphs differ in numbers alone
   bool is_of_caller =
       false;  // the function is of a library, `place` is where the user's code ran it
   bool is_asked_for = true;  // recompiles: the program evaluates, or has several modules

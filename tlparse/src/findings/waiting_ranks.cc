@@ -9,6 +9,7 @@
 #include <set>
 #include <string>
 
+#include "facts/job/compared_ranks.h"
 #include "facts/job/hangs.h"
 #include "facts/text/message_lines.h"
 #include "facts/text/shorten.h"
@@ -34,12 +35,6 @@ bool IsAtOnce(const FatalException& timeout, const FatalException& other) {
          *other.raised_us - *timeout.raised_us < *timeout_us / 50;
 }
 
-std::string RanksFirst(const std::vector<std::int64_t>& ranks) {
-  std::string text = RanksText(ranks);
-  text[0] = 'R';
-  return text;
-}
-
 }  // namespace
 
 std::optional<FindingPlace> PlaceOfStack(std::string_view where) {
@@ -61,6 +56,7 @@ void SayPrinted(Finding& finding, const ProcessExit& exit, bool is_own) {
     return;
   }
   finding.cause = Shorten(exit.printed, kMostTitle);
+  finding.is_of_mismatch = SaysMismatch(exit.printed);
   finding.title += is_own ? ": " + finding.cause : fmt::format(" ({})", finding.cause);
   if (finding.cause.size() < exit.printed.size())
     finding.detail += fmt::format(" On standard error: {}", Shorten(exit.printed, kMostDetail));

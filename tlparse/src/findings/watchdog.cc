@@ -108,8 +108,7 @@ void AddGroup(FindingContext& context, const WatchedGroup& group, const WatchedC
   finding.rank_count = finding.ranks.size();
   finding.title = before.empty() ? fmt::format("{} timed out on {}{}", title, RanksText(in_it), ran)
                                  : fmt::format("{} had not enqueued {}, which timed out on {}{}",
-                                               RanksText(before), title, RanksText(in_it), ran);
-  finding.title[0] = finding.title[0] == 'r' ? 'R' : finding.title[0];
+                                               RanksFirst(before), title, RanksText(in_it), ran);
   finding.cause = before.empty() ? "timed out" : "not enqueued";
   finding.detail = fmt::format(
       "By the text of NCCL's watchdog, last enqueued and last completed: {}.", HowFar(group));

@@ -1,6 +1,7 @@
 #include "runner/last_dumps.h"
 
 #include <fmt/format.h>
+#include <signal.h>
 
 #include <algorithm>
 #include <charconv>
@@ -10,6 +11,7 @@
 #include <string_view>
 
 #include "artifacts/common/text/python_traceback.h"
+#include "facts/job/compared_ranks.h"
 #include "facts/job/exits.h"
 
 namespace tlparse {
@@ -35,19 +37,27 @@ bool ParseName(std::string_view name, LastDump& dump, pid_t& pid) {
 
 }  // namespace
 
-bool HaveOnlyWaited(const std::vector<WatchedProcess>& processes) {
-  bool has_timeout = false;
+bool SayNoCause(const std::vector<WatchedProcess>& processes,
+                const std::vector<AbortText>& aborts) {
+  bool is_open = false;  // somebody was late, or called another thing
   for (const WatchedProcess& one : processes) {
     if (!one.rank) continue;
+    const bool is_mismatch =
+        !one.raised && one.signal == SIGABRT &&
+        std::any_of(aborts.begin(), aborts.end(), [&](const AbortText& abort) {
+          return (!abort.rank || abort.rank == one.rank) && SaysMismatch(abort.text);
+        });
+    is_open |= is_mismatch;
+    if (is_mismatch) continue;
     if (!one.raised) return false;
     const TracebackSummary summary = SummarizeTraceback(one.raised->traceback);
     FatalException raised;
     raised.type = summary.type;
     raised.message = summary.message;
     if (!raised.IsTimeout() && !raised.ComesOfPeer()) return false;
-    has_timeout |= raised.IsTimeout();
+    is_open |= raised.IsTimeout();
   }
-  return has_timeout;
+  return is_open;
 }
 
 void TakeLastDumps(const RecordPlaces& places, const std::vector<WatchedProcess>& processes) {

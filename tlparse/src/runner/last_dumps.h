@@ -5,12 +5,14 @@
 
 #include "runner/process_watch.h"
 #include "runner/recorded_variables.h"
+#include "runner/run_file.h"
 
 namespace tlparse {
 
-// Whether each rank ended by an exception that says that it waited for others too long, or found them gone: none
-// says which of them was missing where. The groups' dumps do.
-bool HaveOnlyWaited(const std::vector<WatchedProcess>& processes);
+// Whether the end of no rank says which of them was missing where, or did not match: each ended by an exception
+// that says that it waited for others too long or found them gone, or was aborted as calls did not match, by one of
+// `aborts`. The groups' dumps may show it.
+bool SayNoCause(const std::vector<WatchedProcess>& processes, const std::vector<AbortText>& aborts);
 
 // Moves those of the ranks that ran last, side by side, into `recorded`, in place of earlier ones: a
 // command may run several programs, or one of them again.

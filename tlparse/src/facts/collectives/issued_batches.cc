@@ -3,23 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 #include <optional>
 #include <string_view>
 #include <utility>
 
+#include "facts/text/message_lines.h"
+
 namespace tlparse {
 namespace {
-
-// The digits that `text` begins with; they are removed from it.
-std::optional<std::int64_t> TakeNumber(std::string_view& text) {
-  std::int64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || number < 0) return std::nullopt;
-  text.remove_prefix(static_cast<std::size_t>(end - text.data()));
-  return number;
-}
 
 // Of "nccl:send 0->1", "nccl:recv 1<-0".
 std::optional<IssuedMessage> MessageOf(const IssuedCollective& call) {

@@ -80,7 +80,8 @@ bool FatalException::ComesOfPeer() const {
     return true;
   for (const std::string_view part :
        {"closed by peer", "reset by peer", "Broken pipe", "failed to recv, got 0 bytes",
-        "a remote process exit", "remote process has terminated", "connectFullMesh failed",
+        "a remote process exit", "but received errors while waiting for send/recv from rank",
+        "remote process has terminated", "connectFullMesh failed",
         "The client socket has "}) {  // …not found the store, which a rank hosts
     if (message.find(part) != std::string::npos || from.find(part) != std::string::npos)
       return true;
@@ -253,14 +254,33 @@ const ProcessExit& CauseOf(const std::vector<ProcessExit>& exits, const ProcessE
   return first;
 }
 
+namespace {
+
+bool IsFault(const ProcessExit& exit) {
+  return exit.signal == SIGABRT || exit.signal == SIGSEGV || exit.signal == SIGBUS ||
+         exit.signal == SIGILL || exit.signal == SIGFPE;
+}
+
+}  // namespace
+
+std::vector<std::int64_t> EndedAlike(const std::vector<ProcessExit>& exits,
+                                     const ProcessExit& exit) {
+  std::set<std::int64_t> ranks;
+  if (!exit.rank || exit.raised || !IsFault(exit) || exit.stopped_at.empty()) return {};
+  for (const ProcessExit& one : exits) {
+    const bool is_alike = one.rank && !one.raised && one.signal == exit.signal &&
+                          one.stopped_at == exit.stopped_at && one.RanBeside(exit);
+    if (is_alike) ranks.insert(*one.rank);
+  }
+  return {ranks.begin(), ranks.end()};
+}
+
 const ProcessExit* SignalledWith(const std::vector<ProcessExit>& exits, const ProcessExit& asked) {
   const auto found = std::find_if(exits.begin(), exits.end(), [&](const ProcessExit& one) {
-    const bool is_fatal = one.signal == SIGABRT || one.signal == SIGSEGV || one.signal == SIGBUS ||
-                          one.signal == SIGILL || one.signal == SIGFPE;
     const bool raised_before = one.raised && !one.WasAsked() && !one.raised->ComesOfPeer() &&
                                one.raised->raised_us && asked.ended_us &&
                                *one.raised->raised_us <= *asked.ended_us;
-    return one.rank && (is_fatal || raised_before) && one.host == asked.host && one.ended_us &&
+    return one.rank && (IsFault(one) || raised_before) && one.host == asked.host && one.ended_us &&
            asked.ended_us && *one.ended_us - *asked.ended_us <= kSeenAfterUs &&
            *asked.ended_us - *one.ended_us <= kSeenAfterUs;
   });
@@ -374,6 +394,24 @@ std::string HowAllEnded(const std::vector<ProcessExit>& exits,
                                  : std::string());
   }
   return how.size() == 1 ? *how.begin() : std::string();
+}
+
+const FatalException* FirstRaised(const PrintedFailures& printed) {
+  const FatalException* first = nullptr;
+  for (const FatalException& one : printed.raised) {
+    const bool is_root = printed.root && one.rank == printed.root->rank && !one.ComesOfPeer();
+    const bool is_better = first == nullptr || (first->ComesOfPeer() && !one.ComesOfPeer());
+    if (is_root) return &one;
+    if (is_better) first = &one;
+  }
+  return first;
+}
+
+bool IsOfReported(const FatalException& raised, const PrintedFailures& printed) {
+  const auto& root = printed.root;
+  const auto is_of_root = [&](const FatalException& one) { return one.rank == root->rank; };
+  return raised.ComesOfPeer() && root && root->rank && root->exit_code.value_or(0) > 0 &&
+         std::none_of(printed.raised.begin(), printed.raised.end(), is_of_root);
 }
 
 }  // namespace tlparse

@@ -125,6 +125,11 @@ std::vector<ProcessExit> ExitsBeside(const std::vector<ProcessExit>& exits,
 // Why `first`, one of them, failed: it, or a later one, if it failed because that was gone.
 const ProcessExit& CauseOf(const std::vector<ProcessExit>& exits, const ProcessExit& first);
 
+// The ranks that a fault of their own ended by the same signal at the same place as `exit`, which is one of
+// them, ascending. Empty: it was no such end.
+std::vector<std::int64_t> EndedAlike(const std::vector<ProcessExit>& exits,
+                                     const ProcessExit& exit);
+
 // A rank that a fatal signal ended, or that had raised an exception, and whose end was seen together with
 // that of `asked`, which was asked to end: such ends have no order. Null: there is none.
 const ProcessExit* SignalledWith(const std::vector<ProcessExit>& exits, const ProcessExit& asked);
@@ -174,5 +179,12 @@ std::string HowAllEnded(const std::vector<ProcessExit>& exits,
 
 // "SIGKILL"; "signal 99".
 std::string SignalName(std::int64_t number);
+
+// The exception that explains the most: that of the rank which torchrun saw first, else the first in
+// the text that does not say that another process was gone.
+const FatalException* FirstRaised(const PrintedFailures& printed);
+
+// Whether a rank found another gone, and torchrun's report names one that raised nothing: that one.
+bool IsOfReported(const FatalException& raised, const PrintedFailures& printed);
 
 }  // namespace tlparse

@@ -317,4 +317,10 @@ std::string RanksText(const std::vector<std::int64_t>& ranks) {
   return fmt::format("rank{} {}", PluralS(ranks.size()), FormatRankRanges(ranks));
 }
 
+std::string RanksFirst(const std::vector<std::int64_t>& ranks) {
+  std::string text = RanksText(ranks);
+  text[0] = 'R';
+  return text;
+}
+
 }  // namespace tlparse

@@ -103,5 +103,7 @@ std::string LogStem(std::string_view path);
 std::string FormatRankRanges(const std::vector<std::int64_t>& ranks);
 // "rank 3", "ranks 0-3,6".
 std::string RanksText(const std::vector<std::int64_t>& ranks);
+// The same at the beginning of a sentence.
+std::string RanksFirst(const std::vector<std::int64_t>& ranks);
 
 }  // namespace tlparse

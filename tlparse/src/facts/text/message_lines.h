@@ -1,6 +1,9 @@
 // Parts of PyTorch's messages.
 #pragma once
 
+#include <charconv>
+#include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include "base/ascii.h"
@@ -15,6 +18,15 @@ inline std::string_view Between(std::string_view text, std::string_view begin,
   text.remove_prefix(at + begin.size());
   const std::size_t stop = text.find(end);
   return stop == std::string_view::npos ? std::string_view() : text.substr(0, stop);
+}
+
+// The digits that `text` begins with; they are removed from it.
+inline std::optional<std::int64_t> TakeNumber(std::string_view& text) {
+  std::int64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || number < 0) return std::nullopt;
+  text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+  return number;
 }
 
 // Calls take(line) for each trimmed line until it returns false.
