@@ -1,9 +1,12 @@
-// A part of a job that is in memory, and the records of both.
+// A part of a job that is in memory, and the records of both; and what ended beside its processes.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <iterator>
+#include <map>
+#include <set>
 
+#include "facts/job/exits.h"
 #include "facts/job/job.h"
 
 namespace tlparse {
@@ -59,6 +62,39 @@ Job Job::Part(const std::vector<RankIndex>& members) const {
   }
   part.Align();
   return part;
+}
+
+// Of the processes that `tlparse run` saw, those of a launch.
+std::vector<std::int64_t> ProcessesOf(const Job& job) {
+  std::vector<std::int64_t> ids;
+  for (const JobParticipant& one : job.participants())
+    ids.insert(ids.end(), one.process_ids.begin(), one.process_ids.end());
+  return ids;
+}
+
+std::vector<ProcessExit> ExitsBeside(const std::vector<ProcessExit>& exits,
+                                     const std::vector<std::int64_t>& process_ids) {
+  const std::set<std::int64_t> ids(process_ids.begin(), process_ids.end());
+  struct Span {
+    std::int64_t from_us = INT64_MAX, to_us = INT64_MIN;
+  };
+  std::map<std::int64_t, Span> spans;  // by the run.json: hosts have clocks of their own
+  for (const ProcessExit& one : exits) {
+    if (!one.process_id || !ids.contains(*one.process_id) || !one.started_us) continue;
+    Span& span = spans[one.profile_id];
+    span.from_us = std::min(span.from_us, *one.started_us);
+    span.to_us = std::max(span.to_us, one.ended_us.value_or(INT64_MAX));
+  }
+  std::vector<ProcessExit> beside = exits;
+  std::erase_if(beside, [&](const ProcessExit& one) {
+    const auto span = spans.find(one.profile_id);
+    if (span == spans.end() || !one.started_us) return false;
+    const auto& [from_us, to_us] = span->second;
+    const std::int64_t middle_us =
+        *one.started_us + (std::min(one.ended_us.value_or(to_us), to_us) - *one.started_us) / 2;
+    return middle_us < from_us || *one.started_us > to_us;
+  });
+  return beside;
 }
 
 }  // namespace tlparse
