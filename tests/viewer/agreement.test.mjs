@@ -199,6 +199,8 @@ test('a profile without kernels opens with what it has; a place that no log know
   await visit(page, pageUrl(reportOf('dynamic')), '#/source/common.py');
   assert.ok((await page.locator('.source-code tbody tr').count()) > 3);
   assert.match(await page.locator('main').innerText(), /Named so too: \S*common\.py/);
+  // In the list the name is read first, then as much of its folder as there is room for.
+  assert.match(await page.locator('.side [aria-current=page] .record-title').innerText(), /^common\.py \S/);
   assert.deepEqual(problems, []);
 });
 

@@ -163,7 +163,7 @@ test('the list of files and the head of a file count the same lines', async () =
   const { page } = await openPage(browser, 'file:');
   for (const trace of ['diverge_order', 'mlp_train']) {
     await visit(page, pageUrl(reportOf(trace)), '#/source');
-    const listed = await page.locator('.side a[aria-current=page] .quiet').innerText();
+    const listed = await page.locator('.side a[aria-current=page] > .quiet').innerText();
     const said = await page.locator('.source-text').first().innerText();
     assert.equal(said, listed.replace(' line', ' known line'), trace);
   }

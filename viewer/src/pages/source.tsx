@@ -67,7 +67,9 @@ function FileList({ files, current }: { files: SourceFile[]; current: SourceFile
       {some.slice(0, 300).map((file) => (
         <li>
           <a href={href(['source', file.name])} title={file.name} aria-current={file === current ? 'page' : undefined}>
-            <span class="record-title">{names.get(file)}</span>
+            <span class="record-title">
+              {baseName(file.name)} <span class="quiet">{names.get(file)!.slice(0, -baseName(file.name).length - 1)}</span>
+            </span>
             <span class="quiet">{file.texts.size > 0 ? plural(knownLines(file).size, 'line') : ''}</span>
           </a>
         </li>
