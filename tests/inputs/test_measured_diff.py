@@ -187,9 +187,13 @@ class DiffWithoutLogs(costs.CostTest):
         said = lambda key: [[change[member] for member in ("kind", "name", "shapes", "a_us", "b_us", "a_calls", "b_calls")] for change in measured[key]]
         self.assertEqual(said("changes"), [["kernel", "gemm", "[[8, 8], [8, 8]]", 15, 40, 2, 2], ["op", "aten::mm", "[[8, 8], [8, 8]]", 15, 40, 2, 2],
                                            ["op", "aten::mm", "[[1]]", 1, 2, 2, 2]])
-        self.assertEqual(said("only_a"), [["kernel", "gemm", "[[16, 8], [8, 8]]", 30, 0, 2, 0], ["kernel", "old", "[[1]]", 1, 0, 2, 0]])
-        self.assertEqual(said("only_b"), [["kernel", "gemm", "[[32, 8], [8, 8]]", 0, 70, 0, 2], ["kernel", "new", "[[1]]", 0, 2, 0, 2]])
+        self.assertEqual(said("only_a"), [["kernel", "gemm", "[[16, 8], [8, 8]]", 30, 0, 2, 0], ["op", "aten::mm", "[[16, 8], [8, 8]]", 30, 0, 2, 0],
+                                          ["kernel", "old", "[[1]]", 1, 0, 2, 0]])
+        self.assertEqual(said("only_b"), [["kernel", "gemm", "[[32, 8], [8, 8]]", 0, 70, 0, 2], ["op", "aten::mm", "[[32, 8], [8, 8]]", 0, 70, 0, 2],
+                                          ["kernel", "new", "[[1]]", 0, 2, 0, 2]])
         text = " ".join(self.tlparse("diff", "a.db", "b.db", "--all").stdout.split())
+        self.assertIn("only in b: 2 kernels, 72 µs per step: gemm [[32, 8], [8, 8]] 70 µs, new [[1]] 2 µs", text)
+        self.assertIn("only in b: 1 op, 70 µs per step: aten::mm [[32, 8], [8, 8]] 70 µs", text)
         self.assertIn("a and b have no log: only what was measured is compared", text)
         self.assertIn("compared: 1 kernel (33 % of the kernel time of a, 36 % of b); 2 ops (35 % of the ops' time of a, 38 % of b)", text)
         self.assertNotIn("compile", text)

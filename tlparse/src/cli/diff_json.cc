@@ -260,8 +260,8 @@ struct FieldsOf<MeasuredDifference> {
       Field{"is_fair", &Of::IsFair, "what was compared is at least half of the time of both sides"},
       Field{"changes", &Of::changes, "the greatest increase first"},
       Field{"only_a", &Of::only_a,
-            "kernels that compute what none of the other side does (without logs: of a name and "
-            "shapes that the other side has not); b_us is 0"},
+            "kernels that compute what none of the other side does (without logs kernels and ops "
+            "of a name and shapes that it has not); b_us is 0"},
       Field{"only_b", &Of::only_b, "the same of side b; a_us is 0"},
   };
 };

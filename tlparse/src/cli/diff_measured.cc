@@ -79,19 +79,27 @@ void PrintCoverage(const MeasuredDifference& measured, const Whose& whose) {
                2, 4);
 }
 
-void PrintOnly(const MeasuredDifference& measured, bool is_b, bool all) {
-  const std::vector<MeasuredChange>& only = is_b ? measured.only_b : measured.only_a;
-  if (only.empty()) return;
-  const std::size_t most = all ? only.size() : 3;
+void PrintOnly(const MeasuredDifference& measured, bool is_b, MeasuredKind kind, bool all) {
+  constexpr std::size_t kMost = 3;
   double us = 0;
-  for (const MeasuredChange& kernel : only) us += is_b ? kernel.b_us : kernel.a_us;
+  std::size_t count = 0;
+  std::string names;
+  for (const MeasuredChange& change : is_b ? measured.only_b : measured.only_a) {
+    if (change.kind != kind) continue;
+    us += is_b ? change.b_us : change.a_us;
+    if (!all && count >= kMost) {
+      ++count;
+      continue;
+    }
+    names += fmt::format("{} {} {}", count++ == 0 ? ":" : ",", Subject(change),
+                         HumanMicroseconds(is_b ? change.b_us : change.a_us));
+  }
+  if (count == 0) return;
   std::string text =
-      fmt::format("only in {}: {}, {}{}", is_b ? "b" : "a", Count(only.size(), "kernel"),
-                  HumanMicroseconds(us), measured.is_per_step ? " per step" : "");
-  for (std::size_t i = 0; i < std::min(most, only.size()); ++i)
-    text += fmt::format("{} {} {}", i == 0 ? ":" : ",", Subject(only[i]),
-                        HumanMicroseconds(is_b ? only[i].b_us : only[i].a_us));
-  if (only.size() > most) text += fmt::format(" and {} more (--all)", only.size() - most);
+      fmt::format("only in {}: {}, {}{}{}", is_b ? "b" : "a",
+                  Count(count, kind == MeasuredKind::kOp ? "op" : "kernel"), HumanMicroseconds(us),
+                  measured.is_per_step ? " per step" : "", names);
+  if (!all && count > kMost) text += fmt::format(" and {} more (--all)", count - kMost);
   PrintWrapped(text, 2, 4);
 }
 
@@ -164,8 +172,10 @@ void PrintMeasured(const MeasuredDifference& measured, const Whose& whose, bool 
     table.Print();
     if (left_out > 0) PrintWrapped(fmt::format("and {} more (--all)", left_out), 2, 4);
   }
-  PrintOnly(measured, false, all);
-  PrintOnly(measured, true, all);
+  for (const MeasuredKind kind : {MeasuredKind::kKernel, MeasuredKind::kOp}) {
+    PrintOnly(measured, false, kind, all);
+    PrintOnly(measured, true, kind, all);
+  }
   PrintUnrecorded(measured);
   PrintUnknown(measured);
 }

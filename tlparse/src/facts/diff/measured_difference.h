@@ -59,7 +59,8 @@ struct MeasuredDifference {
   std::int64_t unrecorded_a = 0, unrecorded_b = 0;
   MeasuredCoverage unrecorded;          // their times
   std::vector<MeasuredChange> changes;  // the greatest increase first
-  // Kernels that compute what none of the other side does, the costliest first.
+  // Kernels that compute what none of the other side does, and without logs ops of a name and shapes
+  // that the other has not, the costliest first.
   std::vector<MeasuredChange> only_a, only_b;
   // Whether what was compared is enough of the time of both sides to say that nothing of it is
   // slower.

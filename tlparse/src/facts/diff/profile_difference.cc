@@ -54,8 +54,8 @@ void Compare(const std::vector<ShapeCost>& a, const std::vector<ShapeCost>& b, M
     change.shapes = cost.shapes;
     change.b_calls = cost.calls;
     if (found == of_a.end()) {
-      if (kind != MeasuredKind::kKernel) continue;
-      change.b_us = difference.is_per_step ? mean(cost, difference.b) : cost.us;
+      if (time(cost) == 0) continue;
+      change.b_us = difference.is_per_step ? mean(cost, difference.b) : time(cost);
       difference.only_b.push_back(std::move(change));
       continue;
     }
@@ -71,13 +71,13 @@ void Compare(const std::vector<ShapeCost>& a, const std::vector<ShapeCost>& b, M
     difference.changes.push_back(std::move(change));
   }
   for (const auto& [key, cost] : of_a) {
-    if (kind != MeasuredKind::kKernel) continue;
+    if (time(*cost) == 0) continue;
     MeasuredChange change;
     change.kind = kind;
     change.name = cost->name;
     change.shapes = cost->shapes;
     change.a_calls = cost->calls;
-    change.a_us = difference.is_per_step ? mean(*cost, difference.a) : cost->us;
+    change.a_us = difference.is_per_step ? mean(*cost, difference.a) : time(*cost);
     difference.only_a.push_back(std::move(change));
   }
 }
