@@ -212,14 +212,23 @@ CREATE VIEW memory_at AS
   FROM change c JOIN memory_snapshot_row s ON s.id = c.snapshot_id GROUP BY c.snapshot_id, c.ordinal
   WINDOW later AS (PARTITION BY c.snapshot_id ORDER BY c.ordinal);
 
--- The steps of the program while the allocator recorded: ProfilerStep#n of the profile, or of a snapshot's external_annotations.
+-- The steps of the program while the allocator recorded: ProfilerStep#n of the profile, or of a snapshot's external_annotations. Of a profile
+-- that marks none, each ends with a step of the optimizer that steps first, from the end of the one before.
 CREATE VIEW memory_step AS
+  WITH optimizer AS (SELECT a.profile_id, a.name_id, a.start_ns + a.duration_ns AS end_ns,
+      first_value(a.name_id) OVER (PARTITION BY a.profile_id ORDER BY a.start_ns) AS first_id
+    FROM memory_snapshot_row s JOIN annotation_row a ON a.profile_id = s.profile_id JOIN text_row t ON t.id = a.name_id
+    WHERE t.text GLOB 'Optimizer.step#*' AND a.device IS NULL
+      AND NOT EXISTS (SELECT 1 FROM annotation_row m WHERE m.profile_id = s.profile_id AND m.step IS NOT NULL))
   SELECT s.id AS snapshot_id, a.step, a.start_ns, a.start_ns + a.duration_ns AS end_ns
   FROM memory_snapshot_row s JOIN annotation_row a ON a.profile_id = s.profile_id WHERE a.step IS NOT NULL AND a.device IS NULL
   UNION ALL SELECT s.id, CAST(substr(b.name, 14) AS INTEGER), b.time_ns, min(e.time_ns)
   FROM memory_snapshot_row s JOIN memory_annotation_row b ON b.profile_id = s.profile_id AND b.device IS s.device
   JOIN memory_annotation_row e ON e.profile_id = b.profile_id AND e.device IS b.device AND e.name = b.name AND e.ordinal > b.ordinal
-  WHERE b.stage = 'START' AND e.stage = 'END' AND b.name GLOB 'ProfilerStep#[0-9]*' GROUP BY s.id, b.id;
+  WHERE b.stage = 'START' AND e.stage = 'END' AND b.name GLOB 'ProfilerStep#[0-9]*' GROUP BY s.id, b.id
+  UNION ALL SELECT s.id, row_number() OVER step, coalesce(lag(o.end_ns) OVER step, s.start_ns), o.end_ns
+  FROM memory_snapshot_row s JOIN optimizer o ON o.profile_id = s.profile_id AND o.name_id = o.first_id
+  WINDOW step AS (PARTITION BY s.id ORDER BY o.end_ns);
 
 -- Bytes at the peak by the user's line.
 CREATE VIEW line_memory AS

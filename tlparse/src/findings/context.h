@@ -133,6 +133,7 @@ Result<std::vector<std::int64_t>> FindEagerRanks(FindingContext& context);
 Result<void> FindLateRanks(FindingContext& context);
 Result<void> FindFailedAllocations(FindingContext& context);  // of snapshots of the allocator
 Result<void> FindMemoryGrowth(FindingContext& context);       // step by step
+Result<void> FindSlowInput(FindingContext& context);          // after those that name stragglers
 Result<void> FindNotFinite(FindingContext& context);          // by hashes of runs
 Result<void> FindMemoryImbalance(FindingContext& context);    // between ranks
 // Of several launches of a run: whether the last that had begun at that time is the context's.

@@ -48,6 +48,7 @@ constexpr FamilyOfJob kFamilies[] = {
     {&FindNotFinite},
     {.find = &FindFailedAllocations, .needs_log = false, .needs_others = true},
     {.find = &FindMemoryGrowth, .needs_log = false, .needs_others = true},
+    {.find = &FindSlowInput, .needs_log = false, .needs_others = true},
     {.find = &FindMemoryImbalance, .is_of_role = true, .needs_log = false, .needs_others = true},
     {&FindLaunchNotes},
     {.find = &FindExits, .needs_log = false, .needs_others = true},
