@@ -26,7 +26,7 @@ class TorchLogsText(profiles.InputTest):
         self.assertIn("size mismatch at index 0", self.tlparse("recompiles", database, "--all").stdout)
         self.assertIn("4, 5", self.tlparse("recompiles", database).stdout)
         notes = [(one["kind"], one["severity"], one["title"]) for one in self.answer("findings", database)["findings"]]
-        self.assertEqual([("recompiles", "note", "forward was recompiled once, by the text of TORCH_LOGS"),
+        self.assertEqual([("recompiles", "note", "forward was recompiled once (size 0 of x: 4, 5), by the text of TORCH_LOGS"),
                           ("graph_break", "note", "One graph break at model.py:331, by the text of TORCH_LOGS: Unsupported: Tensor.item")], notes)
 
     def test_messages_of_several_lines(self):
@@ -48,7 +48,7 @@ class TorchLogsText(profiles.InputTest):
         for paths in ([self.write("both.txt", one_text.encode())],
                       [self.write(f"rank{rank}.txt", "".join(f"[rank{rank}]:{line}\n" for line in text.splitlines()).encode()) for rank in (0, 1)]):
             found = self.answer("findings", self.ingest(*paths, name=f"{len(paths)}.db"))["findings"]
-            self.assertEqual([("forward was recompiled once in each of 2 processes, by the text of TORCH_LOGS", [0, 1]),
+            self.assertEqual([("forward was recompiled once in each of 2 processes (size 0 of x: 4, 5), by the text of TORCH_LOGS", [0, 1]),
                               ("One graph break at model.py:331 in each of 2 processes, by the text of TORCH_LOGS: Unsupported: Tensor.item", [0, 1])],
                              [(one["title"], one["ranks"]) for one in found])
 
@@ -77,6 +77,23 @@ class TorchLogsText(profiles.InputTest):
         finding, = self.answer("findings", self.ingest(self.write("stderr.txt", text.encode())))["findings"]
         self.assertEqual(("forward reached the recompile limit (torch._dynamo.config.recompile_limit, 3); last reason: s.n == 2", hint),
                          (finding["title"], finding["try"]))
+
+    def test_a_storm_is_one_finding_with_its_values(self):
+        """As PyTorch 2.15.0 writes it: the compile that the limit refuses is told twice. The code has a comment of its own."""
+        code = "return x * s.n  # scaled"
+        lines = []
+        for n in range(1, 4):
+            lines.append(f"V1130 18:01:3{n}.269000 27 torch/_dynamo/guards.py:6374] [0/{n}] [__recompiles] Recompiling function forward in /app/m.py:7")
+            lines.append(f"V1130 18:01:3{n}.269000 27 torch/_dynamo/guards.py:6374] [0/{n}] [__recompiles]     triggered by the following guard failure(s):")
+            for prior in reversed(range(n)):
+                lines.append(f"V1130 18:01:3{n}.269000 27 torch/_dynamo/guards.py:6374] [0/{n}] [__recompiles]     - 0/{prior}: s.n == {prior}   # {code}  # app/m.py:8 in forward")
+        limit = ("torch._dynamo hit config.recompile_limit (3)", "   function: 'forward' (/app/m.py:7)", f"   last reason: 0/2: s.n == 2   # {code}  # app/m.py:8 in forward")
+        lines += [f"W1130 18:01:36.715000 27 torch/_dynamo/convert_frame.py:2061] [0/3] {line}" for line in limit]
+        text = "".join(line + "\n" for line in lines)
+        finding, = self.answer("findings", self.ingest(self.write("stderr.txt", text.encode())))["findings"]
+        self.assertEqual(("recompile_limit", "warning", "forward was recompiled twice (s.n: 0, 1, 2) and reached the recompile limit (torch._dynamo.config.recompile_limit, 3), "
+                          "by the text of TORCH_LOGS"), (finding["kind"], finding["severity"], finding["title"]))
+        self.assertEqual({"file": "/app/m.py", "line": 8, "code": code}, finding["place"])
 
     def test_an_empty_answer_says_what_it_stands_on(self):
         with open(os.path.join(CASE, "recompiles_verbose.txt"), encoding="utf-8") as file:

@@ -9,10 +9,9 @@
 // of which everything behind the check may be missing.
 #include "rows/recompile.h"
 
-#include <charconv>
-
 #include "artifacts/common/json_members.h"
 #include "artifacts/common/text/python_traceback.h"
+#include "artifacts/common/text/recompile_origin.h"
 #include "base/ascii.h"
 
 namespace tlparse {
@@ -34,21 +33,6 @@ std::string_view PriorLabel(std::string_view text) {
   return text.substr(0, end);
 }
 
-// "# scripts/a.py:3 in f (HINT: …)" behind the last "  # ": file and line.
-void ReadSource(std::string_view comment, Reason& reason) {
-  constexpr std::string_view kIn = " in ";
-  const std::size_t in = comment.find(kIn);
-  const std::string_view position = comment.substr(0, in);
-  const std::size_t colon = position.rfind(':');
-  if (colon == std::string_view::npos) return;
-  std::int64_t line = 0;
-  const auto [end, error] =
-      std::from_chars(position.data() + colon + 1, position.data() + position.size(), line);
-  if (error != std::errc() || end != position.data() + position.size()) return;
-  reason.user_file = position.substr(0, colon);
-  reason.user_line = line;
-}
-
 Reason ParseReason(std::string_view text) {
   constexpr std::string_view kUserStack = "\nUser stack trace:\n";
   constexpr std::string_view kCommentMark = "  # ";
@@ -59,16 +43,9 @@ Reason ParseReason(std::string_view text) {
   const std::string_view check = text.substr(0, stack);
   const std::size_t source = check.find(kCommentMark);
   reason.guard = TrimEnd(check.substr(0, source));
-  // The source line may itself hold "  # "; the position follows the last one that reads like a
-  // position.
-  for (std::size_t at = source; at != std::string_view::npos;) {
-    const std::size_t next = check.find(kCommentMark, at + kCommentMark.size());
-    ReadSource(
-        check.substr(at + kCommentMark.size(),
-                     next == std::string_view::npos ? next : next - at - kCommentMark.size()),
-        reason);
-    at = next;
-  }
+  const RecompileOrigin origin = OriginOfRecompile(check);
+  reason.user_file = origin.file;
+  reason.user_line = origin.line;
   if (stack != std::string_view::npos) {
     // Not cut on the left, unlike the comment. The user's own line, where there is one, not that
     // of PyTorch or a library below it.

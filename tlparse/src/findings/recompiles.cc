@@ -304,15 +304,8 @@ std::string TitleOf(const FindingContext& context, const Function& function) {
   return title;
 }
 
-// More than those of programs that evaluate, or that have a few sizes. What fails on another thing
-// each time comes to an end: a size that varies is dynamic from then on.
 bool IsRepeated(const Function& function) {
-  constexpr std::size_t kFewOfOne = 2, kFew = 4;
-  std::size_t wanted = 0;
-  for (std::size_t i = 0; i < function.recompiles.size(); ++i)
-    wanted += IsWantedAt(function.recompiles, i) ? 1 : 0;
-  return RangeOf(function.count_of, function.who).most > kFew + wanted ||
-         MostOfOneSubject(function.recompiles) > kFewOfOne;
+  return AreRepeated(function.recompiles, RangeOf(function.count_of, function.who).most);
 }
 
 // Whether it sets these ranks apart from several that never recompiled the function.

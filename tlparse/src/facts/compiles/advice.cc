@@ -60,6 +60,15 @@ std::string CauseOfBreak(std::string_view reason) {
   });
   if (cause.empty()) cause = FirstLineWithText(reason);
   if (const std::string raised = RaisedException(reason); !raised.empty()) cause += ": " + raised;
+  // Which function or operator: where a line calls several, the line does not tell.
+  if (cause == "Attempted to call function marked as skipped") {
+    const std::string_view module = Between(reason, "context: module: ", ", "),
+                           name = Between(reason, ", qualname: ", ", ");
+    if (!module.empty() && !name.empty()) cause += fmt::format(": {}.{}", module, name);
+  } else if (cause == "Operator does not support running with fake tensors") {
+    const std::string_view name = Between(reason, "context: unsupported operator: ", "\n");
+    if (!name.empty()) cause += fmt::format(": {}", name);
+  }
   // torch._dynamo.disable(reason=…) and the like say why.
   const std::string_view given = Between(reason, "'reason': ConstantVariable(str: ", ")}");
   if (given.size() > 2) cause += fmt::format(" (reason: {})", given.substr(1, given.size() - 2));
@@ -150,6 +159,15 @@ std::string_view CodeAfterOrigin(std::string_view text) {
                                            : std::string_view();
 }
 
+// "job.py:114"
+bool IsOrigin(std::string_view position) {
+  const std::size_t colon = position.rfind(':');
+  return colon != std::string_view::npos && colon > 0 && colon + 1 < position.size() &&
+         std::all_of(position.begin() + static_cast<std::ptrdiff_t>(colon) + 1, position.end(),
+                     &IsDigit) &&
+         position.find(' ') == std::string_view::npos;
+}
+
 // "<guard>  # <code>  # <file>:<line> in <function> (<note>) and <code>  # <file>:<line> …", and the
 // user's stack, whose frames are followed by their code. The origin is in `line` of a file of the
 // same name as `file` (empty: of any).
@@ -158,16 +176,19 @@ std::string CodeInLine(std::string_view reason, std::string_view file, std::int6
   constexpr std::string_view kComment = "  # ";
   const std::size_t stack = reason.find("\nUser stack trace");
   const std::string wanted = fmt::format("{}:{}", name, line);
-  std::string_view code, rest = reason.substr(0, stack);
+  std::string_view rest = reason.substr(0, stack);
+  std::string code;
   for (std::size_t at = rest.find(kComment); at != std::string_view::npos;
        at = rest.find(kComment)) {
     rest.remove_prefix(at + kComment.size());
     const std::string_view part = rest.substr(0, rest.find(kComment));
     const std::string_view position = part.substr(0, part.find(" in "));
     if (line > 0 && position.ends_with(wanted)) return std::string(Trimmed(code));
-    // The code itself may hold "  # ".
-    const std::string_view next = CodeAfterOrigin(part);
-    code = next.empty() ? part : next;
+    // The code itself may hold "  # ", a comment of the user's.
+    if (IsOrigin(position))
+      code = CodeAfterOrigin(part);
+    else
+      code += (code.empty() ? "" : std::string(kComment)) + std::string(part);
   }
   if (stack == std::string_view::npos || line <= 0) return {};
   std::string found;

@@ -111,6 +111,13 @@ std::size_t MostOfOneSubject(const std::vector<Recompile>& recompiles) {
   return most;
 }
 
+bool AreRepeated(const std::vector<Recompile>& recompiles, std::size_t count) {
+  constexpr std::size_t kFewOfOne = 2, kFew = 4;
+  std::size_t wanted = 0;
+  for (std::size_t i = 0; i < recompiles.size(); ++i) wanted += IsWantedAt(recompiles, i) ? 1 : 0;
+  return count > kFew + wanted || MostOfOneSubject(recompiles) > kFewOfOne;
+}
+
 std::string Varied(const std::vector<Recompile>& recompiles) {
   std::vector<Subject> subjects;
   for (std::size_t i = 0; i < recompiles.size(); ++i) {

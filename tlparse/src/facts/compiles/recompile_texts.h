@@ -40,6 +40,10 @@ bool IsWantedAt(const std::vector<Recompile>& recompiles, std::size_t at);
 // many sizes they have beside the first.
 std::size_t MostOfOneSubject(const std::vector<Recompile>& recompiles);
 
+// More than those of programs that evaluate, or that have a few sizes. What fails on another thing each
+// time comes to an end: a size that varies is dynamic from then on. `count`: of those that were made.
+bool AreRepeated(const std::vector<Recompile>& recompiles, std::size_t count);
+
 // "n: 1, 2, 3" of the guards that failed: first that on which the newest entry failed in most
 // recompiles; an older entry may fail on what the newer ones have made dynamic.
 std::string Varied(const std::vector<Recompile>& recompiles);
