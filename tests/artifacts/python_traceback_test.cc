@@ -21,6 +21,7 @@ TEST_CASE("IsUserFile tells the user's files from PyTorch's, Python's and genera
   CHECK_FALSE(tlparse::IsUserFile("/usr/lib/python3/dist-packages/torch/nn/modules/module.py"));
   CHECK_FALSE(tlparse::IsUserFile("/usr/lib/python3.14/contextlib.py"));
   CHECK_FALSE(tlparse::IsUserFile("<eval_with_key>.3"));
+  CHECK(tlparse::IsUserFile("<ipython-input-6-ea9750a373e0>"));
   CHECK_FALSE(tlparse::IsUserFile("/home/u/tl_run/hook/sitecustomize.py"));
   CHECK_FALSE(tlparse::IsUserFile("/tmp/x/de/c" + std::string(51, 'd') + ".py"));
 }

@@ -5,6 +5,7 @@ import json
 import sys
 import unittest
 
+import test_run_ends
 from test_run import Running
 
 PYTHON = sys.executable
@@ -84,6 +85,71 @@ class Exceptions(Running):
             self.run_command("-o", how, "--", PYTHON, program, how, expect=1)
             found = json.loads(self.tlparse("findings", how, "--json").stdout)["findings"]
             self.assertEqual([(one["title"], one["place"]["line"]) for one in found], [("The command raised ArithmeticError: gradient is stale", 10)], how)
+
+    def test_a_shell_that_goes_on(self):
+        program = self.script("cells.py", """\
+            import code
+            shell = code.InteractiveInterpreter()
+            for cell in ("x = 1", "losss", "x + 1"):
+                shell.runcode(compile(cell, "<cell>", "exec"))
+            """)
+        self.run_command("--", PYTHON, program)
+        found, = self.findings()
+        self.assertEqual((found["severity"], found["title"]), ("note", "The command went on after NameError: name 'losss' is not defined"))
+        self.assertIn("it ended with exit code 0", found["detail"])
+
+    def test_a_signal_that_comes_while_the_exception_is_written(self):
+        """As DataLoader's handler raises when a worker was killed: here the clock that the hook reads does so, once."""
+        program = self.script("late.py", """\
+            import time
+            clock = time.time_ns
+            def raises():
+                time.time_ns = clock
+                raise RuntimeError("DataLoader worker (pid 7) is killed by signal: Killed.")
+            time.time_ns = raises
+            {}["loss"]
+            """)
+        self.run_command("--", PYTHON, program, expect=1)
+        self.assertEqual([("The command raised KeyError: 'loss'", 7)], [(one["title"], one["place"]["line"]) for one in self.findings()])
+
+    def test_where_the_user_interrupted_it(self):
+        """It ends as it does without the hook, whose imports would make Python forget why."""
+        program = self.script("endless.py", """\
+            def solve():
+                raise KeyboardInterrupt
+            solve()
+            """)
+        self.run_command("--", PYTHON, program, expect=130)
+        found, = self.findings()
+        self.assertEqual(("note", "The command was interrupted (KeyboardInterrupt) at endless.py:2"), (found["severity"], found["title"]))
+
+    def test_a_compile_that_fails_in_a_test(self):
+        """pytest ends with exit code 0: the test wanted it to fail."""
+        program = self.script("tested.py", test_run_ends.Ends.TRACED.replace('{"stack": []}', '{"stack": [{"line": 166, "name": "call", "filename": 0}, {"line": 3, "name": "test_f", "filename": 1}]}').replace(
+            "        ids =", """\
+        write({"str": ["/v/site-packages/_pytest/python.py", 0]})
+        write({"str": ["/u/test_m.py", 1]})
+        ids =""") + """\
+        write({"compilation_metrics": {"co_name": "f", "co_filename": "/u/m.py", "fail_type": "ValueError", "fail_reason": "bad"}, **ids})
+        time.sleep(0.5)
+""")
+        self.run_command("-o", "tested", "--", PYTHON, program, environment={"TZ": "UTC"})
+        finding, = json.loads(self.tlparse("findings", "tested", "--json").stdout)["findings"]
+        self.assertEqual(("compile_failed", "note"), (finding["kind"], finding["severity"]))
+        self.assertIn("A test called it, and may expect that.", finding["detail"])
+
+    def test_a_trace_that_fails_where_its_process_does(self):
+        program = self.script("export.py", test_run_ends.Ends.TRACED.replace("write(envelope)", "write(envelope, payload=None)").replace(
+            "{json.dumps(envelope)}\\n", "{json.dumps(envelope)}\\n" + "{chr(9) + payload + chr(10) if payload else str()}") + """\
+        import hashlib
+        graph = f"# File: {os.path.abspath(__file__)}:10 in forward, code: raise ValueError"
+        write({"artifact": {"name": "make_fx_fail_partial", "encoding": "string"}, "has_payload": hashlib.md5(graph.encode()).hexdigest()}, graph)
+        raise ValueError("u0 > 3")
+""")
+        self.run_command("-o", "export", "--", PYTHON, program, expect=1, environment={"TZ": "UTC"})
+        found = json.loads(self.tlparse("findings", "export", "--json").stdout)["findings"]
+        self.assertEqual([], [one["title"] for one in found if one["title"].startswith("A trace of make_fx failed")], found)
+        self.assertTrue(any(one["title"].startswith("The command raised ValueError: u0 > 3") for one in found), found)
 
     def test_a_message_whose_first_line_only_begins_it(self):
         program = self.script("load.py", """\

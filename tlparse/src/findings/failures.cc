@@ -248,6 +248,16 @@ Result<void> SaySuppressed(FindingContext& context, const std::vector<std::int64
   return {};
 }
 
+// The test may want it to fail.
+Result<bool> AreInTests(FindingContext& context, const std::vector<const Failure*>& group) {
+  for (const Failure* const one : group) {
+    ASSIGN_OR_RETURN(const FirstRow<IsInTest> row,
+                     First(Query<IsInTest>(context.database, {.compile_id = one->compile->id})));
+    if (!row) return false;
+  }
+  return true;
+}
+
 // The program has caught the exception of a compile if its process ended with exit code 0; if how the
 // process ended is not known, then if its log has a later compile.
 Result<void> SaySurvived(FindingContext& context, const std::vector<const Failure*>& group,
@@ -274,6 +284,10 @@ Result<void> SaySurvived(FindingContext& context, const std::vector<const Failur
                                 whose, is_one ? "" : "es")
                   : fmt::format("{} log{} to another compile: the exception was caught. ", whose,
                                 is_one ? " goes on" : "s go on");
+  ASSIGN_OR_RETURN(const bool are_tests, AreInTests(context, group));
+  if (!is_survived || !are_tests) return {};
+  finding.severity = FindingSeverity::kNote;
+  finding.detail += "A test called it, and may expect that. ";
   return {};
 }
 

@@ -29,3 +29,12 @@ FROM failure_row f JOIN text_row k ON k.id = f.kind_id
   LEFT JOIN record_row c ON c.id = f.record_id LEFT JOIN process p ON p.id = c.process_id
   LEFT JOIN text_row b ON b.id = c.kind_id
 WHERE k.text NOT IN ('restart', 'make_fx_fail_partial') AND {in_logs} ORDER BY f.record_id;
+
+-- Whether a compile was called from a test.
+-- query IsInTest(compile_id INTEGER)
+WITH RECURSIVE frame(id) AS (
+  SELECT (SELECT stack_id FROM record_row
+    WHERE compile_id = :compile_id AND stack_id IS NOT NULL ORDER BY id DESC LIMIT 1)
+  UNION ALL SELECT s.parent_id FROM frame f JOIN stack_frame s ON s.id = f.id)
+SELECT 1 AS found /*INTEGER*/ FROM frame f JOIN stack_frame s ON s.id = f.id
+WHERE s.file GLOB '*/_pytest/*' OR s.file GLOB '*/unittest/case.py' LIMIT 1;

@@ -75,6 +75,50 @@ bool WasRaisedAgain(const std::vector<ProcessExit>& exits, const ProcessExit& fa
   });
 }
 
+// What an interactive shell showed, and went on.
+Finding FindingOfShown(const ProcessExit& exit) {
+  Finding finding;
+  finding.kind = FindingKind::kCrashed;
+  finding.rank_count = 1;
+  if (exit.rank) finding.ranks = {*exit.rank};
+  finding.title = fmt::format("{} went on after {}", Subject(exit), exit.raised->Text());
+  finding.cause = exit.raised->Text();
+  finding.since_us = exit.ended_us;
+  finding.detail = fmt::format(
+      "It is the last exception that it showed; it ended with exit code 0, as an interactive shell "
+      "does (run.json).{}",
+      exit.raised->Rest());
+  if (!exit.raised->file.empty())
+    finding.place = FindingPlace{exit.raised->file, exit.raised->line, {}};
+  finding.query = QueryOf(*exit.raised);
+  return finding;
+}
+
+// The user ended it: where it was then. Of ranks their launcher's end says nothing.
+void AddInterrupted(FindingContext& context, const std::vector<ProcessExit>& exits) {
+  const bool has_ranks = std::any_of(exits.begin(), exits.end(),
+                                     [](const ProcessExit& one) { return one.rank.has_value(); });
+  const bool has_error =
+      std::any_of(context.findings.begin(), context.findings.end(),
+                  [](const Finding& one) { return one.severity == FindingSeverity::kError; });
+  if (has_ranks || has_error) return;
+  for (const ProcessExit& exit : exits) {
+    if (!exit.IsCommand() || !exit.raised || exit.raised->type != "KeyboardInterrupt" ||
+        !IsOfLaunch(context, exit.ended_us))
+      continue;
+    Finding& finding = context.Add(FindingKind::kCrashed, FindingSeverity::kNote);
+    finding.rank_count = 1;
+    finding.title = fmt::format("The command was interrupted (KeyboardInterrupt){}",
+                                exit.raised->file.empty() ? "" : " at " + exit.raised->Place());
+    finding.cause = "KeyboardInterrupt";
+    finding.since_us = exit.raised->raised_us;
+    finding.detail = WhatCame(context, exit);
+    if (!exit.raised->file.empty())
+      finding.place = FindingPlace{exit.raised->file, exit.raised->line, {}};
+    finding.query = QueryOf(*exit.raised);
+  }
+}
+
 }  // namespace
 
 // Those that no other finding has: the process of the thread or task went on, or the parent of a
@@ -84,6 +128,11 @@ Result<void> FindHiddenFailures(FindingContext& context) {
                    LoadExits(context.database, context.job.run_id()));
   ASSIGN_OR_RETURN(const std::vector<HiddenFailure> failures,
                    LoadHiddenFailures(context.database, context.job.run_id()));
+  for (const ProcessExit& one : exits) {
+    if (one.WentOn() && (one.IsCommand() || one.process_id) && IsOfLaunch(context, one.ended_us))
+      context.findings.push_back(FindingOfShown(one));
+  }
+  AddInterrupted(context, exits);
   for (const HiddenFailure& one : failures) {
     const bool is_of_log = !one.thread && HasLog(exits, one.exit);
     const bool is_lost = one.thread ? !one.is_of_task || !WasRaisedAgain(exits, one.exit)

@@ -22,8 +22,8 @@ def listen_for_raises():
 
     def say(kind, error, trace):
         if id(error) not in said:
-            said.add(id(error))
             write_raise(kind, error, trace)
+            said.add(id(error))
             attempt(lambda: write_last_dump(listen_for_dumps.pid, listen_for_dumps.rank))  # its launcher may end it before its end
 
     def say_last():
@@ -33,8 +33,13 @@ def listen_for_raises():
 
     def hook_before(show):
         def excepthook(kind, error, trace):
-            attempt(say, kind, error, trace)
+            try:
+                say(kind, error, trace)
+            except BaseException:  # of a signal that came meanwhile: DataLoader raises in its handler that a worker was killed
+                attempt(say, kind, error, trace)
             show(kind, error, trace)
+            if kind is KeyboardInterrupt:  # Python then ends itself by SIGINT, unless code that was imported here has reset that
+                attempt(exec, "raise KeyboardInterrupt")
         return excepthook
 
     is_plain = sys.excepthook is sys.__excepthook__

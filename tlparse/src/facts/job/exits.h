@@ -103,7 +103,10 @@ struct ProcessExit {
   std::optional<FatalException> raised;
 
   bool IsCommand() const { return ordinal == 0 && !rank; }
-  bool HasFailed() const { return signal || exit_code.value_or(0) != 0 || raised; }
+  bool HasFailed() const { return signal || exit_code.value_or(raised ? 1 : 0) != 0; }
+  // It raised and went on, as an interactive shell does, whose exit code is then 0: the exception is the
+  // last that it showed.
+  bool WentOn() const { return raised && exit_code == 0; }
   // Both lived at one time, as far as is known: processes before a restart did not.
   bool RanBeside(const ProcessExit& other) const;
   // Somebody asked it to end: the user, a launcher whose other rank has failed, a scheduler.

@@ -89,6 +89,7 @@ std::optional<PythonFrame> ParseFrameLine(std::string_view line) {
 }
 
 bool IsUserFile(std::string_view file) {
+  if (file.starts_with("<ipython-input-") || file == "<stdin>") return true;  // typed by the user
   if (file.empty() || file[0] == '<' || file.starts_with("torch/")) return false;
   for (std::string_view part : {"/site-packages/", "/dist-packages/", "/torch/_", "/lib/python3",
                                 "\\site-packages\\", "\\Lib\\", "/hook/sitecustomize.py"}) {
