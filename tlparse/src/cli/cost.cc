@@ -293,6 +293,13 @@ void PrintRows(const CostAnswer& answer, CostBy by, std::size_t top) {
   PrintMore(answer.rows.size(), top);
 }
 
+// Of programs that compile nothing only ops are known.
+bool IsEager(const CostAnswer& answer) {
+  return std::all_of(answer.profiles.begin(), answer.profiles.end(), [](const CostProfile& one) {
+    return one.kernel_us.value_or(0) == 0 && one.compiled_us == 0 && one.unmarked_us == 0;
+  });
+}
+
 }  // namespace
 
 int RunCost(std::span<const std::string> arguments) {
@@ -312,9 +319,11 @@ int RunCost(std::span<const std::string> arguments) {
   std::optional<std::string> run, steps;
   int top = 30;
   AddAnswerArguments(app, common);
-  app.Add("--by", by, "line, kernel, node, graph, op or module")
-      .OneOf(NamesOf(kQuestions))
-      .ShowDefault();
+  Arguments::Option asked =
+      app.Add("--by", by,
+              "line, kernel, node, graph, op or module (default: op where no kernel and no call of "
+              "a compiled graph was recorded, else line)");
+  asked.OneOf(NamesOf(kQuestions));
   app.Add("--rank", options.rank, "only this rank");
   app.Add("--steps", steps,
           "only these steps of the profiler, like 3-5 (default: all marked ones)");
@@ -326,7 +335,12 @@ int RunCost(std::span<const std::string> arguments) {
   if (steps && !ParseSteps(*steps, options.first_step, options.last_step)) return kExitUsage;
   const auto answer_from = [&](Database& database) -> Result<void> {
     ASSIGN_OR_RETURN(options.run_id, FindRun(database, run.value_or("")));
-    ASSIGN_OR_RETURN(const CostAnswer answer, Cost(database, options));
+    ASSIGN_OR_RETURN(CostAnswer answer, Cost(database, options));
+    if (!asked.WasGiven() && IsEager(answer)) {
+      options.by = CostBy::kOp;
+      by = "op";
+      ASSIGN_OR_RETURN(answer, Cost(database, options));
+    }
     const auto count = static_cast<std::size_t>(top);
     if (common.json) {
       PrintJson(CostJson(answer, by, count));
