@@ -62,9 +62,13 @@ std::string CauseOfBreak(std::string_view reason) {
   if (const std::string raised = RaisedException(reason); !raised.empty()) cause += ": " + raised;
   // Which function or operator: where a line calls several, the line does not tell.
   if (cause == "Attempted to call function marked as skipped") {
-    const std::string_view module = Between(reason, "context: module: ", ", "),
-                           name = Between(reason, ", qualname: ", ", ");
-    if (!module.empty() && !name.empty()) cause += fmt::format(": {}.{}", module, name);
+    const std::string_view module = Between(reason, "context: module: ", ", ");
+    std::string_view name = Between(reason, ", qualname: ", ", ");
+    // What pybind11 puts before its functions is no class.
+    if (name.starts_with("pybind11_")) name.remove_prefix(name.rfind('.') + 1);
+    const bool has_class = name.find('.') != std::string_view::npos;
+    if (!module.empty() && !name.empty())
+      cause += has_class ? fmt::format(": {}", name) : fmt::format(": {}.{}", module, name);
   } else if (cause == "Operator does not support running with fake tensors") {
     const std::string_view name = Between(reason, "context: unsupported operator: ", "\n");
     if (!name.empty()) cause += fmt::format(": {}", name);
