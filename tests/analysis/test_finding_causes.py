@@ -37,7 +37,7 @@ class Recompiles(AnswerTest):
         place = self.place(first)
         self.assertEqual((place["file"], place["line"], place["code"]), ("/u/jobs/job.py", 115, "if n < 32: s = x.sin()"))
         place = self.place("0/0: x == 2  # a = b  # c  # k/other/model.py:7 in g (HINT: a hint)")
-        self.assertEqual((place["file"], place["line"], place["code"]), ("…/other/model.py", 7, "c"))
+        self.assertEqual((place["file"], place["line"], place["code"]), ("…/other/model.py", 7, "a = b  # c"))
         place = self.place('0/0: x == 2\nUser stack trace:\n  File "/u/jobs/job.py", line 9, in f\n    y = x + 1\n')
         self.assertEqual((place["file"], place["line"], place["code"]), ("/u/jobs/job.py", 9, "y = x + 1"))
 
