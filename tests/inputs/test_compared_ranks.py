@@ -88,6 +88,18 @@ class ComparedRanks(AnswerTest):
             first = ask("findings", self.ingest(os.path.join(self.scratch, "job")))["findings"][0]
             self.assertEqual((f"{subject} ended by SIGSEGV at m.py:7", "crashed"), (first["title"], first["kind"]))
 
+    def test_a_launcher_that_was_killed(self):
+        """No rank failed: they are orphans."""
+        self.save("job/dedicated_log_torch_trace_rank_0_x.log", record({"str": ["/u/m.py", 1]}))
+        us = 1_795_854_601_000_000
+        ends = [{"pid": 100, "parent_pid": 99, "started_us": us, "ended_us": us + 900_000, "signal": 9}]
+        ends += [{"pid": 200 + rank, "parent_pid": 100, "rank": rank, "started_us": us} for rank in range(2)]
+        with open(os.path.join(self.scratch, "job", "run.json"), "w") as file:
+            json.dump({"version": 1, "command": ["torchrun"], "directory": "/u", "host": "h", "started_us": us, "exit_code": 137, "processes": ends}, file)
+        first = ask("findings", self.ingest(os.path.join(self.scratch, "job")))["findings"][0]
+        self.assertEqual(("The command was ended by SIGKILL", "error", []), (first["title"], first["severity"], first["ranks"]))
+        self.assertTrue(first["detail"].endswith(" Ranks 0,1 lived on."), first["detail"])
+
 
 if __name__ == "__main__":
     unittest.main()

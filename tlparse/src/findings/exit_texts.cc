@@ -43,6 +43,16 @@ std::string WhatCame(const FindingContext& context, const ProcessExit& exit) {
   return text + " (run.json).";
 }
 
+std::string WhoLivedOn(const std::vector<ProcessExit>& exits, const ProcessExit& exit) {
+  std::set<std::int64_t> ranks;
+  for (const ProcessExit& one : exits) {
+    if (exit.IsCommand() && one.rank && one.profile_id == exit.profile_id && !one.ended_us)
+      ranks.insert(*one.rank);
+  }
+  return ranks.empty() ? std::string()
+                       : fmt::format(" {} lived on.", RanksFirst({ranks.begin(), ranks.end()}));
+}
+
 std::string QueryOf(const FatalException& raised) {
   return fmt::format("SELECT id, rank FROM uncaught_exception WHERE id = {}", raised.id);
 }

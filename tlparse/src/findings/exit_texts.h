@@ -18,6 +18,9 @@ std::string HowItEnded(const ProcessExit& exit);
 // "At …, …; it ended with exit code 1 0.50 s later (run.json)."
 std::string WhatCame(const FindingContext& context, const ProcessExit& exit);
 
+// " Ranks 0,1 lived on.": behind the end of the command; empty: it is another process, or none did.
+std::string WhoLivedOn(const std::vector<ProcessExit>& exits, const ProcessExit& exit);
+
 // "Rank 2", "The command"; of a program that the command had started "'python a.py' (pid 12)".
 std::string Subject(const std::optional<std::int64_t>& rank);
 std::string Subject(const ProcessExit& exit);

@@ -22,7 +22,7 @@ namespace {
 constexpr std::string_view kLookForMemory =
     "look whether its memory ran out: the kernel's log (dmesg) names the processes that it killed";
 
-// The first that failed; nothing: none, or it was asked to end.
+// The first rank that failed, else the command; nothing: none, or it was asked to end.
 const ProcessExit* FirstFailed(const FindingContext& context,
                                const std::vector<ProcessExit>& exits) {
   // A process may end before any other writes a record. The next launch starts after all of this
@@ -34,19 +34,21 @@ const ProcessExit* FirstFailed(const FindingContext& context,
   }
   const bool has_ranks = std::any_of(exits.begin(), exits.end(),
                                      [](const ProcessExit& one) { return one.rank.has_value(); });
+  const ProcessExit* command_failed = nullptr;
   for (const ProcessExit& one : exits) {
-    if (has_ranks ? !one.rank : !one.IsCommand()) continue;
     const std::optional<std::int64_t> end_us =
         one.ended_us || !one.raised ? one.ended_us : one.raised->raised_us;
     const bool is_of_launch =
         end_us && *end_us >= since_us.value_or(0) && (!until_us || *end_us < *until_us);
     if (!one.HasFailed() || !is_of_launch) continue;
+    if (one.IsCommand() && !one.WasAsked() && command_failed == nullptr) command_failed = &one;
+    if (has_ranks ? !one.rank : !one.IsCommand()) continue;
     if (const ProcessExit* const command = CommandBefore(exits, one)) return command;
     const ProcessExit* const program = has_ranks ? nullptr : FailedProgram(exits, one);
     if (program != nullptr) return program;
     return one.WasAsked() ? SignalledWith(exits, one) : &CauseOf(exits, one);
   }
-  return nullptr;
+  return command_failed;
 }
 
 bool IsAbout(const Finding& finding, const std::optional<std::int64_t>& rank) {
@@ -170,7 +172,7 @@ Result<void> AddExit(FindingContext& context, const std::vector<ProcessExit>& ex
     if (one.raised && one.rank && one.RanBeside(exit)) raised.push_back(&*one.raised);
   }
   if (exit.rank) finding.ranks = {*exit.rank};
-  finding.detail = WhatCame(context, exit);
+  finding.detail = WhatCame(context, exit) + WhoLivedOn(exits, exit);
   bool is_compared = false;
   if (const auto alike = EndedAlike(exits, exit); alike.size() > 1)
     SetAlike(finding, exit, alike, KnownRanks(context, ranks));
