@@ -44,6 +44,10 @@ class Loader(Profile):
         self.assertEqual(("note", "The program waits for its DataLoader: 3.0 ms of each 10.0 ms (30 %)"), (finding["severity"], finding["title"]))
         self.assertIn("Its workers make batches more slowly", finding["detail"])
 
+    def test_a_batch_that_is_ready_takes_some_milliseconds(self):
+        """Of a model whose step is as short, that is most: no loader is slow."""
+        self.assertEqual(["note"], [one["severity"] for one in self.findings(self.steps(900, 300))])
+
     def test_a_device_that_works_meanwhile_loses_nothing(self):
         self.assertEqual([], self.findings(self.steps(90_000, 10_000, busy=True)))
 

@@ -14,6 +14,8 @@ namespace {
 
 // Of a period. What is less passes beside the work of a step.
 constexpr double kLeastOfPeriod = 0.25, kMuchOfPeriod = 0.5;
+// A call whose batch is ready lasts up to some milliseconds: a step that is as short is no slow loader's.
+constexpr double kReadyBatchUs = 5'000;
 
 // The others wait for these: what they do then is said there.
 std::set<std::int64_t> Stragglers(const FindingContext& context) {
@@ -31,9 +33,10 @@ std::string MillisecondsText(double us) {
 
 void AddWait(FindingContext& context, const LoaderWait& worst,
              const std::set<std::int64_t>& ranks) {
-  Finding& finding = context.Add(FindingKind::kSlowInput, worst.Share() >= kMuchOfPeriod
-                                                              ? FindingSeverity::kWarning
-                                                              : FindingSeverity::kNote);
+  Finding& finding = context.Add(FindingKind::kSlowInput,
+                                 worst.Share() >= kMuchOfPeriod && worst.wait_us >= kReadyBatchUs
+                                     ? FindingSeverity::kWarning
+                                     : FindingSeverity::kNote);
   finding.ranks = {ranks.begin(), ranks.end()};
   finding.rank_count = std::max<std::size_t>(1, ranks.size());
   std::string who = ranks.empty() ? "The program" : RanksText(finding.ranks);
