@@ -231,8 +231,8 @@ class Waits(Running):
             def late():
                 signal.pthread_sigmask(signal.SIG_BLOCK, [number])
                 while number not in signal.sigpending():
-                    time.sleep(0.5)
-                time.sleep(2.5)
+                    time.sleep(0.05)
+                time.sleep(1)  # of the five seconds that it has: a busy machine takes the rest
                 signal.pthread_sigmask(signal.SIG_UNBLOCK, [number])
                 threading.Event().wait()
             for run in (late, early):
