@@ -31,7 +31,7 @@ class Waits(Running):
             while [time.sleep(0.5)] and len(glob.glob(f"at_work.{os.getppid()}.*")) < 2: pass
             if kind == "thread":
                 [c.pthread_create(ctypes.byref(ctypes.c_ulong()), None, throws, b"index 12 of 8"), time.sleep(60)]
-            [c.free(p) for p in [c.malloc(40)] * 2] if kind == "free" else throws(b"index 12 of 8")
+            [c.free(p) for p in [c.malloc(1000)] * 2] if kind == "free" else throws(b"index 12 of 8")
         time.sleep(60 if open(f"at_work.{os.getppid()}.{os.environ['RANK']}", "w") else 0)
         '''
         open("rank.py", "w").write(program)
