@@ -54,6 +54,12 @@ class ComparedRanks(AnswerTest):
         first = self.first(*mismatch(("ALLREDUCE", "[8]", 9), ("BROADCAST", "[8]", 9)))
         self.assertEqual(("Rank 0 issued all_reduce where rank 1 issued broadcast: #3", [0, 1]), (first["title"], first["ranks"]))
 
+    def test_numbers_of_a_group_are_no_ranks(self):
+        """Ranks 2 and 3 are 0 and 1 of their group: neither rank 0 nor rank 1 of the job is named."""
+        texts = mismatch(("ALLREDUCE", "[8]", 9), ("BROADCAST", "[8]", 9))
+        first = self.first(*(text.replace(f"[rank{rank}]", f"[rank{rank + 2}]") for rank, text in enumerate(texts)))
+        self.assertEqual(("Ranks 2,3 raised RuntimeError: Detected mismatch between collectives on ranks", [2, 3]), (first["title"], first["ranks"]))
+
     def test_another_model_of_one_rank(self):
         say = "DDP expects same model across all ranks, but Rank {} has {} params, while rank {} has inconsistent {} params."
         first = self.first(traceback(2, say.format(2, 4, 1, 6)), traceback(0, say.format(0, 4, 1, 6)), traceback(1, say.format(1, 6, 0, 4)))

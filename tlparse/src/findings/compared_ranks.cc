@@ -128,9 +128,9 @@ bool SetCompared(Finding& finding, const Exceptions& raised,
     return true;
   }
   for (const FatalException* const one : raised) {
-    if (const auto barrier = MissingAtBarrier(one->message)) {
-      if (one->rank == 0 && !one->file.empty())
-        finding.place = FindingPlace{one->file, one->line, {}};
+    const auto barrier = MissingAtBarrier(one->message);
+    if (barrier && one->rank == 0) {  // else its numbers are those of another group
+      if (!one->file.empty()) finding.place = FindingPlace{one->file, one->line, {}};
       SetMissing(finding, *barrier, exits);
       return true;
     }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <tuple>
 #include <utility>
 
@@ -85,10 +86,20 @@ bool ComparedRanks::HasMajority() const {
 
 std::optional<ComparedRanks> CompareByMessages(const Exceptions& raised) {
   std::map<std::int64_t, SideKey> calls;
+  std::set<std::int64_t> raisers;
   for (const FatalException* const one : raised) {
-    if (one->message.find("Detected mismatch between collectives") != std::string::npos ||
-        one->message.find("DDP expects same model across all ranks") != std::string::npos)
-      ReadMessage(one->message, calls);
+    if (one->message.find("Detected mismatch between collectives") == std::string::npos &&
+        one->message.find("DDP expects same model across all ranks") == std::string::npos)
+      continue;
+    // Numbers are those of the group: each message names the rank that raised it first.
+    std::string_view own(one->message);
+    own.remove_prefix(std::min(own.size(), own.find("Rank ") + 5));
+    if (!one->rank || TakeNumber(own) != one->rank) return std::nullopt;
+    raisers.insert(*one->rank);
+    ReadMessage(one->message, calls);
+  }
+  for (const auto& entry : calls) {
+    if (!raisers.contains(entry.first)) return std::nullopt;
   }
   std::map<SideKey, std::vector<std::int64_t>> by_key;
   for (const auto& [rank, key] : calls) by_key[key].push_back(rank);
@@ -129,6 +140,8 @@ std::optional<std::int64_t> MissingInStore(std::string_view message) {
   const std::size_t at = message.find(kDevice, message.find("wait timeout after "));
   if (at == message.npos || message.find("wait timeout after ") == message.npos)
     return std::nullopt;
+  // Numbers of other groups are not ranks of the job.
+  if (message.find("/default_pg/") == message.npos) return std::nullopt;
   std::string_view key = message.substr(at + kDevice.size());
   const std::size_t slash = key.find('/');
   if (slash == key.npos) return std::nullopt;
