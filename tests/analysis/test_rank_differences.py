@@ -52,6 +52,15 @@ class Ranks(AnswerTest):
         self.assertEqual(findings[0]["severity"], "note")
         self.assertTrue(findings[0]["detail"].startswith("By run.json rank 1 ended with exit code 0."), findings[0]["detail"])
 
+    def test_of_a_log_that_is_given_alone_no_other_was_looked_for(self):
+        folder = os.path.join(ROOT, "fixtures", "runs", "worker_raises")
+        log, = glob.glob(os.path.join(folder, "*trace_rank_1_gq7oea1r*"))
+        shown = {name: [(one["severity"], one["kind"], one["title"]) for one in ask("findings", self.ingest(given, name=name))["findings"]]
+                 for name, given in (("folder", folder), ("alone", log))}
+        self.assertEqual(shown["folder"][0][:2], ("error", "missing_rank"))
+        self.assertEqual(shown["alone"][0][:2], ("error", "stopped_first"))
+        self.assertEqual([one[0] for one in shown["alone"] if one[1] == "missing_rank"], ["note"])
+
     def test_splits_of_all_to_all_differ_by_rank_and_have_to_fit(self):
         logs = sorted(glob.glob(os.path.join(ROOT, "fixtures", "runs", "uneven_splits", "*.zst")))
         os.mkdir(os.path.join(self.scratch, "unfit"))

@@ -144,8 +144,13 @@ void FillFromSeconds(std::optional<std::int64_t>& us, std::optional<double> seco
 }
 
 // Early logs have seconds only, and the early backward record calls its duration elapsed_time.
-// Export and AOTInductor of 2.14 give the two ends and no duration.
+// Export and AOTInductor of 2.14 give the two ends and no duration. Early logs write the type of an
+// exception as Python prints a class: <class 'torch._dynamo.exc.Unsupported'>.
 void FillLegacy(Metrics& metrics) {
+  constexpr std::string_view kClass = "<class '", kClassEnd = "'>";
+  if (std::optional<std::string_view>& type = metrics.fail_type;
+      type && type->starts_with(kClass) && type->ends_with(kClassEnd))
+    type = type->substr(kClass.size(), type->size() - kClass.size() - kClassEnd.size());
   FillFromSeconds(metrics.start_time_us, metrics.start_s);
   FillFromSeconds(metrics.duration_us, metrics.frame_s);
   FillFromSeconds(metrics.duration_us, metrics.elapsed_s);

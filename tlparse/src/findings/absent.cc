@@ -60,13 +60,15 @@ bool HasUnexplainedEnd(const FindingContext& context) {
   });
 }
 
-// A rank that compiles nothing writes no log. If fewer than half of the ranks have logs, the user may
-// have given only some of them. Otherwise a log is missing where the rank had one before, where the
+// A rank that compiles nothing writes no log. If fewer than half of the ranks have logs, or one log was
+// given alone, the user may have given only some of them. Otherwise a log is missing where the rank had one before, where the
 // others' graphs need the rank, or where nothing else says why the job ended: where run.json shows that
 // the rank ran, it does.
 FindingSeverity SeverityOfMissing(const FindingContext& context, std::size_t count,
-                                  bool has_other_log, bool is_needed, bool have_run) {
+                                  bool has_other_log, bool is_needed, bool have_run,
+                                  bool is_alone) {
   if (context.options.world_size) return FindingSeverity::kWarning;
+  if (is_alone) return FindingSeverity::kNote;
   if (2 * static_cast<std::int64_t>(count) > context.ranks.world_size)
     return FindingSeverity::kNote;
   const bool is_explained =
@@ -153,10 +155,12 @@ Result<void> AddMissing(FindingContext& context) {
     return std::any_of(exits.begin(), exits.end(),
                        [&](const ProcessExit& one) { return one.rank == rank; });
   });
+  ASSIGN_OR_RETURN(const FirstRow<LogGivenAlone> given,
+                   First(Query<LogGivenAlone>(context.database, {.run_id = context.job.run_id()})));
   Finding finding;
   finding.kind = FindingKind::kMissingRank;
-  finding.severity =
-      SeverityOfMissing(context, missing.size(), elsewhere > 0, world->has_collectives, have_run);
+  finding.severity = SeverityOfMissing(context, missing.size(), elsewhere > 0,
+                                       world->has_collectives, have_run, given->is_alone);
   finding.ranks = missing;
   finding.rank_count = missing.size();
   const std::string list = FormatRankRanges(missing);
@@ -172,12 +176,14 @@ Result<void> AddMissing(FindingContext& context) {
   if (elsewhere > 0)
     finding.detail += fmt::format(
         " {} in launch {}.", missing.size() == 1 ? "It has a log" : "They have logs", elsewhere);
-  finding.detail += " A process that compiles nothing writes no log.";
+  finding.detail += given->is_alone ? " Only this log was given: others were not looked for."
+                                    : " A process that compiles nothing writes no log.";
   if (world->has_collectives)
     finding.detail += fmt::format(
         " The graphs of the others hold collectives of the default group, in which {} part.",
         missing.size() == 1 ? "it takes" : "they take");
-  finding.suggestion = WhatToLookAt(missing.size());
+  finding.suggestion = given->is_alone ? "give the folder that holds the logs of all ranks"
+                                       : WhatToLookAt(missing.size());
   finding.query = fmt::format(
       "SELECT p.id, p.rank FROM process p JOIN launch n ON n.id = p.launch_id "
       "WHERE n.run_id = {} AND n.ordinal = {} ORDER BY p.rank",

@@ -16,3 +16,8 @@ SELECT EXISTS (SELECT 1 FROM collective_row c JOIN collective_use_row u ON u.con
     JOIN launch n ON n.id = p.launch_id
   WHERE n.run_id = :run_id AND n.ordinal = :launch AND c.group_name IN ('0', 'default_pg'))
   AS has_collectives /*BOOLEAN*/;
+
+-- Whether the run was made of one log that was named itself: its folder was not looked through.
+-- query LogGivenAlone(run_id INTEGER)
+SELECT count(*) = 1 AND max(f.path = n.name) AS is_alone /*BOOLEAN*/
+FROM run n JOIN log_file f ON f.run_id = n.id WHERE n.id = :run_id;
