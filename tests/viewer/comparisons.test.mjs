@@ -17,10 +17,16 @@ test('workers of a loader are no ranks: ranks that compiled the same agree, and 
   const { page, problems } = await openPage(browser, 'file:');
   const report = pageUrl(reportOf('children', path.join('fixtures/runs/loader_workers')));
   await visit(page, report, '#/ranks');
-  const children = await page.locator('.roles tr', { hasText: 'loader worker' }).count();
-  assert.ok(children > 0, 'the job has workers');
+  const roles = await page.locator('.roles tbody tr').evaluateAll((rows) => rows.map((row) => row.innerText));
+  assert.equal(roles.filter((text) => /loader worker/.test(text)).length, 1, 'the workers are a row of the tree');
+  const names = roles.map((text) => text.split('\t')[0]);
+  assert.deepEqual(names, [...new Set(names)], 'a row for each role, whatever the ends of its ranks');
   const areas = await areasOf(page);
   for (const area of ['Compiles: ids and functions', 'Outcome of each compile']) assert.deepEqual(areas[area], ['all agree'], area);
+  await visit(page, report, '#/');
+  const shown = await page.getByRole('grid', { name: 'Processes' }).locator('.grid-row a[href^="#/process"]').allInnerTexts();
+  assert.ok(shown.includes('└ loader worker'), shown.join());
+  assert.match(shown[0], /^rank \d+$/, 'children stand below their rank');
   await visit(page, report, '#/ranks?tab=cache');
   const heads = await page.locator('.cell-head').allInnerTexts();
   assert.deepEqual(heads, [...new Set(heads)], 'a column for each rank');

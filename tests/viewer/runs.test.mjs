@@ -316,7 +316,7 @@ test('what libtrace measured is with its compile; what it issued with its proces
   await visit(page, pageUrl(reportOf('libtrace_aoti')), '#/compile/1?view=measured');
   assert.match(await page.locator('.artifact').innerText(), /Packages\s[\s\S]*\.pt2[\s\S]*kernel\s+cpp_fused_\w+[\s\S]*weight\s[\s\S]*float32[\s\S]*file\s/);
   await visit(page, pageUrl(reportOf('libtrace_collectives')), '#/process/1');
-  assert.match(await page.locator('main').innerText(), /Collectives issued, as libtrace logged them[\s\S]*all_?reduce/);
+  assert.match(await page.locator('main').innerText(), /How it ended: silent its log ends[\s\S]*Collectives issued, as libtrace logged them[\s\S]*all_?reduce/);
   assert.deepEqual(problems, []);
 });
 

@@ -22,12 +22,13 @@ ORDER BY f.id;
 -- table: process
 SELECT p.id, p.log_file_id, p.pid, p.rank, p.is_thread_id, p.utc_offset_s, n.ordinal AS launch,
   p.last_record_us - :origin AS last_record_us, n.start_time_us - :origin AS launch_start_us,
-  p.child_kind IS NOT NULL AS is_child, 0 AS "|",
-  p.torch_version, p.python_version, p.time_basis
+  p.parent_process_id, 0 AS "|",
+  p.child_kind, p.torch_version, p.python_version, p.time_basis
 FROM process p
   LEFT JOIN launch n ON n.id = p.launch_id
 WHERE p.id IN run_process
-ORDER BY coalesce(n.ordinal, 1), p.rank IS NULL, p.rank, p.id;
+ORDER BY coalesce(n.ordinal, 1), p.rank IS NULL, p.rank, coalesce(p.parent_process_id, p.id),
+  p.child_kind IS NOT NULL, p.id;
 
 -- table: rank_status
 SELECT process_id, compile_id, since_us - :origin AS since_us, 0 AS "|", state, phase
@@ -39,8 +40,8 @@ ORDER BY process_id;
 -- Processes that are alike: of one role, or children of one kind of its ranks, and with one end. A launcher ends the others within seconds
 -- (cli/end_output.cc); what a rank's end says of a further rank is left out.
 -- table: process_group
-SELECT launch, count(*) AS processes, is_bystander, ended_long_after, 0 AS "|", role, role_evidence, child_kind, end_kind,
-  evidence AS end_evidence, ended_by, group_concat(DISTINCT rank) AS ranks
+SELECT launch, role_ordinal, count(*) AS processes, is_bystander, ended_long_after, 0 AS "|", role, role_evidence, child_kind, end_kind,
+  evidence AS end_evidence, ended_by, group_concat(DISTINCT rank) AS ranks, group_concat(id) AS process_ids
 FROM (
   SELECT p.id, n.ordinal AS launch, o.id AS role_id, o.ordinal AS role_ordinal, o.name AS role, o.evidence AS role_evidence, p.child_kind,
     e.kind AS end_kind, coalesce(p.rank, q.rank) AS rank, coalesce(e.is_bystander, 0) AS is_bystander,

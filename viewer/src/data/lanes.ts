@@ -120,7 +120,7 @@ function eventsOf(process: Process, chunk: Chunks['events']): Lane {
       phase: String.fromCharCode(t.phase[i] ?? 0),
     });
   }
-  return layOut(rows, { title: process.name, about: process.name, process, profile: null });
+  return layOut(rows, { title: process.laneName, about: process.name, process, profile: null });
 }
 
 export interface Lanes {

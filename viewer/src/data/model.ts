@@ -54,7 +54,8 @@ export interface Process {
   id: number;
   rank: number | null;
   pid: number;
-  name: string; // "rank 3", or "pid 4242" where the rank is unknown
+  name: string; // "rank 3", "rank 3 loader worker (pid 4242)", or "pid 4242" where the rank is unknown
+  laneName: string; // the same, shorter, where its parent stands above it
   shortName: string;
   isChild: boolean; // that a rank started: it is compared with nobody
   launch: number; // 1 is the first
@@ -107,7 +108,7 @@ function readProcesses(index: Chunks['index'], chosenLaunch: number | null): Pro
   const hasLaunches = table.launch.some((launch) => (launch ?? 1) > 1);
   const rankUses = new Map<string, number>();
   const useOf = (i: number) => `${table.launch[i]} ${table.rank[i]}`;
-  table.rank.forEach((_, i) => rankUses.set(useOf(i), (rankUses.get(useOf(i)) ?? 0) + 1));
+  table.rank.forEach((_, i) => table.child_kind[i] === null && rankUses.set(useOf(i), (rankUses.get(useOf(i)) ?? 0) + 1));
   const ends = new Map<number, ProcessEnd>();
   const status = index.rank_status;
   status.process_id.forEach((id, i) =>
@@ -116,20 +117,23 @@ function readProcesses(index: Chunks['index'], chosenLaunch: number | null): Pro
   return table.id.map((id, i) => {
     const rank = table.rank[i];
     const pid = table.pid[i]!;
-    const isAlone = rankUses.get(useOf(i)) === 1;
+    const kind = table.child_kind[i]?.replaceAll('_', ' ') ?? null;
+    const isAlone = kind === null && rankUses.get(useOf(i)) === 1;
     const launch = table.launch[i] ?? 1;
     const suffix = [hasLaunches && launch !== chosenLaunch ? `launch ${launch}` : '', isAlone || rank === null ? '' : `pid ${pid}`].filter(Boolean).join(', ');
+    const name = [rank === null ? `pid ${pid}` : `rank ${rank}`, kind, suffix && `(${suffix})`].filter(Boolean).join(' ');
     return {
       id: id!,
       rank,
       pid,
-      name: `${rank === null ? `pid ${pid}` : `rank ${rank}`}${suffix ? ` (${suffix})` : ''}`,
+      name,
+      laneName: kind === null ? name : `└ ${kind}`,
       launch,
       launchStartUs: table.launch_start_us[i],
       lastRecordUs: table.last_record_us[i],
       end: ends.get(id!) ?? null,
       shortName: rank === null ? String(pid) : String(rank),
-      isChild: table.is_child[i] === 1,
+      isChild: kind !== null,
       file: paths.get(table.log_file_id[i]) ?? '',
       torchVersion: table.torch_version[i],
       pythonVersion: table.python_version[i],

@@ -1,8 +1,9 @@
 import { markOf } from '../data/changes';
 import { useChunk } from '../data/chunks';
 import { processArtifacts } from '../data/artifact';
+import { groupOf, wordsOfEnd } from '../data/ends';
 import { chunkOfProcess, type Model } from '../data/model';
-import { bytes, plural } from '../lib/format';
+import { bytes, plural, shorten } from '../lib/format';
 import { href, type Route } from '../route';
 import { Empty, Waiting } from '../ui/bits';
 import { ArtifactView } from '../ui/artifact_view';
@@ -21,11 +22,18 @@ export function ProcessPage({ model, route, id }: { model: Model; route: Route; 
     process.pythonVersion && `Python ${process.pythonVersion}`,
     process.file,
   ];
+  const groups = model.index.process_group;
+  const group = groupOf(groups, process);
   return (
     <div class="page wide">
       <header class="compile-head">
         <h1>{process.name}</h1>
         <p class="quiet">{facts.filter(Boolean).join(' · ')}</p>
+        {group >= 0 && groups.end_kind[group] !== null && (
+          <p>
+            How it ended: <span class="tag">{wordsOfEnd(groups, group)}</span> {shorten(groups.end_evidence[group] ?? '', 300)}
+          </p>
+        )}
         <p>
           <a href={href(['compiles'], { q: process.rank === null ? null : `rank:${process.rank}` })}>Compiles</a> ·{' '}
           <a href={href(['timeline'], { process: id })}>Timeline</a>

@@ -1,5 +1,6 @@
 // Which ranks are meant to do equal work, their children, and how all of them ended.
 import { useChunk, type Chunks } from '../data/chunks';
+import { wordsOfEnd } from '../data/ends';
 import type { Model } from '../data/model';
 import { plural, ranges, shorten } from '../lib/format';
 import { Section, Waiting } from '../ui/bits';
@@ -13,16 +14,26 @@ const ofSeveral: [string, string][] = [
   ['it lived on', 'they lived on'],
 ];
 
-// "killed, ended with rank 2"
-function endOf(t: Chunks['index']['process_group'], row: number): string {
-  const kind = (t.end_kind[row] ?? '').replaceAll('_', ' ');
-  if (t.ended_by[row] !== null) return `${kind}, ended ${t.ended_long_after[row] === 1 ? 'after' : 'with'} ${t.ended_by[row]}`;
-  return t.is_bystander[row] === 1 ? `${kind}, ended with another` : kind;
-}
-
 function evidenceOf(t: Chunks['index']['process_group'], row: number): string {
   const text = t.end_evidence[row] ?? '';
   return (t.processes[row] ?? 0) > 1 ? ofSeveral.reduce((said, [one, several]) => said.replace(one, several), text) : text;
+}
+
+// Rows of one role, or of one kind of children of its ranks, which ended in different ways.
+function byRole(t: Chunks['index']['process_group'], launch: number): number[][] {
+  const roles = new Map<string, number[]>();
+  t.launch.forEach((own, row) => {
+    if (own !== launch) return;
+    const key = `${t.role_ordinal[row]} ${t.child_kind[row]}`;
+    roles.set(key, [...(roles.get(key) ?? []), row]);
+  });
+  return [...roles.values()];
+}
+
+const numbersIn = (list: string | null) => (list ?? '').split(',').filter(Boolean).map(Number);
+
+function ranksOf(t: Chunks['index']['process_group'], rows: number[]): string {
+  return ranges([...new Set(rows.flatMap((row) => numbersIn(t.ranks[row])))].sort((a, b) => a - b));
 }
 
 export function Roles({ model }: { model: Model }) {
@@ -30,8 +41,8 @@ export function Roles({ model }: { model: Model }) {
   return (
     <Waiting pending={index}>
       {({ process_group: groups }) => {
-        const shown = groups.launch.flatMap((launch, i) => (launch === model.launch ? [i] : []));
-        if (shown.length === 0) return null;
+        const roles = byRole(groups, model.launch);
+        if (roles.length === 0) return null;
         return (
           <Section title="Roles and processes">
             <table class="plain roles">
@@ -43,27 +54,35 @@ export function Roles({ model }: { model: Model }) {
                 </tr>
               </thead>
               <tbody>
-                {shown.map((i) => (
+                {roles.map((rows) => (
                   <tr>
-                    <th scope="row" title={groups.role_evidence[i] ?? undefined}>
-                      {groups.child_kind[i] === null ? (
-                        (groups.role[i] ?? 'without a role')
+                    <th scope="row">
+                      {groups.child_kind[rows[0]] === null ? (
+                        <>
+                          {groups.role[rows[0]] ?? 'without a role'}
+                          <span class="quiet evidence">{groups.role_evidence[rows[0]]}</span>
+                        </>
                       ) : (
-                        <span class="quiet">└ {groups.child_kind[i]!.replace('_', ' ')}</span>
+                        <span class="quiet">└ {groups.child_kind[rows[0]]!.replaceAll('_', ' ')}</span>
                       )}
                     </th>
                     <td>
-                      {ranges(
-                        (groups.ranks[i] ?? '')
-                          .split(',')
-                          .filter(Boolean)
-                          .map(Number)
-                          .sort((a, b) => a - b),
-                      )}{' '}
-                      <span class="quiet">{plural(groups.processes[i] ?? 0, 'process', 'processes')}</span>
+                      {ranksOf(groups, rows)}{' '}
+                      <span class="quiet">
+                        {plural(
+                          rows.reduce((sum, row) => sum + (groups.processes[row] ?? 0), 0),
+                          'process',
+                          'processes',
+                        )}
+                      </span>
                     </td>
                     <td>
-                      {groups.end_kind[i] !== null && <span class="tag">{endOf(groups, i)}</span>} {shorten(evidenceOf(groups, i), 300)}
+                      {rows.map((row) => (
+                        <div>
+                          {rows.length > 1 && `${ranksOf(groups, [row])}: `}
+                          {groups.end_kind[row] !== null && <span class="tag">{wordsOfEnd(groups, row)}</span>} {shorten(evidenceOf(groups, row), 300)}
+                        </div>
+                      ))}
                     </td>
                   </tr>
                 ))}

@@ -82,7 +82,7 @@ export function CompileChart({ model }: { model: Model }) {
       .filter((process) => drawn.has(process))
       .sort((a, b) => (model.isOneLaunch ? Number(!a.end) - Number(!b.end) || (twins.get(a.id)?.length ?? 1) - (twins.get(b.id)?.length ?? 1) : 0));
   }, [busyProcesses, twins, isUnfolded]);
-  const names = shown.map((process) => (!isUnfolded && twins.has(process.id) ? `${twins.get(process.id)!.length} ranks alike` : process.name));
+  const names = shown.map((process) => (!isUnfolded && twins.has(process.id) ? `${twins.get(process.id)!.length} ranks alike` : process.laneName));
   const lanes = useMemo(() => new Map(shown.map((process, i) => [process.id, i])), [shown]);
   const bars = useMemo(() => barsOf(model, lanes), [model, lanes]);
   const laneHeight = shown.length > 16 ? 12 : shown.length > 6 ? 18 : 26;
