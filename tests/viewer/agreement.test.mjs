@@ -137,7 +137,9 @@ test('who ended with whom is said as tlparse status says it; what the launcher w
   const said = execFileSync(tlparse, ['status', report], { encoding: 'utf8' }).replace(/\s+/g, ' ');
   const { page, problems } = await openPage(browser, 'file:');
   await visit(page, pageUrl(report), '#/ranks');
-  const ends = await page.locator('.roles tbody tr').evaluateAll((rows) => rows.map((row) => [row.children[1].firstChild.textContent, row.querySelector('.tag').textContent, row.children[2].lastChild.textContent]));
+  const ends = await page
+    .locator('.roles tbody td:last-child div')
+    .evaluateAll((lines) => lines.map((line) => [line.textContent.split(':')[0], line.querySelector('.tag').textContent, line.lastChild.textContent]));
   assert.equal(ends.length, 2);
   for (const [rank, kind, evidence] of ends) assert.ok(said.includes(`end of rank ${rank}: ${kind}: ${evidence.trim()}`), `${rank} ${kind} ${evidence}: ${said}`);
   assert.ok(ends.some(([, kind]) => kind === 'killed, ended with rank 0'));
