@@ -35,6 +35,12 @@ bool IsTraceparent(std::string_view header) noexcept {
          IsLowerHex(header.substr(53, 2));
 }
 
+bool IsSampled(std::string_view traceparent) noexcept {
+  if (!IsTraceparent(traceparent)) return false;
+  const char last = traceparent[54];  // a hexadecimal digit in lower case
+  return (last <= '9' ? last - '0' : last - 'a' + 10) % 2 == 1;
+}
+
 std::string NewTraceparent() {
   const detail::ErrnoScope keeps_errno;
   unsigned char bytes[24];

@@ -8,6 +8,11 @@ namespace libtrace {
 namespace {
 
 constexpr size_t kMaxLabels = 65'536;
+// Of a node of an unordered_map of two numbers, with its share of the table and of the allocator's.
+constexpr uint64_t kMapEntryBytes = 48;
+
+// Of a text that is kept as a key and once more.
+uint64_t BytesOfText(size_t size) { return 2 * size + 160; }
 
 const char* CopyName(uint8_t kind) {  // CUpti_ActivityMemcpyKind
   static constexpr const char* kNames[] = {"unknown", "HtoD", "DtoH", "HtoA", "AtoH", "AtoA",
@@ -24,13 +29,15 @@ uint64_t ActivityStore::LabelOf(std::string_view op, const std::string* node) {
   const std::lock_guard lock(mutex_);
   const auto known = label_numbers_.find(key);
   if (known != label_numbers_.end()) return tag_ | known->second;
-  if (labels_.size() >= kMaxLabels) {
+  const uint64_t bytes = label_bytes_ + BytesOfText(key.size());
+  if (labels_.size() >= kMaxLabels || (options_.max_bytes != 0 && bytes > options_.max_bytes / 4)) {
     ++counts_.unlabelled_count;
     return tag_;
   }
   labels_.push_back({std::string(op), node == nullptr ? std::nullopt : std::optional(*node)});
   const auto number = static_cast<uint32_t>(labels_.size());
   label_numbers_.emplace(key, number);
+  label_bytes_ = bytes;
   return tag_ | number;
 }
 
@@ -44,14 +51,64 @@ uint64_t ActivityStore::last_call_ns() const {
   return last_call_ns_;
 }
 
-template <class Record>
-ActivityStore::Activity* ActivityStore::AddActivity(const Record& record, Kind kind) {
-  if (activities_.size() >= options_.max_records) {
-    ++counts_.lost_count;
+// False: the new activity is lost.
+bool ActivityStore::MakeRoom(uint64_t name_bytes) {
+  const auto is_full = [&] {
+    if (activities_.size() >= options_.max_records) return true;
+    return options_.max_bytes != 0 && (activities_.size() + 1) * sizeof(Activity) +
+                                              (waiting_.size() + 1) * kMapEntryBytes + name_bytes_ +
+                                              name_bytes >
+                                          options_.max_bytes / 2;
+  };
+  while (is_full()) {
     // What was written every now and then stays whole in the end: the newest are kept.
-    if (options_.write_interval.count() == 0 || activities_.empty()) return nullptr;
-    PopFront();
+    if (options_.write_interval.count() != 0 && !activities_.empty()) {
+      if (activities_.front().label != kUnsampledLabel) ++counts_.lost_count;
+      PopFront();
+    } else {
+      ++counts_.lost_count;
+      return false;
+    }
   }
+  return true;
+}
+
+uint32_t ActivityStore::UseName(const std::string& name) {
+  const auto [place, is_new] = name_numbers_.try_emplace(name, 0);
+  if (is_new) {
+    if (free_names_.empty()) {
+      place->second = static_cast<uint32_t>(names_.size());
+      names_.emplace_back();
+    } else {
+      place->second = free_names_.back();
+      free_names_.pop_back();
+    }
+    names_[place->second].text = name;
+    name_bytes_ += BytesOfText(name.size());
+  }
+  ++names_[place->second].use_count;
+  return place->second;
+}
+
+void ActivityStore::ReleaseName(const Activity& activity) {
+  if (activity.kind != Kind::kKernel) return;
+  Name& name = names_[activity.name];
+  if (--name.use_count != 0) return;
+  free_names_.push_back(activity.name);
+  name_bytes_ -= BytesOfText(name.text.size());
+  name_numbers_.erase(name.text);
+  name.text = {};
+}
+
+template <class Record>
+ActivityStore::Activity* ActivityStore::AddActivity(const Record& record, Kind kind,
+                                                    uint64_t name_bytes) {
+  const auto launch = launches_.find(record.correlation_id);
+  if (launch != launches_.end() && launch->second == kUnsampledLabel) {
+    ++counts_.unsampled_count;
+    return nullptr;
+  }
+  if (!MakeRoom(name_bytes)) return nullptr;
   Activity activity;
   activity.kind = kind;
   activity.correlation_id = record.correlation_id;
@@ -63,7 +120,6 @@ ActivityStore::Activity* ActivityStore::AddActivity(const Record& record, Kind k
     activity.graph_id = record.graph_id;
     activity.graph_node_id = record.graph_node_id;
   }
-  const auto launch = launches_.find(record.correlation_id);
   if (launch != launches_.end()) {
     activity.label = launch->second;
   } else {
@@ -82,22 +138,35 @@ void ActivityStore::AddLaunch(const cupti::ExternalCorrelationRecord& launch) {
     ++probe_count_;
     return;
   }
-  if (!is_ours || label > labels_.size()) {
+  const bool is_unsampled = label == kUnsampledLabel;
+  if (!is_ours || (label > labels_.size() && !is_unsampled)) {
     ++counts_.foreign_id_count;
     return;
   }
   const auto [first, last] = waiting_.equal_range(launch.correlation_id);
-  for (auto waiting = first; waiting != last; ++waiting)
+  for (auto waiting = first; waiting != last; ++waiting) {
     activities_[waiting->second - first_number_].label = label;
+    if (is_unsampled) ++counts_.unsampled_count;
+  }
   waiting_.erase(first, last);
   // Most calls of CUDA's interface start nothing on a device, so that their records never get a
   // partner: the oldest are forgotten.
   if (launches_.insert_or_assign(launch.correlation_id, label).second)
     launch_order_.push_back(launch.correlation_id);
-  if (launch_order_.size() <= options_.max_pending_launches) return;
+  uint64_t limit = options_.max_pending_launches;
+  if (options_.max_bytes != 0) limit = std::min(limit, options_.max_bytes / 4 / kMapEntryBytes);
+  while (launch_order_.size() > limit) ForgetLaunch();
+}
+
+void ActivityStore::ForgetLaunch() {
   newest_forgotten_ = launch_order_.front();
   launches_.erase(launch_order_.front());
   launch_order_.pop_front();
+}
+
+bool ActivityStore::IsUnsampled(const Activity& activity) const {
+  return activity.label == kUnsampledLabel ||
+         (options_.only_sampled_requests && activity.label == 0);
 }
 
 void ActivityStore::Add(const cupti::Record& record) {
@@ -108,13 +177,11 @@ void ActivityStore::Add(const cupti::Record& record) {
       break;
     case cupti::kConcurrentKernel: {
       const auto& kernel = reinterpret_cast<const cupti::KernelRecord&>(record);
-      Activity* const activity = AddActivity(kernel, Kind::kKernel);
-      if (activity == nullptr) break;
       const std::string name = kernel.name == nullptr ? "" : kernel.name;
-      const auto [place, is_new] =
-          name_numbers_.try_emplace(name, static_cast<uint32_t>(names_.size()));
-      if (is_new) names_.push_back(name);
-      activity->name = place->second;
+      const bool is_known = name_numbers_.count(name) != 0;
+      Activity* const activity =
+          AddActivity(kernel, Kind::kKernel, is_known ? 0 : BytesOfText(name.size()));
+      if (activity != nullptr) activity->name = UseName(name);
       break;
     }
     case cupti::kMemcpy: {
@@ -161,7 +228,7 @@ CudaActivityRecord ActivityStore::ToRecord(const Activity& activity) const {
   switch (activity.kind) {
     case Kind::kKernel:
       record.kind = "kernel";
-      record.name = names_[activity.name];
+      record.name = names_[activity.name].text;
       break;
     case Kind::kMemset:
       record.kind = record.name = "memset";
@@ -195,7 +262,9 @@ std::vector<CudaActivityRecord> ActivityStore::Records() const {
   const std::lock_guard lock(mutex_);
   std::vector<CudaActivityRecord> result;
   result.reserve(activities_.size());
-  for (const Activity& activity : activities_) result.push_back(ToRecord(activity));
+  for (const Activity& activity : activities_) {
+    if (!IsUnsampled(activity)) result.push_back(ToRecord(activity));
+  }
   return result;
 }
 
@@ -206,6 +275,7 @@ void ActivityStore::PopFront() {
     waiting_.erase(waiting);
     break;
   }
+  ReleaseName(activities_.front());
   activities_.pop_front();
   ++first_number_;
 }
@@ -214,11 +284,29 @@ std::vector<CudaActivityRecord> ActivityStore::Take() {
   const std::lock_guard lock(mutex_);
   std::vector<CudaActivityRecord> result;
   while (!activities_.empty() && (activities_.front().label != 0 || first_number_ < seen_number_)) {
-    result.push_back(ToRecord(activities_.front()));
+    if (!IsUnsampled(activities_.front())) {
+      result.push_back(ToRecord(activities_.front()));
+    } else if (activities_.front().label == 0) {
+      ++counts_.unsampled_count;
+    }
     PopFront();
   }
   seen_number_ = first_number_ + activities_.size();
   return result;
+}
+
+void ActivityStore::DropUnsampled() {
+  const std::lock_guard lock(mutex_);
+  if (!options_.only_sampled_requests) return;
+  const auto kept =
+      std::remove_if(activities_.begin(), activities_.end(), [&](const Activity& one) {
+        if (!IsUnsampled(one)) return false;
+        if (one.label == 0) ++counts_.unsampled_count;
+        ReleaseName(one);
+        return true;
+      });
+  activities_.erase(kept, activities_.end());
+  waiting_.clear();  // places have changed
 }
 
 CudaActivityCounts ActivityStore::counts() const {

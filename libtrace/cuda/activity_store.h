@@ -31,6 +31,8 @@ class ActivityStore {
 
   // The external id of a label; one without an op when there are too many.
   uint64_t LabelOf(std::string_view op, const std::string* node);
+  // The external id of what a request launches that is not sampled.
+  uint64_t UnsampledId() const { return tag_ | kUnsampledLabel; }
   // The external id of a call that is made only to see whether its record arrives.
   uint64_t ProbeId() const { return tag_ | kProbeLabel; }
   uint64_t probe_count() const;
@@ -43,11 +45,14 @@ class ActivityStore {
   // Removes and returns what will not change any more: activities whose op is known, and those that
   // were here at the call before. Their order stays.
   std::vector<CudaActivityRecord> Take();
+  // At the end: removes and counts what no op of a sampled request launched, if only these are wanted.
+  void DropUnsampled();
   CudaActivityCounts counts() const;
 
  private:
   static constexpr uint64_t kTag = uint64_t{0x4c54} << 48;
   static constexpr uint32_t kProbeLabel = UINT32_MAX;
+  static constexpr uint32_t kUnsampledLabel = UINT32_MAX - 1;
   enum class Kind : uint8_t { kKernel, kMemcpy, kPeerMemcpy, kMemset };
   struct Activity {
     Kind kind = Kind::kKernel;
@@ -62,15 +67,24 @@ class ActivityStore {
     uint64_t start_ns = 0, end_ns = 0;
     uint64_t size_bytes = 0;
   };
+  struct Name {
+    std::string text;
+    uint32_t use_count = 0;  // activities
+  };
   struct Label {
     std::string op;
     std::optional<std::string> node;
   };
 
   template <class Record>
-  Activity* AddActivity(const Record& record, Kind kind);
+  Activity* AddActivity(const Record& record, Kind kind, uint64_t name_bytes = 0);
   void AddLaunch(const cupti::ExternalCorrelationRecord& launch);
   void PopFront();
+  void ForgetLaunch();
+  bool MakeRoom(uint64_t name_bytes);
+  uint32_t UseName(const std::string& name);
+  void ReleaseName(const Activity& activity);
+  bool IsUnsampled(const Activity& activity) const;
   CudaActivityRecord ToRecord(const Activity& activity) const;
 
   const CudaActivityOptions options_;
@@ -80,12 +94,14 @@ class ActivityStore {
   std::unordered_map<std::string, uint32_t> label_numbers_;
   std::vector<Label> labels_;  // number - 1
   std::unordered_map<std::string, uint32_t> name_numbers_;
-  std::vector<std::string> names_;
+  std::vector<Name> names_;
+  std::vector<uint32_t> free_names_;  // whose use_count is 0
   std::deque<Activity> activities_;
   uint64_t first_number_ = 0;  // of activities_.front(), counting all that were added
   uint64_t seen_number_ = 0;   // the first that was added after the last Take()
   std::unordered_map<uint32_t, uint32_t> launches_;  // label by correlation id
   std::deque<uint32_t> launch_order_;                // the oldest first
+  uint64_t name_bytes_ = 0, label_bytes_ = 0;
   uint64_t probe_count_ = 0;
   uint64_t last_call_ns_ = 0;
   uint32_t newest_forgotten_ = 0;  // correlation id; ids grow

@@ -63,6 +63,7 @@ void WriteActivity(JsonWriter& json, const CudaActivityRecord& record) {
 // Only what is not as it should be.
 void WriteClients(JsonWriter& json, const CudaActivityCounts& counts,
                   const CudaActivityClients& clients) {
+  if (counts.unsampled_count != 0) json.Field("unsampled_count", counts.unsampled_count);
   if (counts.foreign_id_count != 0) json.Field("foreign_id_count", counts.foreign_id_count);
   if (clients.foreign_buffer_count != 0)
     json.Field("foreign_buffer_count", clients.foreign_buffer_count);
@@ -192,7 +193,8 @@ void CudaActivity::Impl::EmitAll(const std::vector<CudaActivityRecord>& records,
   const CudaActivityCounts all = session->store().counts();
   const CudaActivityCounts counts{all.lost_count - written.lost_count,
                                   all.unlabelled_count - written.unlabelled_count,
-                                  all.foreign_id_count - written.foreign_id_count};
+                                  all.foreign_id_count - written.foreign_id_count,
+                                  all.unsampled_count - written.unsampled_count};
   written = all;
   const std::vector<CudaClock> readings = is_end ? clocks : Clocks();
   const CudaActivityClients& clients = session->clients();

@@ -159,6 +159,8 @@ Opened OpenFirst() {
     FindOptional(handle, "cuptiGetTimestamp", library.get_timestamp);
     FindOptional(handle, "cuptiSubscribe", library.subscribe);
     FindOptional(handle, "cuptiUnsubscribe", library.unsubscribe);
+    FindOptional(handle, "cuptiActivityEnableRuntimeApi", library.enable_runtime_call);
+    FindOptional(handle, "cuptiActivityEnableDriverApi", library.enable_driver_call);
     FindOptional(handle, "cuptiActivityGetEnabledKinds", library.get_enabled_kinds);
     FindOptional(driver, "cuDriverGetVersion", library.call_driver);
   }

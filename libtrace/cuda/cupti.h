@@ -135,6 +135,10 @@ struct Library {
   int (*get_timestamp)(uint64_t* timestamp_ns) = nullptr;  // the clock of the records' times
   int (*subscribe)(void** subscriber, CallbackFunction callback, void* user_data) = nullptr;
   int (*unsubscribe)(void* subscriber) = nullptr;
+  // Whether calls of this number (cupti_runtime_cbid.h, cupti_driver_cbid.h) leave records; enabling
+  // the kind resets it.
+  int (*enable_runtime_call)(uint32_t call, uint8_t enable) = nullptr;
+  int (*enable_driver_call)(uint32_t call, uint8_t enable) = nullptr;
   // From CUDA 13.5 on. With nulls but for the last: the number of kinds that anyone has enabled.
   int (*get_enabled_kinds)(void* subscriber, int32_t* kinds, uint32_t* size,
                            uint32_t* count) = nullptr;

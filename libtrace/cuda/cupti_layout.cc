@@ -3,6 +3,7 @@
 #include <cupti.h>
 
 #include "cuda/cupti.h"
+#include "cuda/quiet_calls.h"
 
 namespace libtrace::cupti {
 namespace {
@@ -123,6 +124,13 @@ static_assert(CUPTI_ACTIVITY_MEMCPY_KIND_HTOD == 1 && CUPTI_ACTIVITY_MEMCPY_KIND
               CUPTI_ACTIVITY_MEMCPY_KIND_PTOP == 10);
 static_assert(sizeof(CUptiResult) == sizeof(int) && sizeof(CUpti_ActivityKind) == sizeof(int32_t) &&
               sizeof(CUpti_ExternalCorrelationKind) == sizeof(int));
+
+#define LIBTRACE_SAME_NUMBER(number, name) static_assert(CUPTI_RUNTIME_TRACE_CBID_##name == number);
+LIBTRACE_QUIET_RUNTIME_CALLS(LIBTRACE_SAME_NUMBER)
+#undef LIBTRACE_SAME_NUMBER
+#define LIBTRACE_SAME_NUMBER(number, name) static_assert(CUPTI_DRIVER_TRACE_CBID_##name == number);
+LIBTRACE_QUIET_DRIVER_CALLS(LIBTRACE_SAME_NUMBER)
+#undef LIBTRACE_SAME_NUMBER
 
 }  // namespace
 }  // namespace libtrace::cupti

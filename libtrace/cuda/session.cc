@@ -7,6 +7,8 @@
 #include <unordered_map>
 
 #include "core/per_process.h"
+#include "cuda/quiet_calls.h"
+#include "libtrace/traceparent.h"
 
 namespace libtrace::cupti {
 namespace {
@@ -188,11 +190,22 @@ Status Session::Enable() {
     return Status::Error(std::string("CUPTI sees no GPU that it can watch: ") + named.name + ": " +
                          library_->Text(result));
   }
+  LeaveOutQuietCalls();
   // The first may be written into a buffer that CUPTI still has of an earlier client.
   has_probe_ = ProbeArrives(0) || ProbeArrives(0);
   size_t of_probe = 0;  // where there is no buffer for it
   library_->get_dropped(nullptr, 0, &of_probe);
   return {};
+}
+
+// An error is no harm: those calls leave records that nothing waits for.
+void Session::LeaveOutQuietCalls() {
+  for (const uint32_t call : kQuietRuntimeCalls) {
+    if (library_->enable_runtime_call != nullptr) library_->enable_runtime_call(call, 0);
+  }
+  for (const uint32_t call : kQuietDriverCalls) {
+    if (library_->enable_driver_call != nullptr) library_->enable_driver_call(call, 0);
+  }
 }
 
 void Session::Disable() {
@@ -275,6 +288,7 @@ void Session::Stop() {
     library_->flush_all(kFlushForced);
     CountDropped();
   }
+  store_.DropUnsampled();
   clients_.foreign_buffer_count = foreign_buffer_count_;
   Sessions& sessions = TheSessions();
   const std::lock_guard lock(sessions.mutex);
@@ -285,7 +299,10 @@ bool Session::Push(std::string_view op, const std::string* node) {
   const std::shared_ptr<Session> session = CurrentSession();
   if (session == nullptr) return false;
   ++session->push_count_;
-  return session->library_->push_id(kExternalKind, session->store_.LabelOf(op, node)) == 0;
+  ActivityStore& store = session->store_;
+  const bool is_wanted = !session->only_sampled_requests_ || IsSampled(CurrentTraceparent());
+  const uint64_t id = is_wanted ? store.LabelOf(op, node) : store.UnsampledId();
+  return session->library_->push_id(kExternalKind, id) == 0;
 }
 
 void Session::Pop() {

@@ -49,9 +49,11 @@ class Session {
   Session(const Library& library, const CudaActivityOptions& options, uint16_t number)
       : library_(&library),
         max_buffers_(options.max_buffers),
+        only_sampled_requests_(options.only_sampled_requests),
         store_(options, library.has_graph_ids(), number) {}
 
   Status Enable();
+  void LeaveOutQuietCalls();
   void Disable();
   void CountDropped();
   bool ProbeArrives(uint32_t flush_flags);
@@ -59,6 +61,7 @@ class Session {
 
   const Library* const library_;
   const uint32_t max_buffers_;
+  const bool only_sampled_requests_;
   ActivityStore store_;
   std::vector<int32_t> enabled_;                // kinds, by this session
   bool has_probe_ = false;                      // records of the call that the probe makes arrive

@@ -14,12 +14,6 @@ namespace {
 constexpr size_t kMaxCompiles = 4096;  // open ones, and ended ones
 constexpr size_t kTraceOffset = 3, kTraceSize = 32, kSpanOffset = 36, kSpanSize = 16;
 
-bool IsSampled(std::string_view traceparent) {
-  const char last = traceparent.back();  // of two hexadecimal digits
-  const int digit = last <= '9' ? last - '0' : last - 'a' + 10;
-  return (digit & 1) != 0;
-}
-
 bool ReadInt(JsonReader& json, std::optional<int64_t>& value) {
   if (json.Peek() == 'n') return json.Skip();
   int64_t read = 0;

@@ -20,6 +20,7 @@ namespace {
 
 using testing::FindRecord;
 using testing::MemoryTrace;
+using testing::NumberedCall;
 using testing::StandIn;
 
 template <class... Arguments>
@@ -297,6 +298,23 @@ TEST_CASE("two clients: kinds that another one enabled, as CUDA 13.5 tells them"
   kineto.Disable();
   CudaActivity later;
   CHECK(later.status().message() == "");
+}
+
+constexpr uint32_t kLastError = 10;  // cudaGetLastError, which is left out
+TEST_CASE("two clients: one that enables a kind beside ours has all of its calls", "[.kinds]") {
+  const MemoryTrace trace;
+  CudaActivity activity;
+  REQUIRE(activity.status().ok());
+  CHECK(NumberedCall(cupti::kRuntime, kLastError) == 0);
+  OtherClient kineto;
+  kineto.Start();
+  CHECK(NumberedCall(cupti::kRuntime, kLastError) == 1);
+  activity.Emit();
+  CHECK(activity.clients().end);
+  CHECK(NumberedCall(cupti::kRuntime, kLastError) == 1);
+  kineto.Disable();
+  for (const int32_t kind : {cupti::kDriver, cupti::kPeerMemcpy, cupti::kMemset})
+    CuptiCall("cuptiActivityDisable", int32_t{kind});
 }
 
 void* LoadAs(const std::string& file, const char* stand_in) {

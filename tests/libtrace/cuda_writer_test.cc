@@ -21,26 +21,13 @@
 namespace libtrace {
 namespace {
 
+using testing::Activities;
+using testing::Becomes;
+using testing::CountOf;
 using testing::Launch;
 using testing::MemoryTrace;
 using testing::StandIn;
 
-// All records of activities of a log.
-std::string Activities(MemoryTrace& trace) {
-  return testing::PayloadsOf(trace.records(), "libtrace_cuda_activity");
-}
-size_t CountOf(const std::string& text, const std::string& part) {
-  size_t count = 0;
-  for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++count;
-  return count;
-}
-// Within 20 s.
-template <class Condition>
-bool Becomes(Condition condition) {
-  for (int i = 0; i < 2000 && !condition(); ++i)
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  return condition();
-}
 constexpr std::chrono::milliseconds kOften{10};
 
 TEST_CASE("stand-in: what is written every interval is written once, and forgotten") {
@@ -84,6 +71,7 @@ TEST_CASE("stand-in: of what waits to be written the newest are kept") {
   CHECK(activity.lost_count() == 15);
 }
 
+// 8 bytes of name a kernel, so that what is kept is a little less than half of the limit.
 TEST_CASE("stand-in: a writer notices that another client ended the records") {
   MemoryTrace trace;
   CudaActivity activity({.write_interval = kOften});

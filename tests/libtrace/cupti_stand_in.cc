@@ -5,7 +5,8 @@
 // As CUPTI's headers say (cupti_activity.h, cupti_callbacks.h): external-correlation records are made
 // only beside the record of an API call, one for each kind of external id; the callbacks are those
 // that were registered last, for all buffers; kinds are enabled and disabled for the whole
-// process; there is one subscriber. CUPTI_STAND_IN_13_5 adds what CUDA 13.5 has to ask for kinds.
+// process; there is one subscriber. CUPTI_STAND_IN_13_5 adds what CUDA 13.5 has to ask for kinds, and
+// to leave out calls by number: enabling the kind again takes that back.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -13,6 +14,7 @@
 #include <cstring>
 #include <map>
 #include <mutex>
+#include <set>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -27,6 +29,7 @@ std::mutex mutex;
 BufferRequested request = nullptr;
 BufferCompleted complete = nullptr;
 bool is_enabled[64] = {};
+std::map<int32_t, std::set<uint32_t>> left_out;                  // calls, by kind
 thread_local std::map<int, std::vector<uint64_t>> external_ids;  // by kind
 int subscriber_count = 0;
 std::map<int32_t, int> enable_errors;  // by kind
@@ -71,15 +74,15 @@ void Put(const T& record) {
   used_size += kNeeded;
 }
 
-void PutCall(int32_t kind, uint32_t correlation) {
-  if (!is_enabled[kind]) return;
+void PutCall(int32_t kind, uint32_t correlation, uint32_t call = 1) {
+  if (!is_enabled[kind] || left_out[kind].count(call) != 0) return;
   const uint64_t now_ns = NowNs();
   for (const auto& [external_kind, ids] : external_ids) {
     if (!ids.empty())
       Put(ExternalCorrelationRecord{kExternalCorrelation, external_kind, ids.back(), correlation,
                                     0});
   }
-  Put(CallRecord{kind, 1, now_ns, now_ns, 1, 1, correlation, 0});
+  Put(CallRecord{kind, call, now_ns, now_ns, 1, 1, correlation, 0});
 }
 
 void PutLaunch(uint32_t correlation) {
@@ -140,6 +143,18 @@ int cuptiActivityGetEnabledKinds(void*, int32_t*, uint32_t*, uint32_t* count) {
   *count = static_cast<uint32_t>(std::count(std::begin(is_enabled), std::end(is_enabled), true));
   return 0;
 }
+static int EnableCall(int32_t kind, uint32_t call, uint8_t enable) {
+  const std::lock_guard lock(mutex);
+  enable != 0 ? static_cast<void>(left_out[kind].erase(call))
+              : static_cast<void>(left_out[kind].insert(call));
+  return 0;
+}
+int cuptiActivityEnableRuntimeApi(uint32_t call, uint8_t enable) {
+  return EnableCall(kRuntime, call, enable);
+}
+int cuptiActivityEnableDriverApi(uint32_t call, uint8_t enable) {
+  return EnableCall(kDriver, call, enable);
+}
 #endif
 int cuptiActivityRegisterCallbacks(BufferRequested requested, BufferCompleted completed) {
   const std::lock_guard lock(mutex);
@@ -152,6 +167,7 @@ int cuptiActivityEnable(int32_t kind) {
   if (const auto error = enable_errors.find(kind); error != enable_errors.end())
     return error->second;
   is_enabled[kind] = true;
+  left_out.erase(kind);
   return 0;
 }
 int cuptiActivityDisable(int32_t kind) {
@@ -261,6 +277,12 @@ void standin_set(uint64_t size_bytes, uint32_t stream) {
 void standin_call() {
   const std::lock_guard lock(mutex);
   Launch();
+}
+// The same, of a number in cupti_runtime_cbid.h or cupti_driver_cbid.h. Whether it left a record.
+int standin_numbered_call(int32_t kind, uint32_t call) {
+  const std::lock_guard lock(mutex);
+  PutCall(kind, ++correlation_id, call);
+  return is_enabled[kind] && left_out[kind].count(call) == 0 ? 1 : 0;
 }
 void standin_driver_call() {
   const std::lock_guard lock(mutex);

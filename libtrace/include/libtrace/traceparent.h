@@ -21,6 +21,9 @@ namespace libtrace LIBTRACE_EXPORT {
 // trace and parent id not zero.
 bool IsTraceparent(std::string_view header) noexcept;
 
+// Whether the caller records the request: the flag `sampled`. False for what is not a traceparent.
+bool IsSampled(std::string_view traceparent) noexcept;
+
 // A traceparent of a new trace, sampled, for requests that came without one.
 std::string NewTraceparent();
 

@@ -81,6 +81,7 @@ CREATE TABLE gpu_activity_log (
   lost_count INTEGER,       -- number of activities not listed: beyond the limit, or dropped by CUPTI
   unlabelled_count INTEGER, -- activities and ops whose relation may have been lost
   clock_error_ns INTEGER,   -- start_us is off by at most this, where the clocks were read
+  unsampled_count INTEGER,  -- activities left out, as no op of a sampled request launched them; NULL: none was
   foreign_id_count INTEGER, -- external ids of libtrace's kind that something else pushed
   foreign_buffer_count INTEGER, -- buffers of another client of CUPTI, which were not read
   end_reason TEXT,          -- buffers_taken, not_recorded: another client ended the records; NULL: they were recorded until the end

@@ -164,6 +164,7 @@ class Measurements final : public Ingestor {
                           .lost_count = payload.Int("lost_count"),
                           .unlabelled_count = payload.Int("unlabelled_count"),
                           .clock_error_ns = clock.error_ns(),
+                          .unsampled_count = payload.Int("unsampled_count"),
                           .foreign_id_count = payload.Int("foreign_id_count"),
                           .foreign_buffer_count = payload.Int("foreign_buffer_count")};
     if (const auto end = payload.Object("ended_early")) {

@@ -28,7 +28,8 @@
 //
 // A kernel of a CUDA graph belongs to the op that launched the graph. While something is watched,
 // CUPTI also makes a record of each call of CUDA's runtime and driver interfaces, because it ties
-// kernels to ops only beside these.
+// kernels to ops only beside these. Frequent calls that start nothing on a device are left out, where
+// CUPTI can leave out calls by number (cuptiActivityEnableRuntimeApi).
 #pragma once
 
 #include <atomic>
@@ -79,6 +80,8 @@ struct CudaActivityCounts {
   uint64_t unlabelled_count = 0;
   // External ids of libtrace's kind that were not pushed by this object.
   uint64_t foreign_id_count = 0;
+  // Activities that `only_sampled_requests` leaves out.
+  uint64_t unsampled_count = 0;
 };
 
 // No record came any more before Emit: a loss of what was launched after last_call_ns.
@@ -100,7 +103,7 @@ struct CudaActivityClients {
 };
 
 struct CudaActivityOptions {
-  uint32_t max_records = 1'000'000;         // more are only counted; about 80 bytes each
+  uint32_t max_records = 1'000'000;         // more are only counted; up to 130 bytes each
   uint32_t max_pending_launches = 262'144;  // calls of CUDA remembered to find their kernels
   uint32_t max_buffers = 64;  // of 1 MiB, filled by CUPTI at the same time; it drops what is beyond
   // If not 0, a thread of the object writes at this interval what was seen since, and forgets it: a
@@ -108,6 +111,13 @@ struct CudaActivityOptions {
   // `max_records` then limits what waits to be written; the oldest are lost and counted. When calls
   // are missing, it is looked for whether another client ended the records.
   std::chrono::milliseconds write_interval{0};
+  // If not 0: what the object may keep in memory, beside CUPTI's buffers: half of it activities with
+  // the names of their kernels, a quarter remembered calls, a quarter names of ops and nodes. What is
+  // beyond it is lost and counted as beyond `max_records` and `max_pending_launches`.
+  uint64_t max_bytes = 0;
+  // Keeps what ops launched in a request whose traceparent is sampled (libtrace/traceparent.h), on
+  // the thread of its TraceparentScope; the rest is only counted.
+  bool only_sampled_requests = false;
 };
 
 // One at a time per process; a second one says so in status(). Thread-safe.
