@@ -1,7 +1,7 @@
-// An adapter for TensorRT: what building an engine takes and whether a cache had it, each call of the engine, and what its layers took.
-// Built where the headers of TensorRT (10 and newer) and of CUDA are.
-//
-// usage: TORCH_TRACE=FOLDER libtrace_example_tensorrt MODEL.onnx CACHE_FOLDER [CALLS]      a model whose dimensions are known
+// An adapter for TensorRT: what building an engine takes and whether a cache had it, each call of the
+// engine, and what its layers took. Built where TensorRT (10 and newer) and the CUDA toolkit are.
+// usage: TORCH_TRACE=FOLDER libtrace_example_tensorrt MODEL.onnx CACHE_FOLDER [CALLS]
+// (the dimensions of the model are known)
 #include <NvInfer.h>
 #include <NvOnnxParser.h>
 #include <cuda_runtime_api.h>

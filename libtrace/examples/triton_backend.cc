@@ -1,8 +1,7 @@
-// A backend of Triton Inference Server that traces: what loading a model compiled or found in a cache, and each request under the traceparent
-// that it came with. The model multiplies: OUTPUT = 2 * INPUT, FP32. Built where Triton's headers are (triton/core/tritonbackend.h).
-//
-// Triton loads FOLDER/libtrace_example/libtriton_libtrace_example.so with --backend-directory=FOLDER, and passes the header on with
-// '--http-header-forward-pattern=(?i)traceparent'. TORCH_TRACE=FOLDER of the server switches tracing on.
+// A backend of Triton Inference Server that traces: what loading a model compiled or found in a cache,
+// and each request under its traceparent. OUTPUT = 2 * INPUT, FP32. Built where Triton's headers are.
+// Triton loads FOLDER/libtrace_example/libtriton_libtrace_example.so with --backend-directory=FOLDER and
+// passes the header on with '--http-header-forward-pattern=(?i)traceparent'; TORCH_TRACE is the server's.
 #include <libtrace/artifacts/graph_execution.h>
 #include <libtrace/cache/compile_cache.h>
 #include <libtrace/compile.h>

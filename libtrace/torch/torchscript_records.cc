@@ -34,6 +34,25 @@ void EmitKernels(const GraphProvenance& provenance, CallSite location) {
     EmitGraphDump("libtrace_torchscript_kernels", "tensorexpr", "", text, location);
 }
 
+// Of each part of the graph that autograd differentiates: what libtorch made of it for the forward,
+// and its backward, which takes the gradients of the outputs and what the forward keeps.
+void EmitJointGraphs(torch::jit::Block* block, int& count, CallSite location) {
+  for (torch::jit::Node* node : block->nodes()) {
+    if (node->kind() == torch::jit::prim::FallbackGraph) continue;  // the same nodes once more
+    if (node->kind() == torch::jit::prim::DifferentiableGraph &&
+        node->hasAttribute(torch::jit::attr::ReverseSubgraph)) {
+      // As the optimised graph's text calls it.
+      const std::string name = "prim::DifferentiableGraph_" + std::to_string(count++);
+      EmitGraphDump("libtrace_torchscript_joint", "torchscript", name,
+                    "forward:\n" + node->g(torch::jit::attr::Subgraph)->toString() + "backward:\n" +
+                        node->g(torch::jit::attr::ReverseSubgraph)->toString(),
+                    location);
+      continue;
+    }
+    for (torch::jit::Block* inner : node->blocks()) EmitJointGraphs(inner, count, location);
+  }
+}
+
 }  // namespace
 
 InputSignature SignatureOf(c10::ArrayRef<c10::IValue> values, size_t first_parameter,
@@ -110,6 +129,8 @@ OptimizedFacts EmitOptimizedRecords(const torch::jit::Graph& before, torch::jit:
   OptimizedFacts facts;
   if (!IsEnabled()) return facts;
   EmitGraphDump("libtrace_torchscript_optimized", "torchscript", "", after.toString(), location);
+  int joint_count = 0;
+  EmitJointGraphs(after.block(), joint_count, location);
   if (metrics != nullptr) metrics->graph_input_count = static_cast<int64_t>(before.inputs().size());
   const GraphProvenance provenance(before, after);
   facts.fused_ops = std::make_shared<FusedOps>(provenance.fused_ops());

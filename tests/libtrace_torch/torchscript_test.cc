@@ -353,4 +353,23 @@ TEST_CASE("torchscript: an observer records calls that the program makes itself"
   CHECK(Contains(order, "/1\""));
 }
 
+TEST_CASE("torchscript: of what autograd differentiates, forward and backward are recorded") {
+  MemoryTrace trace(At(libtrace::ProvenanceLevel::kDefault));
+  const torch::jit::Module module = MakeModule();
+  libtrace::TorchScriptModel without(module, {.name = "served"});
+  without.Run({at::ones({4, 4})});
+  CHECK_FALSE(Contains(trace.text(), "libtrace_torchscript_joint"));
+  libtrace::TorchScriptModel model(module, {.name = "trained"});
+  for (int run = 0; run < 4; ++run)
+    model.Run({at::ones({4, 4}).requires_grad_(true)}).toTensor().sum().backward();
+  const std::string joint = PayloadOf(trace, "libtrace_torchscript_joint");
+  CHECK(Contains(trace.text(), "\"prim::DifferentiableGraph_0\""));
+  CHECK(Contains(joint, "forward:\ngraph("));
+  const size_t backward = joint.find("backward:\ngraph(");
+  REQUIRE(backward != std::string::npos);
+  // The gradient of a product is a product with what was transposed.
+  CHECK(Contains(joint.substr(backward), "aten::"));
+  CHECK(Contains(joint.substr(0, backward), "aten::mm"));
+}
+
 }  // namespace

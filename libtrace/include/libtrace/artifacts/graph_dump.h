@@ -1,7 +1,7 @@
 // Graph texts and generated code. `graph_dump`, `inductor_output_code`, `before_joint_graph` and
 // `after_joint_graph` have PyTorch's shapes (torch/_inductor/codecache.py, graph.py, compile_fx.py).
 // Graphs of your own need names of your own: `libtrace_<what>` are libtrace's, e.g.
-// `libtrace_torchscript_optimized`. Schemas: those names, and dynamo_output_graph.
+// `libtrace_torchscript_optimized`, `libtrace_torchscript_joint`. Schemas: those names, and dynamo_output_graph.
 #pragma once
 
 #include <cstdint>

@@ -9,7 +9,8 @@
 //   model.Run({wider_x});   // 0/1: recompile_reasons names the size that changed
 //
 // A compile emits, in addition to libtrace::Compile: graph dumps `libtrace_torchscript_graph`
-// (inlined, before the passes) and `libtrace_torchscript_optimized`, the artifact
+// (inlined, before the passes) and `libtrace_torchscript_optimized`, for each part of it that
+// autograd differentiates `libtrace_torchscript_joint` (its forward and backward), the artifact
 // `libtrace_torchscript_signature` (type, shape, stride, device of inputs and outputs), both
 // provenance records, and for the first run of the optimised graph what OpObserver emits. With
 // ProvenanceLevel::kFull also the code that was generated for fused groups (graph dump
