@@ -18,6 +18,7 @@
 #include "libtrace/cuda/cuda_activity.h"
 #include "libtrace/trace.h"
 #include "tests/gpu/driver.h"
+#include "tests/gpu/other_client.h"
 
 namespace gpu_check {
 namespace {
@@ -34,18 +35,6 @@ int64_t Now(clockid_t clock) {
   clock_gettime(clock, &now);
   return int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
 }
-
-class Page {
- public:
-  void Check(bool is_right, const std::string& what, const std::string& seen = "") {
-    std::printf("| %s | %s | %s |\n", is_right ? "ok" : "**WRONG**", what.c_str(), seen.c_str());
-    is_wrong_ |= !is_right;
-  }
-  bool is_wrong() const { return is_wrong_; }
-
- private:
-  bool is_wrong_ = false;
-};
 
 struct Gpu {
   Driver driver;
@@ -378,6 +367,10 @@ int Run() {
   CheckTimes(page, records, activity, begin_ns, end_ns);
   page.Check(activity.lost_count() == 0, "nothing lost");
   CheckRunning(page, gpu);
+  CheckBesideAnotherClient(page, [&] {
+    gpu.Fill();
+    gpu.Must(gpu.driver.synchronize());
+  });
   page.Check(gpu.failed_calls == 0, "all calls of the driver succeeded");
   if (!has_graph) std::printf("\nNot tried: CUDA graphs (the driver does not capture here).\n");
   if (!has_peer) std::printf("\nNot tried: copies between GPUs (there is one).\n");

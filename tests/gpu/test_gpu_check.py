@@ -25,7 +25,9 @@ both = {"LIBTRACE_CUPTI": STAND_IN, "LIBTRACE_CUDA_DRIVER": STAND_IN}
 code, said = run([PROGRAM], **both)
 assert code == 0 and "WRONG" not in said, said
 for line in ("| ok | kernels of aten::mm, node mm_3 | 2 of 2 |", "| ok | kernels of graph::launch | 6 of 6 |",
-             "| ok | PtoP with op and size | 1 of 1 |", "All as it should be."):
+             "| ok | PtoP with op and size | 1 of 1 |", "| ok | and that client has its kernels | 2 of 2 |",
+             "| ok | a client that comes later is noticed | buffers_taken |", "| ok | alone again it has all of its own | 1 of 1 |",
+             "All as it should be."):
     assert line in said, (line, said)
 
 code, said = run([PROGRAM], LIBTRACE_CUDA_DRIVER="/no/such/libcuda.so.1")
