@@ -63,6 +63,15 @@ class Packages(InputTest):
                              self.rows(database, "SELECT name, size_bytes, crc32 FROM package_member ORDER BY ordinal"))
         self.assertEqual([], self.codes(database))
 
+    def test_a_real_package_with_branches(self):
+        """Made by tests/libtrace_torch/aoti_custom_ops.py with Debian sid's PyTorch 2.14.1: an op of line 22, and once in each branch of line 23."""
+        database = self.ingest(os.path.join(profiles.harness.ROOT, "fixtures", "inputs", "branches_2_14", "branches.pt2"))
+        self.assertEqual([[handle, 22 if handle == 2 else 23] for handle in (2, 4, 6)], self.rows(
+            database, """SELECT m.debug_handle, s.line FROM package_model_kernel m JOIN kernel_source s ON s.kernel_id = m.kernel_id
+            WHERE m.name = 'aoti_torch_cpu_twice' AND s.file LIKE '%aoti_custom_ops.py' ORDER BY m.ordinal"""))
+        self.assertEqual([[7, 0]], self.rows(database, "SELECT kernel_count, is_standalone FROM package_model"))
+        self.assertEqual([], self.codes(database))
+
     def test_runs_of_models_are_joined_with_the_log_of_their_compile(self):
         profile = os.path.join(RUNS, "p_aoti", "run", "steps.pt.trace.json.zst")
         log, = glob.glob(os.path.join(RUNS, "p_aoti", "compile", "*.log.zst"))
