@@ -127,6 +127,39 @@ class CudaGraphs(AnswerTest):
         self.assertEqual([], graphs["skips"])
         self.assertIn("CUDA graphs: 2 of the forward recorded in 43.0 ms; 1 of the backward", run("compile", database, "0/0"))
         self.assertEqual([], ask("findings", database)["findings"])
+        self.assertRegex(run("history", database), r"0/0 .* inner +ok .* 3 CUDA graphs recorded")
+
+    def test_sizes(self):
+        """PyTorch tells them in text alone: three graphs are recorded in four calls of three sizes."""
+        database = self.ingest(recording("sizes"))
+        graphs = ask("compile", database, "0/0")["cuda_graphs"]
+        self.assertEqual(([3], ["8", "16", "32"]), ([one["count"] for one in graphs["recordings"]], graphs["sizes"]))
+        self.assertRegex(run("compile", database, "0/0"), r"CUDA graphs: 3 of the forward recorded in \S+ ms; sizes 8, 16, 32\n")
+
+    def test_a_run_without(self):
+        """The same compile, whose graphs are not recorded."""
+        folder = os.path.join(self.scratch, "without")
+        os.mkdir(folder)
+        changed("graphs", folder, replace=(b"CUDAGraphNode.record", b"CUDAGraphNode.replay"))
+        before = self.ingest(recording("graphs"))
+        text = run("diff", before, folder)
+        self.assertIn("CUDA graphs: 2 of the forward, 1 of the backward recorded → none in the log", text)
+        compiled, = ask("diff", before, folder)["comparisons"][0]["compiles"]
+        self.assertEqual((2, 1, 0), (compiled["a_cuda_graphs"]["forward_count"], compiled["a_cuda_graphs"]["backward_count"], compiled["b_cuda_graphs"]["forward_count"]))
+        self.assertFalse(compiled["is_equal"])
+        self.assertNotIn("CUDA graphs", run("diff", before, recording("graphs")))
+
+    def test_another_reason(self):
+        """The name of the node, which each compile gives anew, is no difference."""
+        sides = {}
+        for name, reason in (("node", b"cpu device (primals_7)"), ("reason", b"multiple devices (primals_1)")):
+            sides[name] = os.path.join(self.scratch, name)
+            os.mkdir(sides[name])
+            changed("skip", sides[name], replace=(b"cpu device (primals_1)", reason))
+        before = self.ingest(recording("skip"))
+        self.assertNotIn("CUDA graphs", run("diff", before, sides["node"]))
+        text = " ".join(run("diff", before, sides["reason"]).split())
+        self.assertRegex(text, r"CUDA graphs: none: cpu device \(primals_1\) at \S*skip.py:8 → none: multiple devices \(primals_1\) at \S*skip.py:8")
 
     def test_why_none_was_recorded(self):
         database = self.ingest(recording("skip"))
@@ -137,6 +170,7 @@ class CudaGraphs(AnswerTest):
         self.assertEqual("No CUDA graph for 0/0 step because of skip.py:8: cpu device (primals_1)", finding["title"])
         self.assertIn("move it to the GPU", finding["try"])
         self.assertEqual(1, finding["row_count"])
+        self.assertIn("no CUDA graph: cpu device (primals_1)", run("history", database))
 
 
 if __name__ == "__main__":

@@ -204,6 +204,7 @@ class Ends(Running):
         stopped, = [one for one in self.findings() + first["evidence"] if one["kind"] == "stopped_first"]
         self.assertEqual(stopped["severity"], "note")
         self.assertIn("By run.json the process ended there with SIGTERM.", stopped["detail"])
+        self.assertRegex(self.tlparse("history", "tl_run").stdout, r"unfinished.* SIGTERM ended its process")
 
     def test_an_earlier_launch_whose_failure_is_in_no_log(self):
         """Its logs end as those of the launch that did well."""

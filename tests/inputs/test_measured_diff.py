@@ -199,6 +199,26 @@ class DiffWithoutLogs(costs.CostTest):
         self.assertNotIn("compile", text)
         self.assertFalse(measured["is_fair"])
 
+    def test_how_much_of_a_step_ran_from_cuda_graphs(self):
+        """The same kernels, of which one side replays all but the first of 101 from a graph, in two steps."""
+        with open(os.path.join(profiles.ROOT, "fixtures", "inputs", "op_share_graph", "trace.json"), encoding="utf-8") as file:
+            trace = json.load(file)
+        trace["traceEvents"] += [{"ph": "X", "cat": "user_annotation", "name": f"ProfilerStep#{number}", "pid": 1, "tid": 1, "ts": ts, "dur": dur}
+                                 for number, ts, dur in ((1, 90, 50), (2, 140, 20000))]
+        self.write("p.json", json.dumps(trace).encode())
+        replayed = sum(event["dur"] for event in trace["traceEvents"] if "graph node id" in event.get("args", {}))
+        whole = sum(event["dur"] for event in trace["traceEvents"] if event["cat"] == "kernel")
+        eager = json.dumps(trace).replace("cudaGraphLaunch", "cudaLaunchKernel")
+        self.write("q.json", eager.encode())
+        for name in "pq":
+            self.tlparse(self.path(f"{name}.json"), "--db", f"{name}.db", "--db-only")
+        measured = self.ask_diff("p.db", "q.db")["comparisons"][0]["measured"]
+        self.assertEqual([measured[side][key] for side in "ab" for key in ("device_us", "graph_us", "replays")],
+                         [whole / 2, replayed / 2, 0.5, whole / 2, 0, 0])
+        text = " ".join(self.tlparse("diff", "p.db", "q.db").stdout.split())
+        self.assertIn("on devices, from CUDA graphs: a 5.0 ms of 5.0 ms (99.9 %), 0.5 replays per step, b none of 5.0 ms", text)
+        self.assertNotIn("CUDA graphs", self.tlparse("diff", "q.db", "q.db").stdout)
+
     @unittest.skipUnless(profiles.HAS_ZSTD, "no zstd")
     def test_a_run_with_a_log_and_one_without(self):
         self.profile("a", [("gemm", [[8, 8]], 10, 20)])

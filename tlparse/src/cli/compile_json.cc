@@ -82,6 +82,9 @@ struct FieldsOf<CudaGraphs> {
   static constexpr FieldList list{
       Field{"recordings", &Of::recordings, "when the compiled code ran, for each size of inputs"},
       Field{"skips", &Of::skips, "why none was recorded"},
+      Field{"sizes", &Of::sizes,
+            "for which graphs were recorded, where a text of TORCH_LOGS=cudagraphs tells it: "
+            "integers among the inputs"},
   };
 };
 

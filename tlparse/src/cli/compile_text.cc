@@ -1,5 +1,6 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -226,6 +227,8 @@ void AddCudaGraphs(const CompileAnswer& answer, std::vector<Section>& sections) 
                              one.is_backward ? "backward" : "forward", HumanDuration(one.seconds)));
   for (const CudaGraphSkip& one : answer.cuda_graphs.skips)
     Append(text, "none recorded: " + one.reason);
+  if (!answer.cuda_graphs.sizes.empty())
+    Append(text, fmt::format("sizes {}", fmt::join(answer.cuda_graphs.sizes, ", ")));
   if (!text.empty()) sections.push_back({"CUDA graphs", std::move(text)});
 }
 

@@ -4,6 +4,7 @@
 #include "base/fields.h"
 #include "cli/cause_fields.h"
 #include "cli/compile_status_fields.h"
+#include "cli/diff_measured_fields.h"
 #include "cli/diff_output.h"
 #include "cli/schemas.h"
 #include "cli/vllm_start_output.h"
@@ -16,28 +17,8 @@ constexpr std::array<std::string_view, 7> kPhaseWords = {
 static_assert(std::size(kCompilePhases) == kPhaseWords.size());
 constexpr std::string_view kLookupStates[] = {"hit",          "miss",   "guard_miss",
                                               "remote_error", "bypass", "disabled"};
-constexpr std::string_view kMeasuredKinds[] = {"line", "kernel", "op"};
-constexpr std::string_view kUnits[] = {"step", "call"};
 constexpr std::string_view kDigestKinds[] = {"kernel", "choice", "output"};
 constexpr std::string_view kSides[] = {"a", "b"};
-
-// What is not compared.
-struct BothSides {
-  std::int64_t a_count = 0, b_count = 0;
-  double a_us = 0, b_us = 0;
-};
-struct Compared {
-  MeasuredCoverage lines, kernels, ops;
-  BothSides unknown, unrecorded;
-};
-
-Compared ComparedOf(const MeasuredDifference& of) {
-  return {of.lines,
-          of.kernels,
-          of.ops,
-          {of.unknown_a, of.unknown_b, of.unknown.a_us, of.unknown.b_us},
-          {of.unrecorded_a, of.unrecorded_b, of.unrecorded.a_us, of.unrecorded.b_us}};
-}
 
 std::optional<std::string_view> OnlyIn(const DigestChange& of) {
   if (of.is_only_a) return "a";
@@ -99,6 +80,17 @@ struct FieldsOf<CodeChange> {
 };
 
 template <>
+struct FieldsOf<CudaGraphSummary> {
+  using Of = CudaGraphSummary;
+  static constexpr std::string_view name = "recorded_cuda_graphs";
+  static constexpr FieldList list{
+      Field{"forward_count", AtLeast<0>(&Of::forward), "recordings"},
+      Field{"backward_count", AtLeast<0>(&Of::backward)},
+      Field{"skips", &Of::skips, "why none was recorded"},
+  };
+};
+
+template <>
 struct FieldsOf<CompileChange> {
   using Of = CompileChange;
   static constexpr std::string_view name = "compile_change";
@@ -140,6 +132,8 @@ struct FieldsOf<CompileChange> {
       Field{"vanished_kernels", &Of::vanished_kernels},
       Field{"caches", &Of::caches, "lookups whose state or key differs"},
       Field{"codes", &Of::codes, "graphs whose generated code differs"},
+      Field{"a_cuda_graphs", &Of::a_cuda_graphs, "that were recorded when it ran, or why none was"},
+      Field{"b_cuda_graphs", &Of::b_cuda_graphs},
   };
 };
 
@@ -153,116 +147,6 @@ struct FieldsOf<UnmatchedCompile> {
       Field{"status", &Of::status},
       Field{"duration_us", &Duration, "with its backward; null: unknown"},
       Field{"recompile_reasons", &Of::recompile_reasons},
-  };
-};
-
-template <>
-struct FieldsOf<MeasuredChange> {
-  using Of = MeasuredChange;
-  static constexpr std::string_view name = "measured_change";
-  static constexpr FieldList list{
-      Field{"kind", [](const Of& of) { return kMeasuredKinds[static_cast<std::size_t>(of.kind)]; },
-            "", kMeasuredKinds},
-      Field{"name", OrNull{&Of::name}, "of a kernel, with its handle; of a line its code"},
-      Field{"a_name", OrNull{&Of::a_name},
-            "kernels: the name in a where it is another; null: the same"},
-      Field{"file", OrNull{&Of::file}},
-      Field{"line",
-            [](const Of& of) {
-              return of.kind == MeasuredKind::kLine ? std::optional(of.line) : std::nullopt;
-            },
-            "in b"},
-      Field{"label", OrNull{&Of::label}, "compile id of a kernel in b"},
-      Field{"direction", OrNull{&Of::direction}},
-      Field{"slot",
-            [](const Of& of) {
-              return of.kind == MeasuredKind::kKernel ? std::optional(of.slot) : std::nullopt;
-            },
-            "kernels: which of the graphs of this direction in its compile, 0-based"},
-      Field{"shapes", OrNull{&Of::shapes},
-            "kernels: operations and shapes by the generated code, which are the same on both "
-            "sides; without logs, and of ops, the shapes that the profile recorded; null: unknown"},
-      Field{"a_us", &Of::a_us},
-      Field{"b_us", &Of::b_us},
-      Field{"a_calls", &Of::a_calls},
-      Field{"b_calls", &Of::b_calls},
-      Field{"has_other_code", &Of::has_other_code,
-            "kernels: the generated code of the graph differs"},
-      Field{"has_symbols", &Of::has_symbols,
-            "sizes of shapes are symbols: those of the calls may differ between the sides"},
-  };
-};
-
-template <>
-struct FieldsOf<MeasuredCoverage> {
-  static constexpr std::string_view name = "measured_part";
-  static constexpr FieldList list{
-      Field{"count", &MeasuredCoverage::count},
-      Field{"a_us", &MeasuredCoverage::a_us},
-      Field{"b_us", &MeasuredCoverage::b_us},
-  };
-};
-
-template <>
-struct FieldsOf<BothSides> {
-  static constexpr FieldList list{
-      Field{"a_count", &BothSides::a_count},
-      Field{"b_count", &BothSides::b_count},
-      Field{"a_us", &BothSides::a_us},
-      Field{"b_us", &BothSides::b_us},
-  };
-};
-
-template <>
-struct FieldsOf<Compared> {
-  static constexpr FieldList list{
-      Field{"lines", &Compared::lines},
-      Field{"kernels", &Compared::kernels},
-      Field{"ops", &Compared::ops},
-      Field{"unknown", &Compared::unknown,
-            "kernels of which the logs do not say what they compute: not compared"},
-      Field{"unrecorded", &Compared::unrecorded,
-            "C++ kernels of one side, where the profiles of the other side have no C++ kernel: not "
-            "compared"},
-  };
-};
-
-template <>
-struct FieldsOf<MeasuredSideTimes> {
-  using Of = MeasuredSideTimes;
-  static constexpr std::string_view name = "measured_side";
-  static constexpr std::string_view description =
-      "times of what is counted of the side, of one step if unit is step";
-  static constexpr FieldList list{
-      Field{"steps", &Of::steps, "0: a profile marks none"},
-      Field{"window_us", &Of::window_us},
-      Field{"kernel_us", &Of::kernel_us, "sum of kernel runs"},
-      Field{"op_us", &Of::op_us,
-            "without logs: of ops, on devices if any enqueued device work on both sides, else on "
-            "the CPU without the ops inside"},
-  };
-};
-
-template <>
-struct FieldsOf<MeasuredDifference> {
-  using Of = MeasuredDifference;
-  static constexpr FieldList list{
-      Field{"unit", [](const Of& of) { return kUnits[of.is_per_step ? 0 : 1]; },
-            "what a_us and b_us are means of", kUnits},
-      Field{"has_logs", &Of::has_logs,
-            "false: a side has no log: kernels are matched by name and by the shapes of the op "
-            "that enqueued them; true: by what they compute, within the same graph of two compiles "
-            "that are one"},
-      Field{"a", &Of::a},
-      Field{"b", &Of::b},
-      Field{"compared", &ComparedOf,
-            "how many lines, kernels and ops are on both sides, and their times"},
-      Field{"is_fair", &Of::IsFair, "what was compared is at least half of the time of both sides"},
-      Field{"changes", &Of::changes, "the greatest increase first"},
-      Field{"only_a", &Of::only_a,
-            "kernels that compute what none of the other side does (without logs kernels and ops "
-            "of a name and shapes that it has not); b_us is 0"},
-      Field{"only_b", &Of::only_b, "the same of side b; a_us is 0"},
   };
 };
 

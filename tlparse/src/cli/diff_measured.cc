@@ -79,6 +79,26 @@ void PrintCoverage(const MeasuredDifference& measured, const Whose& whose) {
                2, 4);
 }
 
+// How much of what the devices ran came from CUDA graphs.
+void PrintReplays(const MeasuredDifference& measured) {
+  if (measured.a.replays == 0 && measured.b.replays == 0) return;
+  std::string text = "on devices, from CUDA graphs:";
+  for (const bool is_b : {false, true}) {
+    const MeasuredSideTimes& side = is_b ? measured.b : measured.a;
+    text += is_b ? ", b " : " a ";
+    if (side.replays == 0) {
+      text += fmt::format("none of {}", HumanMicroseconds(side.device_us));
+      continue;
+    }
+    text += fmt::format("{} of {} ({:.1f} %), {:.4g} {}{}", HumanMicroseconds(side.graph_us),
+                        HumanMicroseconds(side.device_us),
+                        100 * side.graph_us / std::max(side.device_us, 1e-9), side.replays,
+                        side.replays == 1 ? "replay" : "replays",
+                        measured.is_per_step ? " per step" : "");
+  }
+  PrintWrapped(text, 2, 4);
+}
+
 void PrintOnly(const MeasuredDifference& measured, bool is_b, MeasuredKind kind, bool all) {
   constexpr std::size_t kMost = 3;
   double us = 0;
@@ -166,6 +186,7 @@ void PrintMeasured(const MeasuredDifference& measured, const Whose& whose, bool 
   }
   std::fputc('\n', stdout);
   PrintCoverage(measured, whose);
+  PrintReplays(measured);
   if (table.empty()) {
     if (const std::string text = NothingSlower(measured); !text.empty()) PrintWrapped(text, 2, 4);
   } else {

@@ -184,6 +184,10 @@ void PrintCompile(const CompileChange& change, const CauseCounts& shared, bool h
   PrintTexts("new graph break", change.new_graph_breaks, most);
   PrintTexts("graph break gone", change.vanished_graph_breaks, most);
   PrintTexts("graph break with another cause", change.changed_graph_breaks, most);
+  if (!change.a_cuda_graphs.IsAlike(change.b_cuda_graphs))
+    PrintWrapped(fmt::format("CUDA graphs: {} → {}", CudaGraphText(change.a_cuda_graphs),
+                             CudaGraphText(change.b_cuda_graphs)),
+                 4, 6);
   for (const CacheChange& cache : change.caches) PrintCache(shared, change, cache);
   PrintGuardsAndKernels(change, has_other_torch, all);
   for (const CodeChange& code : change.codes) {

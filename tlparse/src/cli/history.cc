@@ -19,7 +19,9 @@
 #include "cli/history_output.h"
 #include "cli/rank_output.h"
 #include "cli/vllm_start_output.h"
+#include "facts/compiles/cuda_graphs.h"
 #include "facts/compiles/recompile_reasons.h"
+#include "facts/job/exits.h"
 #include "facts/job/not_looked_for.h"
 #include "facts/job/participants.h"
 #include "facts/text/compile_label.h"
@@ -83,6 +85,11 @@ Result<std::string> Remarks(Database& database, const CompileInHistory& row) {
             ? "refused at the recompile limit"
             : *row.fail_type);
   if (row.ends_in_backward) add("the log ends inside its backward");
+  if (row.ends_in_backward || !IsFinished(StatusOf(row))) {
+    if (row.process_signal) add(SignalName(*row.process_signal) + " ended its process");
+    if (row.process_exit_code)
+      add(fmt::format("its process ended with exit code {}", *row.process_exit_code));
+  }
   if (row.graph_breaks > 0) add(Count(static_cast<std::size_t>(row.graph_breaks), "graph break"));
   if (row.failed_guards && !row.failed_guards->empty()) {
     ASSIGN_OR_RETURN(std::vector<FailedEntry> entries, LoadFailedEntries(database, row.compile_id));
@@ -92,6 +99,10 @@ Result<std::string> Remarks(Database& database, const CompileInHistory& row) {
     add("recompiled " + Shorten(FailedEntriesText(entries, "after "), 90) +
         (older > 0 ? fmt::format(" (and {} older)", older) : ""));
   }
+  if (row.cuda_graphs > 0)
+    add(Count(static_cast<std::size_t>(row.cuda_graphs), "CUDA graph") + " recorded");
+  if (row.cuda_graph_skip)
+    add("no CUDA graph: " + Shorten(ReadCudaGraphSkip(*row.cuda_graph_skip).reason, 60));
   if (row.calls && *row.calls < 2)
     add(*row.calls == 0 ? "no call in the profiles" : "one call in the profiles");
   return remarks;

@@ -72,6 +72,10 @@ struct FieldsOf<CompileInHistory> {
       Field{"run_us", &Of::run_us},
       Field{"device_us", &Of::device_us},
       Field{"ends_in_backward", &Of::ends_in_backward, "the log ends inside its backward"},
+      Field{"cuda_graphs", &Of::cuda_graphs, "that were recorded when its code ran"},
+      Field{"cuda_graph_skip", &Of::cuda_graph_skip, "why none was recorded, as in the log"},
+      Field{"process_signal", &Of::process_signal, "that ended its process, by run.json"},
+      Field{"process_exit_code", &Of::process_exit_code},
       Field{"failed_guards", &Of::failed_guards, "of all earlier compiles that were tried"},
       Field{"failed_guards_in_words", &GuardsInWords},
   };

@@ -14,6 +14,15 @@ WITH ran AS MATERIALIZED (SELECT compile_id, max(calls) AS calls, sum(us) AS run
     WHERE p.run_id BETWEEN ifnull(:run_id, 0) AND ifnull(:run_id, 9223372036854775807)
       AND p.overlaps_id IS NULL AND l.is_call = 1 AND l.compile_id IS NOT NULL GROUP BY 1, 2)
   GROUP BY 1),
+-- By run.json, of the process whose log it is.
+exits AS MATERIALIZED (SELECT p.id AS process_id, c.signal, c.exit_code
+  FROM run_process c JOIN profile f ON f.id = c.profile_id JOIN process p ON p.pid = c.pid
+    JOIN log_file l ON l.id = p.log_file_id AND l.run_id = f.run_id
+  WHERE p.first_record_us BETWEEN c.started_us - 1000000
+    AND coalesce(c.ended_us, p.first_record_us) + 1000000
+  GROUP BY p.id HAVING count(*) = 1),
+recorded AS MATERIALIZED (SELECT compile_id, count(*) AS graphs FROM cuda_graph
+  WHERE EXISTS (SELECT 1 FROM text_row WHERE text = 'CUDAGraphNode.record') GROUP BY compile_id),
 open_backward AS MATERIALIZED (SELECT s.compile_id FROM rank_status s
   WHERE s.process_id IN (SELECT c.process_id FROM chromium_event_row e
       JOIN compile c ON c.id = e.compile_id WHERE e.phase = 66)
@@ -43,9 +52,16 @@ SELECT r.name AS run, h.compile_id /*INTEGER*/, h.run_id /*INTEGER*/, h.rank /*I
     FROM recompile m LEFT JOIN compile z ON z.id = m.prior_compile_id
     WHERE m.compile_id = h.compile_id ORDER BY m.record_id, m.ordinal))
     AS failed_guards /*TEXT?*/,
-  h.compile_id IN (SELECT compile_id FROM open_backward) AS ends_in_backward /*BOOLEAN*/
+  h.compile_id IN (SELECT compile_id FROM open_backward) AS ends_in_backward /*BOOLEAN*/,
+  coalesce(recorded.graphs, 0) AS cuda_graphs /*INTEGER*/,
+  (SELECT m.cudagraph_skip_reason FROM compilation_metric m WHERE m.compile_id = h.compile_id
+    AND m.cudagraph_skip_reason IS NOT NULL ORDER BY m.record_id LIMIT 1)
+    AS cuda_graph_skip /*TEXT?*/,
+  exits.signal AS process_signal /*INTEGER?*/, exits.exit_code AS process_exit_code /*INTEGER?*/
 FROM compile_history h LEFT JOIN ran ON ran.compile_id = h.compile_id JOIN run r ON r.id = h.run_id
   JOIN process p ON p.id = h.process_id LEFT JOIN launch n ON n.id = p.launch_id
+  LEFT JOIN recorded ON recorded.compile_id = h.compile_id
+  LEFT JOIN exits ON exits.process_id = h.process_id
 WHERE (:rank IS NULL OR h.rank = :rank) AND (:pid IS NULL OR p.pid = :pid)
   AND r.id BETWEEN ifnull(:run_id, 0) AND ifnull(:run_id, 9223372036854775807)
   AND (:launch IS NULL OR n.ordinal = :launch)

@@ -94,6 +94,11 @@ Result<ParticipantFacts> LoadParticipantFacts(Database& database, const Job& job
   if (job.HasSeveral()) result.title += fmt::format(", {}{}", who.rank ? "rank " : "", who.name);
   result.torch_version = who.torch_version;
   result.python_version = who.python_version;
+  std::map<std::int64_t, CudaGraphSummary> recorded;
+  for (const std::int64_t process_id : who.process_ids) {
+    ASSIGN_OR_RETURN(auto of_process, LoadRecordedCudaGraphs(database, process_id));
+    recorded.merge(std::move(of_process));
+  }
   for (const JobCompile& compile : job.compiles()) {
     if (compile.participant != participant) continue;
     CompileFacts facts;
@@ -115,6 +120,8 @@ Result<ParticipantFacts> LoadParticipantFacts(Database& database, const Job& job
     ASSIGN_OR_RETURN(const FirstRow<FunctorchConfig> config,
                      First(KeptQuery<FunctorchConfig>(database, {.compile_id = compile.id})));
     if (config) facts.functorch_config_payload = config->payload_id;
+    facts.cuda_graphs = recorded[compile.id];
+    ASSIGN_OR_RETURN(facts.cuda_graphs.skips, LoadCudaGraphSkips(database, compile.id));
     result.compiles.push_back(std::move(facts));
   }
   return result;

@@ -9,6 +9,7 @@
 
 #include "artifacts/common/cache/key_set.h"
 #include "base/result.h"
+#include "facts/compiles/cuda_graphs.h"
 #include "facts/job/job.h"
 #include "store/database.h"
 
@@ -52,6 +53,7 @@ struct CompileFacts {
   std::vector<std::string> kernels;  // names, sorted, with repetitions
   std::vector<FactLookup> lookups;
   std::vector<FactCode> codes;
+  CudaGraphSummary cuda_graphs;
   std::int64_t functorch_config_payload = 0;
 };
 

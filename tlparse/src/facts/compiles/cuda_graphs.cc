@@ -1,6 +1,10 @@
 #include "facts/compiles/cuda_graphs.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <iterator>
+#include <utility>
 
 #include "artifacts/common/text/python_traceback.h"
 #include "queries/facts/compiles/cuda_graphs.h"
@@ -28,6 +32,13 @@ constexpr std::pair<std::string_view, std::string_view> kAdvice[] = {
 constexpr std::string_view kIntroductions[] = {
     "skipping cudagraphs due to ", "skipping cudagraph due to ", "disabling cudagraphs due to ",
     "disabling cudagraphs for backward due to ", "['"};
+
+// "cpu device (primals_1) at train.py:8" → "cpu device at train.py:8": the names of nodes differ by
+// compile.
+std::string WithoutNode(const std::string& skip) {
+  const std::size_t begin = skip.find(" ("), end = skip.find(')', std::min(begin, skip.size()));
+  return end == std::string::npos ? skip : skip.substr(0, begin) + skip.substr(end + 1);
+}
 
 }  // namespace
 
@@ -70,7 +81,56 @@ Result<CudaGraphs> LoadCudaGraphs(Database& database, std::int64_t compile_id) {
                Query<SkipOfCompile>(database, {.compile_id = compile_id})) {
     graphs.skips.push_back(ReadCudaGraphSkip(row.reason));
   }
+  FOR_EACH_ROW(const CudaGraphSizes& row,
+               Query<CudaGraphSizes>(database, {.compile_id = compile_id}))
+    graphs.sizes.emplace_back(row.sizes);
   return graphs;
+}
+
+bool CudaGraphSummary::IsAlike(const CudaGraphSummary& other) const {
+  const auto bare = [](const std::string& skip) { return WithoutNode(skip); };
+  std::vector<std::string> own, others;
+  std::transform(skips.begin(), skips.end(), std::back_inserter(own), bare);
+  std::transform(other.skips.begin(), other.skips.end(), std::back_inserter(others), bare);
+  std::sort(own.begin(), own.end());
+  std::sort(others.begin(), others.end());
+  return forward == other.forward && backward == other.backward && own == others;
+}
+
+std::string CudaGraphText(const CudaGraphSummary& graphs) {
+  std::string text;
+  const auto add = [&](std::string_view part) {
+    text += text.empty() ? "" : ", ";
+    text += part;
+  };
+  if (graphs.forward > 0) add(fmt::format("{} of the forward", graphs.forward));
+  if (graphs.backward > 0) add(fmt::format("{} of the backward", graphs.backward));
+  if (!text.empty()) text += " recorded";
+  for (const std::string& skip : graphs.skips) add("none: " + skip);
+  return text.empty() ? "none in the log" : text;
+}
+
+Result<std::map<std::int64_t, CudaGraphSummary>> LoadRecordedCudaGraphs(Database& database,
+                                                                        std::int64_t process_id) {
+  std::map<std::int64_t, CudaGraphSummary> graphs;
+  FOR_EACH_ROW(const CudaGraphOfProcess& row,
+               Query<CudaGraphOfProcess>(database, {.process_id = process_id})) {
+    CudaGraphSummary& of_compile = graphs[row.compile_id];
+    (row.is_backward ? of_compile.backward : of_compile.forward) += row.recordings;
+  }
+  return graphs;
+}
+
+Result<std::vector<std::string>> LoadCudaGraphSkips(Database& database, std::int64_t compile_id) {
+  std::vector<std::string> skips;
+  FOR_EACH_ROW(const SkipOfCompile& row,
+               KeptQuery<SkipOfCompile>(database, {.compile_id = compile_id})) {
+    const CudaGraphSkip skip = ReadCudaGraphSkip(row.reason);
+    std::string text = skip.reason;
+    if (!skip.file.empty()) text += fmt::format(" at {}:{}", skip.file, skip.line);
+    skips.push_back(std::move(text));
+  }
+  return skips;
 }
 
 }  // namespace tlparse

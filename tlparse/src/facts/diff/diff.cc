@@ -10,6 +10,7 @@
 
 #include "artifacts/common/text/normalize.h"
 #include "facts/contents/graph_difference.h"
+#include "facts/diff/break_changes.h"
 #include "facts/diff/lookup_changes.h"
 #include "facts/job/job.h"
 #include "facts/job/read_transaction.h"
@@ -82,32 +83,6 @@ void CompareGuards(const std::vector<FactText>& a, const std::vector<FactText>& 
   change.new_guards = MultisetDifference(gone_texts, new_texts);
   change.vanished_guards = MultisetDifference(new_texts, gone_texts);
   change.alike_guard_count += std::ssize(new_texts) - std::ssize(change.new_guards);
-}
-
-// A break in the same place is the same one, whatever PyTorch says of it.
-void CompareBreaks(const std::vector<FactBreak>& a, const std::vector<FactBreak>& b,
-                   CompileChange& change) {
-  std::vector<FactBreak> gone = a;
-  const auto text = [](const FactBreak& one) {
-    return one.place.empty() ? one.cause : fmt::format("{} at {}", one.cause, one.place);
-  };
-  for (const FactBreak& one : b) {
-    auto same = std::find_if(gone.begin(), gone.end(), [&](const FactBreak& other) {
-      return other.place == one.place && other.cause == one.cause;
-    });
-    if (same == gone.end() && !one.place.empty())
-      same = std::find_if(gone.begin(), gone.end(),
-                          [&](const FactBreak& other) { return other.place == one.place; });
-    if (same == gone.end()) {
-      change.new_graph_breaks.push_back(text(one));
-      continue;
-    }
-    if (same->cause != one.cause)
-      change.changed_graph_breaks.push_back(
-          fmt::format("{}: {} → {}", one.place, same->cause, one.cause));
-    gone.erase(same);
-  }
-  for (const FactBreak& one : gone) change.vanished_graph_breaks.push_back(text(one));
 }
 
 std::vector<PhaseChange> ComparePhases(const std::map<std::string, std::int64_t>& a,
@@ -250,6 +225,8 @@ Result<CompileChange> Differ::Compare(const CompileFacts& a, const CompileFacts&
   change.b_file = b.file;
   change.a_status = a.status;
   change.b_status = b.status;
+  change.a_cuda_graphs = a.cuda_graphs;
+  change.b_cuda_graphs = b.cuda_graphs;
   change.phases = ComparePhases(a.phases_us, b.phases_us);
   change.new_recompiles = FactDifference(a.recompile_reasons, b.recompile_reasons);
   change.vanished_recompiles = FactDifference(b.recompile_reasons, a.recompile_reasons);
@@ -344,7 +321,8 @@ bool CompileChange::IsEqual() const {
          changed_graph_breaks.empty() && (a_guard_count == 0) == (b_guard_count == 0) &&
          (a_kernel_count == 0) == (b_kernel_count == 0) && new_guards.empty() &&
          vanished_guards.empty() && changed_guards.empty() && new_kernels.empty() &&
-         vanished_kernels.empty() && caches.empty() && codes.empty();
+         vanished_kernels.empty() && caches.empty() && codes.empty() &&
+         a_cuda_graphs.IsAlike(b_cuda_graphs);
 }
 
 bool DiffAnswer::IsEqual() const {

@@ -60,7 +60,8 @@ struct CompileChange {
   std::vector<std::string> new_kernels, vanished_kernels;
   std::vector<CacheChange> caches;  // lookups whose state or key differs
   std::vector<CodeChange> codes;    // graphs whose code differs
-  bool IsEqual() const;             // in everything but times
+  CudaGraphSummary a_cuda_graphs, b_cuda_graphs;
+  bool IsEqual() const;  // in everything but times
 };
 
 struct UnmatchedCompile {

@@ -7,7 +7,6 @@
 #include <tuple>
 
 #include "facts/contents/kernel_identity.h"
-#include "facts/cost/cost.h"
 
 namespace tlparse {
 namespace {
@@ -33,6 +32,7 @@ Result<std::optional<Answers>> AskCosts(const MeasuredSide& side) {
     answers.times.steps += profile.steps;
     answers.times.window_us += profile.window_us;
     answers.times.kernel_us += profile.kernel_us.value_or(0);
+    AddDevices(profile, answers.times);
   }
   if (!has_steps) answers.times.steps = 0;
   return std::optional(std::move(answers));
@@ -248,6 +248,13 @@ bool MeasuredDifference::IsFair() const {
   return has_logs ? has_most_kernels : has_most_kernels || is_most(ops, a.op_us, b.op_us);
 }
 
+void AddDevices(const CostProfile& profile, MeasuredSideTimes& times) {
+  times.device_us += profile.device_in_calls_us + profile.device_outside_us +
+                     profile.device_unknown_us + profile.device_replay_us;
+  times.graph_us += profile.device_in_graphs_us;
+  times.replays += static_cast<double>(profile.replays);
+}
+
 void FinishMeasured(MeasuredDifference& difference) {
   std::stable_sort(difference.changes.begin(), difference.changes.end(),
                    [](const MeasuredChange& x, const MeasuredChange& y) {
@@ -262,7 +269,9 @@ void FinishMeasured(MeasuredDifference& difference) {
   if (!difference.is_per_step) return;
   const auto divide = [](double& us, std::int64_t steps) { us /= static_cast<double>(steps); };
   for (MeasuredSideTimes* side : {&difference.a, &difference.b}) {
-    for (double* us : {&side->window_us, &side->kernel_us, &side->op_us}) divide(*us, side->steps);
+    for (double* us : {&side->window_us, &side->kernel_us, &side->op_us, &side->device_us,
+                       &side->graph_us, &side->replays})
+      divide(*us, side->steps);
   }
   for (MeasuredCoverage* part : {&difference.lines, &difference.kernels, &difference.ops,
                                  &difference.unknown, &difference.unrecorded}) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "facts/cost/cost.h"
 #include "store/database.h"
 
 namespace tlparse {
@@ -44,6 +45,8 @@ struct MeasuredSideTimes {
   std::int64_t steps = 0;
   double window_us = 0, kernel_us = 0;
   double op_us = 0;  // of profile_difference.h
+  // Of the kernels on devices: all, and those that replays of CUDA graphs ran, in so many replays.
+  double device_us = 0, graph_us = 0, replays = 0;
 };
 
 struct MeasuredDifference {
@@ -73,6 +76,9 @@ struct MeasuredSide {
   std::optional<std::int64_t> rank;       // nothing: a run of one log
   std::vector<std::int64_t> process_ids;  // profiles of these processes only; empty: all
 };
+
+// Adds the devices of a profile.
+void AddDevices(const CostProfile& profile, MeasuredSideTimes& times);
 
 // Sorts what was compared, and divides the times of the sides by their steps where times are of a step.
 void FinishMeasured(MeasuredDifference& difference);

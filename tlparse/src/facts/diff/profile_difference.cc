@@ -27,6 +27,7 @@ MeasuredSideTimes TimesOf(const ShapeCosts& costs, bool by_device) {
     has_steps &= profile.steps > 0;
     times.steps += profile.steps;
     times.window_us += profile.window_us;
+    AddDevices(profile, times);
   }
   if (!has_steps) times.steps = 0;
   for (const ShapeCost& kernel : costs.kernels) times.kernel_us += kernel.us;
