@@ -52,6 +52,39 @@ FOLLOWED = """{process}ERROR 03-01 23:58:52 [core.py:1330] EngineCore failed to 
 """
 
 
+# As vLLM 0.32 logged it on a CPU: the worker adds the traceback as a note. Of its frames the last one is left.
+STEP = """(Worker pid=31) ERROR 03-01 23:59:14 [multiproc_executor.py:1063] WorkerProc hit an exception.
+(Worker pid=31) ERROR 03-01 23:59:14 [multiproc_executor.py:1063] Traceback (most recent call last):
+(Worker pid=31) ERROR 03-01 23:59:14 [multiproc_executor.py:1063]   File "/app/server/attention.py", line 12, in forward
+(Worker pid=31) ERROR 03-01 23:59:14 [multiproc_executor.py:1063]     metadata = get_scheduler_metadata(head_dim)
+(Worker pid=31) ERROR 03-01 23:59:14 [multiproc_executor.py:1063]                ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+(Worker pid=31) ERROR 03-01 23:59:14 [multiproc_executor.py:1063] RuntimeError: Unsupported CPU attention configuration: head_dim=16
+(Worker pid=31) ERROR 03-01 23:59:14 [multiproc_executor.py:1063] Traceback (most recent call last):
+(Worker pid=31) ERROR 03-01 23:59:14 [multiproc_executor.py:1063]   File "/app/server/attention.py", line 12, in forward
+(Worker pid=31) ERROR 03-01 23:59:14 [multiproc_executor.py:1063]     metadata = get_scheduler_metadata(head_dim)
+(Worker pid=31) ERROR 03-01 23:59:14 [multiproc_executor.py:1063] RuntimeError: Unsupported CPU attention configuration: head_dim=16
+"""
+ENGINE = """(EngineCore pid=20) ERROR 03-01 23:59:14 [core.py:1512] EngineCore encountered a fatal error.
+(EngineCore pid=20) ERROR 03-01 23:59:14 [core.py:1512] Traceback (most recent call last):
+(EngineCore pid=20) ERROR 03-01 23:59:14 [core.py:1512]   File "/usr/lib/python3/dist-packages/vllm/v1/engine/core.py", line 1496, in run_engine_core
+(EngineCore pid=20) ERROR 03-01 23:59:14 [core.py:1512]     engine_core.run_busy_loop()
+(EngineCore pid=20) ERROR 03-01 23:59:14 [core.py:1512] RuntimeError: Worker failed with error 'Unsupported CPU attention configuration: head_dim=16', please check the stack trace above for the root cause
+"""
+DEAD = "vllm.v1.engine.exceptions.EngineDeadError: EngineCore encountered an issue. See stack trace (above) for the root cause."
+
+
+def run_of(log_pid):
+    """run.json of such a command: its worker, which has the log, lived on."""
+    second = 1_795_959_540_000_000
+    process = {"rank": None, "exit_code": None, "signal": None, "started_us": second - 300_000_000, "ended_us": None, "raised_in_threads": []}
+    trace = f'Traceback (most recent call last):\n  File "/app/serve.py", line 4, in <module>\n    llm.generate(prompts)\n{DEAD}\n'
+    return json.dumps({"version": 1, "tool": "tlparse run", "command": ["python", "serve.py"], "directory": "/app", "host": "host", "environment": {},
+                       "started_us": second - 300_000_000, "ended_us": second + 48_000_000, "exit_code": 1, "recorded": {}, "processes": [
+                           {**process, "pid": 10, "parent_pid": 9, "command": "python serve.py", "exit_code": 1, "raised_us": second, "traceback": trace, "ended_us": second + 48_000_000},
+                           {**process, "pid": 20, "parent_pid": 10, "command": "VLLM::EngineCore", "signal": 15, "ended_us": second + 1_000_000},
+                           {**process, "pid": log_pid, "parent_pid": 20, "rank": 0, "command": "VLLM::Worker"}]})
+
+
 class VllmFailure(profiles.InputTest):
     """What vLLM logs when a process of it fails, as its source and public reports of failures print it; none was recorded."""
 
@@ -85,6 +118,34 @@ class VllmFailure(profiles.InputTest):
         self.write("vllm.txt", FAILED.replace("WorkerProc failed to start.", "Cannot load a plugin").encode())
         self.ingest("vllm.txt")
         self.assertNotIn("raised", json.dumps(self.answer("findings", self.database)["findings"]))
+
+    def test_a_worker_in_a_step(self):
+        first = self.first(STEP + ENGINE)
+        self.assertEqual("Worker (pid 31) raised RuntimeError: Unsupported CPU attention configuration: head_dim=16", first["title"])
+        self.assertEqual(("/app/server/attention.py", 12), self.place)
+
+    def test_an_exception_that_the_engine_survives(self):
+        """A method that a user calls on the workers may raise, and the engine goes on."""
+        self.write("vllm.txt", STEP.encode())
+        self.ingest("vllm.txt")
+        self.assertNotIn("raised", json.dumps(self.answer("findings", self.database)["findings"]))
+
+    def test_the_command_points_to_what_was_printed(self):
+        log = os.path.join(CASE, "cold", "dedicated_log_torch_trace_rank_0.log")
+        with open(log, encoding="utf-8") as file:
+            pid = re.match(r"\S+ \S+ +(\d+) ", file.readline())[1]
+        self.write("run.json", run_of(int(pid)).encode())
+        self.ingest("run.json", log)
+        first = self.answer("findings", self.database)["findings"][0]
+        self.assertEqual("The command raised EngineDeadError: EngineCore encountered an issue. See stack trace (above) for the root cause.", first["title"])
+        self.assertEqual("read the traceback that was printed before it, or give that text to tlparse as an input", first["try"])
+        self.assertIn("Rank 0 lived on.", first["detail"])
+        # With the text the cause comes first.
+        self.write("vllm.txt", (STEP + ENGINE).replace("pid=31", f"pid={pid}").encode())
+        self.ingest("run.json", log, "vllm.txt", name="both.db")
+        first = self.answer("findings", self.path("both.db"))["findings"][0]
+        self.assertEqual(("Rank 0 raised RuntimeError: Unsupported CPU attention configuration: head_dim=16", [0]), (first["title"], first["ranks"]))
+        self.assertIn("The command then raised EngineDeadError (run.json).", first["detail"])
 
     def test_the_rank_is_that_of_the_log_of_the_process(self):
         log = os.path.join(CASE, "cold", "dedicated_log_torch_trace_rank_0.log")

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <csignal>
 #include <cstdint>
 
 #include "artifacts/common/text/python_traceback.h"
@@ -107,6 +108,25 @@ bool HasRankElsewhere(const std::vector<ProcessExit>& exits, const ProcessExit& 
   return std::any_of(exits.begin(), exits.end(), [&](const ProcessExit& one) {
     return one.rank && one.rank != exit.rank && one.RanBeside(exit) && !one.raised &&
            one.WasAsked() && !one.stopped_at.empty();
+  });
+}
+
+bool WasOfDone(const std::vector<ProcessExit>& exits, const ProcessExit& exit) {
+  if (!exit.rank || !exit.ended_us || (exit.signal != SIGKILL && exit.signal != SIGTERM))
+    return false;
+  return std::any_of(exits.begin(), exits.end(),
+                     [&](const ProcessExit& one) {
+                       return one.IsCommand() && one.exit_code == 0 && one.ended_us > exit.ended_us;
+                     }) &&
+         std::none_of(exits.begin(), exits.end(), [&](const ProcessExit& one) {
+           return one.rank && !one.signal && one.RanBeside(exit) &&
+                  (!one.ended_us || one.ended_us > exit.ended_us);
+         });
+}
+
+bool LivedOn(const std::vector<ProcessExit>& exits, std::int64_t rank) {
+  return std::any_of(exits.begin(), exits.end(), [&](const ProcessExit& one) {
+    return one.rank == rank && !one.ended_us && !one.HasFailed();
   });
 }
 

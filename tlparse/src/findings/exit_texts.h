@@ -39,6 +39,13 @@ void NameFailedRanks(Finding& finding, const FatalException& raised, std::string
 // An exit code, or an exception that says that others did not come.
 bool FollowsFromOthers(const ProcessExit& exit);
 
+// Whether the program was done, and ended its ranks itself: its command ended with exit code 0 after
+// them, and no rank lived on.
+bool WasOfDone(const std::vector<ProcessExit>& exits, const ProcessExit& exit);
+
+// Whether the process of the rank had not ended when the command had.
+bool LivedOn(const std::vector<ProcessExit>& exits, std::int64_t rank);
+
 // Whether a rank raised nothing and was asked to end at a line of the user's.
 bool HasRankElsewhere(const std::vector<ProcessExit>& exits, const ProcessExit& exit);
 

@@ -113,7 +113,10 @@ void SetException(Finding& finding, const FatalException& raised, const Raisers&
   finding.cause = raised.Text();
   finding.is_of_mismatch = SaysMismatch(raised.message);
   if (!raised.file.empty()) finding.place = FindingPlace{raised.file, raised.line, {}};
-  if (raised.ComesOfPeer())
+  if (raised.PointsAbove())
+    finding.suggestion =
+        "read the traceback that was printed before it, or give that text to tlparse as an input";
+  else if (raised.ComesOfPeer())
     finding.suggestion =
         "look for the process that was gone: its end came before, and is not known";
   NameFailedRanks(finding, raised, who);
@@ -135,7 +138,8 @@ void AddOfPeer(FindingContext& context, Finding finding, const Exceptions& raise
                const std::vector<ProcessExit>& exits) {
   Finding* const end = EndOfGone(context, raised);
   if (end == nullptr) {
-    if (const std::optional<std::int64_t> gone = OnlyOneWithout(context, raised))
+    const std::optional<std::int64_t> gone = OnlyOneWithout(context, raised);
+    if (gone && !LivedOn(exits, *gone) && !raised.front()->PointsAbove())
       finding.suggestion = fmt::format(
           "look at why rank {} was gone: of the ranks with a log it alone raised nothing", *gone);
     return Add(context, std::move(finding), exits);
@@ -222,21 +226,6 @@ Result<void> AddExit(FindingContext& context, const std::vector<ProcessExit>& ex
   }
   Add(context, std::move(finding), exits, exit.raised && !exit.raised->ComesOfPeer());
   return {};
-}
-
-// Whether the program was done, and ended its ranks itself: its command ended with exit code 0 after
-// them, and no rank lived on.
-bool WasOfDone(const std::vector<ProcessExit>& exits, const ProcessExit& exit) {
-  if (!exit.rank || !exit.ended_us || (exit.signal != SIGKILL && exit.signal != SIGTERM))
-    return false;
-  return std::any_of(exits.begin(), exits.end(),
-                     [&](const ProcessExit& one) {
-                       return one.IsCommand() && one.exit_code == 0 && one.ended_us > exit.ended_us;
-                     }) &&
-         std::none_of(exits.begin(), exits.end(), [&](const ProcessExit& one) {
-           return one.rank && !one.signal && one.RanBeside(exit) &&
-                  (!one.ended_us || one.ended_us > exit.ended_us);
-         });
 }
 
 void AddOfDone(FindingContext& context, const std::vector<ProcessExit>& exits,
@@ -349,6 +338,20 @@ void AddPrinted(FindingContext& context, const PrintedFailures& printed) {
   if (code > 0) MoveBehindDivergence(context.findings);
 }
 
+// What another process of vLLM had logged before the command said that one had failed.
+Result<bool> AddPrintedBefore(FindingContext& context, const ProcessExit& exit) {
+  if (exit.rank || !exit.raised || !exit.raised->PointsAbove()) return false;
+  ASSIGN_OR_RETURN(const PrintedFailures printed,
+                   LoadPrintedFailures(context.database, context.job.run_id()));
+  const FatalException* const raised = FirstRaised(printed);
+  const std::size_t before = context.findings.size();
+  if (raised != nullptr && !raised->PointsAbove()) AddPrinted(context, printed);
+  if (context.findings.size() <= before) return false;
+  context.findings.back().detail +=
+      fmt::format(" The command then raised {} (run.json).", exit.raised->type);
+  return true;
+}
+
 }  // namespace
 
 Result<void> FindExits(FindingContext& context) {
@@ -369,6 +372,8 @@ Result<void> FindExits(FindingContext& context) {
     return {};
   }
   if (!is_said) {
+    ASSIGN_OR_RETURN(const bool is_printed, AddPrintedBefore(context, *first));
+    if (is_printed) return {};
     RETURN_IF_ERROR(AddExit(context, exits, *first));
     if (FollowsFromOthers(*first) || context.findings.back().is_of_mismatch)
       MoveBehindDivergence(context.findings);

@@ -39,9 +39,10 @@ std::string FatalException::Text() const {
   const TracebackSummary quoted = QuotedTraceback(message);
   const std::string first = BeginningOf(message, !quoted.type.empty());
   std::string whole = first.empty() ? type : fmt::format("{}: {}", type, first);
-  if (!quoted.type.empty()) {
-    const std::string inner =
-        fmt::format("{}: {}", quoted.type, quoted.message.substr(0, quoted.message.find('\n')));
+  const std::string inner =
+      fmt::format("{}: {}", quoted.type, quoted.message.substr(0, quoted.message.find('\n')));
+  // A note may have the traceback of the exception itself.
+  if (!quoted.type.empty() && inner != whole) {
     // "Caught KeyError in DataLoader worker process 0."
     const std::string caught = fmt::format("Caught {} in ", quoted.type);
     const bool is_same = first.starts_with(caught) && first.ends_with('.');
@@ -71,12 +72,14 @@ std::string FatalException::Rest() const {
 }
 
 // As gloo, NCCL, the store of PyTorch and vLLM word it.
+bool FatalException::PointsAbove() const {
+  return message.find("root cause") != std::string::npos &&
+         (message.find("tack trace") != std::string::npos ||
+          message.find("See root cause above") != std::string::npos);
+}
+
 bool FatalException::ComesOfPeer() const {
-  // vLLM: "Worker failed with error '…', please check the stack trace above for the root cause".
-  if (message.find("root cause") != std::string::npos &&
-      (message.find("stack trace") != std::string::npos ||
-       message.find("See root cause above") != std::string::npos))
-    return true;
+  if (PointsAbove()) return true;
   for (const std::string_view part :
        {"closed by peer", "reset by peer", "Broken pipe", "failed to recv, got 0 bytes",
         "a remote process exit", "but received errors while waiting for send/recv from rank",

@@ -33,6 +33,8 @@ struct FatalException {
   std::string Text() const;
   // What the message says beyond Text(), as a sentence after others, cut; empty: nothing.
   std::string Rest() const;
+  // vLLM: "Worker failed with error '…', please check the stack trace above for the root cause".
+  bool PointsAbove() const;
   // Its message says that another process was gone: that one failed first.
   bool ComesOfPeer() const;
   // It waited too long for other processes.

@@ -93,6 +93,7 @@ constexpr Message kMessages[] = {
     {VllmStage::kFailed, "EngineCore encountered a fatal error.", ""},
     {VllmStage::kFailed, "WorkerProc failed to start.", ""},
     {VllmStage::kFailed, "WorkerProc failed.", ""},
+    {VllmStage::kFailed, "WorkerProc hit an exception.", ""},
 };
 
 // "[backbone] ": which of the compiled models.
