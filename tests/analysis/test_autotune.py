@@ -127,7 +127,9 @@ class CudaGraphs(AnswerTest):
         self.assertEqual([], graphs["skips"])
         self.assertIn("CUDA graphs: 2 of the forward recorded in 43.0 ms; 1 of the backward", run("compile", database, "0/0"))
         self.assertEqual([], ask("findings", database)["findings"])
-        self.assertRegex(run("history", database), r"0/0 .* inner +ok .* 3 CUDA graphs recorded")
+        compiled, = ask("history", database)["compiles"]
+        self.assertEqual((3, None), (compiled["cuda_graphs"], compiled["cuda_graph_skip"]))
+        self.assertIn("3 CUDA graphs", run("history", database))
 
     def test_sizes(self):
         """PyTorch tells them in text alone: three graphs are recorded in four calls of three sizes."""
@@ -170,7 +172,10 @@ class CudaGraphs(AnswerTest):
         self.assertEqual("No CUDA graph for 0/0 step because of skip.py:8: cpu device (primals_1)", finding["title"])
         self.assertIn("move it to the GPU", finding["try"])
         self.assertEqual(1, finding["row_count"])
-        self.assertIn("no CUDA graph: cpu device (primals_1)", run("history", database))
+        compiled, = ask("history", database)["compiles"]
+        self.assertEqual(0, compiled["cuda_graphs"])
+        self.assertIn("cpu device (primals_1)", compiled["cuda_graph_skip"])
+        self.assertIn("no CUDA graph", run("history", database))
 
 
 if __name__ == "__main__":
