@@ -47,11 +47,11 @@ build_openssl() {
     no-sm2 no-sm3 no-sm4 no-gost no-camellia no-aria no-seed no-idea no-bf no-cast no-des no-rc2 no-rc4 no-rmd160 no-md4 no-mdc2 no-whirlpool
     no-blake2 no-dsa no-ec2m no-siphash no-scrypt no-ssl3 no-tls1 no-tls1_1 no-ssl-trace no-ui-console no-rfc3779 no-nextprotoneg no-chacha
     no-poly1305 no-dh no-ocb no-siv no-cmac no-async no-filenames no-pic"
-  # The tables of the code that only P-256 has are 0.15 MB: it uses the code of all curves.
+  # The tables of the code that only P-256 has are 0.15 MB: it uses the code of all curves. OpenSSL writes into itself when it was built.
   # shellcheck disable=SC2086
   (cd "$(echo "$work/sources/openssl"-*/)" && sed -i '/ECASM_x86_64=/s/ecp_nistz256.c ecp_nistz256-x86_64.s//; /ECDEF_x86_64=/s/ECP_NISTZ256_ASM//' crypto/ec/build.info &&
     ./Configure linux-x86_64 $features --prefix=/usr --libdir=lib --openssldir=/usr/lib/ssl \
-      -Os -ffunction-sections -fdata-sections -fno-pie $c_only && make -j "$jobs" build_libs && make install_dev DESTDIR="$work/openssl" &&
+      -Os -ffunction-sections -fdata-sections -fno-pie $c_only && export SOURCE_DATE_EPOCH=0 && make -j "$jobs" build_libs && make install_dev DESTDIR="$work/openssl" &&
     cp -r "$work/openssl/usr/include" "$work/prefix/" && cp "$work"/openssl/usr/lib/*.a "$work/prefix/lib/") >"$work/openssl.log" 2>&1 ||
     { tail -n 20 "$work/openssl.log" >&2; exit 1; }
 }
