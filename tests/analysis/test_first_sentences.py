@@ -126,6 +126,14 @@ class Options(RankTest):
         self.assertEqual((one["kind"], one["ranks"], one["title"]), (
             "config_divergence", [1], "Rank 1 compiled with another configuration: assume_static_by_default True → False"))
 
+    def test_an_option_that_a_variable_sets(self):
+        for rank in range(3):
+            config = {"compiler_config": {"force_disable_caches": rank == 1}, "inductor_config": {"max_autotune": rank == 1, "max_fusion_size": 64 if rank == 1 else 13}}
+            self.rank(rank, self.compile(rank, 0, metrics={name: json.dumps(values) for name, values in config.items()}))
+        one, = self.job_findings()
+        self.assertIn("; force_disable_caches is set by the variable TORCHINDUCTOR_FORCE_DISABLE_CACHES or TORCH_COMPILE_FORCE_DISABLE_CACHES, or torch.compiler.config", one["try"])
+        self.assertTrue(one["try"].endswith("; max_autotune is also set by the variable TORCHINDUCTOR_MAX_AUTOTUNE"), one["try"])
+
     def test_a_value_may_hold_any_text(self):
         for rank in range(3):
             self.rank(rank, self.compile(rank, 0, metrics={"dynamo_config": json.dumps({"debug_mode": "a: 1 → 2; b" if rank == 2 else "c: 3 → 4; d"})}))

@@ -24,17 +24,17 @@ class NotFinite(AnswerTest):
         """The output of the graph is made at line 14; what the backward needs shows that it comes of the logarithm at line 13."""
         finding, = self.found(os.path.join(RUNS, "nan_in_forward"), name="one")
         self.assertEqual("warning", finding["severity"])
-        self.assertRegex(finding["title"], r"^The forward graph of 0/0 forward gives NaN from call 3 on, first at \S*one\.py:13$")
+        self.assertRegex(finding["title"], r"^The forward graph of 0/0 forward gives NaN from its 4th call on, first at \S*one\.py:13$")
         self.assertEqual("NaN in output 0 (float32[4, 1]): 4 values, output 5 (float32[4, 8]): 28 values. No input of that call held NaN or infinity: "
-                         "they arise in this graph. Then: the backward graph of 0/0 forward from call 3 on.", finding["detail"])
+                         "they arise in this graph. Then: the backward graph of 0/0 forward from its 4th call on.", finding["detail"])
         self.assertEqual(13, finding["place"]["line"])
 
     def test_the_rank_that_had_it_first(self):
-        """Rank 2 divides by zero in call 3; after the all_reduce of the gradients all ranks have it."""
+        """Rank 2 divides by zero in call 3, its fourth; after the all_reduce of the gradients all ranks have it."""
         finding, = self.found(os.path.join(RUNS, "nan_on_one_rank"), name="ranks")
         self.assertEqual(("warning", [2]), (finding["severity"], finding["ranks"]))
-        self.assertRegex(finding["title"], r"^The forward graph of 0/0 loss_of gives NaN from call 3 on, first at \S*ddp\.py:16, on rank 2$")
-        self.assertIn("they arise in this graph. Then: the backward graph of 0/0 loss_of from call 3 on (rank 2); ", finding["detail"])
+        self.assertRegex(finding["title"], r"^The forward graph of 0/0 loss_of gives NaN from its 4th call on, first at \S*ddp\.py:16, on rank 2$")
+        self.assertIn("they arise in this graph. Then: the backward graph of 0/0 loss_of from its 4th call on (rank 2); ", finding["detail"])
         with contextlib.closing(sqlite3.connect(self.database)) as connection:
             first = connection.execute("SELECT p.rank, d.graph, d.call FROM run_digest d JOIN record r ON r.id = d.record_id JOIN process p ON p.id = r.process_id "
                                        "WHERE d.kind = 'output' AND d.nan_count > 0 ORDER BY r.time_us LIMIT 1").fetchone()
@@ -53,7 +53,7 @@ class NotFinite(AnswerTest):
         data = {"kind": "input", "name": "1", "text": "float32[2]", "hash": "b" * 51, "inf": 1}
         finding, = self.found(log("scaled", [[fine], [data, nan], [fine]]), name="scaled")
         self.assertEqual("note", finding["severity"])
-        self.assertIn("gives NaN in call 1", finding["title"])
+        self.assertIn("gives NaN in its 2nd call", finding["title"])
         self.assertIn("Of its inputs, input 1 (float32[2]) holds infinity already", finding["detail"])
         self.assertIn("The last calls that were looked at hold none", finding["detail"])
         self.assertEqual([], self.found(log("fine", [[fine], [fine]]), name="fine"))

@@ -74,6 +74,19 @@ class ComparedRanks(AnswerTest):
         self.assertEqual("Rank 1 had not reached monitored_barrier after 8.00 s: rank 0 gave up at train.py:9", first["title"])
         self.assertEqual([1], first["ranks"])
 
+    def test_numbers_of_the_group_of_a_barrier(self):
+        """Rank 0 waits in a group of some ranks: rank 1 of the job need not be in it."""
+        late = "[Rank 0]: Rank 1 failed to pass monitoredBarrier in 8000 ms"
+        missing = "Rank 1 had not reached monitored_barrier after 8.00 s: rank 0 gave up at train.py:9"
+        unknown = "Rank 0 gave up at monitored_barrier (train.py:9) after 8.00 s: another rank had not reached it"
+        for call, title, ranks in (("dist.monitored_barrier()", missing, [1]), ("dist.monitored_barrier(timeout=short)", missing, [1]),
+                                   ("dist.monitored_barrier(group=pair)", unknown, []), ("dist.monitored_barrier(pair)", unknown, []),
+                                   ("dist.monitored_barrier(timeout=short,", unknown, []), ("step()", unknown, [])):
+            with self.subTest(call):
+                first = self.first(traceback(0, late).replace("step()", call))
+                self.assertEqual((title, ranks), (first["title"], first["ranks"]))
+        self.assertIn(" Not there: number 1 of the group in which rank 0 waited. If that is a group of some ranks, these are not ranks of the job.", first["detail"])
+
     def test_a_rank_that_did_not_join(self):
         key = "wait timeout after 10000ms, keys: /default_pg/0//cpu//0/2"
         first = self.first(traceback(0, key), traceback(2, "Gloo connectFullMesh failed with Connection reset by peer"), traceback(1, key))

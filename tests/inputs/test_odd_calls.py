@@ -37,6 +37,25 @@ class ExtraCalls(Dumped):
             dumps.append(entries)
         return self.found(dumps, {"0": ("default_pg", list(ranks))})
 
+    def test_calls_of_a_line_that_one_of_two_ranks_has(self):
+        """Rank 0 alone looks at a sample after three steps: its gathers pair with those of the next step, until an all_reduce meets one."""
+        step = [("all_gather", 35)] * 3 + [("all_reduce", 35)] * 2
+        for name, extra, other, title, ranks, line in (
+                ("added", [("all_gather", 20)] * 2, [], "Rank 0 issued all_gather #16 at train.py:20, from where rank 1 issues nothing; then rank 0 issued all_gather, "
+                 "rank 1 all_reduce: #19 of group default_pg (0)", [0], 20),
+                ("branch", [("all_gather", 20)] * 2, [("all_gather", 22)], "Rank 0 issued all_gather, rank 1 all_reduce: #20 of group default_pg (0)", [0, 1], 35)):
+            dumps = []
+            for calls in (step * 3 + extra + step, step * 3 + other + step):
+                entries = [entry(number, op, number + 1, "completed", group=("0", "default_pg"), p2p=False, line=line) for number, (op, line) in enumerate(calls)]
+                dumps.append(entries)
+            last = int(title.split("#")[-1].split()[0])
+            for entries in dumps:
+                del entries[last:]
+                entries[-1].update(state="started", retired=False, time_discovered_completed_ns=None)
+            with self.subTest(name):
+                first = self.found(dumps, {"0": ("default_pg", [0, 1])})[0]
+                self.assertEqual((title, ranks, line), (first["title"], first["ranks"], first["place"]["line"]))
+
     def test_a_call_right_after_the_one_before_is_one_more(self):
         finding, = self.findings(lambda rank: [60] * 12 + ([1] if rank == 2 else []) + [60 + rank] * 8)
         self.assertEqual(("collective_divergence", [2], 10), (finding["kind"], finding["ranks"], finding["place"]["line"]))

@@ -259,6 +259,30 @@ class RunFile(AnswerTest):
         self.assertEqual((found[0]["title"], found[0]["ranks"], found[0]["place"]["line"]), ("Rank 2 was at a.py:33 when ranks 0,1 gave up waiting at a.py:51", [2], 33))
         self.assertRegex(found[0]["detail"], r"^Rank 0 first, at .*; it ended with exit code 1 .* Rank 2 was at /u/a\.py:33 in encode then\.$")
 
+    def test_an_exception_of_another_process_by_rpc(self):
+        """The type of the callee writes its message as a string of Python; PyTorch 2.15.0."""
+        remote = ("On WorkerInfo(id=0, name=store):\n{0}\nTraceback (most recent call last):\n"
+                  "  File \"/v/site-packages/torch/distributed/rpc/internal.py\", line 209, in _run_function\n    result = python_udf.func()\n"
+                  "  File \"/u/serve.py\", line 22, in push\n    weights[name] -= gradient\n{1}\n")
+        began = ("Traceback (most recent call last):\n  File \"/u/a.py\", line 61, in <module>\n    main()\n  File \"/u/a.py\", line 47, in train\n    rpc.rpc_sync(\"store\", push)\n"
+                 "  File \"/v/site-packages/torch/distributed/rpc/api.py\", line 842, in rpc_sync\n    return fut.wait()\n")
+        key, value = remote.format("KeyError('b.scale')", "KeyError: 'b.scale'"), remote.format("ValueError('odd')", "ValueError: odd")
+        for name, text, told in (("key", f"RuntimeError: KeyError: {key!r}\n\nAt:\n  internal.py(236): _handle_exception\n", "KeyError: 'b.scale'"),
+                                 ("value", f"RuntimeError: ValueError: {value}\n\nAt:\n  internal.py(236): _handle_exception\n", "ValueError: odd")):
+            first, = self.all_of(f"rpc_{name}", [{"exit_code": 1}, {"rank": 2, "exit_code": 1, "raised_us": 9_000_000, "traceback": began + text}])
+            self.assertEqual((f"Rank 2 raised {told} (on worker store of torch.distributed.rpc)", "/u/serve.py", 22),
+                             (first["title"], first["place"]["file"], first["place"]["line"]))
+            self.assertIn(" Called from a.py:47 in train.", first["detail"])
+            self.assertNotIn("\\n", first["detail"])
+
+    def test_the_caller_of_a_helper_and_the_end_of_a_long_message(self):
+        middle = " ".join(f"word{i}" for i in range(200))
+        text = ("Traceback (most recent call last):\n  File \"/u/a.py\", line 61, in <module>\n    main()\n  File \"/u/a.py\", line 47, in main\n    exchange(x)\n"
+                f"  File \"/u/moe.py\", line 18, in exchange\n    raise RuntimeError(x)\nRuntimeError: It failed. {middle}. Parameter 4 got none.\n")
+        first, = self.all_of("caller", [{"exit_code": 1}, {"rank": 1, "exit_code": 1, "raised_us": 9_000_000, "traceback": text}])
+        self.assertIn(" Called from a.py:47 in main. The message goes on: word0 word1 ", first["detail"])
+        self.assertRegex(first["detail"], r"word\d+ … word\d+ .* word199\. Parameter 4 got none\.$")
+
     def test_a_checkpoint_that_one_rank_could_not_write(self):
         """All raise what names it."""
         text = (traceback(0, "torch.distributed.checkpoint.api.CheckpointException: CheckpointException ranks:dict_keys([1])").replace("[rank0]: ", "") +

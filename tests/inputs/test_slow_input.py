@@ -44,6 +44,18 @@ class Loader(Profile):
         self.assertEqual(("note", "The program waits for its DataLoader: 3.0 ms of each 10.0 ms (30 %)"), (finding["severity"], finding["title"]))
         self.assertIn("Its workers make batches more slowly", finding["detail"])
 
+    def test_the_function_that_takes_the_time(self):
+        events = [event("python_function", "/u/train.py(30): <module>", 0, 600_000)]
+        for one in self.steps(10_000, 1_000):
+            events.append(one)
+            if one["cat"] == "user_annotation":
+                inside = [("/u/data.py(9): __getitem__", 1, 0.9), ("/u/data.py(4): decode", 2, 0.8), ("/usr/lib/python3/dist-packages/torch/utils/data/fetch.py(50): fetch", 0, 1)]
+                events += [event("python_function", name, one["ts"] + 10 * depth, one["dur"] * share, args={"CallFrom": "/u/data.py:12"})
+                           for name, depth, share in inside]
+        finding, = self.findings(events, "stacks")
+        self.assertEqual(("/u/data.py", 4), (finding["place"]["file"], finding["place"]["line"]))
+        self.assertIn(" 80 % of the time of these calls is in decode, which begins at data.py:4.", finding["detail"])
+
     def test_a_batch_that_is_ready_takes_some_milliseconds(self):
         """Of a model whose step is as short, that is most: no loader is slow."""
         self.assertEqual(["note"], [one["severity"] for one in self.findings(self.steps(900, 300))])

@@ -26,8 +26,17 @@ class TorchLogsText(profiles.InputTest):
         self.assertIn("size mismatch at index 0", self.tlparse("recompiles", database, "--all").stdout)
         self.assertIn("4, 5", self.tlparse("recompiles", database).stdout)
         notes = [(one["kind"], one["severity"], one["title"]) for one in self.answer("findings", database)["findings"]]
-        self.assertEqual([("recompiles", "note", "forward was recompiled once (size 0 of x: 4, 5), by the text of TORCH_LOGS"),
-                          ("graph_break", "note", "One graph break at model.py:331, by the text of TORCH_LOGS: Unsupported: Tensor.item")], notes)
+        self.assertEqual([("graph_break", "warning", "One graph break at model.py:331, by the text of TORCH_LOGS: Unsupported: Tensor.item"),
+                          ("recompiles", "note", "forward was recompiled once (size 0 of x: 4, 5), by the text of TORCH_LOGS")], notes)
+
+    def test_a_break_is_as_urgent_as_in_a_trace(self):
+        """One that the program asks for is a note."""
+        with open(os.path.join(CASE, "recompiles_verbose.txt"), encoding="utf-8") as file:
+            text = file.read()
+        for reason, severity in (("Unsupported: Tensor.item", "warning"), ("Skip calling `torch.compiler.disable()`d function", "note")):
+            path = self.write(f"{severity}.txt", text.replace("Unsupported: Tensor.item", reason).encode())
+            found = self.answer("findings", self.ingest(path, name=f"{severity}.db"))["findings"]
+            self.assertEqual([severity], [one["severity"] for one in found if one["kind"] == "graph_break"], reason)
 
     def test_messages_of_several_lines(self):
         """PyTorch 2.14.1: a guard with the user's stack, breaks whose reason is a line below, and breaks that were told before."""
@@ -48,8 +57,8 @@ class TorchLogsText(profiles.InputTest):
         for paths in ([self.write("both.txt", one_text.encode())],
                       [self.write(f"rank{rank}.txt", "".join(f"[rank{rank}]:{line}\n" for line in text.splitlines()).encode()) for rank in (0, 1)]):
             found = self.answer("findings", self.ingest(*paths, name=f"{len(paths)}.db"))["findings"]
-            self.assertEqual([("forward was recompiled once in each of 2 processes (size 0 of x: 4, 5), by the text of TORCH_LOGS", [0, 1]),
-                              ("One graph break at model.py:331 in each of 2 processes, by the text of TORCH_LOGS: Unsupported: Tensor.item", [0, 1])],
+            self.assertEqual([("One graph break at model.py:331 in each of 2 processes, by the text of TORCH_LOGS: Unsupported: Tensor.item", [0, 1]),
+                              ("forward was recompiled once in each of 2 processes (size 0 of x: 4, 5), by the text of TORCH_LOGS", [0, 1])],
                              [(one["title"], one["ranks"]) for one in found])
 
     def test_the_warning_at_the_limit(self):

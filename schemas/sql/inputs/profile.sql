@@ -167,7 +167,7 @@ CREATE TABLE annotation_row (
   step INTEGER                    -- the n of ProfilerStep#n
 ) STRICT;
 
--- A Python frame with a line of generated code, or of a module (module.sql); of a rank that calls Gloo the user's of a millisecond and more;
+-- A Python frame with a line of generated code, or of a module (module.sql); of a rank that calls Gloo, or asks a DataLoader, the user's of a millisecond and more;
 -- all frames with --keep-python-frames.
 CREATE TABLE python_frame_row (
   id INTEGER PRIMARY KEY,

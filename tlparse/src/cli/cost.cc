@@ -85,7 +85,7 @@ void PrintOutside(const CostProfile& profile) {
   PrintWrapped(line, 2, 4);
 }
 
-void PrintProfiles(const CostAnswer& answer) {
+void PrintProfiles(const CostAnswer& answer, CostBy by) {
   const std::size_t common = CommonDirectory(answer.profiles);
   const bool has_launches = HasLaunches(answer);
   for (const CostProfile& profile : answer.profiles) {
@@ -109,7 +109,7 @@ void PrintProfiles(const CostAnswer& answer) {
     PrintLine(line, 0);
     PrintOutside(profile);
     PrintCompileTime(profile);
-    PrintKernels(profile);
+    PrintKernels(profile, by);
     for (const std::string& problem : profile.problems) {
       // A message about compressed data names the file, and says itself what was read.
       PrintLine(problem.starts_with(profile.path + ": ")
@@ -347,7 +347,7 @@ int RunCost(std::span<const std::string> arguments) {
       return {};
     }
     PrintBounded(most.WasGiven(), "--top", [&] {
-      PrintProfiles(answer);
+      PrintProfiles(answer, options.by);
       PrintRows(answer, options.by, count);
     });
     return {};

@@ -55,15 +55,16 @@ void PrintDevice(const CostProfile& profile, const CostProfile::Device& device) 
 
 }  // namespace
 
-void PrintKernels(const CostProfile& profile) {
+void PrintKernels(const CostProfile& profile, CostBy by) {
   if (!profile.kernel_us) {
     PrintLine(!profile.problems.empty() ? "kernels: none in what could be read of the file"
               : profile.steps > 0 && !profile.devices.empty() ? "kernels: these steps enqueued none"
               : profile.compiled_us > 0 || profile.unmarked_us > 0
                   ? "kernels: none was recorded (on CPUs "
                     "TORCHINDUCTOR_CPP_ENABLE_KERNEL_PROFILE=1 makes them visible)"
-                  : "kernels: none was recorded; for what ran without compiled graphs on the CPU "
-                    "see 'tlparse cost --by op'",
+              : by == CostBy::kOp ? "kernels: none was recorded"
+                                  : "kernels: none was recorded; for what ran without compiled "
+                                    "graphs on the CPU see 'tlparse cost --by op'",
               2);
   } else {
     const double us = *profile.kernel_us, joined_us = profile.joined_kernel_us;

@@ -16,8 +16,8 @@ struct TimeName {
 };
 TimeName NameOf(CostTime time);
 
-// The lines on kernels and devices of one profile.
-void PrintKernels(const CostProfile& profile);
+// The lines on kernels and devices of one profile, above a table by `by`.
+void PrintKernels(const CostProfile& profile, CostBy by);
 
 // `by`: as the flag names it. The first `top` rows.
 JsonWriter CostJson(const CostAnswer& answer, std::string_view by, std::size_t top);

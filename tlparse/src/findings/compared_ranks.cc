@@ -98,6 +98,24 @@ void SetSides(Finding& finding, const ComparedRanks& compared, const Exceptions&
         fmt::format("look for what depends on the rank in how the model at {} is made", place);
 }
 
+// Of ranks that are known by their numbers in a group alone.
+void SetMissingOfGroup(Finding& finding, const MonitoredBarrier& barrier) {
+  std::string numbers;
+  for (const std::int64_t number : barrier.missing)
+    numbers += fmt::format("{}{}", numbers.empty() ? "" : ",", number);
+  finding.title =
+      fmt::format("Rank 0 gave up at monitored_barrier{} after {}: another rank had not reached it",
+                  finding.place ? " (" + PlaceText(*finding.place) + ")" : "",
+                  SecondsText(barrier.waited_ms * 1000));
+  finding.cause = "monitored_barrier not reached";
+  finding.detail += fmt::format(
+      " Not there: {} of the group in which rank 0 waited. If that is a group of some "
+      "ranks, these are not ranks of the job.",
+      (barrier.missing.size() == 1 ? "number " : "numbers ") + numbers);
+  finding.ranks.clear();
+  finding.suggestion = "look at which ranks that group has, and at what the missing one did";
+}
+
 void SetMissing(Finding& finding, const MonitoredBarrier& barrier,
                 const std::vector<ProcessExit>& exits) {
   finding.ranks = barrier.missing;
@@ -131,7 +149,10 @@ bool SetCompared(Finding& finding, const Exceptions& raised,
     const auto barrier = MissingAtBarrier(one->message);
     if (barrier && one->rank == 0) {  // else its numbers are those of another group
       if (!one->file.empty()) finding.place = FindingPlace{one->file, one->line, {}};
-      SetMissing(finding, *barrier, exits);
+      if (IsOfAllRanks(*barrier, *one, raised))
+        SetMissing(finding, *barrier, exits);
+      else
+        SetMissingOfGroup(finding, *barrier);
       return true;
     }
   }

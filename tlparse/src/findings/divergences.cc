@@ -231,18 +231,6 @@ void TakeInSameBuild(Finding& finding, std::vector<Difference>& others) {
   });
 }
 
-// What a user calls or sets to change a component of a cache key.
-constexpr std::pair<std::string_view, std::string_view> kSetters[] = {
-    {"autocast_state", "torch.autocast"},
-    {"cpp_runtime_thread_count", "OMP_NUM_THREADS or torch.set_num_threads"},
-    {"cuda_matmul_settings",
-     "torch.set_float32_matmul_precision or torch.backends.cuda.matmul.allow_tf32"},
-    {"default_cuda_device_index", "torch.cuda.set_device"},
-    {"default_dtype", "torch.set_default_dtype"},
-    {"deterministic_algorithms", "torch.use_deterministic_algorithms"},
-    {"grad_enabled", "torch.no_grad or torch.set_grad_enabled"},
-};
-
 // Options that a cache key names and options that only the metrics name are one difference.
 std::vector<RankAspect> WithOptionsAsOne(std::vector<RankAspect> aspects) {
   std::vector<RankAspect> result;
@@ -266,17 +254,6 @@ std::vector<RankAspect> WithOptionsAsOne(std::vector<RankAspect> aspects) {
 }
 
 }  // namespace
-
-std::string HowToSet(const std::vector<RankOption>& options) {
-  std::string text;
-  for (const auto& setter : kSetters) {
-    const std::string_view component = setter.first;
-    const bool differs = std::any_of(options.begin(), options.end(),
-                                     [&](const RankOption& one) { return one.name == component; });
-    if (differs) text += fmt::format("; {} is set by {}", component, setter.second);
-  }
-  return text;
-}
 
 std::vector<Change> OptionsOfReference(const std::vector<RankOption>& options) {
   std::vector<Change> changes;

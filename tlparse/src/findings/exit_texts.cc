@@ -1,14 +1,20 @@
 #include "findings/exit_texts.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cctype>
 #include <csignal>
 #include <cstdint>
+#include <iterator>
+#include <map>
+#include <utility>
 
+#include "artifacts/common/graph/graph_nodes.h"
 #include "artifacts/common/text/python_traceback.h"
 #include "facts/text/shorten.h"
+#include "queries/facts/job/exits.h"
 
 namespace tlparse {
 namespace {
@@ -27,7 +33,50 @@ std::string When(const FindingContext& context, const ProcessExit& exit, std::in
   return text;
 }
 
+// "embedding" of torch.ops.aten.embedding.default; empty: it takes no index, or is not in the kernel,
+// whose name has its operations: "cpp_fused_embedding_sum_0".
+std::string IndexOf(std::string_view operation, std::string_view kernel) {
+  constexpr std::string_view kAten = "torch.ops.aten.";
+  constexpr std::string_view kOperations[] = {
+      "embedding",   "gather",         "index",         "index_add",
+      "index_put",   "index_put_",     "index_select",  "scatter",
+      "scatter_add", "scatter_reduce", "_unsafe_index", "_unsafe_index_put"};
+  if (!operation.starts_with(kAten)) return {};
+  operation.remove_prefix(kAten.size());
+  operation = operation.substr(0, operation.find('.'));
+  const bool is_known =
+      std::find(std::begin(kOperations), std::end(kOperations), operation) != std::end(kOperations);
+  const bool is_inside = kernel.find(fmt::format("_{}_", operation)) != std::string_view::npos;
+  return is_known && is_inside ? std::string(operation) : std::string();
+}
+
 }  // namespace
+
+Result<void> SayIndex(FindingContext& context, const std::string& kernel, Finding& finding) {
+  if (kernel.empty()) return {};
+  std::map<std::pair<std::string, std::int64_t>, std::set<std::string>> lines;
+  ParsedGraph graph;
+  FOR_EACH_ROW(
+      const GraphOfKernel& row,
+      Query<GraphOfKernel>(context.database, {.run_id = context.job.run_id(), .name = kernel})) {
+    ParseGraphNodes(row.content, graph);
+    for (const ParsedGraph::Node& node : graph.nodes) {
+      const std::string operation = IndexOf(node.operation, kernel);
+      if (operation.empty() || node.source < 0) continue;
+      const SourceLine& source = graph.sources[static_cast<std::size_t>(node.source)];
+      lines[{std::string(source.file), source.line}].insert(operation);
+    }
+  }
+  if (lines.size() != 1) {
+    finding.detail += fmt::format(" The index is of one of the operations of {}.", kernel);
+    return {};
+  }
+  const auto& [place, operations] = *lines.begin();
+  finding.place = FindingPlace{place.first, place.second, {}};
+  finding.detail += fmt::format(" The index is of {} in {}, at {}.", fmt::join(operations, " or "),
+                                kernel, PlaceText(*finding.place));
+  return {};
+}
 
 std::string HowItEnded(const ProcessExit& exit) {
   return exit.signal ? fmt::format("was ended by {}", SignalName(*exit.signal))

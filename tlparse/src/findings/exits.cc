@@ -20,7 +20,8 @@ namespace tlparse {
 namespace {
 
 constexpr std::string_view kLookForMemory =
-    "look whether its memory ran out: the kernel's log (dmesg) names the processes that it killed";
+    "look whether its memory ran out: the kernel's log (dmesg) names the processes that it killed; "
+    "a limit of CPU time (ulimit -t), a batch system or a user ends processes so as well";
 
 // The first rank that failed, else the command; nothing: none, or it was asked to end.
 const ProcessExit* FirstFailed(const FindingContext& context,
@@ -191,10 +192,11 @@ Result<void> AddExit(FindingContext& context, const std::vector<ProcessExit>& ex
       finding.detail = fmt::format("Rank {} first, {}", *exit.rank, finding.detail);
     }
     is_compared = SetCompared(finding, raised, exits);
+    if (!is_compared && !exit.raised->lines.caller.empty())
+      finding.detail += fmt::format(" Called from {}.", exit.raised->lines.caller);
     if (!is_compared) finding.detail += exit.raised->Rest();
     ASSIGN_OR_RETURN(const std::string kernel, KernelOf(context.database, *exit.raised));
-    if (!kernel.empty())
-      finding.detail += fmt::format(" The index is of one of the operations of {}.", kernel);
+    RETURN_IF_ERROR(SayIndex(context, kernel, finding));
   }
   if (exit.raised && exit.raised->HasWaited() && !is_compared) {
     ASSIGN_OR_RETURN(const bool is_told, PutHiddenFirst(context, finding, &exit));

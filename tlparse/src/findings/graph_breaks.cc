@@ -213,12 +213,10 @@ std::string TransformedText(const FindingContext& context, const BrokenCompiles&
 Result<void> Report(FindingContext& context, const BrokenCompiles& broken, const BreakKey& key,
                     const Break& one) {
   const std::vector<RankIndex> who(one.ranks.begin(), one.ranks.end());
-  Finding& finding = context.Add(
-      FindingKind::kGraphBreak,
-      one.is_of_torch ||
-              (!key.is_skipped && (IsDisabled(key.cause) || IsLogOfLibrary(key.cause, one.site)))
-          ? FindingSeverity::kNote
-          : FindingSeverity::kWarning);
+  Finding& finding = context.Add(FindingKind::kGraphBreak,
+                                 one.is_of_torch   ? FindingSeverity::kNote
+                                 : !key.is_skipped ? SeverityOfBreak(one.reason, one.site)
+                                                   : FindingSeverity::kWarning);
   context.SetRanks(finding, who);
   context.SetCompiles(finding, {one.slots.begin(), one.slots.end()}, who);
   if (one.functions.front() != "A frame") finding.function = one.functions.front();
@@ -261,6 +259,13 @@ bool IsInLibrary(const std::optional<FindingPlace>& place, const FindingPlace& s
 }
 
 }  // namespace
+
+FindingSeverity SeverityOfBreak(std::string_view reason, const FindingPlace& site) {
+  const std::string cause = CauseOfBreak(reason);
+  return IsDisabled(cause) || IsLogOfLibrary(cause, site) || IsMeantByTorch(reason, site)
+             ? FindingSeverity::kNote
+             : FindingSeverity::kWarning;
+}
 
 FindingPlace SiteOfBreak(std::string_view stack) {
   const std::optional<PythonFrame> frame = LastFrame(stack);

@@ -256,10 +256,17 @@ Result<void> FindHangs(FindingContext& context) {
         });
     if (absent != hang.places.end()) {
       known->place = PlaceOfStack(absent->where);
-      known->suggestion = fmt::format(
-          "look at what kept {} at {}, and whether it waits itself: stacks.txt has the stacks of "
-          "all threads",
-          absent->who, absent->where);
+      known->suggestion =
+          absent->IsInDebugger()
+              ? fmt::format(
+                    "take out the breakpoint: {} {} in Python's debugger, which waits for input, "
+                    "at {}",
+                    absent->who, absent->HasSeveral() ? "were" : "was", PlaceText(*known->place))
+              : fmt::format(
+                    "look at what kept {} at {}, and whether it waits itself: stacks.txt has the "
+                    "stacks of "
+                    "all threads",
+                    absent->who, absent->where);
     }
   }
   known->evidence.push_back(std::move(finding));

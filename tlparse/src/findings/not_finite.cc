@@ -7,6 +7,7 @@
 #include <iterator>
 #include <set>
 
+#include "base/nth.h"
 #include "base/plural.h"
 #include "findings/context.h"
 
@@ -30,18 +31,19 @@ std::string TensorsText(const std::vector<NotFiniteTensor>& tensors, std::string
   return text;
 }
 
+// "its 4th call on": call 3 of the record, which counts from 0.
 std::string CallText(const NanGraph& graph) {
   if (!graph.call) return "some call";
   return graph.is_nan_at_end && graph.nan_calls == graph.later_calls
-             ? fmt::format("call {} on", *graph.call)
-             : fmt::format("call {}", *graph.call);
+             ? fmt::format("its {} call on", Nth(*graph.call + 1))
+             : fmt::format("its {} call", Nth(*graph.call + 1));
 }
 
 bool IsSameCall(const NanGraph& a, const NanGraph& b) {
   return a.compile->slot == b.compile->slot && a.graph == b.graph && a.call == b.call;
 }
 
-// "Then: the backward graph of 0/0 f from call 3 on; on ranks 0,1,3 the forward graph … from call 4"
+// "Then: the backward graph of 0/0 f from its 4th call on (ranks 0,1); …"
 std::string FollowersText(const FindingContext& context, const NanGraph& first,
                           const std::vector<NanGraph>& graphs) {
   std::string text;
@@ -120,8 +122,11 @@ Result<void> FindNotFinite(FindingContext& context) {
       call.inputs.empty()
           ? "look at what is divided by, or whose logarithm, root or power is taken there, and at "
             "what overflows the type"
-          : "look at what gives these inputs: run with torch.autograd.set_detect_anomaly(True), or "
-            "compile that code as well";
+      : first.graph.starts_with("backward")
+          ? "look at what gives these inputs: run with torch.autograd.set_detect_anomaly(True), or "
+            "compile that code as well"
+          : "look at what gives these inputs: check the data and the parameters of that call with "
+            "torch.isfinite, or compile the code before it as well";
   finding.query = fmt::format("SELECT * FROM run_digest WHERE record_id = {}", first.record_id);
   return {};
 }

@@ -2,12 +2,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <set>
 
 #include "base/ascii.h"
 #include "facts/cost/loader_waits.h"
 #include "facts/job/participants.h"
 #include "findings/context.h"
+#include "inputs/common/generated_code.h"
 
 namespace tlparse {
 namespace {
@@ -29,6 +31,21 @@ std::set<std::int64_t> Stragglers(const FindingContext& context) {
 std::string MillisecondsText(double us) {
   return us < 1'000'000 ? fmt::format("{:.1f} ms", us / 1e3)
                         : SecondsText(static_cast<std::int64_t>(us));
+}
+
+// "train.py(6): __getitem__": the line at which the function begins.
+void SayFrame(const LoaderWait& wait, Finding& finding) {
+  const std::string_view file = FileOfFrame(wait.frame);
+  const std::size_t close = wait.frame.find("): ", file.size());
+  if (file.empty() || close == std::string::npos) return;
+  std::string_view digits = std::string_view(wait.frame).substr(file.size() + 1);
+  std::int64_t line = 0;
+  std::from_chars(digits.data(), digits.data() + digits.size(), line);
+  if (line <= 0) return;
+  finding.place = FindingPlace{std::string(file), line, {}};
+  finding.detail += fmt::format(
+      " {:.0f} % of the time of these calls is in {}, which begins at {}.", 100 * wait.frame_share,
+      std::string_view(wait.frame).substr(close + 3), PlaceText(*finding.place));
 }
 
 void AddWait(FindingContext& context, const LoaderWait& worst,
@@ -56,6 +73,7 @@ void AddWait(FindingContext& context, const LoaderWait& worst,
       worst.IsOfOwnProcess()
           ? "Batches are made in the process itself (num_workers=0), while it waits."
           : "Its workers make batches more slowly than it takes them.");
+  SayFrame(worst, finding);
   finding.suggestion =
       worst.IsOfOwnProcess()
           ? "give the DataLoader num_workers, so that batches are made meanwhile, and look at what "

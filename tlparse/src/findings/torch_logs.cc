@@ -5,8 +5,10 @@
 
 #include <string_view>
 
+#include "artifacts/common/text/python_traceback.h"
 #include "base/plural.h"
 #include "findings/context.h"
+#include "findings/graph_breaks.h"
 #include "findings/text_recompiles.h"
 #include "findings/watchdog.h"
 
@@ -14,11 +16,16 @@ namespace tlparse {
 namespace {
 
 void AddTextBreaks(FindingContext& context, const TextGraphBreaks& row) {
-  Finding& finding = context.Add(FindingKind::kGraphBreak, FindingSeverity::kNote);
   const std::string_view reason = row.reason.empty() ? row.message : row.reason;
+  const FindingPlace site{std::string(row.file), row.user_line, {}};
+  // The innermost frame is all that a text tells of the stack.
+  Finding& finding =
+      context.Add(FindingKind::kGraphBreak, !row.file.empty() && IsTorchFile(row.file)
+                                                ? FindingSeverity::kNote
+                                                : SeverityOfBreak(reason, site));
   std::string at;
   if (!row.file.empty()) {
-    finding.place = FindingPlace{std::string(row.file), row.user_line, {}};
+    finding.place = site;
     at = fmt::format(" at {}:{}", row.file.substr(row.file.rfind('/') + 1), row.user_line);
   }
   finding.title =

@@ -66,7 +66,12 @@ std::string UsersFrame(std::string_view stacks) {
     const std::string place = fmt::format("{}:{} in {}", frame->file, frame->line, frame->function);
     if (frame->IsUsers())
       return called.empty() ? place : fmt::format("{}, which called {}", place, called);
-    if (called.empty() || frame->function != "wrapper") called = frame->function;
+    // A debugger waits for input: its own functions say less.
+    const bool is_debugger = frame->file.ends_with("/bdb.py") || frame->file.ends_with("/pdb.py");
+    if (is_debugger)
+      called = "pdb";
+    else if (called.empty() || frame->function != "wrapper")
+      called = frame->function;
   }
   return {};
 }

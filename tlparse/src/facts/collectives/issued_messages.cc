@@ -6,6 +6,7 @@
 #include <set>
 #include <tuple>
 
+#include "base/nth.h"
 #include "facts/collectives/issued_group.h"
 
 namespace tlparse {
@@ -66,18 +67,6 @@ std::string WaitText(const IssuedJob& job, const MessageWait& wait) {
 std::string OtherEnd(const IssuedMessage& message) {
   return message.is_send ? fmt::format("recv {}<-{}", message.peer, message.own)
                          : fmt::format("send {}->{}", message.peer, message.own);
-}
-
-// "1st", "2nd", "11th"
-std::string Nth(std::size_t number) {
-  const std::size_t last = number % 10;
-  const bool is_teen = number % 100 / 10 == 1;
-  return fmt::format("{}{}", number,
-                     is_teen     ? "th"
-                     : last == 1 ? "st"
-                     : last == 2 ? "nd"
-                     : last == 3 ? "rd"
-                                 : "th");
 }
 
 // "In order: rank 0 waits in send 0->1 [1024] Float from train.py:10 (#2) for rank 1; …"

@@ -119,6 +119,36 @@ std::string CompareAdvice(const IssuedCollective& odd, const IssuedCollective& u
       odd.Place());
 }
 
+bool IssuesFrom(const IssuedCalls& list, const IssuedCollective& call) {
+  return std::any_of(list.begin(), list.end(), [&](const IssuedCollective* one) {
+    return one->file == call.file && one->line == call.line;
+  });
+}
+
+// Before two ranks issued other calls under one number, one issued some from a line from which the other
+// issues nothing, while that one's were from a line that both have: they were added.
+void TellAdded(const IssuedGroup& group, std::int64_t first, const std::vector<std::string>& who,
+               CollectiveFinding& finding) {
+  const IssuedCalls a = FromNumber(group.issued[0], first), b = FromNumber(group.issued[1], first);
+  const std::size_t count = std::min(a.size(), b.size());
+  std::size_t at = 0;
+  while (at < count && a[at]->MayBeCallOf(*b[at])) ++at;
+  if (at >= count || a[at]->sequence != b[at]->sequence || a[at]->sequence >= finding.sequence ||
+      a[at]->file.empty() || b[at]->file.empty())
+    return;
+  const bool is_of_a = !IssuesFrom(b, *a[at]), is_of_b = !IssuesFrom(a, *b[at]);
+  const auto [in_place, in_order] = CountAgreeing(a, b, at);
+  if (is_of_a == is_of_b || in_order <= in_place) return;
+  const IssuedCollective& added = is_of_a ? *a[at] : *b[at];
+  finding.title =
+      fmt::format("{} issued {} #{} at {}, from where {} issues nothing; then {}", who[is_of_b],
+                  added.PrintedOp(), added.sequence, added.Place(), who[is_of_a], finding.title);
+  finding.detail += fmt::format(". Before #{} their calls agree", added.sequence);
+  finding.ranks = {group.ranks[is_of_b]};
+  SetPlace(finding, group, added);
+  finding.advice = fmt::format("look for what calls {} on {} alone", added.Place(), who[is_of_b]);
+}
+
 }  // namespace
 
 std::string IssuedSignature(const IssuedCalls& all) {
@@ -266,6 +296,8 @@ Result<bool> GroupFinder::FindOther(std::int64_t sequence) {
   finding.cause = "the ranks of a group must issue the same collectives in the same order";
   finding.advice = CompareAdvice(odd, usual);
   if (!is_even && !TellShift(classes, sequence, finding)) TellLeftOut(classes, sequence, finding);
+  if (group_.ranks.size() == 2)
+    TellAdded(group_, std::max(First(0), First(1)), {Ranks({0}), Ranks({1})}, finding);
   std::sort(finding.ranks.begin(), finding.ranks.end());
   findings_.push_back(std::move(finding));
   return true;

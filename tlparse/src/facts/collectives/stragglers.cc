@@ -98,6 +98,22 @@ std::int64_t SpanOfJob(const IssuedJob& job) {
   return last_ns > first_ns ? last_ns - first_ns : 0;
 }
 
+// From the last collective before the first compile to that: ranks load what they compile with.
+std::int64_t StartUp(const IssuedJob& job, const std::vector<CompileSpan>& compiles,
+                     std::int64_t first_ns) {
+  if (compiles.empty()) return 0;
+  std::int64_t begin_ns = INT64_MAX, before_ns = first_ns;
+  for (const CompileSpan& one : compiles) begin_ns = std::min(begin_ns, one.start_ns);
+  for (const IssuedGroup& group : job.groups) {
+    for (const std::vector<IssuedCollective>& issued : group.issued) {
+      for (const IssuedCollective& one : issued) {
+        if (one.arrived_ns < begin_ns) before_ns = std::max(before_ns, one.arrived_ns);
+      }
+    }
+  }
+  return std::max<std::int64_t>(0, begin_ns - before_ns);
+}
+
 Result<std::optional<FoundStraggler>> StragglerOf(
     Database& database, const IssuedJob& job, const IssuedGroup& group, std::int64_t job_span_ns,
     const std::set<std::size_t>& not_always_last, const std::map<std::size_t, OwnWaits>& waits,
@@ -131,9 +147,10 @@ Result<std::optional<FoundStraggler>> StragglerOf(
     return std::optional<FoundStraggler>();
   const std::int64_t span_ns = arrivals.last_ns - arrivals.first_ns;
   const std::int64_t compiled_ns = CompiledByAny(compiles, arrivals.last_ns);
+  const std::int64_t steady_ns = span_ns - compiled_ns - StartUp(job, compiles, arrivals.first_ns);
   const bool is_long = kShareOfTime * most_ns >= span_ns;
-  const bool is_long_beside_compiles = kLeastShareOfTime * most_ns >= span_ns &&
-                                       kShareOfSteadyTime * most_ns >= span_ns - compiled_ns;
+  const bool is_long_beside_compiles =
+      kLeastShareOfTime * most_ns >= span_ns && kShareOfSteadyTime * most_ns >= steady_ns;
   const bool is_long_in_job = kLeastShareOfTime * most_ns >= job_span_ns;
   if (!is_long_in_job || (!is_long && !is_long_beside_compiles))
     return std::optional<FoundStraggler>();

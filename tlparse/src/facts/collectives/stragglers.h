@@ -53,7 +53,7 @@ struct Straggler {
 
 // The rank for which the others wait. All of this holds:
 //   * The others waited for it for a tenth of the time or more; or, in delays of one length, for a
-//     fiftieth that is a fifth of the time in which no rank compiled.
+//     fiftieth that is a fifth of the time in which no rank compiled, its start before the first compile apart.
 //   * These delays are at least three; two, if its profile says what it did, or if both are alike and
 //     together half of the time in which no rank compiled.
 //   * Without its longest delay that is a fiftieth of the time of all groups, and three times as long

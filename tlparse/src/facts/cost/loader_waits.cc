@@ -1,8 +1,12 @@
 #include "facts/cost/loader_waits.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <map>
 #include <utility>
 
+#include "artifacts/common/text/python_traceback.h"
+#include "inputs/common/generated_code.h"
 #include "queries/facts/cost/loader_waits.h"
 
 namespace tlparse {
@@ -53,6 +57,34 @@ Result<void> FillTimes(Database& database, const CallsOfThread& thread, LoaderWa
   return {};
 }
 
+// In which function of the user the calls were.
+Result<void> FillFrame(Database& database, const CallsOfThread& thread, LoaderWait& wait) {
+  constexpr double kLeastShare = 0.5;
+  std::map<std::string, std::int64_t> times;  // by function, with what it calls
+  std::int64_t total = 0;
+  for (const Interval& call : thread.calls) total += call.second - call.first;
+  std::size_t at = 0;
+  FOR_EACH_ROW(const FrameOfThread& row,
+               Query<FrameOfThread>(
+                   database, {.profile_id = wait.profile_id, .thread_id = thread.thread_id})) {
+    if (!IsUserFile(FileOfFrame(row.name))) continue;
+    while (at < thread.calls.size() && thread.calls[at].second <= row.start_ns) ++at;
+    if (at == thread.calls.size()) break;
+    if (row.start_ns >= thread.calls[at].first && row.end_ns <= thread.calls[at].second)
+      times[std::string(row.name)] += row.end_ns - row.start_ns;
+  }
+  std::int64_t least = INT64_MAX;
+  for (const auto& [name, time] : times) {
+    if (static_cast<double>(time) < kLeastShare * static_cast<double>(total) || time >= least)
+      continue;
+    least = time;
+    wait.frame = name;
+    wait.frame_share =
+        static_cast<double>(time) / static_cast<double>(std::max<std::int64_t>(total, 1));
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<std::vector<LoaderWait>> LoaderWaits(Database& database, std::int64_t run_id) {
@@ -79,6 +111,7 @@ Result<std::vector<LoaderWait>> LoaderWaits(Database& database, std::int64_t run
     if (calls.calls.size() < kFewestCalls) continue;
     wait.name = calls.name;
     RETURN_IF_ERROR(FillTimes(database, calls, wait));
+    RETURN_IF_ERROR(FillFrame(database, calls, wait));
     waits.push_back(std::move(wait));
   }
   return waits;

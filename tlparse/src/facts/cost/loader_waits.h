@@ -24,6 +24,10 @@ struct LoaderWait {
   // Medians of the periods: how long one is, how long the call lasts, and how long no device ran
   // anything meanwhile.
   double period_us = 0, call_us = 0, wait_us = 0;
+  // The innermost function of the user in which half of the calls' time and more went: "train.py(6): __getitem__";
+  // empty: the profile has no Python stacks, or there is none.
+  std::string frame;
+  double frame_share = 0;  // of the calls' time
 
   double Share() const { return period_us > 0 ? wait_us / period_us : 0; }
   // Batches are made in the process itself: num_workers is 0.

@@ -6,6 +6,12 @@ WHERE p.run_id = :run_id AND p.overlaps_id IS NULL AND a.device IS NULL AND a.th
   AND t.text GLOB 'enumerate(DataLoader)#*.__next__'
 ORDER BY p.id, a.thread_id, a.start_ns;
 
+-- Python frames of a thread, in order of their starts.
+-- query FrameOfThread(profile_id INTEGER, thread_id INTEGER)
+SELECT t.text AS name, y.start_ns, y.start_ns + y.duration_ns AS end_ns /*INTEGER*/
+FROM python_frame_row y JOIN text_row t ON t.id = y.name_id
+WHERE y.profile_id = :profile_id AND y.thread_id = :thread_id ORDER BY y.start_ns, y.id;
+
 -- query BusyTime(profile_id INTEGER)
 SELECT start_ns /*INTEGER*/, start_ns + duration_ns AS end_ns /*INTEGER*/ FROM kernel_run_row WHERE profile_id = :profile_id AND device IS NOT NULL
 UNION ALL SELECT start_ns, start_ns + duration_ns FROM device_copy_row WHERE profile_id = :profile_id AND device IS NOT NULL

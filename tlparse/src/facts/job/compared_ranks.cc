@@ -135,6 +135,28 @@ std::optional<MonitoredBarrier> MissingAtBarrier(std::string_view message) {
   return barrier.missing.empty() ? std::nullopt : std::optional(barrier);
 }
 
+bool IsOfAllRanks(const MonitoredBarrier& barrier, const FatalException& raised,
+                  const Exceptions& all) {
+  constexpr std::string_view kCall = "monitored_barrier(", kReached = "Rank ";
+  const std::size_t call = raised.lines.code.find(kCall);
+  if (call != std::string::npos) {
+    const std::string_view arguments = std::string_view(raised.lines.code).substr(call + kCall.size());
+    // The group is the first argument.
+    if (arguments.starts_with(")") || arguments.starts_with("timeout=") ||
+        arguments.starts_with("wait_all_ranks="))
+      return arguments.find("group") == std::string_view::npos && arguments.ends_with(')');
+  }
+  // Groups are sorted by rank: below one that has its own number there is no rank that they lack.
+  return std::any_of(all.begin(), all.end(), [&](const FatalException* one) {
+    std::string_view own(one->message);
+    if (!own.starts_with(kReached) ||
+        own.find(" successfully reached monitoredBarrier") == std::string_view::npos)
+      return false;
+    own.remove_prefix(kReached.size());
+    return one->rank && TakeNumber(own) == one->rank && *one->rank > barrier.missing.back();
+  });
+}
+
 std::optional<std::int64_t> MissingInStore(std::string_view message) {
   constexpr std::string_view kDevice = "//cpu//";
   const std::size_t at = message.find(kDevice, message.find("wait timeout after "));

@@ -38,6 +38,10 @@ struct MonitoredBarrier {
   std::int64_t waited_ms = 0;
 };
 std::optional<MonitoredBarrier> MissingAtBarrier(std::string_view message);
+// Whether its numbers are ranks of the job, and not of a group: the call of rank 0, `raised`, names no
+// group, or another rank beside those named has its own number there.
+bool IsOfAllRanks(const MonitoredBarrier& barrier, const FatalException& raised,
+                  const Exceptions& all);
 
 // The rank for whose address gloo waited in vain when it connected the ranks of a group: "wait timeout after 10000ms,
 // keys: /default_pg/0//cpu//0/2" (gloo/rendezvous/context.cc: a rank's key is its number).

@@ -48,8 +48,11 @@ std::string FatalException::Text() const {
     const bool is_same = first.starts_with(caught) && first.ends_with('.');
     const std::string_view where =
         is_same ? std::string_view(first).substr(caught.size()) : std::string_view();
-    whole = is_same ? fmt::format("{} (in {})", inner, where.substr(0, where.size() - 1))
-                    : fmt::format("{}: {}", whole, inner);
+    const std::string_view worker = Between(message, "On WorkerInfo(", "):\n");
+    whole = is_same           ? fmt::format("{} (in {})", inner, where.substr(0, where.size() - 1))
+            : !worker.empty() ? fmt::format("{} (on worker {} of torch.distributed.rpc)", inner,
+                                            worker.substr(worker.find("name=") + 5))
+                              : fmt::format("{}: {}", whole, inner);
   }
   const std::string_view process = Between(message, "-- Process ", " terminated with ");
   if (!process.empty() && process.size() < 8) whole += fmt::format(" (in process {})", process);
@@ -66,9 +69,14 @@ std::string FatalException::Rest() const {
   if (shown.ends_with(kCut)) shown.resize(shown.size() - kCut.size());
   const std::string whole = Shorten(fmt::format("{}: {}", type, message), std::string::npos);
   if (whole.size() <= shown.size() + 2 || !whole.starts_with(shown)) return "";
-  const std::string_view rest = std::string_view(whole).substr(shown.size());
-  return fmt::format(" The message goes on: {}",
-                     Shorten(rest.starts_with(". ") ? rest.substr(2) : rest, kMost));
+  std::string_view rest = std::string_view(whole).substr(shown.size());
+  if (rest.starts_with(". ")) rest.remove_prefix(2);
+  // The end of a long message often says most: which parameters, which line.
+  const std::size_t tail =
+      rest.size() <= kMost ? rest.npos : rest.find(' ', rest.size() - kMost / 2);
+  const std::size_t head = tail == rest.npos ? rest.npos : rest.rfind(' ', kMost / 2);
+  if (head == rest.npos) return fmt::format(" The message goes on: {}", Shorten(rest, kMost));
+  return fmt::format(" The message goes on: {} …{}", rest.substr(0, head), rest.substr(tail));
 }
 
 // As gloo, NCCL, the store of PyTorch and vLLM word it.
@@ -314,7 +322,8 @@ Result<PrintedFailures> LoadPrintedFailures(Database& database, std::int64_t run
     failures.raised.push_back({row.id, row.rank, std::string(row.type), std::string(row.message),
                                std::string(row.user_file), row.user_line, std::nullopt,
                                std::string(row.path), RaisedFrom(row.traceback, row.message),
-                               std::move(process)});
+                               std::move(process),
+                               LinesOfTraceback(row.traceback, row.user_file, row.user_line)});
   }
   FOR_EACH_ROW(const ReportedFailure& row, KeptQuery<ReportedFailure>(database, {.run_id = run_id}))
     failures.root = {row.id, row.rank, row.exit_code, std::string(row.path)};

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "facts/job/traceback_lines.h"
 #include "store/database.h"
 
 namespace tlparse {
@@ -27,6 +28,7 @@ struct FatalException {
   std::string from;  // the type and message of that from which it was raised, if it says more
   std::string raiser =
       {};  // "EngineCore (pid 20)" of vLLM, "The program"; empty: its rank, or not known
+  TracebackLines lines = {};
 
   // "FloatingPointError: gradient is not finite": the first line of the message, cut at the end of a
   // sentence where it is long; ", from KeyError: 'loss'" behind it.
@@ -62,7 +64,9 @@ FatalException ExceptionOfRow(const Row& row, std::optional<std::int64_t> rank) 
           row.user_line,
           row.raised_us,
           std::string(row.path),
-          RaisedFrom(row.traceback, row.message)};
+          RaisedFrom(row.traceback, row.message),
+          {},
+          LinesOfTraceback(row.traceback, row.user_file, row.user_line)};
 }
 
 using Exceptions = std::vector<const FatalException*>;

@@ -46,3 +46,11 @@ WHERE f.run_id = :run_id ORDER BY f.id, l.line;
 
 -- query TracebackOf(id INTEGER)
 SELECT traceback FROM uncaught_exception WHERE id = :id;
+
+-- The graphs of which a kernel of this name was made, as AOTAutograd left them.
+-- query GraphOfKernel(run_id INTEGER, name TEXT)
+SELECT p.content
+FROM kernel k JOIN graph_text_row t ON t.compile_id = k.compile_id JOIN text_row s ON s.id = t.stage_id
+  JOIN record_row r ON r.id = t.record_id JOIN payload_row p ON p.id = r.payload_id
+  JOIN process o ON o.id = r.process_id JOIN log_file f ON f.id = o.log_file_id
+WHERE f.run_id = :run_id AND k.name = :name AND s.text IN ('aot_forward_graph', 'aot_backward_graph', 'aot_inference_graph');

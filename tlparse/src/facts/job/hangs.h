@@ -21,6 +21,7 @@ struct HangPlace {
 
   void AddProcess(std::string_view pid);  // "pid 12", of one without rank
   bool HasSeveral() const;                // processes
+  bool IsInDebugger() const { return where.ends_with(", which called pdb"); }
   // "in barrier at train.py:21"; "at train.py:21"; "in join at a.py:9 (another thread at a.py:4)".
   std::string ShortWhere() const;
 };

@@ -11,6 +11,28 @@ namespace {
 
 constexpr std::string_view kHeader = "Traceback (most recent call last):\n";
 
+// torch.distributed.rpc quotes the exception of the other process, with its traceback; a KeyError shows that
+// as Python writes a string: "KeyError: 'On WorkerInfo(id=0, name=ps):\\nKeyError(\\'x\\')\\nTraceback …'".
+std::string WithLinesOfWorker(std::string_view message) {
+  constexpr std::string_view kWorker = "'On WorkerInfo(id=";
+  const std::size_t at = message.find(kWorker);
+  if (at == std::string_view::npos) return std::string(message);
+  std::string plain(message.substr(0, at));
+  for (std::size_t i = at + 1; i < message.size(); ++i) {
+    const char c = message[i];
+    if (c == '\'') {  // the end of the string
+      plain += message.substr(i + 1);
+      break;
+    }
+    const bool is_escape = c == '\\' && i + 1 < message.size();
+    const char next = is_escape ? message[++i] : c;
+    if (is_escape && next != '\\' && next != '\'' && next != '"' && next != 'n' && next != 't')
+      plain += c;
+    plain += is_escape && next == 'n' ? '\n' : is_escape && next == 't' ? '\t' : next;
+  }
+  return plain;
+}
+
 }  // namespace
 
 void AddException(RuntimeContext& context, const ExceptionPlace& place,
@@ -22,11 +44,12 @@ void AddException(RuntimeContext& context, const ExceptionPlace& place,
   const TracebackSummary summary = SummarizeTraceback(has_header ? text : with_header);
   const bool is_cut = summary.type == "Traceback";  // nothing is behind the header
   if (summary.type.empty() || is_cut) return;
+  const std::string message = WithLinesOfWorker(summary.message);
   UncaughtExceptionRow row{.id = context.NextId<UncaughtExceptionRow>(),
                            .profile_id = context.profile_id(),
                            .is_of_task = place.is_of_task,
                            .type = RowText(summary.type),
-                           .message = RowText(summary.message),
+                           .message = RowText(message),
                            .traceback = RowText(text)};
   row.ordinal = place.ordinal;
   row.line = place.line;
@@ -37,7 +60,7 @@ void AddException(RuntimeContext& context, const ExceptionPlace& place,
   const bool is_traced = summary.message.find("from user code:") != std::string_view::npos;
   const TracebackSummary cause = is_traced ? TracebackSummary() : CauseOfTraceback(text);
   const TracebackSummary quoted =
-      QuotedTraceback(cause.type.empty() ? summary.message : cause.message);
+      QuotedTraceback(cause.type.empty() ? std::string_view(message) : cause.message);
   const auto& raised = cause.user_frame ? cause.user_frame : summary.user_frame;
   if (const auto& frame = quoted.user_frame ? quoted.user_frame : raised) {
     row.user_file = RowText(frame->file);

@@ -149,7 +149,7 @@ class KinetoFile {
   std::vector<UserFrame> user_frames_;
   bool has_too_many_frames_ = false;
   static constexpr std::int64_t kLongFrameNs = 1'000'000;
-  bool has_waits_ = false;  // calls of Gloo
+  bool has_waits_ = false;  // calls of Gloo, or of a loader
   std::unordered_set<std::string> user_frame_texts_;
   JsonWriter metadata_;  // the object's other members
   bool has_metadata_ = false;

@@ -144,7 +144,7 @@ void KinetoFile::AddAnnotation(const KinetoEvent& event, std::optional<std::int6
                                std::optional<std::int64_t> stream) {
   std::optional<std::int64_t> step;
   if (event.name.starts_with("ProfilerStep#")) step = ToInt(event.name.substr(13));
-  has_waits_ |= event.name.starts_with("gloo:");
+  has_waits_ |= event.name.starts_with("gloo:") || event.name.starts_with("enumerate(DataLoader)#");
   rows().Add(AnnotationRow{.id = context_.NextId<AnnotationRow>(),
                            .profile_id = context_.profile_id(),
                            .name_id = context_.Text(event.name),
