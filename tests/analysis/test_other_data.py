@@ -53,9 +53,11 @@ class OtherData(RankTest):
             self.assertEqual(found, [("graph_divergence", severity)])
 
     def test_sizes_of_what_needs_no_gradients_are_each_ranks_own(self):
-        for stage, severity in (("aot_inference_graph", "note"), ("aot_joint_graph", "warning")):
-            found = self.graph_findings([[self.compiled(rank, 0, wide(rows), stage=stage)] for rank, rows in enumerate((8, 16))])
-            self.assertEqual(found, [("graph_divergence", severity)])
+        """Also of a rank that evaluates what the others train."""
+        for stages, severity in ((["aot_inference_graph"] * 3, "note"), (["aot_joint_graph"] * 3, "warning"),
+                                 (["aot_joint_graph", "aot_joint_graph", "aot_inference_graph"], "note")):
+            found = self.graph_findings([[self.compiled(rank, 0, wide(rows), stage=stage)] for rank, (rows, stage) in enumerate(zip((8, 8, 16), stages))])
+            self.assertEqual(found, [("graph_divergence", severity)], stages)
 
     def test_sizes_of_a_function_beside_one_that_was_compiled_again_for_sizes(self):
         """The data of both ranks have several sizes; a weight of another size is no data."""

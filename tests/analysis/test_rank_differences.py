@@ -3,6 +3,7 @@
 import glob
 import json
 import os
+import pickle
 import sqlite3
 import sys
 import unittest
@@ -299,6 +300,27 @@ class Clocks(RankTest):
 
     def test_a_log_that_ends_with_the_others_is_of_a_rank_that_began_late(self):
         self.assertEqual(self.late("08:30:08.000000", "08:30:09.000000"), ["Rank 1 began to compile 7.00 s after most ranks"])
+
+    def test_a_rank_that_waits_for_others_before_it_compiles(self):
+        """As an evaluator for the weights: the dumps show it."""
+        began_ns = 1763713801 * 10**9  # 08:30:01 UTC
+        for called_s, severity, told in ((0.5, "note", " By the dumps it waited 6.40 s of that for others in a collective."), (6.5, "warning", None)):
+            for rank in range(3):
+                at = began_ns + int((called_s if rank == 1 else 6.9) * 1e9)
+                entry = {"frames": [{"name": "share", "filename": "/u/m.py", "line": 7}], "record_id": 0, "pg_id": 0, "process_group": ("0", "default_pg"), "collective_seq_id": 1,
+                         "p2p_seq_id": 0, "op_id": 1, "profiling_name": "gloo:all_reduce", "time_created_ns": at, "duration_ms": None, "input_sizes": ((4,),),
+                         "input_dtypes": ["Float"], "output_sizes": ((4,),), "output_dtypes": ["Float"], "state": "completed", "time_discovered_started_ns": None,
+                         "time_discovered_completed_ns": None, "retired": True, "timeout_ms": 600_000, "is_p2p": False}
+                config = {"0": {"name": "0", "desc": "default_pg", "ranks": "[0, 1, 2]"}}
+                with open(os.path.join(self.scratch, f"comm_lib_trace_rank_{rank}"), "wb") as file:
+                    pickle.dump({"version": "2.10", "pg_config": config, "pg_status": {}, "entries": [entry]}, file, protocol=2)
+                metrics = {"start_time": began_ns // 10**9 + (7 if rank == 1 else 0), "duration_us": 100_000}
+                self.rank(rank, self.compile(rank, 0, time="08:30:08.000000" if rank == 1 else "08:30:01.000000", metrics=metrics),
+                          self.compile(rank, 1, function="g", time="08:30:09.000000"))
+            dumps = [os.path.join(self.scratch, f"comm_lib_trace_rank_{rank}") for rank in range(3)]
+            found = [one for one in ask("findings", self.ingest(os.path.join(self.scratch, "job"), *dumps, name=f"late_{severity}"))["findings"] if one["title"].startswith("Rank 1 began")]
+            self.assertEqual([severity], [one["severity"] for one in found])
+            self.assertEqual(told is not None, found[0]["detail"].endswith(told or " By the dumps"), found[0]["detail"])
 
     def test_a_rank_that_begins_when_the_others_have_compiled_may_have_waited(self):
         """As where rank 0 fills the caches first, or a client takes part from the second round on."""

@@ -272,7 +272,7 @@ class RunFile(AnswerTest):
             first, = self.all_of(f"rpc_{name}", [{"exit_code": 1}, {"rank": 2, "exit_code": 1, "raised_us": 9_000_000, "traceback": began + text}])
             self.assertEqual((f"Rank 2 raised {told} (on worker store of torch.distributed.rpc)", "/u/serve.py", 22),
                              (first["title"], first["place"]["file"], first["place"]["line"]))
-            self.assertIn(" Called from a.py:47 in train.", first["detail"])
+            self.assertIn(" Above it in the traceback: a.py:47 in train.", first["detail"])
             self.assertNotIn("\\n", first["detail"])
 
     def test_the_caller_of_a_helper_and_the_end_of_a_long_message(self):
@@ -280,7 +280,7 @@ class RunFile(AnswerTest):
         text = ("Traceback (most recent call last):\n  File \"/u/a.py\", line 61, in <module>\n    main()\n  File \"/u/a.py\", line 47, in main\n    exchange(x)\n"
                 f"  File \"/u/moe.py\", line 18, in exchange\n    raise RuntimeError(x)\nRuntimeError: It failed. {middle}. Parameter 4 got none.\n")
         first, = self.all_of("caller", [{"exit_code": 1}, {"rank": 1, "exit_code": 1, "raised_us": 9_000_000, "traceback": text}])
-        self.assertIn(" Called from a.py:47 in main. The message goes on: word0 word1 ", first["detail"])
+        self.assertIn(" Above it in the traceback: a.py:47 in main. The message goes on: word0 word1 ", first["detail"])
         self.assertRegex(first["detail"], r"word\d+ … word\d+ .* word199\. Parameter 4 got none\.$")
 
     def test_a_checkpoint_that_one_rank_could_not_write(self):

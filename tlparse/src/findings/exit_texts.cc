@@ -36,13 +36,13 @@ std::string When(const FindingContext& context, const ProcessExit& exit, std::in
 // "embedding" of torch.ops.aten.embedding.default; empty: it takes no index, or is not in the kernel,
 // whose name has its operations: "cpp_fused_embedding_sum_0".
 std::string IndexOf(std::string_view operation, std::string_view kernel) {
-  constexpr std::string_view kAten = "torch.ops.aten.";
+  constexpr std::string_view kAtenOperation = "torch.ops.aten.";
   constexpr std::string_view kOperations[] = {
       "embedding",   "gather",         "index",         "index_add",
       "index_put",   "index_put_",     "index_select",  "scatter",
       "scatter_add", "scatter_reduce", "_unsafe_index", "_unsafe_index_put"};
-  if (!operation.starts_with(kAten)) return {};
-  operation.remove_prefix(kAten.size());
+  if (!operation.starts_with(kAtenOperation)) return {};
+  operation.remove_prefix(kAtenOperation.size());
   operation = operation.substr(0, operation.find('.'));
   const bool is_known =
       std::find(std::begin(kOperations), std::end(kOperations), operation) != std::end(kOperations);

@@ -193,7 +193,7 @@ Result<void> AddExit(FindingContext& context, const std::vector<ProcessExit>& ex
     }
     is_compared = SetCompared(finding, raised, exits);
     if (!is_compared && !exit.raised->lines.caller.empty())
-      finding.detail += fmt::format(" Called from {}.", exit.raised->lines.caller);
+      finding.detail += fmt::format(" Above it in the traceback: {}.", exit.raised->lines.caller);
     if (!is_compared) finding.detail += exit.raised->Rest();
     ASSIGN_OR_RETURN(const std::string kernel, KernelOf(context.database, *exit.raised));
     RETURN_IF_ERROR(SayIndex(context, kernel, finding));

@@ -157,8 +157,8 @@ bool DivergenceFinder::HaveSeveralSizes(const RankClass& one) const {
   return true;
 }
 
-// Whether both sides compiled it for data whose results need no gradients, as what each rank plays,
-// serves or evaluates: no rank waits for that of another.
+// Whether a side compiled it for data whose results need no gradients, as what a rank plays, serves or
+// evaluates: it has no part in the backward of the others.
 bool DivergenceFinder::IsForInference(const RankClass& one, std::int32_t slot) const {
   std::vector<std::int64_t> ids;
   for (const RankIndex rank : {Reference().front(), one.ranks.front()}) {
@@ -173,7 +173,7 @@ bool DivergenceFinder::IsForInference(const RankClass& one, std::int32_t slot) c
       without += !row.are_needed;
     return {};
   };
-  return ids.size() == 2 && count() && without == 2;
+  return ids.size() == 2 && count() && without > 0;
 }
 
 }  // namespace tlparse

@@ -209,6 +209,19 @@ Finding FindingOfHang(const Hang& hang) {
   return finding;
 }
 
+// What to do about a rank that the others wait for.
+std::string AdviceFor(const HangPlace& absent) {
+  if (absent.IsInDebugger())
+    return fmt::format(
+        "take out the breakpoint at {}: {} {} in Python's debugger, which waits for input",
+        absent.where.substr(0, absent.where.find(" in ")), absent.who,
+        absent.HasSeveral() ? "were" : "was");
+  return fmt::format(
+      "look at what kept {} at {}, and whether it waits itself: stacks.txt has the stacks of all "
+      "threads",
+      absent.who, absent.where);
+}
+
 }  // namespace
 
 // An error that is known says why: the hang is its evidence.
@@ -256,17 +269,7 @@ Result<void> FindHangs(FindingContext& context) {
         });
     if (absent != hang.places.end()) {
       known->place = PlaceOfStack(absent->where);
-      known->suggestion =
-          absent->IsInDebugger()
-              ? fmt::format(
-                    "take out the breakpoint: {} {} in Python's debugger, which waits for input, "
-                    "at {}",
-                    absent->who, absent->HasSeveral() ? "were" : "was", PlaceText(*known->place))
-              : fmt::format(
-                    "look at what kept {} at {}, and whether it waits itself: stacks.txt has the "
-                    "stacks of "
-                    "all threads",
-                    absent->who, absent->where);
+      known->suggestion = AdviceFor(*absent);
     }
   }
   known->evidence.push_back(std::move(finding));

@@ -16,6 +16,8 @@ struct LateRanks {
   std::vector<RankIndex> who;
   std::int64_t delay_us = INT64_MAX, end_delay_us = INT64_MAX, since_us = INT64_MAX;
   std::optional<std::int64_t> after_us;  // the last compile of the others, which ended before
+  std::int64_t waited_us =
+      0;  // of the delay, in a collective for others: each of them, half and more
 };
 
 // How long before `first_us` the last compile of the ranks that began earlier had ended: one that waits
@@ -30,6 +32,42 @@ Result<std::optional<std::int64_t>> SinceOthersCompiled(const FindingContext& co
   for (const CompileSpan& one : compiles) end_us = std::max(end_us, one.end_ns / 1000);
   return end_us == INT64_MIN || end_us >= first_us ? std::nullopt
                                                    : std::optional(first_us - end_us);
+}
+
+// How long a rank waited in a collective for the first of the others, right before its first record, by the
+// dumps; 0: in none.
+std::int64_t WaitedUs(const IssuedJob& job, std::int64_t rank, std::int64_t from_us,
+                      std::int64_t first_us) {
+  const std::int64_t from_ns = from_us * 1000, first_ns = first_us * 1000,
+                     soon_ns = std::max<std::int64_t>(200'000'000, (first_ns - from_ns) / 100);
+  std::int64_t waited_ns = 0;
+  for (const IssuedGroup& group : job.groups) {
+    for (std::size_t own = 0; own < group.ranks.size(); ++own) {
+      if (job.ranks[group.ranks[own]].rank != rank) continue;
+      for (const IssuedCollective& call : group.issued[own]) {
+        std::int64_t others_ns = INT64_MAX;
+        for (std::size_t other = 0; other < group.ranks.size(); ++other) {
+          if (other == own) continue;
+          for (const IssuedCollective* const one : group.At(other, call.sequence))
+            others_ns = std::min(others_ns, one->arrived_ns);
+        }
+        if (call.arrived_ns > 0 && others_ns > 0 && others_ns <= first_ns &&
+            first_ns - others_ns <= soon_ns)
+          waited_ns = std::max(waited_ns, others_ns - std::max(call.arrived_ns, from_ns));
+      }
+    }
+  }
+  return waited_ns / 1000;
+}
+
+void SetWaited(const FindingContext& context, std::int64_t from_us, LateRanks& late) {
+  late.waited_us = INT64_MAX;
+  for (const RankIndex rank : late.who) {
+    const std::int64_t first_us = *context.StatusOf(rank).first_record_us;
+    const JobParticipant& one = context.job.participants()[static_cast<std::size_t>(rank)];
+    const std::int64_t own_us = WaitedUs(context.issued, *one.rank, from_us, first_us);
+    late.waited_us = 2 * own_us < first_us - from_us ? 0 : std::min(late.waited_us, own_us);
+  }
 }
 
 void AddLateRanks(FindingContext& context, const LateRanks& late, bool is_shifted,
@@ -63,6 +101,10 @@ void AddLateRanks(FindingContext& context, const LateRanks& late, bool is_shifte
       finding.detail += fmt::format(" {} compiled until {} before: {} may have waited for them.",
                                     others == 1 ? "The other one" : "The others",
                                     SecondsText(*late.after_us), is_one ? "it" : "they");
+    if (late.waited_us > 0)
+      finding.detail +=
+          fmt::format(" By the dumps {} waited {}{} of that for others in a collective.",
+                      is_one ? "it" : "they", at_least, SecondsText(late.waited_us));
   }
   finding.query = fmt::format(
       "SELECT process_id, rank, first_record_us, last_record_us "
@@ -119,7 +161,8 @@ Result<void> AddLate(FindingContext& context) {
     constexpr std::int64_t kShareOfDelay = 100;
     if (late.after_us.value_or(INT64_MAX) > std::max(kNoiseUs / 5, late.delay_us / kShareOfDelay))
       late.after_us.reset();
-    if (late.after_us) is_large = false;
+    SetWaited(context, first, late);
+    if (late.after_us || late.waited_us > 0) is_large = false;
   }
   AddLateRanks(context, late, false, is_large ? FindingSeverity::kWarning : FindingSeverity::kNote);
   AddLateRanks(context, shifted, true, FindingSeverity::kWarning);

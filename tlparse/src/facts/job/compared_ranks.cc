@@ -140,7 +140,8 @@ bool IsOfAllRanks(const MonitoredBarrier& barrier, const FatalException& raised,
   constexpr std::string_view kCall = "monitored_barrier(", kReached = "Rank ";
   const std::size_t call = raised.lines.code.find(kCall);
   if (call != std::string::npos) {
-    const std::string_view arguments = std::string_view(raised.lines.code).substr(call + kCall.size());
+    const std::string_view arguments =
+        std::string_view(raised.lines.code).substr(call + kCall.size());
     // The group is the first argument.
     if (arguments.starts_with(")") || arguments.starts_with("timeout=") ||
         arguments.starts_with("wait_all_ranks="))
