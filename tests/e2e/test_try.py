@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""tlparse try and tlparse bisect: run a command again with changes, and say what came of it.
+"""tlparse try: runs a command again with a change, and says what came of it.
 
 The jobs are programs with a package of PyTorch's names and none of its work (as in test_run.py): the hook of `run` makes its changes to
 that package, and the program leaves the real log that fits them. What PyTorch does with such a change is not tested here.
@@ -260,82 +260,6 @@ class Options(Try):
             self.assertIn("two ranks of the bad run", errors)
         _, errors = self.command("bisect", "--bad", "job", "--good-rank", "0", "--bad-rank", "9", "--yes", expect=2)
         self.assertIn("no compile of rank 9 names its options", errors)
-
-
-class Bisect(Try):
-    """Two runs that differ in twelve variables; a condition on them decides which log the program leaves."""
-
-    NAMES = [f"TORCH_TRY_{number:02}" for number in range(12)]
-
-    def runs(self, condition, names=None):
-        self.write_logs()
-        program = self.script("s_dynamic.py", f"""
-            import os, shutil
-            name = "plain.log" if {condition} else "marked.log"
-            shutil.copy(os.path.join(os.path.dirname(__file__), name), os.path.join(os.environ["TORCH_TRACE"], "dedicated_log_torch_trace_a.log"))
-            """)
-        for name, value in (("good", "0"), ("bad", "1")):
-            self.command("run", "-q", "-o", name, "--", sys.executable, program, environment={one: value for one in names or self.NAMES})
-
-    def bisect(self, *arguments, expect=0):
-        finding = self.recompiles("bad")["id"]
-        out, _ = self.command("bisect", "--good", "good", "--bad", "bad", "--finding", finding, "--yes", "--json", *arguments, expect=expect)
-        return self.document("bisect", out)
-
-    def test_one_of_twelve(self):
-        self.runs("os.environ['TORCH_TRY_07'] == '1'")
-        document = self.bisect()
-        self.assertEqual([one["name"] for one in document["bad"]], self.NAMES)
-        self.assertEqual([[one["name"], one["value"]] for one in document["cause"]], [["TORCH_TRY_07", "1"]])
-        self.assertEqual([document["is_sure"], document["is_smallest"]], [True, True])
-        self.assertLessEqual(len(document["runs"]), 7)  # 2 log2 12
-        experiments = harness.rows(self.path("bad", "trace.db"), "SELECT id FROM experiment ORDER BY id")
-        self.assertEqual([[one["experiment"]] for one in document["runs"]], experiments)
-
-    def test_two_that_act_together(self):
-        # Of four: each run of the command is ingested. bisection_test.cc has all sizes.
-        self.runs("os.environ['TORCH_TRY_00'] == os.environ['TORCH_TRY_03'] == '1'", self.NAMES[:4])
-        document = self.bisect()
-        self.assertEqual([one["name"] for one in document["cause"]], ["TORCH_TRY_00", "TORCH_TRY_03"])
-        self.assertEqual([document["is_sure"], document["is_smallest"]], [True, True])
-
-    def test_none_is_the_cause(self):
-        self.runs("os.environ['TORCH_TRACE'].endswith('bad/recorded')")
-        document = self.bisect("--most-runs", "6", expect=1)
-        self.assertEqual([document["is_sure"], len(document["runs"])], [False, 6])
-
-    def test_wrong_numbers(self):
-        """One of four variables changes an output by half, another by a rounding; outputs are looked at as in the bad run, each second call."""
-        self.write_logs()
-        program = self.script("s_numbers.py", """
-            import hashlib, json, os, shutil, sys
-            wrong, rounded = (os.environ["TORCH_TRY_%02d" % number] == "1" for number in (2, 1))
-            path = os.path.join(os.environ["TORCH_TRACE"], "dedicated_log_torch_trace_a.log")
-            shutil.copy(os.path.join(os.path.dirname(__file__), "marked.log"), path)
-            every = os.environ.get("TLPARSE_RUN_NUMBERS")
-            if not every or "none" in sys.argv:
-                raise SystemExit
-            assert every == "2", every
-            with open(path, "a") as log:
-                for call in range(0, 6, 2):
-                    norm = 3.0 + (0.5 if wrong and call == 4 else 0) + (1e-6 if rounded else 0)
-                    part = {"kind": "output", "name": "0", "text": "float32[4]", "norm": norm, "hash": "%051x" % hash(norm)}
-                    text = json.dumps({"graph": "inference", "call": call, "parts": [part]})
-                    head = {"artifact": {"name": "libtrace_run_digest", "encoding": "json"}, "frame_id": 0, "frame_compile_id": 0,
-                            "has_payload": hashlib.md5(text.encode()).hexdigest()}
-                    print("V1121 08:45:41.014000 10 a.py:1]", json.dumps(head), file=log)
-                    print("\\t" + text, file=log)
-            """)
-        for name, value in (("good", "0"), ("bad", "1")):
-            self.command("run", "-q", "--numbers=2", "-o", name, "--", sys.executable, program, environment={one: value for one in self.NAMES[:4]})
-        out, errors = self.command("bisect", "--good", "good", "--bad", "bad", "--numbers", "--yes", "--json")
-        document = self.document("bisect", out)
-        self.assertEqual(([one["name"] for one in document["cause"]], document["is_sure"], document["is_smallest"]), (["TORCH_TRY_02"], True, True))
-        self.assertIn("1 of 3 outputs differ from the good run's; output 0 of the inference graph of 0/0", errors)
-        self.assertIn("call 4: norm 3 → 3.5", errors)
-        self.assertIn("all 3 outputs are as in the good run, but for rounding", errors)
-        _, errors = self.command("bisect", "--good", "good", "--bad", "good", "--numbers", "--yes", expect=2)
-        self.assertIn("all 3 outputs are as in the good run", errors)
 
 
 if __name__ == "__main__":

@@ -9,9 +9,9 @@
 #include <filesystem>
 
 #include "answers/experiment/bisection.h"
+#include "answers/experiment/good_run.h"
 #include "answers/experiment/option_difference.h"
 #include "answers/experiment/outcome.h"
-#include "answers/experiment/output_numbers.h"
 #include "base/fields.h"
 #include "cli/answer.h"
 #include "cli/answer_input.h"
@@ -33,7 +33,7 @@ struct BisectOptions {
   std::optional<std::string> good, finding, output;
   std::optional<std::int64_t> most_runs, good_rank, bad_rank;
   std::vector<std::string> command;
-  bool numbers = false, yes = false, json = false;
+  bool numbers = false, code = false, time = false, yes = false, json = false;
 };
 
 struct BisectPlan {
@@ -42,7 +42,7 @@ struct BisectPlan {
   std::optional<std::int64_t> good_rank, bad_rank;
   RunOutcome bad;
   Finding finding;
-  OutputsOfRun good_outputs;  // where the outputs of graphs make a run bad, not a finding
+  std::optional<GoodRun> good_run;  // where it is what makes a run bad, not a finding
   RecordedCommand command;
   OptionDifferences options;
 };
@@ -66,20 +66,12 @@ Result<Finding> FindingToLookFor(const BisectOptions& options, const std::vector
               "--finding names another one");
 }
 
-// In place of a finding: the bad run's outputs differ from the good one's.
-Result<void> CompareNumbers(Database& good, std::int64_t good_run_id, Database& bad,
-                            BisectPlan& plan) {
-  ASSIGN_OR_RETURN(plan.good_outputs, LoadOutputs(good, good_run_id));
-  ASSIGN_OR_RETURN(const OutputsOfRun outputs, LoadOutputs(bad, plan.bad.run_id));
-  const Judgement judgement = JudgeOutputs(plan.good_outputs, outputs);
-  if (judgement.verdict != ExperimentVerdict::kRefuted)
-    return Fail(ErrorCode::kUsage, fmt::format("bisect: {}{}", judgement.reason,
-                                               plan.good_outputs.empty() || outputs.empty()
-                                                   ? "; record both with 'tlparse run --numbers'"
-                                                   : ""));
-  plan.finding.id = "numbers";
-  plan.finding.title = judgement.reason;
-  return {};
+// What makes a run bad in place of a finding; nothing: a finding does.
+std::optional<Likeness> LikenessOf(const BisectOptions& options) {
+  if (options.numbers) return Likeness::kNumbers;
+  if (options.code) return Likeness::kCode;
+  if (options.time) return Likeness::kTime;
+  return std::nullopt;
 }
 
 // Sets finding and options.
@@ -94,8 +86,12 @@ Result<void> CompareSides(const BisectOptions& options, Database& bad, BisectPla
   }
   ASSIGN_OR_RETURN(AnswerInput good, OpenAnswerInput(*options.good));
   ASSIGN_OR_RETURN(const RunOutcome good_one, LoadOutcome(good.database, good.run));
-  if (options.numbers) {
-    RETURN_IF_ERROR(CompareNumbers(good.database, good_one.run_id, bad, plan));
+  if (const std::optional<Likeness> likeness = LikenessOf(options)) {
+    ASSIGN_OR_RETURN(plan.good_run,
+                     GoodRun::Load(*likeness, good.database, good_one, bad, plan.bad));
+    ASSIGN_OR_RETURN(const Judgement judgement, plan.good_run->Judge(bad, plan.bad));
+    plan.finding.id = NameOf(*likeness);
+    plan.finding.title = judgement.reason;
   } else {
     ASSIGN_OR_RETURN(plan.finding, FindingToLookFor(options, good_one.findings, plan.bad));
   }
@@ -116,8 +112,11 @@ Result<BisectPlan> PlanBisection(const BisectOptions& options) {
         ErrorCode::kUsage,
         "bisect: the good side is --good, a run, or --good-rank and --bad-rank, two ranks of "
         "the bad run");
-  if (options.numbers && (options.finding || !options.good))
-    return Fail(ErrorCode::kUsage, "bisect: --numbers needs --good, and goes without --finding");
+  const int likenesses = options.numbers + options.code + options.time;
+  if (likenesses > 0 && (likenesses > 1 || options.finding || !options.good))
+    return Fail(ErrorCode::kUsage,
+                "bisect: --numbers, --code and --time each need --good, and go without one another "
+                "and without --finding");
   ASSIGN_OR_RETURN(AnswerInput bad, OpenAnswerInput(options.bad));
   BisectPlan plan;
   plan.database = bad.database.path();
@@ -146,7 +145,7 @@ Result<BisectPlan> PlanBisection(const BisectOptions& options) {
 }
 
 void SayBisection(const BisectPlan& plan, const std::string& output, std::size_t most_runs) {
-  SayOfPlan(plan.good_outputs.empty() ? "finding" : "numbers", plan.finding.title);
+  SayOfPlan(plan.good_run ? NameOf(plan.good_run->likeness()) : "finding", plan.finding.title);
   const std::string good =
       plan.good_rank ? fmt::format("rank {}", *plan.good_rank) : std::string("good");
   for (const OptionDifference& one : plan.options.differences)
@@ -208,8 +207,9 @@ struct FieldsOf<Bisection> {
       "bad.";
   static constexpr FieldList list{
       Field{"finding_id", [](const Of&, const InBisect& in) { return in.plan.finding.id; },
-            "a run is bad if it has this finding; numbers: if outputs of compiled graphs differ "
-            "from the good run's"},
+            "a run is bad if it has this finding; numbers, code: if outputs of compiled graphs, or "
+            "their generated code, differ from the good run's; time: if it is nearer to the bad "
+            "run's"},
       Field{"cause", [](const Of& of, const InBisect& in) { return BadChanges(in.plan, of.cause); },
             "those of bad"},
       Field{"is_sure", &Of::is_sure,
@@ -229,6 +229,20 @@ std::string BisectSchema() { return SchemaOf<Bisection, InBisect>("tlparse bisec
 
 namespace {
 
+// What is so where the run is bad.
+std::string_view BadnessOf(const BisectPlan& plan) {
+  if (!plan.good_run) return "the finding is there";
+  switch (plan.good_run->likeness()) {
+    case Likeness::kNumbers:
+      return "the outputs differ from the good run's";
+    case Likeness::kCode:
+      return "the generated code differs from the good run's";
+    case Likeness::kTime:
+      return "the time is the bad run's";
+  }
+  return "";
+}
+
 void PrintBisection(const BisectPlan& plan, const Bisection& found,
                     const std::vector<MadeRun>& runs) {
   const std::string cause = TextOf(BadChanges(plan, found.cause));
@@ -245,9 +259,7 @@ void PrintBisection(const BisectPlan& plan, const Bisection& found,
     PrintWrapped(fmt::format("With {} as in the bad run, and all others as in the good one, {}: {}",
                              found.cause.size() == 1 ? std::string("this")
                                                      : fmt::format("these {}", found.cause.size()),
-                             plan.good_outputs.empty() ? "the finding is there"
-                                                       : "the outputs differ from the good run's",
-                             cause),
+                             BadnessOf(plan), cause),
                  2, 4);
   } else {
     PrintWrapped(
@@ -260,14 +272,13 @@ void PrintBisection(const BisectPlan& plan, const Bisection& found,
     PrintWrapped("Not all smaller sets could be tried: there may be one.", 2, 2);
 }
 
-Result<Judgement> JudgeNumbers(Database& database, const BisectPlan& plan,
-                               const RunOutcome& changed, const std::vector<Change>& unmade) {
+Result<Judgement> JudgeLikeness(Database& database, const GoodRun& good_run,
+                                const RunOutcome& changed, const std::vector<Change>& unmade) {
   if (!unmade.empty())
     return Judgement{ExperimentVerdict::kInconclusive,
                      fmt::format("no process of the new run made this change: {}", TextOf(unmade)),
                      {}};
-  ASSIGN_OR_RETURN(const OutputsOfRun outputs, LoadOutputs(database, changed.run_id));
-  return JudgeOutputs(plan.good_outputs, outputs);
+  return good_run.Judge(database, changed);
 }
 
 Result<int> RunBisection(const BisectOptions& options) {
@@ -290,8 +301,8 @@ Result<int> RunBisection(const BisectOptions& options) {
   std::vector<MadeRun> runs;
   const auto judge = [&](Database& database, const RunOutcome& before, const RunOutcome& changed,
                          const std::vector<Change>& unmade) {
-    return plan.good_outputs.empty() ? Judge(database, plan.finding, before, changed, unmade)
-                                     : JudgeNumbers(database, plan, changed, unmade);
+    return plan.good_run ? JudgeLikeness(database, *plan.good_run, changed, unmade)
+                         : Judge(database, plan.finding, before, changed, unmade);
   };
   const auto test = [&](const std::vector<std::size_t>& as_bad) -> Result<BisectionState> {
     experiment.output = fmt::format("{}/run_{}", output, runs.size() + 1);
@@ -354,6 +365,13 @@ int RunBisect(std::span<const std::string> arguments) {
       "instead of a finding: a run is bad if outputs of its compiled graphs differ from the "
       "good run's, by more than a thousandth in the norm or in the count of NaN; both runs are "
       "of 'tlparse run --numbers'");
+  app.Flag("--code", options.code,
+           "instead of a finding: a run is bad if the generated code of a graph differs from the "
+           "good run's, by its hash without paths and addresses");
+  app.Flag("--time", options.time,
+           "instead of a finding: a run is bad if the time of a step is nearer to the bad run's "
+           "than to the good run's (both of 'tlparse run --profile'); without profiles the compile "
+           "time, where no cache was hit");
   app.Add("--most-runs", options.most_runs, "end after so many runs (default: 40)").Positive();
   app.Add("-o,--output", options.output,
           "directory of the new runs (default: tl_bisect, or the first of tl_bisect_2, … that is "

@@ -11,6 +11,7 @@
 #include <fstream>
 #include <set>
 
+#include "answers/experiment/good_run.h"
 #include "answers/experiment/output_numbers.h"
 #include "base/file_descriptor.h"
 #include "cli/run.h"
@@ -65,12 +66,12 @@ std::vector<Change> AsMade(const std::vector<Change>& changes, const std::string
 }
 
 Result<int> RecordRun(const ExperimentPlan& plan, const std::string& output,
-                      const std::vector<Change>& changes, const std::string& numbers) {
+                      const std::vector<Change>& changes, HookRequests requests) {
   RunOptions options;
   options.command = plan.command.words;
   options.output = output;
+  options.requests = std::move(requests);
   options.requests.changes = changes;
-  options.requests.numbers = numbers;
   options.hang_after_s = kHangForDump;
   options.quiet = true;
   const OutputAside aside;
@@ -123,10 +124,11 @@ Result<ExperimentRun> RunExperiment(const ExperimentPlan& plan, const std::strin
                                     const RunOutcome& before, const JudgeExperiment& judge) {
   ASSIGN_OR_RETURN(const std::string file, DatabaseFile(plan.database));
   const std::string output = std::filesystem::absolute(plan.output).string();
-  std::string numbers;
+  HookRequests requests;  // what the base run recorded besides
   {
     ASSIGN_OR_RETURN(Database database, Database::Open(file, Database::Mode::kReadOnly));
-    ASSIGN_OR_RETURN(numbers, RecordedNumbers(database, plan.base_run_id));
+    ASSIGN_OR_RETURN(requests.numbers, RecordedNumbers(database, plan.base_run_id));
+    ASSIGN_OR_RETURN(requests.profile, RecordedProfile(database, plan.base_run_id));
   }
   RETURN_IF_ERROR(PrepareProcess(plan.command));
   ExperimentRun done;
@@ -141,8 +143,8 @@ Result<ExperimentRun> RunExperiment(const ExperimentPlan& plan, const std::strin
                          .count()};
   const std::vector<Change> changes = AsMade(plan.changes, output);
   if (FindChange(plan.changes, ChangeKind::kSharedCache) != nullptr)
-    RETURN_IF_ERROR(RecordRun(plan, output + "_fill", changes, ""));
-  ASSIGN_OR_RETURN(const int code, RecordRun(plan, output, changes, numbers));
+    RETURN_IF_ERROR(RecordRun(plan, output + "_fill", changes, {}));
+  ASSIGN_OR_RETURN(const int code, RecordRun(plan, output, changes, std::move(requests)));
   ASSIGN_OR_RETURN(const bool has_run, AddRun(file, plan.name, output));
   ASSIGN_OR_RETURN(Database database, Database::Open(file, Database::Mode::kAppend));
   if (has_run) {

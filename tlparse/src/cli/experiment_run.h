@@ -35,8 +35,8 @@ using JudgeExperiment =
     std::function<Result<Judgement>(Database& database, const RunOutcome& before,
                                     const RunOutcome& changed, const std::vector<Change>& unmade)>;
 
-// `before`: the run that the new one is compared with. What compiled graphs give is recorded if it was
-// of the base run. Changes to the command's directory and sets its variables in this process. Our standard output
+// `before`: the run that the new one is compared with. What compiled graphs give, and a profile of its
+// steps, is recorded if it was of the base run. Changes to the command's directory and sets its variables in this process. Our standard output
 // goes to standard error while the command runs.
 Result<ExperimentRun> RunExperiment(const ExperimentPlan& plan, const std::string& finding_id,
                                     const RunOutcome& before, const JudgeExperiment& judge);

@@ -31,7 +31,32 @@ bool IsDropped(std::string_view key) {
   return false;
 }
 
-void Relax(element schema, int depth, bool is_of_names, JsonWriter& json);
+// What a schema is of.
+enum class SchemaPlace {
+  kValue,
+  kMember,  // of an object: one that is null is left out of the answer
+  kNames,   // members by name, as in definitions
+};
+
+void Relax(element schema, int depth, SchemaPlace place, JsonWriter& json);
+
+// Of "type", "enum", "anyOf": what says that the value may be null.
+bool IsNull(std::string_view key, element choice) {
+  std::string_view type;
+  if (key == "enum") return choice.is_null();
+  if (key == "type") return choice.get(type) == simdjson::SUCCESS && type == "null";
+  return choice["type"].get(type) == simdjson::SUCCESS && type == "null";
+}
+
+void RelaxChoices(std::string_view key, element choices, int depth, JsonWriter& json) {
+  std::vector<element> kept;
+  for (const element one : simdjson::dom::array(choices))
+    if (!IsNull(key, one)) kept.push_back(one);
+  const bool is_one_type = key == "type" && kept.size() == 1;
+  if (!is_one_type) json.BeginArray();
+  for (const element one : kept) Relax(one, depth, SchemaPlace::kValue, json);
+  if (!is_one_type) json.EndArray();
+}
 
 // Members that have equal schemas as one pattern: a client reads the list of tools in each session.
 void RelaxProperties(element properties, int depth, JsonWriter& json) {
@@ -39,7 +64,7 @@ void RelaxProperties(element properties, int depth, JsonWriter& json) {
   for (const auto& [name, schema] : simdjson::dom::object(properties)) {
     if (depth >= kDeepest && schema.type() == element_type::OBJECT) continue;
     JsonWriter own;
-    Relax(schema, depth + 1, false, own);
+    Relax(schema, depth + 1, SchemaPlace::kMember, own);
     const bool is_word =
         std::all_of(name.begin(), name.end(), [](char c) { return IsAlphanumeric(c) || c == '_'; });
     const auto same = std::find_if(groups.begin(), groups.end(), [&](const auto& one) {
@@ -65,7 +90,8 @@ void RelaxProperties(element properties, int depth, JsonWriter& json) {
   }
 }
 
-void Relax(element schema, int depth, bool is_of_names, JsonWriter& json) {
+void Relax(element schema, int depth, SchemaPlace place, JsonWriter& json) {
+  const bool is_of_names = place == SchemaPlace::kNames;
   switch (schema.type()) {
     case element_type::OBJECT:
       json.BeginObject();
@@ -80,13 +106,19 @@ void Relax(element schema, int depth, bool is_of_names, JsonWriter& json) {
         }
         // Without what is required several may hold.
         json.Key(!is_of_names && key == "oneOf" ? "anyOf" : key);
-        Relax(value, depth + 1, false, json);
+        const bool is_choice = key == "type" || key == "enum" || key == "oneOf" || key == "anyOf";
+        if (place == SchemaPlace::kMember && is_choice && value.is_array()) {
+          RelaxChoices(key, value, depth + 1, json);
+          continue;
+        }
+        Relax(value, depth + 1, SchemaPlace::kValue, json);
       }
       json.EndObject();
       return;
     case element_type::ARRAY:
       json.BeginArray();
-      for (const element one : simdjson::dom::array(schema)) Relax(one, depth, false, json);
+      for (const element one : simdjson::dom::array(schema))
+        Relax(one, depth, SchemaPlace::kValue, json);
       json.EndArray();
       return;
     default:
@@ -110,9 +142,10 @@ std::string OutputSchema(std::string_view stem) {
   simdjson::dom::parser parser;
   element schema;
   if (parser.parse(simdjson::padded_string(text)).get(schema) == simdjson::SUCCESS) {
-    Relax(schema, 0, false, answer);
+    Relax(schema, 0, SchemaPlace::kValue, answer);
     element own;
-    if (schema["definitions"].get(own) == simdjson::SUCCESS) Relax(own, 0, true, definitions);
+    if (schema["definitions"].get(own) == simdjson::SUCCESS)
+      Relax(own, 0, SchemaPlace::kNames, definitions);
   } else {
     answer.BeginObject().Key("type").String("object").EndObject();
   }

@@ -22,11 +22,11 @@ constexpr McpArgument kRankArgument = {"rank", Type::kNumber, "only this rank"};
 
 // Of every tool that reads a database.
 constexpr std::array kCommon = {
-    McpArgument{"db", Type::kText, "a database as `open` names it; default: the first"},
-    McpArgument{"limit", Type::kNumber, "most rows; default: as many as fit the budget"},
+    McpArgument{"db", Type::kText, "as `open` names it; default: the first"},
+    McpArgument{"limit", Type::kNumber, "most rows"},
     McpArgument{"cursor", Type::kText, "next_cursor of the answer before"},
-    McpArgument{"list", Type::kText, "instead of rows, all of a list that left_out names"},
-    McpArgument{"budget", Type::kNumber, "bytes of the answer, 500 to 50000; default 2000"}};
+    McpArgument{"list", Type::kText, "a list that left_out names, whole"},
+    McpArgument{"budget", Type::kNumber, "bytes, 500 to 50000; default 2000"}};
 
 constexpr std::array kOpen = {McpArgument{
     "path", Type::kText, "directory or file: logs, or a database of tlparse", "", true}};
@@ -345,10 +345,15 @@ void WriteTool(JsonWriter& json, const McpTool& tool) {
   for (const McpArgument& argument : tool.arguments) WriteArgument(json, argument);
   if (tool.name != "open")
     for (const McpArgument& argument : kCommon) WriteArgument(json, argument);
-  json.EndObject().Key("required").BeginArray();
-  for (const McpArgument& argument : tool.arguments)
-    if (argument.is_required) json.String(argument.name);
-  json.EndArray().Key("additionalProperties").Bool(false).EndObject();
+  json.EndObject();
+  const auto is_required = [](const McpArgument& one) { return one.is_required; };
+  if (std::any_of(tool.arguments.begin(), tool.arguments.end(), is_required)) {
+    json.Key("required").BeginArray();
+    for (const McpArgument& argument : tool.arguments)
+      if (argument.is_required) json.String(argument.name);
+    json.EndArray();
+  }
+  json.Key("additionalProperties").Bool(false).EndObject();
   json.Key("outputSchema").Raw(OutputSchema(tool.schema));
   json.Key("annotations").BeginObject().Key("readOnlyHint").Bool(true);
   json.Key("openWorldHint").Bool(false).EndObject().EndObject();
