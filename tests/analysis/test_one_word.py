@@ -9,7 +9,7 @@ import sys
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from answers import LOGS, AnswerTest, ask, run  # noqa: E402
+from answers import LOGS, ROOT, AnswerTest, ask, run  # noqa: E402
 
 STATUSES = ("ok", "restarted", "empty", "failed", "skipped", "unfinished")
 
@@ -26,7 +26,8 @@ class OneWord(AnswerTest):
         self.where = os.path.basename(folder)
         self.compiles = self.sql("SELECT c.id, c.label, c.rank, c.status, c.generation, c.file, c.line, c.process_id, n.ordinal AS launch FROM compile c "
                                  "JOIN process p ON p.id = c.process_id LEFT JOIN launch n ON n.id = p.launch_id")
-        self.ranks = {one["rank"] for one in self.sql("SELECT DISTINCT rank FROM process WHERE rank IS NOT NULL")}
+        self.ranks = {one["rank"] for one in self.sql("SELECT rank FROM process WHERE rank IS NOT NULL UNION SELECT rank FROM profile WHERE rank IS NOT NULL "
+                                                      "UNION SELECT rank FROM run_process WHERE rank IS NOT NULL")}
         self.history = ask("history", self.database)["compiles"]
         self.findings = ask("findings", self.database)
         self.status = ask("status", self.database)["rows"]
@@ -64,7 +65,8 @@ class OneWord(AnswerTest):
         for one in flat(self.findings["findings"]):
             if one["kind"] in ("missing_rank", "launch_differs", "restarted") or one["launch"] not in (None, self.findings["launch"]):
                 continue
-            self.assertLessEqual(set(one["ranks"]), self.ranks | set(one["ranks"] if one["kind"] in ("crashed", "collective_not_reached") else ()), (self.where, one["title"]))
+            of_logs = set(one["ranks"]) if one["kind"] not in ("crashed", "collective_not_reached") else set()
+            self.assertLessEqual(of_logs, self.ranks, (self.where, one["title"]))
             named = set(one["compiles"])
             self.assertLessEqual(named, labels, (self.where, one["title"]))
             if one["kind"] == "compile_failed" and one["ranks"] and named:
@@ -108,9 +110,20 @@ class OneWord(AnswerTest):
         self.assertEqual(of_series, len(rows), (self.where, process))
         breaks = self.sql("SELECT count(*) AS count FROM graph_break WHERE compile_id IS NOT NULL")[0]["count"]
         self.assertEqual(sum(one["graph_breaks"] for one in self.history), breaks, self.where)
-        for one in ask("cache", self.database)["economics"] if self.has_one_launch() else ():
+        cache = ask("cache", self.database)
+        for one in cache["economics"] if self.has_one_launch() and not cache["not_counted"] else ():
             states = dict((row["state"], row["count"]) for row in self.sql(f"SELECT state, count(*) AS count FROM cache_event WHERE layer = '{one['layer']}' GROUP BY 1"))
             self.assertEqual((one["hits"], one["misses"]), (states.get("hit", 0), states.get("miss", 0)), (self.where, one["layer"]))
+
+    def check_recorders(self):
+        """What all ranks are through is done in SQL as well."""
+        states = collections.defaultdict(set)
+        for row in self.sql("SELECT group_name, sequence_number, state FROM collective_run WHERE entry_id IS NOT NULL AND NOT is_p2p"):
+            states[row["group_name"], row["sequence_number"]].add(row["state"])
+        for group in (ask("collectives", self.database, "--no-findings")["issued"] or {"groups": []})["groups"]:
+            for line in group["collectives"]:
+                if line["done"]["count"] == group["ranks"]["count"] and states[group["name"], line["sequence_number"]]:
+                    self.assertEqual(states[group["name"], line["sequence_number"]], {"done"}, (self.where, group["name"], line["sequence_number"]))
 
     def has_one_launch(self):
         return self.sql("SELECT count(*) AS count FROM launch")[0]["count"] == 1
@@ -121,6 +134,9 @@ class OneWord(AnswerTest):
 
     def check(self, folder):
         self.load(folder)
+        if not self.compiles:
+            return  # other inputs than logs
+        self.check_recorders()
         self.check_states()
         self.check_table()
         self.check_findings()
@@ -128,8 +144,8 @@ class OneWord(AnswerTest):
         self.check_numbers()
 
 
-# A test a job, so that parts of the suite share them.
-for job in sorted(glob.glob(os.path.join(LOGS, "*"))):
+# A test a job, so that parts of the suite share them; TRACEKIT_EXTRA_JOBS names more folders, separated by ':'.
+for job in sorted(glob.glob(os.path.join(LOGS, "*")) + glob.glob(os.path.join(ROOT, "fixtures", "runs", "fr_*"))) + [folder for folder in os.environ.get("TRACEKIT_EXTRA_JOBS", "").split(":") if folder]:
     setattr(OneWord, f"test_{os.path.basename(job)}", lambda self, folder=job: self.check(folder))
 
 

@@ -49,7 +49,7 @@ class IssuedStates(RecorderTest):
     def test_profiles_alone(self):
         database = self.profiled(nccl_profile(0, range(1, 7)), nccl_profile(1, range(2, 5), without_kernel=(4,)))
         # The end is that of the kernel, not of the call.
-        self.assertEqual([[6, "completed", 360_000]] + [[2, "completed", 360_000], [1, None, None]],
+        self.assertEqual([[6, "done", 360_000]] + [[2, "done", 360_000], [1, None, None]],
                          self.rows(database, "SELECT count(*), state, end_ns - start_ns FROM collective_run GROUP BY rank, state, end_ns - start_ns "
                                    "ORDER BY rank, state IS NULL"))
         issued = self.issued(database)

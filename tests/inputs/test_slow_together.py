@@ -39,6 +39,18 @@ class Dumped(RecorderTest):
         # Each of two pairs now and then.
         self.assertEqual([], self.found(lambda rank: [(dp, "all_reduce", 1000 * k + (300 if rank in ((1, 3), (0, 2))[k % 2] else 2 * rank)) for k in range(20)]))
 
+    def test_broadcasts_in_which_no_rank_waits_are_said(self):
+        """Of two, which the others issue one behind the other, they wait in the second."""
+        def calls(rank):
+            late = 300 if rank == 3 else 0
+            for k in range(20):
+                yield from ((("1", "dp"), "broadcast", 1000 * k + late), (("1", "dp"), "broadcast", 1000 * k + 1 + late),
+                            (("1", "dp"), "all_reduce", 1000 * k + 500 + 2 * (rank == 0)))
+        finding, = self.found(calls)
+        self.assertEqual([3], finding["ranks"])
+        self.assertIn("it came last to 20 of 40 collectives of group dp (1)", finding["title"])
+        self.assertIn(" Not counted are 20 more in which no rank waited for another.", finding["detail"])
+
     def test_in_a_job_that_ends_by_another_rank_a_slow_one_is_a_bystander(self):
         dp = ("1", "dp")
 

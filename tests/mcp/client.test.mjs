@@ -106,7 +106,7 @@ test("sql only reads, and ends", async () => {
 });
 
 test("wrong arguments are said", async () => {
-  assert.match((await ask("findings", { rank: 1 })).text, /no argument 'rank'/);
+  assert.match((await ask("findings", { process: 1 })).text, /no argument 'process'/);
   assert.match((await ask("findings", { kind: "nonsense" })).text, /nonsense/);
   assert.match((await ask("status", { launch: "x" })).text, /launch: an integer/);
   assert.match((await ask("evidence", { id: "--help" })).text, /no finding/);

@@ -11,7 +11,7 @@ CREATE VIEW collective_wait AS
   WITH issued AS (
     SELECT coalesce(p.run_id, f.run_id) AS run_id, n.ordinal AS launch, c.process_id, c.rank, coalesce(c.process_id, -c.profile_id) AS who,
       c.id, c.group_size, c.group_name, c.sequence_number, c.op, c.start_ns, c.device_start_ns, c.graph_id, c.file, c.line, p.kind,
-      e.timeout_ms, c.end_ns, e.id IS NOT NULL AND coalesce(e.is_retired, 0) = 0 AND c.state IS NOT 'completed' AND c.end_ns IS NULL AS is_open
+      e.timeout_ms, c.end_ns, e.id IS NOT NULL AND c.state IS NOT 'done' AS is_open
     FROM collective_run c LEFT JOIN recorder_entry_row e ON e.id = c.entry_id LEFT JOIN profile p ON p.id = c.profile_id LEFT JOIN process q ON q.id = c.process_id
     LEFT JOIN log_file f ON f.id = q.log_file_id LEFT JOIN launch n ON n.id = q.launch_id
     WHERE c.peer_id IS NULL AND c.is_p2p = 0 AND c.group_name IS NOT NULL AND c.sequence_number IS NOT NULL AND c.start_ns IS NOT NULL),

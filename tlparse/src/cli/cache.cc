@@ -224,6 +224,7 @@ void PrintCache(const CacheAnswer& answer, bool all) {
   PrintLookups(answer, all);
   PrintClosest(answer);
   PrintEconomics(answer);
+  if (!answer.not_counted.empty()) PrintWrapped("not counted: " + answer.not_counted, 0, 2);
   if (!answer.not_written.empty()) PrintWrapped("note: " + answer.not_written, 0, 2);
 }
 
@@ -370,6 +371,7 @@ struct FieldsOf<CacheAnswer> {
       Field{"lookups", &Of::lookup_answers},
       Field{"closest_keys", &Of::closest_keys, "for lookups of one participant that did not hit"},
       Field{"economics", &Of::economics},
+      Field{"not_counted", OrNull{&Of::not_counted}, "lookups of the launch that are not in this"},
       Field{"not_written", OrNull{&Of::not_written},
             "no lookup is of AOTAutograd's cache: since when PyTorch writes these"},
       Field{"engine_findings", &FindingsOf<Of>,

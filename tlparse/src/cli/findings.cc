@@ -46,7 +46,7 @@ std::vector<Finding> OfId(const std::vector<Finding>& findings, const std::strin
 
 struct Filter {
   std::optional<std::string> severity, kind, id;
-  std::optional<std::int64_t> limit;
+  std::optional<std::int64_t> limit, rank;
 
   // Nothing, or what is wrong with it.
   std::optional<Error> Check() const {
@@ -69,6 +69,13 @@ struct Filter {
       const std::vector<std::string> kinds = Words(*kind);
       std::erase_if(findings, [&](const Finding& one) {
         return std::find(kinds.begin(), kinds.end(), Name(one.kind)) == kinds.end();
+      });
+    }
+    if (rank) {
+      std::erase_if(findings, [&](const Finding& one) {
+        const bool is_of_all = one.ranks.empty() && one.logs.empty();
+        return !is_of_all &&
+               std::find(one.ranks.begin(), one.ranks.end(), *rank) == one.ranks.end();
       });
     }
     if (limit && findings.size() > static_cast<std::size_t>(*limit))
@@ -213,6 +220,7 @@ int RunFindings(std::span<const std::string> arguments) {
       .OneOf({"error", "warning", "note"});
   app.Add("--id", filter.id, "only the finding of this id, also where it is evidence of another");
   app.Add("--kind", filter.kind, "only these kinds, separated by commas");
+  app.Add("--rank", filter.rank, "only those that name this rank, and those of all ranks");
   app.Add("--limit", filter.limit, "maximum number of findings").Positive();
   app.Add("--world-size", options.world_size,
           "expected number of ranks (default: as many as the inputs show)")

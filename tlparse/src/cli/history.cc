@@ -9,6 +9,7 @@
 #include <set>
 #include <tuple>
 
+#include "answers/compile/compile.h"
 #include "artifacts/common/compile_status.h"
 #include "artifacts/common/text/recompile_limit.h"
 #include "base/plural.h"
@@ -37,7 +38,7 @@ constexpr char kElsewhereInText[] =
 // A compile, or those of several ranks that are alike in what is shown but their times, which are
 // then those of the slowest.
 struct HistoryRow {
-  std::string run, launch, label, function, status, graphs, caches, calls, remarks;
+  std::string run, launch, label, function, status, graphs, caches, calls, remarks, stack;
   std::optional<std::int64_t> start_us;  // of the first
   std::optional<std::int64_t> total_us, least_us, dynamo_us, inductor_us, backward_us;
   std::optional<double> run_us;
@@ -47,7 +48,8 @@ struct HistoryRow {
 
   // What rows have in common that become one.
   auto Key() const {
-    return std::tie(run, launch, name, label, function, status, graphs, caches, calls, remarks);
+    return std::tie(run, launch, name, label, function, status, graphs, caches, calls, remarks,
+                    stack);
   }
   // Which is shown where there is no room for all.
   auto Weight() const {
@@ -170,6 +172,7 @@ std::vector<HistoryRow> JoinRanks(std::vector<HistoryRow> rows) {
 
 struct HistoryShape {
   bool has_profiles = false, has_several = false;  // rows of several ranks
+  bool has_stacks = false;                         // asked for
 };
 
 std::vector<Table::Column> Headings(const HistoryShape& shape) {
@@ -191,6 +194,7 @@ std::vector<Table::Column> Headings(const HistoryShape& shape) {
   }
   headings.push_back({"caches", Align::kLeft, 1});
   headings.push_back({"remarks"});
+  if (shape.has_stacks) headings.push_back({"stack"});
   return headings;
 }
 
@@ -215,6 +219,7 @@ void PrintTable(const std::vector<HistoryRow>& rows, const RunFilter& runs,
     }
     cells.push_back(one.caches);
     cells.push_back(one.remarks);
+    if (shape.has_stacks) cells.push_back(one.stack);
     runs.AddOfLaunch(table, one.run, one.launch, std::move(cells));
   }
   table.Print();
@@ -249,14 +254,24 @@ void PrintMostTelling(const std::vector<HistoryRow>& rows, const RunFilter& runs
     std::puts("total: of the slowest of these ranks; each compile of each rank: --all");
 }
 
+struct HistoryOptions {
+  std::optional<std::int64_t> rank, pid, skipped, most;
+  RunFilter runs;
+  bool json = false, all = false, stack = false;
+};
+
 // `is_part`: of one rank, process or launch.
 Result<void> PrintHistory(Database& database, QueryRows<CompileInHistory> compiles,
-                          const RunFilter& runs, bool all, bool is_part) {
+                          const HistoryOptions& options, bool is_part) {
+  const auto& [runs, all] = std::tie(options.runs, options.all);
   ASSIGN_OR_RETURN(const FirstRow<InputsOfHistory> inputs, First(Query<InputsOfHistory>(database)));
-  HistoryShape shape{.has_profiles = inputs->has_profiles};
+  HistoryShape shape{.has_profiles = inputs->has_profiles, .has_stacks = options.stack};
   std::vector<HistoryRow> rows;
   FOR_EACH_ROW(const CompileInHistory& row, std::move(compiles)) {
     ASSIGN_OR_RETURN(HistoryRow one, ReadRow(database, row, inputs->has_processes));
+    if (options.stack) {
+      ASSIGN_OR_RETURN(one.stack, UserFramesOf(database, row.compile_id));
+    }
     rows.push_back(std::move(one));
   }
   if (rows.empty()) {
@@ -273,12 +288,6 @@ Result<void> PrintHistory(Database& database, QueryRows<CompileInHistory> compil
   return {};
 }
 
-struct HistoryOptions {
-  std::optional<std::int64_t> rank, pid, skipped, most;
-  RunFilter runs;
-  bool json = false, all = false;
-};
-
 Result<void> AnswerHistory(Database& database, HistoryOptions& options) {
   ASSIGN_OR_RETURN(const RunFilter::Named named, options.runs.Find(database));
   const bool is_page = options.json && (options.skipped || options.most);
@@ -294,7 +303,7 @@ Result<void> AnswerHistory(Database& database, HistoryOptions& options) {
                  .skipped = options.skipped.value_or(0),
                  .most = is_page ? std::optional(options.most.value_or(-1)) : std::nullopt});
   if (!options.json) {
-    RETURN_IF_ERROR(PrintHistory(database, std::move(compiles), options.runs, options.all,
+    RETURN_IF_ERROR(PrintHistory(database, std::move(compiles), options,
                                  options.rank || options.pid || options.runs.has_launch()));
     PrintVllmStarts(starts);
     return {};
@@ -328,6 +337,7 @@ int RunHistory(std::span<const std::string> arguments) {
   app.Add("--rank", options.rank, "only this rank");
   app.Add("--process", options.pid, "only the process of this pid");
   app.Flag("--all", options.all, "a line for each compile of each rank");
+  app.Flag("--stack", options.stack, "with the user's frames that led to each compile");
   app.Add("--limit", options.most, "with --json: compiles at most").Positive();
   app.Add("--skip", options.skipped, "with --json: without so many first ones");
   options.runs.AddTo(app);

@@ -21,6 +21,7 @@
 #include "cli/commands.h"
 #include "cli/finding_output.h"
 #include "cli/ingest_options.h"
+#include "cli/kept_answers.h"
 #include "cli/progress.h"
 #include "cli/terminal.h"
 #include "cli/version_text.h"
@@ -305,6 +306,7 @@ Result<int> IngestInputs(const IngestOptions& options) {
   }
   ASSIGN_OR_RETURN(Database database, Reader(std::move(reader), final_path));
   if (!options.db_only) RETURN_IF_ERROR(Report(options, *output, database, summary.run_id, times));
+  KeepAnswers(final_path);
   SayTimes(options, times);
   const std::string page = options.output + "/index.html";
   std::puts(Printable(options.db_only ? final_path : page).c_str());

@@ -12,3 +12,6 @@ ORDER BY p.id IS NULL, p.id, i.id LIMIT 3;
 SELECT count(*) AS stretches /*INTEGER*/ FROM compile c JOIN process p ON p.id = c.process_id
   JOIN log_file f ON f.id = p.log_file_id
 WHERE c.is_synthetic = 1 AND f.run_id = :run_id;
+
+-- query ProcessesWithRank()
+SELECT count(*) AS count /*INTEGER*/ FROM process WHERE rank IS NOT NULL;

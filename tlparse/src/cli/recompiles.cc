@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "answers/compile/compile.h"
 #include "answers/recompiles/series.h"
 #include "base/fields.h"
 #include "cli/answer.h"
@@ -31,14 +32,14 @@ std::string GuardInWords(const RecompileTried& row) {
 }
 
 // Every earlier compile that was tried.
-Result<void> PrintPairs(QueryRows<RecompileTried> rows, const RunFilter& runs, bool& is_empty) {
-  Table table = runs.MakeTableOfLaunches({{"rank"},
-                                          {"compile"},
-                                          {"function"},
-                                          {"after"},
-                                          {"guard that failed"},
-                                          {"where", Table::Align::kLeft, 0, true},
-                                          {"status"}});
+Result<void> PrintPairs(Database& database, QueryRows<RecompileTried> rows, const RunFilter& runs,
+                        bool with_stacks, bool& is_empty) {
+  std::vector<Table::Column> headings = {
+      {"rank"},  {"compile"},           {"function"},
+      {"after"}, {"guard that failed"}, {"where", Table::Align::kLeft, 0, true},
+      {"status"}};
+  if (with_stacks) headings.push_back({"stack"});
+  Table table = runs.MakeTableOfLaunches(std::move(headings));
   FOR_EACH_ROW(const RecompileTried& row, std::move(rows)) {
     // As of a series: else the place of the function.
     const bool has_own = row.user_file.has_value();
@@ -46,10 +47,15 @@ Result<void> PrintPairs(QueryRows<RecompileTried> rows, const RunFilter& runs, b
                                 : std::string(row.file.value_or(""));
     const std::int64_t line = (has_own ? row.user_line : row.line).value_or(0);
     if (has_own || line > 0) where += fmt::format(":{}", line);
-    runs.AddOfLaunch(
-        table, std::string(row.run), CellText(row.launch),
-        {CellText(row.rank), CellText(row.label), CellText(row.function), CellText(row.prior_label),
-         GuardInWords(row), std::move(where), CellText(row.status)});
+    std::vector<std::string> cells = {
+        CellText(row.rank), CellText(row.label), CellText(row.function), CellText(row.prior_label),
+        GuardInWords(row),  std::move(where),    CellText(row.status)};
+    if (with_stacks) {
+      ASSIGN_OR_RETURN(std::string stack, row.compile_id ? UserFramesOf(database, *row.compile_id)
+                                                         : Result<std::string>(std::string()));
+      cells.push_back(std::move(stack));
+    }
+    runs.AddOfLaunch(table, std::string(row.run), CellText(row.launch), std::move(cells));
   }
   is_empty = table.empty();
   if (!is_empty) table.Print();
@@ -225,7 +231,7 @@ namespace {
 struct RecompileOptions {
   RecompileFilter filter;
   RunFilter runs;
-  bool json = false, all = false;
+  bool json = false, all = false, stack = false;
 };
 
 // The run and launch that were named.
@@ -244,9 +250,9 @@ Result<void> AnswerRecompiles(Database& database, RecompileOptions& options) {
   RecompilesAnswer answer;
   ASSIGN_OR_RETURN(answer.why_none, options.runs.WhyNone(database, kOfTorchLogs));
   const char* const none = answer.why_none.empty() ? "no recompiles" : answer.why_none.c_str();
-  if (!options.json && options.all) {
+  if (!options.json && (options.all || options.stack)) {
     bool is_empty = false;
-    RETURN_IF_ERROR(PrintPairs(std::move(tried), options.runs, is_empty));
+    RETURN_IF_ERROR(PrintPairs(database, std::move(tried), options.runs, options.stack, is_empty));
     if (is_empty) std::puts(none);
     return {};
   }
@@ -276,6 +282,7 @@ int RunRecompiles(std::span<const std::string> arguments) {
   app.Add("--rank", options.filter.rank, "only this rank");
   app.Add("--process", options.filter.pid, "only the process of this pid");
   app.Flag("--all", options.all, "every earlier compile that was tried, and the guard that failed");
+  app.Flag("--stack", options.stack, "as --all, with the user's frames that led to each compile");
   options.runs.AddTo(app);
   if (const std::optional<int> code = app.Parse(arguments)) return *code;
   options.json = common.json;

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <unordered_map>
 
 #include "cli/answer.h"
@@ -16,6 +17,7 @@
 #include "cli/rank_output.h"
 #include "cli/role_output.h"
 #include "cli/schemas.h"
+#include "cli/status_filter.h"
 #include "facts/job/hangs.h"
 #include "facts/job/job_tree.h"
 #include "facts/job/not_looked_for.h"
@@ -94,9 +96,11 @@ std::vector<Alike> Fold(const JobTree& tree, const std::vector<const ProcessStat
 std::vector<Alike> Tree(const Shown& shown) {
   RowsOfParent children;
   std::vector<const ProcessStatus*> top;
+  std::set<std::int64_t> ids;
+  for (const ProcessStatus& row : shown.status.rows) ids.insert(row.process_id);
   for (const ProcessStatus& row : shown.status.rows) {
     const TreeNode* const node = shown.tree.Find(row.process_id);
-    if (node != nullptr && node->parent_process_id) {
+    if (node != nullptr && node->parent_process_id && ids.contains(*node->parent_process_id)) {
       children[*node->parent_process_id].push_back(&row);
     } else {
       top.push_back(&row);
@@ -374,13 +378,17 @@ int RunStatus(std::span<const std::string> arguments) {
       "status");
   AnswerArguments common;
   StatusOptions options;
+  StatusFilter filter;
   AddAnswerArguments(app, common);
   app.Add("--run", options.run, "the run of this name (default: the latest)");
   app.Add("--launch", options.launch, "this launch (1 is the first; default: the latest)")
       .Positive();
+  app.Add("--rank", filter.rank, "only this rank, and its children");
+  app.Add("--process", filter.pid, "only the process of this pid");
   if (const std::optional<int> code = app.Parse(arguments)) return *code;
   return AnswerFrom(common.database, [&](Database& database) -> Result<void> {
-    ASSIGN_OR_RETURN(const Shown answer, LoadShown(database, options));
+    ASSIGN_OR_RETURN(Shown answer, LoadShown(database, options));
+    filter.Apply(answer.tree, answer.status.rows);
     common.json ? PrintJson(ToJson(answer.status, answer)) : Print(answer);
     return {};
   });

@@ -225,6 +225,11 @@ std::string DetailOfStraggler(const Straggler& found, const std::string& rank) {
     text += fmt::format(" {} enqueued them in time: {} came late to them.", Capital(rank),
                         found.ranks.size() > 1 ? "their devices" : "its device");
   if (found.has_barriers) text += " Barriers are not counted.";
+  if (found.unawaited_count > 0)
+    text += fmt::format(" Not counted {} {} in which no rank waited for another.",
+                        found.unawaited_count == 1 ? "is" : "are",
+                        found.unawaited_count == 1 ? std::string("one more")
+                                                   : fmt::format("{} more", found.unawaited_count));
   if (found.is_of_barriers)
     text += fmt::format(
         " Barriers are there to wait in: whether it is by design that {} has more to do before "

@@ -26,6 +26,9 @@ FROM process p JOIN log_file f ON f.id = p.log_file_id LEFT JOIN launch n ON n.i
 WHERE f.run_id = :run_id AND coalesce(n.ordinal, 1) = :launch
 ORDER BY 2 DESC, p.rank IS NULL, p.rank, p.pid LIMIT 9;
 
+-- query StackOfCompile(compile_id INTEGER)
+SELECT stack_id FROM compile WHERE id = :compile_id;
+
 -- The frames of a stack, innermost first.
 -- query CompileFrame(stack_id INTEGER)
 WITH RECURSIVE frame(id, depth) AS (SELECT :stack_id, 0 UNION ALL

@@ -180,6 +180,7 @@ class Evidence {
     text += fmt::format("{} {} {}", first->op, first->input_shapes, first->state);
     if (first->sequence_number)
       text += fmt::format(" (number {} of group {})", *first->sequence_number, first->group_name);
+    if (!first->issued.empty()) text += fmt::format(", issued at {} UTC", first->issued);
     lines_.push_back({row, std::string(first->path), {}, {}, {}, Cut(text)});
     return {};
   }

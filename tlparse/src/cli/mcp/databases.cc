@@ -21,7 +21,7 @@ McpDatabases::McpDatabases(std::vector<std::string> names) {
 McpDatabases::~McpDatabases() {
   if (directory_.empty()) return;
   for (int i = 1; i <= ingested_; ++i)
-    for (const char* const ending : {"", "-journal"})
+    for (const char* const ending : {"", "-journal", ".answers"})
       unlink(fmt::format("{}/{}.db{}", directory_, i, ending).c_str());
   rmdir(directory_.c_str());
 }

@@ -12,6 +12,8 @@
 
 #include "base/version.h"
 #include "cli/command.h"
+#include "cli/kept_answers.h"
+#include "cli/mcp/command_arguments.h"
 #include "cli/mcp/fit.h"
 #include "cli/mcp/only_finding.h"
 #include "cli/mcp/resources.h"
@@ -50,50 +52,6 @@ int RunLimitedSql(const std::string& path, const std::string& query) {
   json.Raw(*answer);
   PrintJson(json);
   return kExitDone;
-}
-
-// "0,3" → --rank=0 --rank=3
-void AddPair(std::string_view pair, std::string_view option, std::vector<std::string>& arguments) {
-  while (!pair.empty()) {
-    const std::string_view one = pair.substr(0, pair.find(','));
-    arguments.push_back(fmt::format("--{}={}", option, one));
-    pair.remove_prefix(std::min(pair.size(), one.size() + 1));
-  }
-}
-
-std::vector<std::string> ArgumentsOf(const McpTool& tool, const McpCall& call,
-                                     const std::string& path) {
-  std::vector<std::string> arguments = {"--json"};
-  std::vector<std::string> names = {path};
-  if (tool.name == "diff") {
-    AddPair(call.Text("ranks"), "rank", arguments);
-    AddPair(call.Text("launches"), "launch", arguments);
-    if (!call.Text("code").empty()) arguments.emplace_back("--code");
-    if (!call.Text("other").empty()) names.emplace_back(call.Text("other"));
-  } else if (tool.name == "explain") {
-    names.clear();
-    if (!call.Text("kind").empty()) names.emplace_back(call.Text("kind"));
-  } else {
-    arguments.insert(arguments.end(), call.options.begin(), call.options.end());
-    names.insert(names.end(), call.names.begin(), call.names.end());
-    if (std::find(tool.omitted.begin(), tool.omitted.end(), "engine_findings") !=
-        tool.omitted.end())
-      arguments.emplace_back("--no-findings");
-    if (!tool.row_count.empty()) {
-      // The rows that can be shown; of a list all that may hold it.
-      const bool is_of_list = !call.list.empty();
-      const std::size_t most = MostRows(is_of_list ? kMostBudget : call.budget);
-      const std::size_t limit = call.limit == 0 || is_of_list ? most : std::min(most, call.limit);
-      arguments.push_back(fmt::format("--limit={}", limit));
-      arguments.push_back(fmt::format("--skip={}", is_of_list ? 0 : call.cursor));
-    }
-    // Both tools need the same: what one has read serves the other.
-    if (tool.name == "evidence" || tool.name == "findings") arguments.emplace_back("--evidence");
-  }
-  // What follows is no option, whatever it begins with.
-  arguments.emplace_back("--");
-  arguments.insert(arguments.end(), names.begin(), names.end());
-  return arguments;
 }
 
 void WriteText(JsonWriter& json, std::string_view text) {
@@ -295,19 +253,32 @@ Result<std::string> McpServer::OutputOf(const McpTool& tool, const McpCall& call
   if (tool.name == "evidence") {
     KnownAnswers::Question of_all = question;
     std::erase(of_all, fmt::format("--id={}", call.Text("id")));
-    if (const auto all = known_.Find(before, of_all)) {
+    if (const auto all = FindKnown(before, of_all)) {
       if (std::optional<std::string> one = OnlyFinding(*all, call.Text("id")))
         return *std::move(one);
     }
   }
   // What a query asks has been asked once; another database may have changed.
   const bool may_be_known = tool.name != "sql" && call.Text("other").empty();
-  if (const auto known = may_be_known ? known_.Find(before, question) : nullptr) return *known;
+  if (const auto known = may_be_known ? FindKnown(before, question) : nullptr) return *known;
   ASSIGN_OR_RETURN(ChildAnswer answer, RunTool(tool, call, path, arguments, limits));
   if (answer.code != kExitDone) return Fail(ErrorCode::kUsage, MessageOf(answer));
   if (may_be_known)
     known_.Keep(before, question, std::make_shared<const std::string>(answer.output));
   return std::move(answer.output);
+}
+
+std::shared_ptr<const std::string> McpServer::FindKnown(const DatabaseState& state,
+                                                        const KnownAnswers::Question& question) {
+  if (auto known = known_.Find(state, question)) return known;
+  // The path, the command, its arguments, "--", the path.
+  if (question.size() < 4 || question[question.size() - 2] != "--") return nullptr;
+  std::optional<std::string> kept =
+      KeptAnswer(question[0], question[1], std::span(question).subspan(2, question.size() - 4));
+  if (!kept) return nullptr;
+  auto text = std::make_shared<const std::string>(*std::move(kept));
+  known_.Keep(state, question, text);
+  return text;
 }
 
 Result<ChildAnswer> McpServer::RunTool(const McpTool& tool, const McpCall& call,

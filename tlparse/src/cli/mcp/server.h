@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <deque>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -43,6 +44,9 @@ class McpServer {
   // What the command of a tool prints, from an earlier call if the database is as it was then.
   Result<std::string> OutputOf(const McpTool& tool, const McpCall& call, const std::string& path,
                                const ChildLimits& limits);
+  // Also one that was made when the logs were read. nullptr: it is not known.
+  std::shared_ptr<const std::string> FindKnown(const DatabaseState& state,
+                                               const KnownAnswers::Question& question);
   Result<ChildAnswer> RunTool(const McpTool& tool, const McpCall& call, const std::string& path,
                               const std::vector<std::string>& arguments, const ChildLimits& limits);
   ChildLimits Limits(int seconds);

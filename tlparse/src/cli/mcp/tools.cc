@@ -31,7 +31,9 @@ constexpr std::array kCommon = {
 constexpr std::array kOpen = {McpArgument{
     "path", Type::kText, "directory or file: logs, or a database of tlparse", "", true}};
 constexpr std::array kFindings = {
-    kRunArgument, kLaunchArgument,
+    kRunArgument,
+    kLaunchArgument,
+    McpArgument{"rank", Type::kNumber, "only what names this rank"},
     McpArgument{"severity", Type::kText, "this severity and above", "error|warning|note"},
     McpArgument{"kind", Type::kText, "only these kinds, separated by commas"},
     McpArgument{"world-size", Type::kNumber, "how many ranks there should be"}};
@@ -71,7 +73,7 @@ constexpr std::array kDiff = {
     McpArgument{"launches", Type::kText, "of one database, two launches: 1,2"},
     McpArgument{"code", Type::kFlag, "with differences of the generated code"}};
 constexpr std::array kProblems = {
-    kRunArgument, kLaunchArgument,
+    kRunArgument, kLaunchArgument, kRankArgument, kProcessArgument,
     McpArgument{"severity", Type::kText, "only these", "error|warning|info"}};
 constexpr std::array kSearch = {
     McpArgument{"text", Type::kText, "what to look for, at least 2 bytes", "", true, true},
@@ -114,7 +116,7 @@ constexpr std::array kTools = {
             "answers/explain"},
     McpTool{"status",
             "Where the log of each rank ends: in which compile and phase, since when.",
-            kOfJob,
+            kOfProcess,
             "rows",
             {},
             "answers/status"},

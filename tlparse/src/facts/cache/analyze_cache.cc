@@ -4,9 +4,11 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/plural.h"
 #include "facts/cache/cache.h"
 #include "facts/job/read_transaction.h"
 #include "facts/job/written_since.h"
+#include "queries/facts/cache/cache_lookups.h"
 
 namespace tlparse {
 namespace {
@@ -28,12 +30,32 @@ Result<void> FillCache(Database& database, bool with_code_check, CacheAnswer& an
   return {};
 }
 
+Result<std::string> WhatIsNotCounted(Database& database, const CacheAnswer& answer) {
+  ASSIGN_OR_RETURN(const FirstRow<LookupsOfLaunch> row,
+                   First(Query<LookupsOfLaunch>(
+                       database, {.run_id = answer.job.run_id(), .launch = answer.job.launch()})));
+  const auto counted = static_cast<std::int64_t>(answer.lookups.lookups().size());
+  if (!row || row->all_count <= counted) return std::string();
+  const std::int64_t children = std::min(row->child_count, row->all_count - counted);
+  const std::int64_t others = row->all_count - counted - children;
+  std::string text;
+  if (children > 0)
+    text = fmt::format("{} of processes that ranks started", Count(children, "lookup"));
+  if (others > 0)
+    text += fmt::format("{}{} of no compile, or in a record that is cut off or damaged",
+                        text.empty() ? "" : ", ",
+                        text.empty() ? Count(others, "lookup") : fmt::format("{}", others));
+  return text;
+}
+
 }  // namespace
 
 Result<CacheAnswer> AnalyzeCache(Database& database, const CacheOptions& options) {
   ASSIGN_OR_RETURN(const ReadTransaction transaction, ReadTransaction::Begin(database));
   ASSIGN_OR_RETURN(Job job, Job::Load(database, options.run, options.launch));
-  return AnalyzeCacheOf(database, std::move(job), options);
+  ASSIGN_OR_RETURN(CacheAnswer answer, AnalyzeCacheOf(database, std::move(job), options));
+  ASSIGN_OR_RETURN(answer.not_counted, WhatIsNotCounted(database, answer));
+  return answer;
 }
 
 Result<CacheAnswer> AnalyzeCachePart(Database& database, const CacheAnswer& whole,

@@ -119,6 +119,8 @@ struct CacheAnswer {
   std::vector<CacheEconomics> economics;
   // Without a lookup of AOTAutograd's cache: what WhyNotWritten says of it.
   std::string not_written;
+  // Lookups of the launch that are not among these, and why; empty: none, or AnalyzeCache was not asked.
+  std::string not_counted;
 
   // Whether damage of logs may explain it: it is no divergence then.
   bool MayBeDamage(const CacheFinding& finding) const;

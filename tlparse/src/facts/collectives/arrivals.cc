@@ -37,7 +37,10 @@ void Take(RankCalls calls, Arrivals& arrivals) {
   std::sort(calls.begin(), calls.end(), [](const RankCall& a, const RankCall& b) {
     return a.call->arrived_ns < b.call->arrived_ns;
   });
-  if (!AreWaitedFor(calls)) return;
+  if (!AreWaitedFor(calls)) {
+    ++arrivals.unawaited_count;
+    return;
+  }
   bool has_one = false;
   std::erase_if(calls, [&](const RankCall& one) {
     return arrivals.together.contains(one.rank) && std::exchange(has_one, true);

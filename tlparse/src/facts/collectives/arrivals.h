@@ -40,7 +40,8 @@ struct Arrivals {
   std::map<std::size_t, std::size_t> possible = {};  // by rank: others had not ended before it came
   std::map<std::size_t, std::size_t> impossible = {};  // by rank: others had ended before it came
   std::size_t count = 0;
-  bool is_of_barriers = false;  // they alone are counted; otherwise all others
+  std::size_t unawaited_count = 0;  // besides: in which no rank waited for another
+  bool is_of_barriers = false;      // they alone are counted; otherwise all others
   bool has_barriers = false;
   std::int64_t first_ns = INT64_MAX, last_ns = 0;
   std::int64_t together_ns = 0;  // when all ranks had come to the last one that all wait in

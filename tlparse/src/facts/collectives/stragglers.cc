@@ -161,6 +161,7 @@ Result<std::optional<FoundStraggler>> StragglerOf(
                       .group = &group,
                       .last_count = lags.size(),
                       .count = arrivals.count,
+                      .unawaited_count = arrivals.unawaited_count,
                       .has_barriers = arrivals.has_barriers && !is_of_barriers,
                       .is_of_barriers = is_of_barriers,
                       .lost_ns = LostNs(lags),

@@ -27,6 +27,7 @@ struct Straggler {
   const IssuedCollective* call = nullptr;  // of the rank, with the median of the long delays
   std::size_t last_count = 0;              // collectives to which it came last
   std::size_t count = 0;                   // that all of them issued
+  std::size_t unawaited_count = 0;         // besides, in which no rank waited for another
   bool has_barriers = false;               // besides, which are not counted
   bool is_of_barriers = false;             // they alone are counted
   std::int64_t lost_ns =

@@ -94,8 +94,11 @@ SELECT direction FROM graph WHERE id = :id;
 -- Collectives with a time, group by group.
 -- query TimelineCollective(profile_id INTEGER, from_ns INTEGER?, to_ns INTEGER?, compiles TEXT?)
 SELECT c.id, o.text AS op, g.text AS group_name, c.group_size, c.sequence_number, c.is_p2p, c.input_shapes, c.output_shapes, d.text AS dtype,
-  coalesce(c.reduce_op, l.reduce_op) AS reduce_op /*TEXT*/, c.state, c.start_ns, c.end_ns, f.text AS file, l.line
+  coalesce(c.reduce_op, l.reduce_op) AS reduce_op /*TEXT*/,
+  CASE WHEN c.state = 'completed' OR c.end_ns IS NOT NULL OR e.is_retired THEN 'done' ELSE c.state END AS state /*TEXT*/,
+  c.start_ns, c.end_ns, f.text AS file, l.line
 FROM collective_run_row c LEFT JOIN collective_run_link_row l ON l.collective_run_id = c.id LEFT JOIN text_row o ON o.id = c.op_id
+  LEFT JOIN recorder_entry_row e ON e.id = c.entry_id
   LEFT JOIN text_row g ON g.id = c.group_id LEFT JOIN text_row d ON d.id = c.dtype_id LEFT JOIN text_row f ON f.id = l.file_id
 WHERE c.profile_id = :profile_id AND c.start_ns IS NOT NULL
   AND (:to_ns IS NULL OR c.start_ns < :to_ns) AND (:from_ns IS NULL OR coalesce(c.end_ns, c.start_ns) >= :from_ns)
