@@ -194,7 +194,6 @@ std::vector<Table::Column> Headings(const HistoryShape& shape) {
   }
   headings.push_back({"caches", Align::kLeft, 1});
   headings.push_back({"remarks"});
-  if (shape.has_stacks) headings.push_back({"stack"});
   return headings;
 }
 
@@ -219,10 +218,16 @@ void PrintTable(const std::vector<HistoryRow>& rows, const RunFilter& runs,
     }
     cells.push_back(one.caches);
     cells.push_back(one.remarks);
-    if (shape.has_stacks) cells.push_back(one.stack);
     runs.AddOfLaunch(table, one.run, one.launch, std::move(cells));
   }
   table.Print();
+  for (const HistoryRow& one : rows) {
+    if (!shape.has_stacks || one.stack.empty()) continue;
+    const std::string who = FormatRankRanges({one.ranks.begin(), one.ranks.end()}) + one.name;
+    PrintWrapped(fmt::format("stack of {} {}{}: {}", one.label, one.function,
+                             who.empty() ? "" : fmt::format(" ({})", Shorten(who, 24)), one.stack),
+                 0, 2);
+  }
 }
 
 // As many rows as there is room for: those of failed compiles, those with remarks, the slowest.

@@ -34,12 +34,14 @@ std::string GuardInWords(const RecompileTried& row) {
 // Every earlier compile that was tried.
 Result<void> PrintPairs(Database& database, QueryRows<RecompileTried> rows, const RunFilter& runs,
                         bool with_stacks, bool& is_empty) {
-  std::vector<Table::Column> headings = {
-      {"rank"},  {"compile"},           {"function"},
-      {"after"}, {"guard that failed"}, {"where", Table::Align::kLeft, 0, true},
-      {"status"}};
-  if (with_stacks) headings.push_back({"stack"});
-  Table table = runs.MakeTableOfLaunches(std::move(headings));
+  Table table = runs.MakeTableOfLaunches({{"rank"},
+                                          {"compile"},
+                                          {"function"},
+                                          {"after"},
+                                          {"guard that failed"},
+                                          {"where", Table::Align::kLeft, 0, true},
+                                          {"status"}});
+  std::vector<std::string> stacks;  // of each compile once
   FOR_EACH_ROW(const RecompileTried& row, std::move(rows)) {
     // As of a series: else the place of the function.
     const bool has_own = row.user_file.has_value();
@@ -47,18 +49,21 @@ Result<void> PrintPairs(Database& database, QueryRows<RecompileTried> rows, cons
                                 : std::string(row.file.value_or(""));
     const std::int64_t line = (has_own ? row.user_line : row.line).value_or(0);
     if (has_own || line > 0) where += fmt::format(":{}", line);
-    std::vector<std::string> cells = {
-        CellText(row.rank), CellText(row.label), CellText(row.function), CellText(row.prior_label),
-        GuardInWords(row),  std::move(where),    CellText(row.status)};
-    if (with_stacks) {
-      ASSIGN_OR_RETURN(std::string stack, row.compile_id ? UserFramesOf(database, *row.compile_id)
-                                                         : Result<std::string>(std::string()));
-      cells.push_back(std::move(stack));
-    }
-    runs.AddOfLaunch(table, std::string(row.run), CellText(row.launch), std::move(cells));
+    runs.AddOfLaunch(
+        table, std::string(row.run), CellText(row.launch),
+        {CellText(row.rank), CellText(row.label), CellText(row.function), CellText(row.prior_label),
+         GuardInWords(row), std::move(where), CellText(row.status)});
+    if (!with_stacks || !row.compile_id) continue;
+    ASSIGN_OR_RETURN(const std::string stack, UserFramesOf(database, *row.compile_id));
+    std::string shown =
+        fmt::format("stack of {} {}{}: {}", CellText(row.label), CellText(row.function),
+                    row.rank ? fmt::format(" (rank {})", *row.rank) : std::string(), stack);
+    if (!stack.empty() && (stacks.empty() || stacks.back() != shown))
+      stacks.push_back(std::move(shown));
   }
   is_empty = table.empty();
   if (!is_empty) table.Print();
+  for (const std::string& stack : stacks) PrintWrapped(stack, 0, 2);
   return {};
 }
 

@@ -4,7 +4,8 @@
 -- query IssuedCollectiveRow(run_id INTEGER, launch INTEGER?)
 SELECT c.rank /*INTEGER?*/, c.process_id /*INTEGER?*/, coalesce(p.path, 'libtrace') AS path /*TEXT*/,
   c.group_name /*TEXT*/, e.group_desc, c.sequence_number /*INTEGER*/, c.op /*TEXT*/,
-  c.input_shapes /*TEXT*/, c.dtype /*TEXT*/, c.reduce_op /*TEXT*/, c.state /*TEXT*/, e.is_retired,
+  c.input_shapes /*TEXT*/, c.dtype /*TEXT*/, c.reduce_op /*TEXT*/,
+  (SELECT o.state FROM collective_run_row o WHERE o.id = c.id) AS state /*TEXT*/, e.is_retired,
   c.start_ns /*INTEGER*/, c.device_start_ns /*INTEGER?*/, c.end_ns /*INTEGER?*/, e.timeout_ms /*INTEGER*/, c.graph_id /*INTEGER*/,
   k.label, k.function, c.file /*TEXT*/, c.line /*INTEGER*/,
   c.code_line /*INTEGER*/, e.thread_id, c.join_key /*TEXT*/, c.id /*INTEGER*/,

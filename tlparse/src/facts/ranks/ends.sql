@@ -13,5 +13,5 @@ ORDER BY f.record_id;
 SELECT c.process_id /*INTEGER*/, max(c.start_ns) / 1000 AS since_us /*INTEGER*/
 FROM collective_run c JOIN profile p ON p.id = c.profile_id JOIN recorder_entry_row e ON e.id = c.entry_id
 WHERE p.run_id = :run_id AND c.process_id IS NOT NULL AND c.start_ns IS NOT NULL AND c.end_ns IS NULL
-  AND c.state IS NOT 'completed' AND e.is_retired IS NOT 1
+  AND coalesce(c.state, '') NOT IN ('completed', 'done') AND e.is_retired IS NOT 1
 GROUP BY c.process_id;
