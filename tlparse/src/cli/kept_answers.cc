@@ -39,18 +39,20 @@ std::string HexOf(std::string_view bytes) {
   return text;
 }
 
-// The database's header: each transaction counts in it. Empty: it cannot be read, or the last ones may
-// be in a file of their own.
+// The database's header, in which transactions count, its size and when it was written: where SQLite has
+// a write-ahead log, the count stays. Empty: it cannot be read, or the last transactions are in that log.
 std::string HeaderOf(const std::string& path) {
   struct stat log {};
   if (stat((path + "-wal").c_str(), &log) == 0 && log.st_size > 0) return {};
   constexpr std::size_t kHeaderSize = 100;
   std::array<char, kHeaderSize> header;
   const FileDescriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (file.get() < 0 ||
+  struct stat written {};
+  if (file.get() < 0 || fstat(file.get(), &written) != 0 ||
       pread(file.get(), header.data(), kHeaderSize, 0) != static_cast<ssize_t>(kHeaderSize))
     return {};
-  return HexOf({header.data(), kHeaderSize});
+  return fmt::format("{} {}.{:09} {}", written.st_size, written.st_mtim.tv_sec,
+                     written.st_mtim.tv_nsec, HexOf({header.data(), kHeaderSize}));
 }
 
 // The first line of the file: what the answers are of, and which program made them.
