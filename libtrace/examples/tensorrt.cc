@@ -83,7 +83,7 @@ class TracedEngine {
     profiler_.Emit();
     for (void* const memory : memory_) cudaFree(memory);
   }
-  // Gives each input and output memory of its own.
+  // Allocates memory for each input and output.
   void BindAll() {
     for (int32_t i = 0; i < engine_->getNbIOTensors(); ++i) {
       const char* const name = engine_->getIOTensorName(i);

@@ -39,7 +39,7 @@ TEST_CASE("stand-in: what is kept in memory has a limit in bytes, names too") {
   REQUIRE(!records.empty());
   CHECK(records.back().name == "kernel_4999");
   CHECK(records.size() + activity.lost_count() == 5000);
-  // Each takes 72 bytes and a name of its own, which is there twice.
+  // Each activity takes 72 bytes, and its name is stored twice.
   CHECK(records.size() <= kLimit / 2 / 200);
   CHECK(records.size() >= kLimit / 2 / 400);
   CHECK(activity.counts().unlabelled_count > 0);  // names of ops have a quarter of it

@@ -18,7 +18,7 @@ namespace {
 void AddTextBreaks(FindingContext& context, const TextGraphBreaks& row) {
   const std::string_view reason = row.reason.empty() ? row.message : row.reason;
   const FindingPlace site{std::string(row.file), row.user_line, {}};
-  // The innermost frame is all that a text tells of the stack.
+  // A text of TORCH_LOGS shows only the innermost frame of the stack.
   Finding& finding =
       context.Add(FindingKind::kGraphBreak, !row.file.empty() && IsTorchFile(row.file)
                                                 ? FindingSeverity::kNote

@@ -302,7 +302,7 @@ class ViewerServer::Impl {
     if (IsReleased()) return Refuse(response, 503, kCompleting);
     const ServedDatabase* const asked = AskedOrRefuse(request, response);
     if (asked == nullptr) return;
-    // Through a connection of its own: other requests do not wait for a long search.
+    // A search has its own connection: other requests do not wait for it.
     auto database = Database::Open(asked->path, Database::Mode::kReadOnly);
     if (!database) return Refuse(response, database.error());
     auto answer = SearchAnswer(*database, NumberOf(request, "run").value_or(asked->latest_run),
