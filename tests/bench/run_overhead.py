@@ -1,20 +1,22 @@
 #!/usr/bin/env python3
-"""What `tlparse run` costs a step: a small compiled training loop is run plain and under `tlparse run`, in turn, and the CPU time of a step is
-compared pair by pair. Needs PyTorch.
+"""What `tlparse run` costs a step: a small compiled training loop is run plain and under `tlparse run`, and the time of a run's median
+step is compared pair by pair. The median leaves out steps that another process interrupts. Both runs of a pair go at once, each on a processor
+of its own that they exchange from pair to pair, so a host whose speed changes slows both alike. Needs PyTorch, taskset and two processors.
 
-usage: run_overhead.py TLPARSE [--runs 20] [--python PYTHON] [--steps 400] [-- options of tlparse run]
+usage: run_overhead.py TLPARSE [--runs 20] [--python PYTHON] [--steps 2000] [-- options of tlparse run]
 """
 
 import argparse
 import json
 import os
+import shutil
 import statistics
 import subprocess
 import sys
 import tempfile
 
 PROGRAM = """
-import json, sys, time
+import json, statistics, sys, time
 import torch
 
 torch.manual_seed(0)
@@ -34,20 +36,29 @@ def step():
 x, y = torch.randn(64, 256), torch.randn(64, 8)
 for _ in range(50):
     step()
-cpu, wall = time.process_time(), time.perf_counter()
-steps = int(sys.argv[1])
-for _ in range(steps):
+cpu, wall = [], []
+for _ in range(int(sys.argv[1])):
+    start_cpu, start_wall = time.thread_time_ns(), time.perf_counter_ns()
     step()
+    wall.append(time.perf_counter_ns() - start_wall)
+    cpu.append(time.thread_time_ns() - start_cpu)
 with open(sys.argv[2], "w") as file:
-    json.dump({"cpu_us": 1e6 * (time.process_time() - cpu) / steps, "wall_us": 1e6 * (time.perf_counter() - wall) / steps}, file)
+    json.dump({"cpu_us": statistics.median(cpu) / 1e3, "wall_us": statistics.median(wall) / 1e3}, file)
 """
 
 
-def measure(command, folder, steps):
-    result = os.path.join(folder, "result.json")
+def start(command, folder, steps, processor):
+    result = os.path.join(folder, f"result.{processor}.json")
     variables = {name: value for name, value in os.environ.items() if not name.startswith("TORCH")}
-    variables["TORCHINDUCTOR_CACHE_DIR"] = os.path.join(folder, "cache")
-    subprocess.run([*command, str(steps), result], cwd=folder, env=variables, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    variables |= {"TORCHINDUCTOR_CACHE_DIR": os.path.join(folder, "cache"), "PYTHONHASHSEED": "0"}
+    return subprocess.Popen(["taskset", "-c", str(processor), *command, str(steps), result], cwd=folder, env=variables,
+                            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL), result
+
+
+def finish(started):
+    process, result = started
+    if process.wait() != 0:
+        sys.exit(f"{process.args} ended with {process.returncode}")
     with open(result, encoding="utf-8") as file:
         return json.load(file)
 
@@ -58,7 +69,7 @@ def main():
     parser.add_argument("tlparse")
     parser.add_argument("--runs", type=int, default=20)
     parser.add_argument("--python", default=sys.executable)
-    parser.add_argument("--steps", type=int, default=400)
+    parser.add_argument("--steps", type=int, default=2000)
     arguments = parser.parse_args(own.split())
     pairs = []
     with tempfile.TemporaryDirectory() as folder:
@@ -67,12 +78,11 @@ def main():
             file.write(PROGRAM)
         plain = [arguments.python, program]
         recorded = [os.path.abspath(arguments.tlparse), "run", "-q", *of_run.split(), "-o", "recorded", "--", *plain]
-        measure(plain, folder, 1)  # fills the compiler's cache for both
+        finish(start(plain, folder, 1, 0))  # fills the compiler's cache for both
         for number in range(arguments.runs):
-            order = (plain, recorded) if number % 2 == 0 else (recorded, plain)
-            results = {command[0]: measure(command, folder, arguments.steps) for command in order}
-            pairs.append((results[plain[0]], results[recorded[0]]))
-            subprocess.run(["rm", "-rf", os.path.join(folder, "recorded")], check=True)
+            started = [start(command, folder, arguments.steps, (number + place) % 2) for place, command in enumerate((plain, recorded))]
+            pairs.append([finish(one) for one in started])
+            shutil.rmtree(os.path.join(folder, "recorded"))
     for unit in ("cpu_us", "wall_us"):
         ratios = sorted(run[unit] / alone[unit] for alone, run in pairs)
         quarter = statistics.quantiles(ratios, n=4) if len(ratios) > 1 else ratios * 3
