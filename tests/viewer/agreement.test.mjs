@@ -144,7 +144,7 @@ test('who ended with whom is said as tlparse status says it; what the launcher w
   for (const [rank, kind, evidence] of ends) assert.ok(said.includes(`end of rank ${rank}: ${kind}: ${evidence.trim()}`), `${rank} ${kind} ${evidence}: ${said}`);
   assert.ok(ends.some(([, kind]) => kind === 'killed, ended with rank 0'));
   await visit(page, pageUrl(report), '#/');
-  assert.match(await page.getByRole('grid', { name: 'Profiles and dumps' }).innerText(), /^run\.json\s+how the job ended\s+\d+ entries on processes/m);
+  assert.match(await page.getByRole('grid', { name: 'Profiles and dumps' }).innerText(), /^run\.json\s+ends and output\s+\d+ entries/m);
   assert.deepEqual(problems, []);
 });
 

@@ -44,6 +44,17 @@ test('workers of a loader are no ranks: ranks that compiled the same agree, and 
   assert.deepEqual(problems, []);
 });
 
+test('a compile of another function is told apart from the same compile of another rank', async () => {
+  const { page, problems } = await openPage(browser, 'file:');
+  const report = pageUrl(reportOf('diverge_order'));
+  await visit(page, report, '#/compiles');
+  await page.locator('.grid-row a[href^="#/compile/"]', { hasText: '0/0' }).first().click();
+  await page.locator('.neighbours a').first().waitFor();
+  const twins = await page.locator('.neighbours span', { hasText: ' of:' }).locator('a[href^="#/compile/"]').allInnerTexts();
+  assert.deepEqual(twins, ['rank 1', 'rank 3', 'rank 2 (block_other_order)']);
+  assert.deepEqual(problems, []);
+});
+
 test('a rank that missed under the same keys has the same keys, though a miss is logged in another order', async () => {
   const { page } = await openPage(browser, 'file:');
   await visit(page, pageUrl(reportOf('one_rank_cold')), '#/ranks');

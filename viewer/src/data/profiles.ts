@@ -88,7 +88,7 @@ const rowOfKind: Record<string, readonly [string, string]> = {
   flight_recorder: ['call', 'calls'],
   memory_snapshot: ['event', 'events'],
   torch_logs: ['line', 'lines'],
-  run: ['entry on processes and what they printed', 'entries on processes and what they printed'],
+  run: ['entry', 'entries'],
 };
 const nameOfKind: Record<string, string> = {
   flight_recorder: 'recorder dump',
@@ -97,7 +97,7 @@ const nameOfKind: Record<string, string> = {
   libtrace: 'profile (libtrace)',
   memory_snapshot: 'memory snapshot',
   torch_logs: 'text log',
-  run: 'how the job ended',
+  run: 'ends and output',
 };
 export const kindText = (profile: Profile) => nameOfKind[profile.kind] ?? profile.kind.replaceAll('_', ' ');
 export function holdsText(profile: Profile): string {

@@ -3,6 +3,7 @@ import { compileArtifacts, type Artifact } from '../data/artifact';
 import { markOf } from '../data/changes';
 import { load, useChunk, type Chunks } from '../data/chunks';
 import { readFrames, rowsWhere, useBlock, type Compile, type Model } from '../data/model';
+import { twinName, twinsOf } from '../data/twins';
 import { bytes, count, duration, plural, shorten, utc } from '../lib/format';
 import { href, type Route } from '../route';
 import { ArtifactView } from '../ui/artifact_view';
@@ -16,13 +17,7 @@ import { Guards, Metrics, Shapes, Summary, shapeKinds, type Context } from './co
 function Head({ model, compile }: { model: Model; compile: Compile }) {
   const process = model.processById.get(compile.processId);
   const total = (compile.durationUs ?? 0) + (compile.backwardUs ?? 0);
-  // A child counts its compiles as its rank does, which is no sign that they are the same.
-  const isTwin = (other: Compile) => other.processId === compile.processId || (!process?.isChild && !model.processById.get(other.processId)?.isChild);
-  const twins = model.allCompiles.filter(
-    (other) => other.label === compile.label && other.generation === compile.generation && other.id !== compile.id && isTwin(other),
-  );
-  const nameOf = (other: Compile) =>
-    `${model.processById.get(other.processId)?.name ?? ''}${other.launch === compile.launch ? '' : `, launch ${other.launch}`}`;
+  const twins = twinsOf(model, compile);
   const siblings = model.allCompiles.filter(
     (other) => other.processId === compile.processId && other.frameId !== null && other.frameId === compile.frameId && other.id !== compile.id,
   );
@@ -60,7 +55,7 @@ function Head({ model, compile }: { model: Model; compile: Compile }) {
               <span class="quiet">{compile.title} of:</span>{' '}
               {twins.slice(0, 24).map((other) => (
                 <>
-                  <CompileLink compile={other}>{nameOf(other)}</CompileLink>{' '}
+                  <CompileLink compile={other}>{twinName(model, compile, other)}</CompileLink>{' '}
                 </>
               ))}
               {twins.length > 24 && `and ${twins.length - 24} more `}

@@ -2,6 +2,7 @@
 import { useState } from 'preact/hooks';
 import { loadArtifacts, type Artifact } from '../data/artifact';
 import type { Compile, Model } from '../data/model';
+import { twinName, twinsOf } from '../data/twins';
 import { go, href } from '../route';
 
 // Pairs that belong together by name: the input and output of a pass.
@@ -58,9 +59,7 @@ export function ComparePicker({ model, compile, artifact, artifacts }: { model: 
   const first = [...texts].sort(
     (a, b) => Number(isPartner(artifact, b)) - Number(isPartner(artifact, a)) || Number(b.title === artifact.title) - Number(a.title === artifact.title),
   );
-  const twins = model.allCompiles
-    .filter((other) => other.id !== compile.id && other.label === compile.label && other.generation === compile.generation)
-    .slice(0, 200);
+  const twins = twinsOf(model, compile).slice(0, 200);
   const siblings = model.allCompiles
     .filter(
       (other) => other.id !== compile.id && other.processId === compile.processId && (other.frameId === compile.frameId || other.function === compile.function),
@@ -97,9 +96,9 @@ export function ComparePicker({ model, compile, artifact, artifacts }: { model: 
       >
         <option value="">Compare with…</option>
         {twins.length > 0 && (
-          <optgroup label={`${compile.title} of another rank`}>
+          <optgroup label={`${compile.title} of another process`}>
             {twins.map((other) => (
-              <option value={`compile:${other.id}`}>{model.processById.get(other.processId)?.name}</option>
+              <option value={`compile:${other.id}`}>{twinName(model, compile, other)}</option>
             ))}
           </optgroup>
         )}
