@@ -10,6 +10,7 @@
 
 #include "facts/job/compared_ranks.h"
 #include "findings/compared_ranks.h"
+#include "findings/compiled_lines.h"
 #include "findings/consequences.h"
 #include "findings/context.h"
 #include "findings/exit_texts.h"
@@ -197,6 +198,8 @@ Result<void> AddExit(FindingContext& context, const std::vector<ProcessExit>& ex
     if (!is_compared) finding.detail += exit.raised->Rest();
     ASSIGN_OR_RETURN(const std::string kernel, KernelOf(context.database, *exit.raised));
     RETURN_IF_ERROR(SayIndex(context, kernel, finding));
+    if (kernel.empty())
+      RETURN_IF_ERROR(SayCompiledLine(context, *exit.raised, exit.process_id, finding));
   }
   if (exit.raised && exit.raised->HasWaited() && !is_compared) {
     ASSIGN_OR_RETURN(const bool is_told, PutHiddenFirst(context, finding, &exit));
@@ -279,15 +282,15 @@ Result<void> AddLaterExit(FindingContext& context, const std::vector<ProcessExit
 }
 
 // Of several launches the text does not say which of them it is of.
-void AddPrinted(FindingContext& context, const PrintedFailures& printed) {
-  if (context.launches.size() > 1) return;
+Result<void> AddPrinted(FindingContext& context, const PrintedFailures& printed) {
+  if (context.launches.size() > 1) return {};
   const FatalException* const raised = FirstRaised(printed);
   const std::int64_t code = printed.root ? printed.root->exit_code.value_or(0) : 0;
   const bool was_killed = code < 0 && code != -SIGTERM && code != -SIGINT && code != -SIGHUP;
   Finding finding;
   const bool is_of_reported = raised != nullptr && IsOfReported(*raised, printed);
   if (raised != nullptr && !was_killed && !is_of_reported) {
-    if (IsExplained(context, raised->rank, true)) return;
+    if (IsExplained(context, raised->rank, true)) return {};
     Exceptions all;
     for (const FatalException& one : printed.raised) all.push_back(&one);
     const Raisers raisers = WhoRaised(*raised, all, KnownRanks(context, {}));
@@ -305,16 +308,20 @@ void AddPrinted(FindingContext& context, const PrintedFailures& printed) {
       finding.detail += " The report of torchrun names the rank as well.";
     const bool is_compared = SetCompared(finding, all, {});
     if (!is_compared) finding.detail += raised->Rest();
+    RETURN_IF_ERROR(SayCompiledLine(context, *raised, std::nullopt, finding));
     finding.query = QueryOf(*raised);
     const bool is_apart = is_compared || SetApart(finding, all, true);
-    if (!is_apart && raised->ComesOfPeer()) return AddOfPeer(context, std::move(finding), all, {});
+    if (!is_apart && raised->ComesOfPeer()) {
+      AddOfPeer(context, std::move(finding), all, {});
+      return {};
+    }
     if (!is_apart) SetNotJoined(finding, all);
     Add(context, std::move(finding), {}, raised->rank && !raised->ComesOfPeer());
-    return;
+    return {};
   }
-  if (!printed.root || !printed.root->exit_code || code == 0) return;
+  if (!printed.root || !printed.root->exit_code || code == 0) return {};
   const std::optional<std::int64_t> rank = printed.root->rank;
-  if (code > 0 && IsExplained(context, rank, false)) return;
+  if (code > 0 && IsExplained(context, rank, false)) return {};
   ProcessExit exit;
   (code < 0 ? exit.signal : exit.exit_code) = code < 0 ? -code : code;
   exit.rank = rank;
@@ -338,6 +345,7 @@ void AddPrinted(FindingContext& context, const PrintedFailures& printed) {
   }
   Add(context, std::move(finding), {});
   if (code > 0) MoveBehindDivergence(context.findings);
+  return {};
 }
 
 // What another process of vLLM had logged before the command said that one had failed.
@@ -347,7 +355,7 @@ Result<bool> AddPrintedBefore(FindingContext& context, const ProcessExit& exit) 
                    LoadPrintedFailures(context.database, context.job.run_id()));
   const FatalException* const raised = FirstRaised(printed);
   const std::size_t before = context.findings.size();
-  if (raised != nullptr && !raised->PointsAbove()) AddPrinted(context, printed);
+  if (raised != nullptr && !raised->PointsAbove()) RETURN_IF_ERROR(AddPrinted(context, printed));
   if (context.findings.size() <= before) return false;
   context.findings.back().detail +=
       fmt::format(" The command then raised {} (run.json).", exit.raised->type);
@@ -362,8 +370,7 @@ Result<void> FindExits(FindingContext& context) {
   if (exits.empty()) {
     ASSIGN_OR_RETURN(const PrintedFailures printed,
                      LoadPrintedFailures(context.database, context.job.run_id()));
-    AddPrinted(context, printed);
-    return {};
+    return AddPrinted(context, printed);
   }
   const ProcessExit* const first = FirstFailed(context, exits);
   const bool is_said =
