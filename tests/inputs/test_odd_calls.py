@@ -87,6 +87,25 @@ class Sides(Dumped):
             self.assertEqual(("collective_divergence", [0, 1]), (finding["kind"], finding["ranks"]))
             self.assertEqual(finding["place"]["line"], 355 if len(libraries) == 2 else 10, libraries)
 
+    def test_a_call_of_a_library_is_placed_at_the_line_that_led_there(self):
+        """A barrier of rank 0 alone, by a method of accelerate, while the other is in the all_reduce of its next backward."""
+        def by_library(name, line, caller, own=()):
+            return [*own, {"name": name, "filename": "/v/lib/python3.11/site-packages/accelerate/state.py", "line": line},
+                    {"name": "main", "filename": "/u/train.py", "line": caller}, {"name": "<module>", "filename": "/u/train.py", "line": 99}]
+        dumps = []
+        for rank, (op, frames) in enumerate((("barrier", by_library("wait_for_everyone", 412, 20)), ("all_reduce", by_library("backward", 286, 32)))):
+            calls = [entry(number, "all_reduce", number + 1, "completed", group=("0", "default_pg"), p2p=False, at=60) for number in range(3)]
+            for one in calls:
+                one["frames"] = by_library("backward", 286, 32)
+            calls.append(entry(3, op, 4, "started", group=("0", "default_pg"), p2p=False, at=240))
+            calls[3].update(retired=False, time_discovered_completed_ns=None, frames=frames)
+            dumps.append(calls)
+        finding = self.found(dumps, {"0": ("default_pg", [0, 1])})[0]
+        self.assertEqual(("collective_divergence", [0, 1]), (finding["kind"], finding["ranks"]))
+        self.assertEqual({"file": "/u/train.py", "line": 20, "code": None}, finding["place"])
+        self.assertRegex(finding["detail"], r"^rank 0: barrier .* from train\.py:20 \(in state\.py:412\); rank 1: all_reduce .* from train\.py:32 \(in state\.py:286\)\. "
+                                            r".*\. No rank had issued this barrier before$")
+
 
 class Threads(Dumped):
     MAIN = [{"name": "all_gather_single", "filename": "/v/torch/distributed/distributed_c10d.py", "line": 5421}, {"name": "main", "filename": "/app/train.py", "line": 33}]

@@ -10,6 +10,7 @@
 
 #include "facts/collectives/arrivals.h"
 #include "facts/collectives/issued_batches.h"
+#include "facts/collectives/issued_callers.h"
 #include "facts/collectives/issued_group.h"
 #include "facts/collectives/issued_members.h"
 #include "inputs/common/collective_op.h"
@@ -245,7 +246,11 @@ Result<void> LoadRankFacts(Database& database, IssuedJob& job) {
 }  // namespace
 
 std::string IssuedCollective::Place() const {
-  return file.empty() ? std::string() : fmt::format("{}:{}", BaseName(file), line);
+  if (file.empty()) return {};
+  const std::string place = fmt::format("{}:{}", BaseName(file), line);
+  return caller_file.empty()
+             ? place
+             : fmt::format("{}:{} (in {})", BaseName(caller_file), caller_line, place);
 }
 
 bool IssuedCollective::MayBeCallOf(const IssuedCollective& other) const {
@@ -319,12 +324,15 @@ Result<IssuedJob> LoadIssued(Database& database, std::int64_t run_id,
   IssuedJob job;
   job.run_id = run_id;
   Loaded loaded;
+  IssuedCallers callers;
   ASSIGN_OR_RETURN(const std::set<std::int64_t> with_starts, LoadStartRecorders(database, run_id));
   FOR_EACH_ROW(const IssuedCollectiveRow& row,
                Query<IssuedCollectiveRow>(database, {.run_id = run_id, .launch = launch})) {
     const std::string group(row.group_name);
     auto& groups = row.is_p2p ? loaded.messages : loaded.groups;
-    groups[group][RankOf(row, loaded, job)].push_back(CollectiveOf(row, with_starts));
+    std::vector<IssuedCollective>& calls = groups[group][RankOf(row, loaded, job)];
+    calls.push_back(CollectiveOf(row, with_starts));
+    RETURN_IF_ERROR(callers.Set(database, row.stack_id, calls.back()));
     // TorchComms has the backend for a description.
     if (!row.group_desc.empty() && row.group_desc != BackendOf(row.op))
       loaded.descriptions[group] = row.group_desc;

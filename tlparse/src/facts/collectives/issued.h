@@ -54,8 +54,12 @@ struct IssuedCollective {
   std::int64_t graph_id = 0;    // 0: outside compiled graphs, or not joined
   std::string label;            // of the graph's compile: 1/0
   std::string function;         // that was compiled
-  std::string file;             // the user's line; empty: unknown
+  std::string file;             // the innermost line outside of PyTorch; empty: unknown
   std::int64_t line = 0;
+  std::string
+      caller_file;  // the user's line that led there, where `file` is of a library; else empty
+  std::int64_t caller_line = 0;
+  const std::string& UserFile() const { return caller_file.empty() ? file : caller_file; }
   std::int64_t code_line = 0;  // of the generated code; 0: unknown
   std::string thread;
   std::string join_key;
@@ -78,7 +82,7 @@ struct IssuedCollective {
   bool MayLookLike(const IssuedCollective& other) const;
   // "all_reduce [8, 16] Float 'sum' from graph 1/0, fr_job.py:46"
   std::string Title() const;
-  // "fr_job.py:46"; empty: unknown
+  // "fr_job.py:46"; "fr_job.py:46 (in state.py:412)" where a library made it; empty: unknown
   std::string Place() const;
   // "all_reduce"; of an entry without a name "collective"
   std::string PrintedOp() const { return op.empty() ? "collective" : op.substr(op.rfind(':') + 1); }

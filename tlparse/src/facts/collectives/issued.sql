@@ -9,7 +9,7 @@ SELECT c.rank /*INTEGER?*/, c.process_id /*INTEGER?*/, coalesce(p.path, 'libtrac
   c.start_ns /*INTEGER*/, c.device_start_ns /*INTEGER?*/, c.end_ns /*INTEGER?*/, e.timeout_ms /*INTEGER*/, c.graph_id /*INTEGER*/,
   k.label, k.function, c.file /*TEXT*/, c.line /*INTEGER*/,
   c.code_line /*INTEGER*/, e.thread_id, c.join_key /*TEXT*/, c.id /*INTEGER*/,
-  p.kind, e.time_discovered_started_ns, c.profile_id /*INTEGER*/, c.is_p2p = 1 AS is_p2p /*BOOLEAN*/
+  p.kind, e.time_discovered_started_ns, c.profile_id /*INTEGER*/, c.is_p2p = 1 AS is_p2p /*BOOLEAN*/, e.stack_id /*INTEGER*/
 FROM collective_run c LEFT JOIN profile p ON p.id = c.profile_id
   LEFT JOIN recorder_entry e ON e.id = c.entry_id LEFT JOIN graph g ON g.id = c.graph_id
   LEFT JOIN compile k ON k.id = g.compile_id LEFT JOIN process q ON q.id = c.process_id
@@ -57,3 +57,11 @@ WHERE p.run_id = :run_id AND p.kind = 'flight_recorder';
 -- query CodeCollective(graph_id INTEGER)
 SELECT op, group_name, code_line /*INTEGER*/ FROM collective
 WHERE graph_id = :graph_id AND source = 'code' AND is_wait = 0 ORDER BY record_id, ordinal;
+
+-- The stack of a call, from the frame that made it outwards.
+-- query FrameOfCall(stack_id INTEGER)
+WITH RECURSIVE chain(id, parent_id, file, line, depth) AS (SELECT id, parent_id, file, line, 0
+  FROM stack_frame WHERE id = :stack_id UNION ALL
+  SELECT f.id, f.parent_id, f.file, f.line, depth + 1 FROM chain c
+  JOIN stack_frame f ON f.id = c.parent_id WHERE depth < 1024)
+SELECT file /*TEXT*/, line /*INTEGER*/ FROM chain WHERE file IS NOT NULL ORDER BY depth;

@@ -23,8 +23,8 @@ void SetPlace(CollectiveFinding& finding, const IssuedGroup& group, const Issued
   finding.sequence = one.sequence;
   finding.label = one.label;
   finding.function = one.function;
-  finding.file = one.file;
-  finding.line = one.line;
+  finding.file = one.caller_file.empty() ? one.file : one.caller_file;
+  finding.line = one.caller_file.empty() ? one.line : one.caller_line;
   finding.since_us = one.start_ns / 1000;
 }
 

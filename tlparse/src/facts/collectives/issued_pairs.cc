@@ -10,6 +10,7 @@
 #include "artifacts/common/text/python_traceback.h"
 #include "base/ascii.h"
 #include "facts/collectives/issued_batches.h"
+#include "facts/collectives/issued_callers.h"
 #include "facts/collectives/issued_group.h"
 #include "facts/collectives/issued_lines.h"
 #include "facts/text/sequence_diff.h"
@@ -290,9 +291,12 @@ Result<bool> GroupFinder::FindOther(std::int64_t sequence) {
   if (!waiting.empty())
     finding.detail +=
         fmt::format(". {} had not finished it when the recorder was dumped", Ranks(waiting));
-  // Where neither is the odd one: the line of the user's.
-  const bool is_of_usual = is_even && !IsUserFile(odd.file) && IsUserFile(usual.file);
-  SetPlace(finding, group_, is_of_usual ? usual : odd);
+  // Where neither is the odd one: the call that is new, else the line of the user's.
+  const bool is_of_usual = is_even && !IsUserFile(odd.UserFile()) && IsUserFile(usual.UserFile());
+  const IssuedCollective* const fresh = is_even ? NewCall(group_, odd, usual) : nullptr;
+  SetPlace(finding, group_, fresh != nullptr ? *fresh : is_of_usual ? usual : odd);
+  if (fresh != nullptr)
+    finding.detail += fmt::format(". No rank had issued this {} before", fresh->PrintedOp());
   finding.cause = "the ranks of a group must issue the same collectives in the same order";
   finding.advice = CompareAdvice(odd, usual);
   if (!is_even && !TellShift(classes, sequence, finding)) TellLeftOut(classes, sequence, finding);
