@@ -136,6 +136,21 @@ class OpenCalls(RecorderTest):
         self.assertNotIn("requests", first["detail"])
         self.assertEqual(["collective_not_reached"], [one["kind"] for one in first["evidence"]])
 
+    def test_a_rank_that_left_with_an_exit_code(self):
+        """A launcher by multiprocessing, which ends with 0: the others wait for the rank; where it left says more than what it did not reach."""
+        us = BASE // 1000
+        error = ("Traceback (most recent call last):\n  File \"/app/train.py\", line 40, in work\n    dist.all_reduce(grad)\n"
+                 "RuntimeError: [gloo/pair.cc:561] Connection closed by peer [127.0.0.1]:51845\n")
+        processes = [{"pid": 10, "parent_pid": 1, "exit_code": 0, "started_us": us, "ended_us": us + 90_000_000},
+                     {"pid": 11, "parent_pid": 10, "rank": 0, "exit_code": 1, "started_us": us, "ended_us": us + 70_000_000, "raised_us": us + 60_000_500, "traceback": error},
+                     {"pid": 12, "parent_pid": 10, "rank": 1, "exit_code": 3, "started_us": us, "ended_us": us + 60_000_000, "at": "/app/train.py:15 in check, which called exit"}]
+        dumps = [[entry(i, i + 1, state="started" if i == 9 else "completed", dumped=BASE + 60 * SECOND) for i in range(10 - rank)] for rank in range(2)]
+        first = self.found(dumps, beside={"run.json": json.dumps({
+            "version": 1, "command": ["python", "train.py"], "directory": "/app", "started_us": us, "ended_us": us + 90_000_000, "exit_code": 0, "processes": processes})})[0]
+        self.assertEqual(("crashed", [1], 15), (first["kind"], first["ranks"], first["place"]["line"]))
+        self.assertEqual("Rank 1 ended with exit code 3 at train.py:15", first["title"])
+        self.assertEqual(["collective_not_reached"], [one["kind"] for one in first["evidence"]])
+
     def test_a_rank_elsewhere_when_one_gave_up_waiting_and_another_found_it_gone(self):
         us = BASE // 1000
         begin = "Traceback (most recent call last):\n  File \"/app/train.py\", line 48, in main\n    dist.all_reduce(score)\nRuntimeError: [gloo/"

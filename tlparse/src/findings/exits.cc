@@ -58,15 +58,16 @@ bool IsAbout(const Finding& finding, const std::optional<std::int64_t>& rank) {
          std::find(finding.ranks.begin(), finding.ranks.end(), *rank) != finding.ranks.end();
 }
 
-// An exit code says less than any record of the failure; the exception of a compile that failed is
-// that of its record. Where the logs of several end is no failure of one.
+// An exit code without the place where the program left says less than any record of the failure; the
+// exception of a compile that failed is that of its record. Where the logs of several end is no failure of
+// one. `is_known`: an exception, or such a place.
 bool IsExplained(const FindingContext& context, const std::optional<std::int64_t>& rank,
-                 bool has_exception) {
+                 bool is_known) {
   return std::any_of(context.findings.begin(), context.findings.end(), [&](const Finding& one) {
     const std::size_t count = one.ranks.empty() ? one.rank_count : one.ranks.size();
     const bool is_end_of_several = one.kind == FindingKind::kStoppedFirst && rank && count > 1;
     return one.severity == FindingSeverity::kError && IsAbout(one, rank) && !is_end_of_several &&
-           (!has_exception || one.kind == FindingKind::kCompileFailed);
+           (!is_known || one.kind == FindingKind::kCompileFailed);
   });
 }
 
@@ -375,7 +376,8 @@ Result<void> FindExits(FindingContext& context) {
   const ProcessExit* const first = FirstFailed(context, exits);
   const bool is_said =
       first == nullptr ||
-      (!first->signal && IsExplained(context, first->rank, first->raised.has_value()));
+      (!first->signal &&
+       IsExplained(context, first->rank, first->raised.has_value() || !first->stopped_at.empty()));
   if (!is_said && WasOfDone(exits, *first)) {
     AddOfDone(context, exits, *first);
     return {};

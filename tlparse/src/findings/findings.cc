@@ -128,9 +128,9 @@ namespace {
 
 // A wait for ranks, their end, or that they left nothing, for which no other rank is the cause.
 bool IsHang(FindingKind kind) {
-  return kind == FindingKind::kStoppedFirst || kind == FindingKind::kMissingRank ||
-         kind == FindingKind::kStuck || kind == FindingKind::kCollectiveNotReached ||
-         kind == FindingKind::kCollectiveDivergence;
+  return kind == FindingKind::kCrashed || kind == FindingKind::kStoppedFirst ||
+         kind == FindingKind::kMissingRank || kind == FindingKind::kStuck ||
+         kind == FindingKind::kCollectiveNotReached || kind == FindingKind::kCollectiveDivergence;
 }
 
 // Where a job hangs or ends by some ranks, another one that was slow before is a bystander.

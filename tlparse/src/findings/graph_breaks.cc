@@ -90,7 +90,14 @@ bool IsMeantByTorch(std::string_view reason, const FindingPlace& site) {
 
 // The user said so: torch.compiler.disable.
 bool IsDisabled(std::string_view cause) {
-  return cause.starts_with("Skip calling `torch.compiler.disable()`d function");
+  return cause.starts_with("Skip calling `torch.compiler.disable()`d function") ||
+         cause.starts_with("Skip inlining `torch.compiler.disable()`d function");
+}
+
+// What `tlparse run` puts in front of the program, or calls in it by not_traced: nothing of the user's.
+bool IsOfHook(std::string_view cause, const FindingPlace& site) {
+  return site.file.ends_with("/hook/sitecustomize.py") ||
+         cause.find(": not_traced.<locals>.") != std::string_view::npos;
 }
 
 // A library writes a line to its own log there, as transformers' warning_once does.
@@ -133,6 +140,7 @@ Result<Breaks> LoadBreaks(FindingContext& context, const BrokenCompiles& broken)
     if (compile == nullptr || broken.raised.contains(compile->id)) continue;
     const bool is_eager = broken.eager.contains(compile->id);
     const FindingPlace site = SiteOfBreak(row.user_stack);
+    if (IsOfHook(CauseOfBreak(row.reason), site)) continue;
     Break& one = breaks[{std::string(row.user_file), row.user_line.value_or(0),
                          CauseOfBreak(row.reason), is_eager, site.file, site.line}];
     one.ranks.insert(compile->participant);
@@ -210,13 +218,20 @@ std::string TransformedText(const FindingContext& context, const BrokenCompiles&
                      FunctionNames(names), names.size() == 1 ? "is" : "are");
 }
 
+// A function of a library, in whose code the break is: what it calls is compiled by itself.
+bool IsOfLibrary(const Break& one) {
+  return one.site.line > 0 && !IsUserFile(one.site.file) && !one.file.empty() &&
+         !IsUserFile(one.file);
+}
+
 Result<void> Report(FindingContext& context, const BrokenCompiles& broken, const BreakKey& key,
                     const Break& one) {
   const std::vector<RankIndex> who(one.ranks.begin(), one.ranks.end());
   Finding& finding = context.Add(FindingKind::kGraphBreak,
-                                 one.is_of_torch   ? FindingSeverity::kNote
-                                 : !key.is_skipped ? SeverityOfBreak(one.reason, one.site)
-                                                   : FindingSeverity::kWarning);
+                                 one.is_of_torch    ? FindingSeverity::kNote
+                                 : !key.is_skipped  ? SeverityOfBreak(one.reason, one.site)
+                                 : IsOfLibrary(one) ? FindingSeverity::kNote
+                                                    : FindingSeverity::kWarning);
   context.SetRanks(finding, who);
   context.SetCompiles(finding, {one.slots.begin(), one.slots.end()}, who);
   if (one.functions.front() != "A frame") finding.function = one.functions.front();

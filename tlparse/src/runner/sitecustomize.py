@@ -25,6 +25,12 @@ def attempt(step, *arguments):
         pass
 
 
+def not_traced(function):
+    """Dynamo would trace it, and break the graph in it, where a program compiles the step of its optimizer."""
+    disable = getattr(sys.modules.get("torch._compile"), "_disable_dynamo", None)
+    return disable(lambda *arguments: function(*arguments)) if disable else function  # it sets an attribute, which no method has
+
+
 def content(path):
     with open(path, "rb") as file:
         return file.read().decode("utf-8", "replace")
@@ -316,7 +322,7 @@ def watch_imports():
         after["torch._dynamo"] = changes.after_dynamo
         follow_steps.append(changes)  # the last: it may end the program
     if follow_steps:
-        after["torch.optim.optimizer"] = lambda module: [module.register_optimizer_step_post_hook(one.after_step) for one in follow_steps]
+        after["torch.optim.optimizer"] = lambda module: [module.register_optimizer_step_post_hook(not_traced(one.after_step)) for one in follow_steps]
     if NUMBERS:
         from tlparse_numbers import Numbers
         after["torch._inductor.output_code"] = Numbers(NUMBERS).after_output_code
