@@ -13,6 +13,7 @@
 #include "artifacts/common/graph/graph_nodes.h"
 #include "artifacts/common/text/python_traceback.h"
 #include "facts/text/shorten.h"
+#include "findings/exit_texts.h"
 #include "inputs/join/recorder_code.h"
 #include "queries/facts/job/exits.h"
 #include "queries/findings/compiled_lines.h"
@@ -120,6 +121,8 @@ std::int64_t ProcessOfRank(const FindingContext& context, std::optional<std::int
 
 Result<void> SayCompiledLine(const FindingContext& context, const FatalException& raised,
                              std::optional<std::int64_t> process_id, Finding& finding) {
+  ASSIGN_OR_RETURN(const std::string kernel, KernelOf(context.database, raised));
+  if (!kernel.empty()) return SayIndex(context, kernel, finding);
   ASSIGN_OR_RETURN(const FirstRow<TracebackOf> row,
                    First(Query<TracebackOf>(context.database, {.id = raised.id})));
   const std::optional<CompiledFrame> frame = LastCompiledFrame(row->traceback);

@@ -52,7 +52,7 @@ std::string IndexOf(std::string_view operation, std::string_view kernel) {
 
 }  // namespace
 
-Result<void> SayIndex(FindingContext& context, const std::string& kernel, Finding& finding) {
+Result<void> SayIndex(const FindingContext& context, const std::string& kernel, Finding& finding) {
   if (kernel.empty()) return {};
   std::map<std::pair<std::string, std::int64_t>, std::set<std::string>> lines;
   ParsedGraph graph;
@@ -171,6 +171,27 @@ bool WasOfDone(const std::vector<ProcessExit>& exits, const ProcessExit& exit) {
            return one.rank && !one.signal && one.RanBeside(exit) &&
                   (!one.ended_us || one.ended_us > exit.ended_us);
          });
+}
+
+void AddOfDone(FindingContext& context, const std::vector<ProcessExit>& exits,
+               const ProcessExit& exit) {
+  Finding finding;
+  finding.kind = FindingKind::kCrashed;
+  finding.severity = FindingSeverity::kNote;
+  std::set<std::int64_t> ranks;
+  for (const ProcessExit& one : exits) {
+    if (one.rank && one.signal == exit.signal && one.RanBeside(exit)) ranks.insert(*one.rank);
+  }
+  finding.ranks = {ranks.begin(), ranks.end()};
+  finding.rank_count = finding.ranks.size();
+  finding.title = fmt::format("{} {} ended by {}, and the command then ended with exit code 0",
+                              RanksFirst(finding.ranks), ranks.size() == 1 ? "was" : "were",
+                              SignalName(*exit.signal));
+  finding.cause = SignalName(*exit.signal);
+  finding.detail = WhatCame(context, exit);
+  finding.since_us = exit.ended_us;
+  finding.query = QueryOf(exit);
+  context.findings.push_back(std::move(finding));
 }
 
 bool LivedOn(const std::vector<ProcessExit>& exits, std::int64_t rank) {

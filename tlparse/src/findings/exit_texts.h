@@ -43,12 +43,16 @@ bool FollowsFromOthers(const ProcessExit& exit);
 // them, and no rank lived on.
 bool WasOfDone(const std::vector<ProcessExit>& exits, const ProcessExit& exit);
 
+// A note on such a signal.
+void AddOfDone(FindingContext& context, const std::vector<ProcessExit>& exits,
+               const ProcessExit& exit);
+
 // Whether the process of the rank had not ended when the command had.
 bool LivedOn(const std::vector<ProcessExit>& exits, std::int64_t rank);
 
 // Says of which operations an index is that a kernel of generated code refuses, and places the finding at
 // their line, if it is one: the line of the call is the function's.
-Result<void> SayIndex(FindingContext& context, const std::string& kernel, Finding& finding);
+Result<void> SayIndex(const FindingContext& context, const std::string& kernel, Finding& finding);
 
 // Whether a rank raised nothing and was asked to end at a line of the user's.
 bool HasRankElsewhere(const std::vector<ProcessExit>& exits, const ProcessExit& exit);

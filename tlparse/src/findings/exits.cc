@@ -197,10 +197,7 @@ Result<void> AddExit(FindingContext& context, const std::vector<ProcessExit>& ex
     if (!is_compared && !exit.raised->lines.caller.empty())
       finding.detail += fmt::format(" Above it in the traceback: {}.", exit.raised->lines.caller);
     if (!is_compared) finding.detail += exit.raised->Rest();
-    ASSIGN_OR_RETURN(const std::string kernel, KernelOf(context.database, *exit.raised));
-    RETURN_IF_ERROR(SayIndex(context, kernel, finding));
-    if (kernel.empty())
-      RETURN_IF_ERROR(SayCompiledLine(context, *exit.raised, exit.process_id, finding));
+    RETURN_IF_ERROR(SayCompiledLine(context, *exit.raised, exit.process_id, finding));
   }
   if (exit.raised && exit.raised->HasWaited() && !is_compared) {
     ASSIGN_OR_RETURN(const bool is_told, PutHiddenFirst(context, finding, &exit));
@@ -234,27 +231,6 @@ Result<void> AddExit(FindingContext& context, const std::vector<ProcessExit>& ex
   return {};
 }
 
-void AddOfDone(FindingContext& context, const std::vector<ProcessExit>& exits,
-               const ProcessExit& exit) {
-  Finding finding;
-  finding.kind = FindingKind::kCrashed;
-  finding.severity = FindingSeverity::kNote;
-  std::set<std::int64_t> ranks;
-  for (const ProcessExit& one : exits) {
-    if (one.rank && one.signal == exit.signal && one.RanBeside(exit)) ranks.insert(*one.rank);
-  }
-  finding.ranks = {ranks.begin(), ranks.end()};
-  finding.rank_count = finding.ranks.size();
-  finding.title = fmt::format("{} {} ended by {}, and the command then ended with exit code 0",
-                              RanksFirst(finding.ranks), ranks.size() == 1 ? "was" : "were",
-                              SignalName(*exit.signal));
-  finding.cause = SignalName(*exit.signal);
-  finding.detail = WhatCame(context, exit);
-  finding.since_us = exit.ended_us;
-  finding.query = QueryOf(exit);
-  context.findings.push_back(std::move(finding));
-}
-
 // The end of a job that was started again: what the logs show of the start before is its evidence.
 Result<void> AddLaterExit(FindingContext& context, const std::vector<ProcessExit>& exits,
                           const ProcessExit& exit) {
@@ -280,6 +256,39 @@ Result<void> AddLaterExit(FindingContext& context, const std::vector<ProcessExit
   }
   context.findings.push_back(std::move(last));
   return {};
+}
+
+// The failure that torchrun's report names. `follower`: an exception that followed from it; null: none.
+void AddReported(FindingContext& context, const PrintedFailures& printed,
+                 const FatalException* follower) {
+  const std::int64_t code = printed.root ? printed.root->exit_code.value_or(0) : 0;
+  if (code == 0) return;
+  Finding finding;
+  const std::optional<std::int64_t> rank = printed.root->rank;
+  if (code > 0 && IsExplained(context, rank, false)) return;
+  ProcessExit exit;
+  (code < 0 ? exit.signal : exit.exit_code) = code < 0 ? -code : code;
+  exit.rank = rank;
+  finding.title = fmt::format("{} {}", Subject(rank), HowItEnded(exit));
+  finding.cause = code < 0 ? SignalName(-code) : "exit code";
+  finding.detail = fmt::format("By the report of torchrun in {}: the failure that it saw first.",
+                               printed.root->path);
+  finding.suggestion = code == -SIGKILL ? kLookForMemory : "read what it printed last";
+  exit.printed = printed.root->printed;
+  SayPrinted(finding, exit, true);
+  finding.query =
+      fmt::format("SELECT id, rank FROM launcher_failure WHERE id = {}", printed.root->id);
+  finding.ranks = {*rank};
+  if (follower != nullptr) {
+    Finding follows;
+    follows.kind = FindingKind::kCrashed;
+    follows.severity = FindingSeverity::kError;
+    SetException(follows, *follower, Raisers{{follower->rank.value_or(0)}, false});
+    follows.query = QueryOf(*follower);
+    finding.evidence.push_back(std::move(follows));
+  }
+  Add(context, std::move(finding), {});
+  if (code > 0) MoveBehindDivergence(context.findings);
 }
 
 // Of several launches the text does not say which of them it is of.
@@ -320,32 +329,7 @@ Result<void> AddPrinted(FindingContext& context, const PrintedFailures& printed)
     Add(context, std::move(finding), {}, raised->rank && !raised->ComesOfPeer());
     return {};
   }
-  if (!printed.root || !printed.root->exit_code || code == 0) return {};
-  const std::optional<std::int64_t> rank = printed.root->rank;
-  if (code > 0 && IsExplained(context, rank, false)) return {};
-  ProcessExit exit;
-  (code < 0 ? exit.signal : exit.exit_code) = code < 0 ? -code : code;
-  exit.rank = rank;
-  finding.title = fmt::format("{} {}", Subject(rank), HowItEnded(exit));
-  finding.cause = code < 0 ? SignalName(-code) : "exit code";
-  finding.detail = fmt::format("By the report of torchrun in {}: the failure that it saw first.",
-                               printed.root->path);
-  finding.suggestion = code == -SIGKILL ? kLookForMemory : "read what it printed last";
-  exit.printed = printed.root->printed;
-  SayPrinted(finding, exit, true);
-  finding.query =
-      fmt::format("SELECT id, rank FROM launcher_failure WHERE id = {}", printed.root->id);
-  finding.ranks = {*rank};
-  if (is_of_reported) {
-    Finding follows;
-    follows.kind = FindingKind::kCrashed;
-    follows.severity = FindingSeverity::kError;
-    SetException(follows, *raised, Raisers{{raised->rank.value_or(0)}, false});
-    follows.query = QueryOf(*raised);
-    finding.evidence.push_back(std::move(follows));
-  }
-  Add(context, std::move(finding), {});
-  if (code > 0) MoveBehindDivergence(context.findings);
+  AddReported(context, printed, is_of_reported ? raised : nullptr);
   return {};
 }
 
