@@ -87,8 +87,8 @@ class OneCompile(RankTest):
     def test_what_is_not_there_is_said_in_one_line(self):
         self.rank(0, self.compile(0, 0), self.compile(0, 1, function="g"))
         self.job()
-        for arguments, expected in ((("7/0",), "this launch has no compile '7/0'; it has 0/0, 1/0"), (("0/0", "--rank", "5"), "no log of rank 5 in launch 1: it has rank 0"),
-                                    (("0/0", "--process", "1"), "no log of process 1 in launch 1: it has rank 0"), (("0/0#2",), "'0/0#2'")):
+        for arguments, expected in ((("7/0",), "this launch has no compile '7/0'; it has 0/0, 1/0"), (("0/0", "--rank", "5"), "no input is of rank 5 in launch 1; there is rank 0"),
+                                    (("0/0", "--process", "1"), "no input is of process 1 in launch 1; there are rank 0, process 4242"), (("0/0#2",), "'0/0#2'")):
             message = self.error("compile", self.database, *arguments)
             self.assertIn(expected, message)
             self.assertEqual(message.count("\n"), 1)

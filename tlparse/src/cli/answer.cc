@@ -80,6 +80,12 @@ void AddAnswerArguments(Arguments& app, AnswerArguments& arguments) {
   app.Flag("--json", arguments.json, "print JSON instead of a table");
 }
 
+void AddAsked(Arguments& app, AskedParticipant& asked, const std::string& help_of_rank,
+              const std::string& help_of_process) {
+  app.Add("--rank", asked.rank, help_of_rank);
+  app.Add("--process", asked.pid, help_of_process);
+}
+
 int AnswerFrom(const std::string& path,
                const std::function<Result<void>(Database& database)>& answer) {
   Result<Database> database = OpenAskedDatabase(path);

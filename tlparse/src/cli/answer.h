@@ -12,6 +12,7 @@
 #include "base/result.h"
 #include "cli/arguments.h"
 #include "cli/terminal.h"
+#include "facts/job/asked_participant.h"
 #include "store/database.h"
 
 namespace tlparse {
@@ -30,6 +31,10 @@ struct AnswerArguments {
   bool json = false;
 };
 void AddAnswerArguments(Arguments& app, AnswerArguments& arguments);
+// --rank and --process. What is asked of one that is not there: CheckAsked.
+void AddAsked(Arguments& app, AskedParticipant& asked,
+              const std::string& help_of_rank = "only this rank",
+              const std::string& help_of_process = "only the process of this pid");
 // Opens the database and answers. Returns the exit code.
 int AnswerFrom(const std::string& path,
                const std::function<Result<void>(Database& database)>& answer);

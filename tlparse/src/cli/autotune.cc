@@ -10,6 +10,7 @@
 #include "cli/rank_answer.h"
 #include "cli/rank_output.h"
 #include "cli/schemas.h"
+#include "facts/ranks/asked_part.h"
 #include "facts/text/shorten.h"
 
 namespace tlparse {
@@ -82,24 +83,27 @@ void PrintFailed(const AutotuneAnswer& answer, bool all) {
 }
 
 void PrintShare(const AutotuneAnswer& answer) {
-  RankIndex slowest = 0;
-  for (std::size_t i = 1; i < answer.job.participants().size(); ++i)
+  if (!answer.only.empty() && answer.members.empty()) return;
+  RankIndex slowest = answer.only.empty() ? 0 : answer.members.front();
+  for (std::size_t i = 1; answer.only.empty() && i < answer.job.participants().size(); ++i)
     if (answer.TuningSeconds(static_cast<RankIndex>(i)) > answer.TuningSeconds(slowest))
       slowest = static_cast<RankIndex>(i);
   const double tuned_s = answer.TuningSeconds(slowest);
   const std::optional<double> compile_s = CompileSeconds(answer.job, slowest);
   if (tuned_s <= 0) return;
-  PrintWrapped(fmt::format("tuning took {}{}{}", HumanDuration(tuned_s),
-                           compile_s ? " of " + HumanDuration(*compile_s) + " of compiles" : "",
-                           answer.job.HasSeveral() ? ", of " + RanksText(answer.job, {slowest}) +
-                                                         ", which tuned longest"
-                                                   : ""),
-               0, 2);
+  PrintWrapped(
+      fmt::format("tuning took {}{}{}", HumanDuration(tuned_s),
+                  compile_s ? " of " + HumanDuration(*compile_s) + " of compiles" : "",
+                  answer.job.HasSeveral() && answer.only.empty()
+                      ? ", of " + RanksText(answer.job, {slowest}) + ", which tuned longest"
+                      : ""),
+      0, 2);
 }
 
 void PrintAutotune(const AutotuneAnswer& answer, bool all) {
   PrintHeading(fmt::format("{}: {}", answer.job.Title(),
                            Count(answer.job.participants().size(), "participant")));
+  if (!answer.only.empty()) PrintWrapped(answer.only, 0, 2);
   if (answer.kernels.empty() && answer.failed.empty()) {
     PrintWrapped(
         "no kernel was tuned: mode=\"max-autotune\" and TORCHINDUCTOR_MAX_AUTOTUNE=1 tune; what is "
@@ -181,6 +185,7 @@ struct FieldsOf<AutotuneAnswer> {
       "choice and of the fastest one of Triton only.";
   static constexpr FieldList list{
       Inlined{&Of::job},
+      Missable{"only", OrNull{&Of::only}, kOnly},
       Field{"kernels", &Of::kernels},
       Field{"failed", &Of::failed, "choices that could not be compiled"},
   };
@@ -197,9 +202,14 @@ int RunAutotune(std::span<const std::string> arguments) {
       "chose the same share a line.",
       "autotune");
   AutotuneOptions options;
+  AskedPart part;
   return RunRankAnswer(
-      app, arguments, "every choice that failed", options.run, options.launch,
-      [&](Database& database, bool) { return AnalyzeAutotune(database, options); },
+      app, arguments, "every choice that failed", options.run, options.launch, part,
+      [&](Database& database, bool) -> Result<AutotuneAnswer> {
+        ASSIGN_OR_RETURN(AutotuneAnswer answer, AnalyzeAutotune(database, options));
+        answer.only = KeepAsked(part.asked, answer);
+        return answer;
+      },
       [](const AutotuneAnswer& answer) { return ToJson(answer, answer); }, PrintAutotune);
 }
 

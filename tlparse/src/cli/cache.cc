@@ -109,6 +109,7 @@ std::string ClassesText(const CacheAnswer& answer, const CacheLookupAnswer& look
 }
 
 void PrintLookups(const CacheAnswer& answer, bool all) {
+  if (!answer.lookup_answers.empty()) std::fputc('\n', stdout);
   Table table({{"compile"}, {"layer"}, {"direction"}, {"ranks"}});
   // Lookups that all ranks share in one class, by what they say
   std::map<std::string, std::size_t> alike;
@@ -167,11 +168,12 @@ void PrintClosest(const CacheAnswer& answer) {
   }
 }
 
-void PrintCache(const CacheAnswer& answer, bool all) {
+void PrintCache(const CacheAnswer& answer, bool all, const AskedPart& part) {
   const Job& job = answer.job;
-  PrintHeading(fmt::format("{}: {}, {}", job.Title(),
-                           Count(job.participants().size(), "participant"),
-                           Count(answer.lookups.lookups().size(), "cache lookup")));
+  PrintHeading(
+      fmt::format("{}: {}, {}", job.Title(), Count(job.participants().size(), "participant"),
+                  Count(answer.lookups.lookups().size(), "cache lookup")),
+      part);
   for (const SameKeyCode& odd : answer.same_key_codes) {
     PrintWrapped(
         fmt::format("one key, two generated codes: {} ({} and {}{}{}); --json has the whole diff",
@@ -220,7 +222,6 @@ void PrintCache(const CacheAnswer& answer, bool all) {
       PrintFinding(answer, finding, all);
     }
   }
-  if (!answer.lookup_answers.empty()) std::fputc('\n', stdout);
   PrintLookups(answer, all);
   PrintClosest(answer);
   PrintEconomics(answer);
@@ -364,6 +365,7 @@ struct FieldsOf<CacheAnswer> {
   using Of = CacheAnswer;
   static constexpr FieldList list{
       Inlined{&Of::job},
+      Missable{"only", kOnlyOf, kOnly},
       Field{"has_divergence", &Of::HasDivergence, "a finding that is no note, or same_key_codes"},
       Field{"findings", &Of::findings, "divergences first, most telling first, then notes"},
       Field{"same_key_codes", &Of::same_key_codes,
@@ -386,12 +388,10 @@ std::string CacheSchema() { return SchemaOf<CacheAnswer, InCache>("tlparse cache
 int RunCache(std::span<const std::string> arguments) {
   Arguments app(
       "Hits and misses of the compile caches, the components in which the keys of ranks differ and "
-      "why, and the time that the caches saved.",
+      "why, and the time that the caches saved. Of one rank also its closest "
+      "earlier keys.",
       "cache");
   CacheOptions options;
-  app.Add("--rank", options.rank,
-          "show the closest earlier keys of this rank's lookups (default: the only participant, if "
-          "there is one)");
   return RunSubjectAnswer(
       app, arguments, "every lookup and every component, also those that another cause explains",
       options, kOfCaches, AnalyzeCache, TakeCache, PrintCache);

@@ -93,15 +93,16 @@ void PrintParity(const CollectiveAnswer& answer) {
   }
 }
 
-void PrintCollectives(const CollectiveAnswer& answer, bool all) {
+void PrintCollectives(const CollectiveAnswer& answer, bool all, const AskedPart& part) {
   const Job& job = answer.job;
   if (job.participants().empty()) {
-    PrintHeading(fmt::format("run {}: no log", job.run_name()));
+    PrintHeading(fmt::format("run {}: no log", job.run_name()), part);
     if (answer.issued.empty() && answer.issued.not_compared.empty() && answer.problems.empty())
       PrintWrapped("no collective is in its profiles and dumps", 0, 2);
     return PrintIssued(answer, all);
   }
-  PrintHeading(fmt::format("{}: {}", job.Title(), Count(job.participants().size(), "participant")));
+  PrintHeading(fmt::format("{}: {}", job.Title(), Count(job.participants().size(), "participant")),
+               part);
   if (answer.classes.size() == 1) {
     const CollectiveClass& one = answer.classes.front();
     PrintWrapped(one.collectives + one.waits == 0
@@ -221,6 +222,7 @@ struct FieldsOf<CollectiveAnswer> {
   using Of = CollectiveAnswer;
   static constexpr FieldList list{
       Inlined{&Of::job},
+      Missable{"only", kOnlyOf, kOnly},
       Field{"has_divergence", &Of::HasDivergence},
       Field{"has_majority", &Of::has_majority},
       Field{"classes", &Of::classes, "the reference first"},

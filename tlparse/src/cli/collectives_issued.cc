@@ -154,7 +154,7 @@ void PrintCutDumps(const IssuedJob& job) {
   Indices empty;
   for (std::size_t i = 0; i < job.ranks.size(); ++i) {
     const IssuingRank& rank = job.ranks[i];
-    if (job.dump_ranks == 0 || !rank.is_empty) continue;
+    if (job.dump_ranks == 0 || !rank.is_empty || !job.IsAsked(i)) continue;
     if (rank.counted_calls == 0) {
       empty.push_back(i);
       continue;
@@ -172,7 +172,7 @@ void PrintCutDumps(const IssuedJob& job) {
   Indices absent;
   for (const IssuedGroup& group : job.groups) {
     for (const std::size_t index : group.unknown) {
-      if (!job.ranks[index].has_file) absent.push_back(index);
+      if (!job.ranks[index].has_file && job.IsAsked(index)) absent.push_back(index);
     }
   }
   std::sort(absent.begin(), absent.end());
@@ -189,7 +189,7 @@ void PrintCutDumps(const IssuedJob& job) {
 void PrintWaits(const IssuedJob& job, bool all) {
   constexpr std::size_t kMost = 16;
   std::vector<RankWait> waits = WaitsByRank(job);
-  if (waits.size() < 2) return;
+  if (waits.size() < (job.is_of_some ? 1U : 2U)) return;
   std::stable_sort(waits.begin(), waits.end(),
                    [](const RankWait& a, const RankWait& b) { return a.wait_ns > b.wait_ns; });
   PrintWrapped(

@@ -19,9 +19,9 @@ int RunCompile(std::span<const std::string> arguments) {
   AddAnswerArguments(app, common);
   app.Add("label", options.label, "the compile: 1/0, 1/0#2 of its second use after a reset")
       .Required();
-  app.Add("--rank", options.rank,
-          "on this rank (default: the first that did not finish it, else the first)");
-  app.Add("--process", options.pid, "in the process of this pid");
+  AddAsked(app, options.asked,
+           "on this rank (default: the first that did not finish it, else the first)",
+           "in the process of this pid");
   app.Add("--run", options.run, "the run of this name (default: the latest)");
   app.Add("--launch", options.launch, "this launch (1 is the first; default: the latest)")
       .Positive();

@@ -324,7 +324,7 @@ int RunCost(std::span<const std::string> arguments) {
               "line, kernel, node, graph, op or module (default: op where no kernel and no call of "
               "a compiled graph was recorded, else line)");
   asked.OneOf(NamesOf(kQuestions));
-  app.Add("--rank", options.rank, "only this rank");
+  AddAsked(app, options.asked);
   app.Add("--steps", steps,
           "only these steps of the profiler, like 3-5 (default: all marked ones)");
   Arguments::Option most = app.Add("--top", top, "maximum number of rows");
@@ -335,6 +335,7 @@ int RunCost(std::span<const std::string> arguments) {
   if (steps && !ParseSteps(*steps, options.first_step, options.last_step)) return kExitUsage;
   const auto answer_from = [&](Database& database) -> Result<void> {
     ASSIGN_OR_RETURN(options.run_id, FindRun(database, run.value_or("")));
+    RETURN_IF_ERROR(CheckAsked(database, options.asked, options.run_id, {}));
     ASSIGN_OR_RETURN(CostAnswer answer, Cost(database, options));
     if (!asked.WasGiven() && IsEager(answer)) {
       options.by = CostBy::kOp;

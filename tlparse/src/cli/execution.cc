@@ -130,9 +130,10 @@ void PrintOps(const ExecutionAnswer& answer, bool all) {
   table.Print();
 }
 
-void PrintExecution(const ExecutionAnswer& answer, bool all) {
+void PrintExecution(const ExecutionAnswer& answer, bool all, const AskedPart& part) {
   PrintHeading(fmt::format("{}: {}", answer.job.Title(),
-                           Count(answer.job.participants().size(), "participant")));
+                           Count(answer.job.participants().size(), "participant")),
+               part);
   PrintOrder(answer, all);
   PrintOps(answer, all);
 }
@@ -226,6 +227,7 @@ struct FieldsOf<ExecutionAnswer> {
   using Of = ExecutionAnswer;
   static constexpr FieldList list{
       Inlined{&Of::job},
+      Missable{"only", kOnlyOf, kOnly},
       Field{"has_divergence", &Of::HasDivergence},
       Field{"has_majority", &Of::has_majority},
       Field{"classes", &Of::classes},

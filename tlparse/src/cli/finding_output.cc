@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <iterator>
 
 #include "answers/evidence/evidence.h"
 #include "cli/rank_output.h"
@@ -74,6 +75,56 @@ void PrintTopFindings(const std::vector<Finding>& findings, std::size_t most,
     std::fprintf(stderr, "and %zu more: tlparse findings %s\n", findings.size() - count,
                  Printable(database).c_str());
   }
+}
+
+std::string CountBySeverity(std::span<const Finding> findings) {
+  std::string text;
+  for (const FindingSeverity severity :
+       {FindingSeverity::kError, FindingSeverity::kWarning, FindingSeverity::kNote}) {
+    const auto count = static_cast<std::size_t>(
+        std::count_if(findings.begin(), findings.end(),
+                      [&](const Finding& one) { return one.severity == severity; }));
+    if (count > 0) text += (text.empty() ? "" : ", ") + Count(count, Name(severity));
+  }
+  return text;
+}
+
+namespace {
+
+bool NamesAsked(const Finding& finding, const AskedNames& names) {
+  const auto is_of = [](const auto& all, const auto& some) {
+    return std::any_of(some.begin(), some.end(), [&](const auto& one) {
+      return std::find(all.begin(), all.end(), one) != all.end();
+    });
+  };
+  return is_of(finding.ranks, names.ranks) || is_of(finding.logs, names.logs) ||
+         std::any_of(finding.evidence.begin(), finding.evidence.end(),
+                     [&](const Finding& one) { return NamesAsked(one, names); });
+}
+
+}  // namespace
+
+Result<std::string> KeepNamed(Database& database, const AskedParticipant& asked,
+                              const std::string& run, const std::optional<std::int64_t>& launch,
+                              std::vector<Finding>& findings) {
+  if (!asked.IsGiven()) return std::string();
+  ASSIGN_OR_RETURN(const ChosenLaunch chosen, ChooseLaunch(database, run, launch));
+  ASSIGN_OR_RETURN(const AskedNames names,
+                   NamesOfAsked(database, asked, chosen.run_id, chosen.ordinal));
+  const auto end = std::stable_partition(findings.begin(), findings.end(), [&](const Finding& one) {
+    return (one.ranks.empty() && one.logs.empty()) || NamesAsked(one, names);
+  });
+  const std::vector<Finding> left_out(std::make_move_iterator(end),
+                                      std::make_move_iterator(findings.end()));
+  findings.erase(end, findings.end());
+  if (std::none_of(findings.begin(), findings.end(),
+                   [&](const Finding& one) { return NamesAsked(one, names); }))
+    RETURN_IF_ERROR(CheckAsked(database, asked, chosen.run_id, chosen.ordinal));
+  return fmt::format(
+      "only what involves {}{}", asked.Text(),
+      left_out.empty() ? std::string()
+                       : fmt::format("; left out: {} whose cause lies in others ({})",
+                                     Count(left_out.size(), "finding"), CountBySeverity(left_out)));
 }
 
 }  // namespace tlparse

@@ -14,6 +14,7 @@
 #include "cli/commands.h"
 #include "cli/finding_fields.h"
 #include "cli/finding_output.h"
+#include "cli/rank_fields.h"
 #include "cli/rank_output.h"
 #include "cli/schemas.h"
 #include "facts/job/not_looked_for.h"
@@ -46,7 +47,8 @@ std::vector<Finding> OfId(const std::vector<Finding>& findings, const std::strin
 
 struct Filter {
   std::optional<std::string> severity, kind, id;
-  std::optional<std::int64_t> limit, rank;
+  AskedParticipant asked;
+  std::optional<std::int64_t> limit;
 
   // Nothing, or what is wrong with it.
   std::optional<Error> Check() const {
@@ -71,13 +73,6 @@ struct Filter {
         return std::find(kinds.begin(), kinds.end(), Name(one.kind)) == kinds.end();
       });
     }
-    if (rank) {
-      std::erase_if(findings, [&](const Finding& one) {
-        const bool is_of_all = one.ranks.empty() && one.logs.empty();
-        return !is_of_all &&
-               std::find(one.ranks.begin(), one.ranks.end(), *rank) == one.ranks.end();
-      });
-    }
     if (limit && findings.size() > static_cast<std::size_t>(*limit))
       findings.resize(static_cast<std::size_t>(*limit));
   }
@@ -96,6 +91,7 @@ struct AnsweredRun {
   std::size_t launch_count = 1;
   std::vector<Finding> findings;
   std::string not_looked_for;  // empty: logs were looked through
+  std::string only;            // with --rank or --process: KeepNamed
 };
 
 Result<AnsweredRun> Identify(Database& database, const FindingsOptions& options) {
@@ -116,19 +112,6 @@ Result<AnsweredRun> Identify(Database& database, const FindingsOptions& options)
   if (!messages.empty() && !has_cause)
     run.not_looked_for += (run.not_looked_for.empty() ? "not looked for: " : "; ") + messages;
   return run;
-}
-
-// "2 warnings, 5 notes"
-std::string CountBySeverity(std::span<const Finding> findings) {
-  std::string text;
-  for (const FindingSeverity severity :
-       {FindingSeverity::kError, FindingSeverity::kWarning, FindingSeverity::kNote}) {
-    const auto count = static_cast<std::size_t>(
-        std::count_if(findings.begin(), findings.end(),
-                      [&](const Finding& one) { return one.severity == severity; }));
-    if (count > 0) text += (text.empty() ? "" : ", ") + Count(count, Name(severity));
-  }
-  return text;
 }
 
 // How findings are written.
@@ -183,6 +166,29 @@ void PrintMostUrgent(const std::vector<Finding>& findings, const FindingsForm& f
     fmt::print("of the last {} only the title is shown (--all, --id)\n", shown - whole);
 }
 
+struct AnsweredForm {
+  bool markdown = false, evidence = false, all = false;
+};
+
+void PrintAnswered(const AnsweredRun& run, const AnsweredForm& form) {
+  const std::vector<Finding>& findings = run.findings;
+  const std::string heading =
+      FindingsHeading(run.name, run.launch, run.launch_count, findings.size());
+  if (form.markdown && form.all) {
+    std::fputs(FindingsMarkdown(findings, heading).c_str(), stdout);
+  } else if (form.all) {
+    PrintHeading(heading);
+    PrintFindings(findings);
+  } else {
+    PrintMostUrgent(findings,
+                    form.markdown ? MarkdownForm(heading, !findings.empty()) : TextForm(heading),
+                    form.evidence ? kMostAnswerText : kMostFindingsText);
+  }
+  if (form.markdown) return;
+  for (const std::string& said : {run.only, run.not_looked_for})
+    if (!said.empty()) PrintWrapped(said, 0, 2);
+}
+
 }  // namespace
 
 template <>
@@ -197,6 +203,7 @@ struct FieldsOf<AnsweredRun> {
       Field{"findings", &Of::findings},
       Missable{"not_looked_for", OrNull{&Of::not_looked_for},
                "what the inputs cannot show, so that no finding does not mean that all is well"},
+      Missable{"only", OrNull{&Of::only}, kOnly},
   };
 };
 
@@ -211,7 +218,7 @@ int RunFindings(std::span<const std::string> arguments) {
   AnswerArguments common;
   FindingsOptions options;
   Filter filter;
-  bool markdown = false, evidence = false, all = false;
+  AnsweredForm form;
   AddAnswerArguments(app, common);
   app.Add("--run", options.run, "the run of this name (default: the latest)");
   app.Add("--launch", options.launch, "this launch (1 is the first; default: the latest)")
@@ -220,14 +227,15 @@ int RunFindings(std::span<const std::string> arguments) {
       .OneOf({"error", "warning", "note"});
   app.Add("--id", filter.id, "only the finding of this id, also where it is evidence of another");
   app.Add("--kind", filter.kind, "only these kinds, separated by commas");
-  app.Add("--rank", filter.rank, "only those that name this rank, and those of all ranks");
+  AddAsked(app, filter.asked, "only those that name this rank, and those of all ranks",
+           "only those that name the process of this pid, and those of all");
   app.Add("--limit", filter.limit, "maximum number of findings").Positive();
   app.Add("--world-size", options.world_size,
           "expected number of ranks (default: as many as the inputs show)")
       .Positive();
-  app.Flag("--all", all, "every finding whole, however long the text is");
-  app.Flag("--evidence", evidence, "under each finding the lines of the logs behind it");
-  app.Flag("--markdown", markdown, "Markdown, to be pasted into a chat or an issue");
+  app.Flag("--all", form.all, "every finding whole, however long the text is");
+  app.Flag("--evidence", form.evidence, "under each finding the lines of the logs behind it");
+  app.Flag("--markdown", form.markdown, "Markdown, to be pasted into a chat or an issue");
   app.SetFooter(KindList());
   if (const std::optional<int> code = app.Parse(arguments)) return *code;
   if (const std::optional<Error> error = filter.Check()) return ReportError(*error);
@@ -236,28 +244,17 @@ int RunFindings(std::span<const std::string> arguments) {
   Result<AnsweredRun> run = Identify(*database, options);
   if (!run) return ReportError(run.error());
   std::vector<Finding>& findings = run->findings;
+  Result<std::string> only =
+      KeepNamed(*database, filter.asked, options.run, options.launch, findings);
+  if (!only) return ReportError(only.error());
+  run->only = *std::move(only);
   filter.Apply(findings);
   if (filter.id && findings.empty())
     return ReportError(
         {ErrorCode::kNotFound, fmt::format("--id: there is no finding '{}'", *filter.id)});
-  const Result<void> lines = evidence ? AddLines(*database, findings) : Result<void>();
+  const Result<void> lines = form.evidence ? AddLines(*database, findings) : Result<void>();
   if (!lines) return ReportError(lines.error());
-  const std::string heading =
-      FindingsHeading(run->name, run->launch, run->launch_count, findings.size());
-  if (common.json) {
-    PrintJson(ToJson(*run));
-  } else if (markdown && all) {
-    std::fputs(FindingsMarkdown(findings, heading).c_str(), stdout);
-  } else if (!markdown && all) {
-    PrintHeading(heading);
-    PrintFindings(findings);
-  } else {
-    PrintMostUrgent(findings,
-                    markdown ? MarkdownForm(heading, !findings.empty()) : TextForm(heading),
-                    evidence ? kMostAnswerText : kMostFindingsText);
-  }
-  if (!common.json && !markdown && !run->not_looked_for.empty())
-    PrintWrapped(run->not_looked_for, 0, 2);
+  common.json ? PrintJson(ToJson(*run)) : PrintAnswered(*run, form);
   return kExitDone;
 }
 

@@ -260,7 +260,8 @@ void PrintMostTelling(const std::vector<HistoryRow>& rows, const RunFilter& runs
 }
 
 struct HistoryOptions {
-  std::optional<std::int64_t> rank, pid, skipped, most;
+  AskedParticipant asked;
+  std::optional<std::int64_t> skipped, most;
   RunFilter runs;
   bool json = false, all = false, stack = false;
 };
@@ -295,21 +296,23 @@ Result<void> PrintHistory(Database& database, QueryRows<CompileInHistory> compil
 
 Result<void> AnswerHistory(Database& database, HistoryOptions& options) {
   ASSIGN_OR_RETURN(const RunFilter::Named named, options.runs.Find(database));
+  const auto& [rank, pid] = options.asked;
+  RETURN_IF_ERROR(CheckAsked(database, options.asked, named.run_id, named.launch));
   const bool is_page = options.json && (options.skipped || options.most);
   std::vector<VllmStart> starts;
-  if (!options.rank && !options.pid && !named.launch) {
+  if (!options.asked.IsGiven() && !named.launch) {
     ASSIGN_OR_RETURN(starts, LoadVllmStarts(database, named.run_id));
   }
   auto compiles = Query<CompileInHistory>(
-      database, {.rank = options.rank,
+      database, {.rank = rank,
                  .run_id = named.run_id,
                  .launch = named.launch,
-                 .pid = options.pid,
+                 .pid = pid,
                  .skipped = options.skipped.value_or(0),
                  .most = is_page ? std::optional(options.most.value_or(-1)) : std::nullopt});
   if (!options.json) {
     RETURN_IF_ERROR(PrintHistory(database, std::move(compiles), options,
-                                 options.rank || options.pid || options.runs.has_launch()));
+                                 options.asked.IsGiven() || options.runs.has_launch()));
     PrintVllmStarts(starts);
     return {};
   }
@@ -317,9 +320,9 @@ Result<void> AnswerHistory(Database& database, HistoryOptions& options) {
   answer.starts = std::move(starts);
   ASSIGN_OR_RETURN(answer.why_none, options.runs.WhyNone(database, kElsewhereInText));
   if (is_page) {
-    ASSIGN_OR_RETURN(const FirstRow<SizeOfHistory> size,
-                     First(Query<SizeOfHistory>(
-                         database, {options.rank, named.run_id, named.launch, options.pid})));
+    ASSIGN_OR_RETURN(
+        const FirstRow<SizeOfHistory> size,
+        First(Query<SizeOfHistory>(database, {rank, named.run_id, named.launch, pid})));
     answer.compile_count = size->compiles;
   }
   ASSIGN_OR_RETURN(const JsonWriter json, HistoryJson(database, compiles, answer));
@@ -339,8 +342,7 @@ int RunHistory(std::span<const std::string> arguments) {
   AnswerArguments common;
   HistoryOptions options;
   AddAnswerArguments(app, common);
-  app.Add("--rank", options.rank, "only this rank");
-  app.Add("--process", options.pid, "only the process of this pid");
+  AddAsked(app, options.asked);
   app.Flag("--all", options.all, "a line for each compile of each rank");
   app.Flag("--stack", options.stack, "with the user's frames that led to each compile");
   app.Add("--limit", options.most, "with --json: compiles at most").Positive();

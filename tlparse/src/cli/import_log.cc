@@ -117,7 +117,7 @@ Result<void> AnswerUnknown(Database& database, const RunFilter& run, bool as_jso
 
 struct ImportLogOptions {
   std::optional<std::string> severity;
-  std::optional<std::int64_t> rank, pid;
+  AskedParticipant asked;
   RunFilter run;
   bool is_unknown = false, json = false, all = false;
 };
@@ -127,8 +127,9 @@ Result<void> AnswerImportLog(Database& database, ImportLogOptions& options) {
     return Fail(ErrorCode::kUsage, "--unknown lists names, which have no --severity");
   if (options.is_unknown) return AnswerUnknown(database, options.run, options.json);
   ASSIGN_OR_RETURN(const RunFilter::Named named, options.run.Find(database));
+  RETURN_IF_ERROR(CheckAsked(database, options.asked, named.run_id, named.launch));
   const ProblemOfInput::Parameters parameters{options.severity, named.run_id, named.launch,
-                                              options.rank, options.pid};
+                                              options.asked.rank, options.asked.pid};
   if (!options.json)
     return PrintRows(Query<ProblemOfInput>(database, parameters), options.run, options.all);
   // As it is stored: the bytes concerned may be no text.
@@ -147,8 +148,7 @@ int RunImportLog(std::span<const std::string> arguments) {
   AddAnswerArguments(app, common);
   app.Add("--severity", options.severity, "only: error, warning or info")
       .OneOf({"error", "warning", "info"});
-  app.Add("--rank", options.rank, "only of inputs of this rank");
-  app.Add("--process", options.pid, "only of inputs of the process of this pid");
+  AddAsked(app, options.asked);
   app.Flag(
       "--unknown", options.is_unknown,
       "names that this tlparse does not know, for example those of a newer PyTorch: record keys, "

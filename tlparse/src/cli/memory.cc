@@ -287,7 +287,7 @@ int RunMemory(std::span<const std::string> arguments) {
          "this step of the profiler; +TIME, like +1.5s or +20ms: so long after the first event of "
          "each recording")
       .ShowDefault();
-  app.Add("--rank", options.rank, "only this rank");
+  AddAsked(app, options.asked);
   Arguments::Option most = app.Add("--top", top, "maximum number of rows of a device");
   most.Positive().ShowDefault();
   app.Add("--run", run, "the run of this name (default: the latest)");
@@ -302,6 +302,7 @@ int RunMemory(std::span<const std::string> arguments) {
   }
   const auto answer_from = [&](Database& database) -> Result<void> {
     ASSIGN_OR_RETURN(options.run_id, FindRun(database, run.value_or("")));
+    RETURN_IF_ERROR(CheckAsked(database, options.asked, options.run_id, {}));
     ASSIGN_OR_RETURN(const MemoryAnswer answer, Memory(database, options));
     const auto count = static_cast<std::size_t>(top);
     if (common.json) {

@@ -82,7 +82,8 @@ struct ProvenanceAnswer {
 struct ProvenanceOptions {
   std::optional<std::string> kernel, source, node;
   std::string sort = "compile";
-  std::optional<std::int64_t> rank, skipped, most;
+  AskedParticipant asked;
+  std::optional<std::int64_t> skipped, most;
   RunFilter run;
   bool json = false, all = false;
 };
@@ -151,10 +152,11 @@ namespace {
 
 Result<void> AnswerProvenance(Database& database, ProvenanceOptions& options) {
   ASSIGN_OR_RETURN(const RunFilter::Named named, options.run.Find(database));
+  RETURN_IF_ERROR(CheckAsked(database, options.asked, named.run_id, named.launch));
   const PlaceInSource place = options.source ? ParsePlace(*options.source) : PlaceInSource{};
   ASSIGN_OR_RETURN(const PeakBytes peak, PeakBytes::Read(database, named.run_id, {}));
   ASSIGN_OR_RETURN(const GraphRanks graphs, LoadGraphRanks(database,
-                                                           {.rank = options.rank,
+                                                           {.asked = options.asked,
                                                             .run_id = named.run_id,
                                                             .launch = named.launch,
                                                             .each = options.all},
@@ -166,7 +168,7 @@ Result<void> AnswerProvenance(Database& database, ProvenanceOptions& options) {
       .file = options.source ? std::optional<std::string_view>(place.file) : std::nullopt,
       .line = place.line,
       .node = options.node,
-      .rank = options.rank,
+      .rank = options.asked.rank,
       .run_id = named.run_id,
       .launch = named.launch,
       .by_cost = options.sort == "cost",
@@ -217,7 +219,7 @@ int RunProvenance(std::span<const std::string> arguments) {
   app.Add("--source", options.source,
           "a Python line, FILE:LINE; FILE may be the end of a path; without LINE the whole file");
   app.Add("--node", options.node, "a post-grad or pre-grad graph node");
-  app.Add("--rank", options.rank, "only this rank");
+  AddAsked(app, options.asked);
   app.Add("--sort", options.sort,
           "cost: the kernels that ran longest first; compile: in order of compiles")
       .OneOf({"compile", "cost"})

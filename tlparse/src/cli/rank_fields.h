@@ -22,11 +22,19 @@ struct WithFindings {
   const Answer& answer;
   const Job& job;
   const std::vector<Finding>& findings;
+  const std::string& only;  // empty: all ranks
 };
 template <class Answer>
 const std::vector<Finding>& FindingsOf(const Answer&, const WithFindings<Answer>& in) {
   return in.findings;
 }
+
+inline constexpr std::string_view kOnly =
+    "with --rank or --process: what the answer is of, what that is compared with, what was left "
+    "out";
+inline constexpr auto kOnlyOf = [](const auto&, const auto& in) {
+  return in.only.empty() ? std::nullopt : std::optional(in.only);
+};
 
 struct RankList {
   std::size_t count = 0;

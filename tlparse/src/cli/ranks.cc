@@ -13,6 +13,7 @@
 #include "cli/role_output.h"
 #include "cli/schemas.h"
 #include "facts/job/job_tree.h"
+#include "facts/ranks/asked_part.h"
 #include "facts/ranks/rank_votes.h"
 #include "findings/context.h"
 
@@ -117,13 +118,14 @@ struct Answer {
   std::vector<RanksAnswer> of_roles = {};  // empty: one role
 };
 
-void PrintRanks(const Answer& whole, bool all) {
+void PrintRanks(const Answer& whole, bool all, const AskedPart& part) {
   const RanksAnswer& answer = whole.ranks;
   const Job& job = answer.job();
-  PrintHeading(fmt::format("{}: {}, {}, {}", job.Title(),
-                           Count(job.participants().size(), "participant"),
-                           Count(job.slots().size(), "compile"),
-                           Count(answer.cache.lookups.lookups().size(), "cache lookup")));
+  PrintHeading(
+      fmt::format("{}: {}, {}, {}", job.Title(), Count(job.participants().size(), "participant"),
+                  Count(job.slots().size(), "compile"),
+                  Count(answer.cache.lookups.lookups().size(), "cache lookup")),
+      part);
   PrintFindings(whole.findings);
   PrintRoles(whole.roles);
   for (const RanksAnswer& one : whole.of_roles) {
@@ -143,6 +145,20 @@ void PrintRanks(const Answer& whole, bool all) {
   for (std::size_t i = 0; i < most; ++i) PrintWrapped("note: " + answer.notes[i], 0, 2);
   if (most < answer.notes.size())
     PrintWrapped(fmt::format("and {} more notes (--all)", answer.notes.size() - most), 0, 2);
+}
+
+// Of roles that others are in nothing is said but that they are left out.
+std::string KeepAskedInAll(const AskedParticipant& asked, Answer& answer) {
+  std::string only = KeepAsked(asked, answer.ranks);
+  if (!asked.IsGiven() || answer.of_roles.empty()) return only;
+  const std::size_t others = std::erase_if(
+      answer.of_roles, [&](const RanksAnswer& one) { return asked.In(one.job()).empty(); });
+  for (RanksAnswer& one : answer.of_roles) only = KeepAsked(asked, one);
+  if (others > 0)
+    only += fmt::format("{}{} that it is not in",
+                        only.find("left out") == std::string::npos ? "; left out: " : ", ",
+                        Count(others, "role"));
+  return only;
 }
 
 Result<Answer> Analyze(Database& database, const RanksOptions& options, bool without_findings) {
@@ -271,6 +287,7 @@ template <>
 struct FieldsOf<Answer> {
   static constexpr FieldList list{
       Inlined{&Answer::ranks},
+      Missable{"only", kOnlyOf, kOnly},
       Field{"has_divergence", &HasDivergence, "within a role"},
       Field{"has_majority", &HasMajority, "within each role"},
       Field{"classes", &ClassesOf,
@@ -292,13 +309,20 @@ int RunRanks(std::span<const std::string> arguments) {
       .Positive();
   bool without_findings = false;
   AddWithoutFindings(app, without_findings);
+  AskedPart part;
   return RunRankAnswer(
-      app, arguments, "every class, aspect and note", options.run, options.launch,
-      [&](Database& database, bool) { return Analyze(database, options, without_findings); },
-      [](const Answer& all) {
-        return ToJson(all, InRanks{all.ranks, all.ranks.job(), all.findings});
+      app, arguments, "every class, aspect and note", options.run, options.launch, part,
+      [&](Database& database, bool) -> Result<Answer> {
+        ASSIGN_OR_RETURN(Answer answer, Analyze(database, options, without_findings));
+        part.only = KeepAskedInAll(part.asked, answer);
+        RETURN_IF_ERROR(
+            KeepNamed(database, part.asked, options.run, options.launch, answer.findings));
+        return answer;
       },
-      PrintRanks);
+      [&](const Answer& all) {
+        return ToJson(all, InRanks{all.ranks, all.ranks.job(), all.findings, part.only});
+      },
+      [&](const Answer& answer, bool all) { PrintRanks(answer, all, part); });
 }
 
 }  // namespace tlparse

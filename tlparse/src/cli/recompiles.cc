@@ -244,14 +244,14 @@ Result<void> ReadFilter(Database& database, RecompileOptions& options) {
   ASSIGN_OR_RETURN(const RunFilter::Named named, options.runs.Find(database));
   options.filter.run_id = named.run_id;
   options.filter.launch = named.launch;
-  return {};
+  return CheckAsked(database, options.filter.asked, named.run_id, named.launch);
 }
 
 Result<void> AnswerRecompiles(Database& database, RecompileOptions& options) {
   RETURN_IF_ERROR(ReadFilter(database, options));
   const RecompileFilter& filter = options.filter;
-  QueryRows<RecompileTried> tried =
-      Query<RecompileTried>(database, {filter.rank, filter.run_id, filter.launch, filter.pid});
+  QueryRows<RecompileTried> tried = Query<RecompileTried>(
+      database, {filter.asked.rank, filter.run_id, filter.launch, filter.asked.pid});
   RecompilesAnswer answer;
   ASSIGN_OR_RETURN(answer.why_none, options.runs.WhyNone(database, kOfTorchLogs));
   const char* const none = answer.why_none.empty() ? "no recompiles" : answer.why_none.c_str();
@@ -284,8 +284,7 @@ int RunRecompiles(std::span<const std::string> arguments) {
   AnswerArguments common;
   RecompileOptions options;
   AddAnswerArguments(app, common);
-  app.Add("--rank", options.filter.rank, "only this rank");
-  app.Add("--process", options.filter.pid, "only the process of this pid");
+  AddAsked(app, options.filter.asked);
   app.Flag("--all", options.all, "every earlier compile that was tried, and the guard that failed");
   app.Flag("--stack", options.stack, "as --all, with the user's frames that led to each compile");
   options.runs.AddTo(app);

@@ -66,18 +66,21 @@ void PrintTexts(const TextSearch& search) {
 struct SearchArguments {
   AnswerArguments common;
   std::string text, run, kind;
+  AskedParticipant who;
   bool all = false;
 };
 
 Result<void> Search(Database& database, const SearchArguments& asked) {
   ASSIGN_OR_RETURN(const std::int64_t run_id, FindRun(database, asked.run));
+  RETURN_IF_ERROR(CheckAsked(database, asked.who, run_id, {}));
   if (asked.common.json) {
     ASSIGN_OR_RETURN(const std::string answer,
-                     SearchAnswer(database, run_id, asked.text, asked.kind));
+                     SearchAnswer(database, run_id, asked.text, asked.kind, asked.who));
     std::puts(answer.c_str());
     return {};
   }
   TextSearchOptions options;
+  options.asked = asked.who;
   options.text = asked.text;
   const auto kind = std::find(std::begin(kTextKindNames), std::end(kTextKindNames), asked.kind);
   if (kind != std::end(kTextKindNames))
@@ -102,6 +105,7 @@ int RunSearch(std::span<const std::string> arguments) {
   app.Add("text", asked.text, "what to look for, at least 2 bytes").Required();
   app.Add("--kind", asked.kind, "only in these: graph, code, guard or log")
       .OneOf({"graph", "code", "guard", "log"});
+  AddAsked(app, asked.who);
   app.Add("--run", asked.run, "the run of this name (default: the latest)");
   app.Flag("--all", asked.all, "every text that was found");
   if (const std::optional<int> code = app.Parse(arguments)) return *code;

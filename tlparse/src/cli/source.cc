@@ -22,7 +22,7 @@ struct SourceArguments {
   AnswerArguments common;
   std::string place;
   std::optional<std::string> run;
-  std::optional<std::int64_t> rank;
+  AskedParticipant who;
   bool all = false;
 };
 
@@ -154,8 +154,9 @@ namespace {
 
 Result<void> AnswerSource(Database& database, const SourceArguments& asked) {
   ASSIGN_OR_RETURN(const std::int64_t run_id, FindRun(database, asked.run.value_or("")));
+  RETURN_IF_ERROR(CheckAsked(database, asked.who, run_id, {}));
   ASSIGN_OR_RETURN(const std::vector<LineOutcome> outcomes,
-                   LoadLineOutcomes(database, run_id, ParsePlace(asked.place), asked.rank));
+                   LoadLineOutcomes(database, run_id, ParsePlace(asked.place), asked.who));
   if (asked.common.json) {
     PrintJson(ToJson(SourceAnswer{outcomes}));
     return {};
@@ -186,7 +187,7 @@ int RunSource(std::span<const std::string> arguments) {
   app.Add("place", asked.place,
           "FILE:LINE; FILE may be the end of a path; without LINE the whole file")
       .Required();
-  app.Add("--rank", asked.rank, "only this rank");
+  AddAsked(app, asked.who);
   app.Add("--run", asked.run, "the run of this name (default: the latest)");
   app.Flag("--all", asked.all, "every row");
   if (const std::optional<int> code = app.Parse(arguments)) return *code;

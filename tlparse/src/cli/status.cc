@@ -378,17 +378,17 @@ int RunStatus(std::span<const std::string> arguments) {
       "status");
   AnswerArguments common;
   StatusOptions options;
-  StatusFilter filter;
+  AskedParticipant asked;
   AddAnswerArguments(app, common);
   app.Add("--run", options.run, "the run of this name (default: the latest)");
   app.Add("--launch", options.launch, "this launch (1 is the first; default: the latest)")
       .Positive();
-  app.Add("--rank", filter.rank, "only this rank, and its children");
-  app.Add("--process", filter.pid, "only the process of this pid");
+  AddAsked(app, asked);
   if (const std::optional<int> code = app.Parse(arguments)) return *code;
   return AnswerFrom(common.database, [&](Database& database) -> Result<void> {
+    RETURN_IF_ERROR(CheckAskedOfLaunch(database, asked, options.run, options.launch));
     ASSIGN_OR_RETURN(Shown answer, LoadShown(database, options));
-    filter.Apply(answer.tree, answer.status.rows);
+    KeepAsked(asked, answer.tree, answer.status.rows);
     common.json ? PrintJson(ToJson(answer.status, answer)) : Print(answer);
     return {};
   });

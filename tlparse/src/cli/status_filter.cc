@@ -4,17 +4,18 @@
 
 namespace tlparse {
 
-void StatusFilter::Apply(const JobTree& tree, std::vector<ProcessStatus>& rows) const {
-  if (!rank && !pid) return;
+void KeepAsked(const AskedParticipant& asked, const JobTree& tree,
+               std::vector<ProcessStatus>& rows) {
+  if (!asked.IsGiven()) return;
   std::set<std::int64_t> of_rank;
   for (const ProcessStatus& row : rows)
-    if (row.rank && row.rank == rank) of_rank.insert(row.process_id);
+    if (row.rank && row.rank == asked.rank) of_rank.insert(row.process_id);
   std::erase_if(rows, [&](const ProcessStatus& row) {
     const TreeNode* const node = tree.Find(row.process_id);
     const bool is_of_rank =
         of_rank.contains(row.process_id) ||
         (node != nullptr && node->parent_process_id && of_rank.contains(*node->parent_process_id));
-    return (rank && !is_of_rank) || (pid && row.pid != *pid);
+    return (asked.rank && !is_of_rank) || (asked.pid && row.pid != *asked.pid);
   });
 }
 

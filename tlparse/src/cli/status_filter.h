@@ -1,20 +1,16 @@
 // Which processes `tlparse status` is asked about.
 #pragma once
 
-#include <cstdint>
-#include <optional>
 #include <vector>
 
+#include "facts/job/asked_participant.h"
 #include "facts/job/job_tree.h"
 #include "facts/job/status.h"
 
 namespace tlparse {
 
-struct StatusFilter {
-  std::optional<std::int64_t> rank;  // with its children
-  std::optional<std::int64_t> pid;
-
-  void Apply(const JobTree& tree, std::vector<ProcessStatus>& rows) const;
-};
+// A rank with its children.
+void KeepAsked(const AskedParticipant& asked, const JobTree& tree,
+               std::vector<ProcessStatus>& rows);
 
 }  // namespace tlparse

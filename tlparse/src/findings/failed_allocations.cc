@@ -100,7 +100,7 @@ bool IsOfLaunch(const FindingContext& context, std::optional<std::int64_t> time_
 Result<void> FindFailedAllocations(FindingContext& context) {
   const Result<MemoryAnswer> answer = Memory(
       context.database,
-      {.run_id = context.job.run_id(), .by = MemoryBy::kLine, .at = MemoryAt::kOom, .rank = {}});
+      {.run_id = context.job.run_id(), .by = MemoryBy::kLine, .at = MemoryAt::kOom, .asked = {}});
   if (!answer) {
     if (answer.error().code == ErrorCode::kNotFound) return {};
     return tl::unexpected<Error>(answer.error());

@@ -90,7 +90,7 @@ void AddGrowth(FindingContext& context, const MemoryDevice& device, const Memory
 
 Result<void> FindMemoryGrowth(FindingContext& context) {
   const Result<MemoryAnswer> answer =
-      Memory(context.database, {.run_id = context.job.run_id(), .at = MemoryAt::kEnd, .rank = {}});
+      Memory(context.database, {.run_id = context.job.run_id(), .at = MemoryAt::kEnd, .asked = {}});
   if (!answer) {
     if (answer.error().code == ErrorCode::kNotFound) return {};
     return tl::unexpected<Error>(answer.error());

@@ -107,7 +107,7 @@ void AddImbalance(FindingContext& context, const MemoryDevice& device,
 
 Result<void> FindMemoryImbalance(FindingContext& context) {
   const Result<MemoryAnswer> answer =
-      Memory(context.database, {.run_id = context.job.run_id(), .rank = {}});
+      Memory(context.database, {.run_id = context.job.run_id(), .asked = {}});
   if (!answer) {
     if (answer.error().code == ErrorCode::kNotFound) return {};
     return tl::unexpected<Error>(answer.error());

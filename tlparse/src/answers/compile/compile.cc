@@ -43,40 +43,23 @@ struct FoundCompile {
 };
 
 std::string Asked(const CompileOptions& options) {
-  if (options.pid) return fmt::format("process {}", *options.pid);
-  if (options.rank) return fmt::format("rank {}", *options.rank);
-  return "this launch";
-}
-
-// Of a rank or process without a compile: whether the launch has it at all.
-Result<FoundCompile> WhyNone(Database& database, const ChosenLaunch& launch,
-                             const CompileOptions& options) {
-  std::string names;
-  int count = 0;
-  FOR_EACH_ROW(const ProcessOfLaunch& row,
-               Query<ProcessOfLaunch>(database, {.run_id = launch.run_id,
-                                                 .launch = launch.ordinal,
-                                                 .rank = options.rank,
-                                                 .pid = options.pid})) {
-    if (row.is_asked)
-      return Fail(ErrorCode::kNotFound, fmt::format("{} has no compile", Asked(options)));
-    names += ++count > 8 ? ", …" : (count > 1 ? ", " : "") + std::string(row.name);
-  }
-  return Fail(ErrorCode::kNotFound, fmt::format("no log of {} in launch {}: it has {}",
-                                                Asked(options), launch.ordinal, names));
+  return options.asked.IsGiven() ? options.asked.Text() : "this launch";
 }
 
 Result<FoundCompile> WhyNotFound(Database& database, const ChosenLaunch& launch,
                                  const CompileOptions& options) {
   std::string labels;
   int count = 0;
-  FOR_EACH_ROW(const LabelOfCompile& row, Query<LabelOfCompile>(database, {.run_id = launch.run_id,
-                                                                           .launch = launch.ordinal,
-                                                                           .rank = options.rank,
-                                                                           .pid = options.pid})) {
+  FOR_EACH_ROW(const LabelOfCompile& row,
+               Query<LabelOfCompile>(database, {.run_id = launch.run_id,
+                                                .launch = launch.ordinal,
+                                                .rank = options.asked.rank,
+                                                .pid = options.asked.pid})) {
     labels += ++count > 12 ? ", …" : (count > 1 ? ", " : "") + std::string(row.label);
   }
-  if (labels.empty()) return WhyNone(database, launch, options);
+  RETURN_IF_ERROR(CheckAsked(database, options.asked, launch.run_id, launch.ordinal));
+  if (labels.empty())
+    return Fail(ErrorCode::kNotFound, fmt::format("{} has no compile", Asked(options)));
   return Fail(ErrorCode::kNotFound, fmt::format("{} has no compile '{}'; it has {}", Asked(options),
                                                 options.label, labels));
 }
@@ -104,11 +87,12 @@ Result<FoundCompile> Find(Database& database, const ChosenLaunch& launch,
   const WantedLabel wanted = ReadLabel(options.label);
   FoundCompile found;
   bool is_preferred = false;
-  FOR_EACH_ROW(const CompileOfLabel& row, Query<CompileOfLabel>(database, {.run_id = launch.run_id,
-                                                                           .launch = launch.ordinal,
-                                                                           .label = wanted.label,
-                                                                           .rank = options.rank,
-                                                                           .pid = options.pid})) {
+  FOR_EACH_ROW(const CompileOfLabel& row,
+               Query<CompileOfLabel>(database, {.run_id = launch.run_id,
+                                                .launch = launch.ordinal,
+                                                .label = wanted.label,
+                                                .rank = options.asked.rank,
+                                                .pid = options.asked.pid})) {
     if (wanted.generation && row.generation != *wanted.generation) continue;
     const bool is_better = IsPreferred(CompileStatusFrom(row.status));
     if (answer.id != 0 && (is_preferred || !is_better)) continue;

@@ -14,6 +14,7 @@
 #include "facts/compiles/cuda_graphs.h"
 #include "facts/compiles/recompile_reasons.h"
 #include "facts/contents/compile_inputs.h"
+#include "facts/job/asked_participant.h"
 #include "store/database.h"
 
 namespace tlparse {
@@ -23,7 +24,7 @@ struct CompileOptions {
   std::string run;                     // empty: the latest
   std::optional<std::int64_t> launch;  // ordinal; nothing: the latest
   // Nothing: of all that have the compile the first that did not finish it, else the first.
-  std::optional<std::int64_t> rank, pid;
+  AskedParticipant asked;
 };
 
 // A place and what is said of it; line 0: unknown.

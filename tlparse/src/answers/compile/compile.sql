@@ -18,14 +18,6 @@ WHERE f.run_id = :run_id AND coalesce(n.ordinal, 1) = :launch
   AND (:rank IS NULL OR c.rank = :rank) AND (:pid IS NULL OR p.pid = :pid)
 ORDER BY c.frame_id IS NULL, c.frame_id, c.frame_compile_id LIMIT 13;
 
--- The processes of a launch: whether any is the one that was asked about.
--- query ProcessOfLaunch(run_id INTEGER, launch INTEGER, rank INTEGER?, pid INTEGER?)
-SELECT DISTINCT coalesce('rank ' || p.rank, 'process ' || p.pid) AS name /*TEXT*/,
-  (:rank IS NULL OR p.rank = :rank) AND (:pid IS NULL OR p.pid = :pid) AS is_asked /*BOOLEAN*/
-FROM process p JOIN log_file f ON f.id = p.log_file_id LEFT JOIN launch n ON n.id = p.launch_id
-WHERE f.run_id = :run_id AND coalesce(n.ordinal, 1) = :launch
-ORDER BY 2 DESC, p.rank IS NULL, p.rank, p.pid LIMIT 9;
-
 -- query StackOfCompile(compile_id INTEGER)
 SELECT stack_id FROM compile WHERE id = :compile_id;
 

@@ -14,10 +14,11 @@ Result<GraphRanks> LoadGraphRanks(Database& database, const GraphFilter& filter,
   using Place = std::tuple<std::int64_t, std::int64_t, std::string, std::int64_t, std::int64_t,
                            std::string, std::int64_t>;
   std::map<Place, std::vector<std::int64_t>> known;
-  FOR_EACH_ROW(
-      const GraphWithKernels& row,
-      Query<GraphWithKernels>(
-          database, {.rank = filter.rank, .run_id = filter.run_id, .launch = filter.launch})) {
+  FOR_EACH_ROW(const GraphWithKernels& row,
+               Query<GraphWithKernels>(database, {.rank = filter.asked.rank,
+                                                  .pid = filter.asked.pid,
+                                                  .run_id = filter.run_id,
+                                                  .launch = filter.launch})) {
     if (filter.each || !row.rank || row.is_measured || peak.HasKernelsOf(row.id)) {
       std::set<std::int64_t>& own = graphs[row.id];
       if (row.rank) own.insert(*row.rank);

@@ -9,6 +9,7 @@
 
 #include "base/result.h"
 #include "facts/cost/peak_bytes.h"
+#include "facts/job/asked_participant.h"
 #include "store/database.h"
 
 namespace tlparse {
@@ -17,7 +18,8 @@ namespace tlparse {
 using GraphRanks = std::map<std::int64_t, std::set<std::int64_t>>;
 
 struct GraphFilter {
-  std::optional<std::int64_t> rank, run_id, launch;
+  AskedParticipant asked;
+  std::optional<std::int64_t> run_id, launch;
   bool each = false;  // each graph stands for itself
 };
 

@@ -42,13 +42,13 @@ LIMIT ifnull(:most, -1) OFFSET :skipped;
 
 -- Graphs that have kernels, and what those of equal ranks have in common. `is_measured`: a profile
 -- has times of it alone.
--- query GraphWithKernels(rank INTEGER?, run_id INTEGER?, launch INTEGER?)
+-- query GraphWithKernels(rank INTEGER?, pid INTEGER?, run_id INTEGER?, launch INTEGER?)
 SELECT g.id, g.compile_id /*INTEGER*/, g.ordinal, g.direction /*TEXT?*/,
   g.provenance_content_id AS content_id /*INTEGER*/, c.label /*TEXT*/, c.generation, c.rank,
   f.run_id, p.launch_id,
   g.id IN (SELECT graph_id FROM compiled_slice_link_row) AS is_measured /*BOOLEAN*/
 FROM graph g JOIN compile c ON c.id = g.compile_id JOIN process p ON p.id = c.process_id
   JOIN log_file f ON f.id = p.log_file_id LEFT JOIN launch n ON n.id = p.launch_id
-WHERE g.provenance_content_id IS NOT NULL AND (:rank IS NULL OR c.rank = :rank)
+WHERE g.provenance_content_id IS NOT NULL AND (:rank IS NULL OR c.rank = :rank) AND (:pid IS NULL OR p.pid = :pid)
   AND (:run_id IS NULL OR f.run_id = :run_id) AND (:launch IS NULL OR n.ordinal = :launch)
 ORDER BY g.id;

@@ -187,10 +187,10 @@ Result<std::set<std::int64_t>> LoadRefused(Database& database, const RecompileFi
                                            SeriesCollector& collector) {
   std::set<std::int64_t> refused;
   FOR_EACH_ROW(const ExceptionOfCompile& row,
-               Query<ExceptionOfCompile>(database, {.rank = filter.rank,
+               Query<ExceptionOfCompile>(database, {.rank = filter.asked.rank,
                                                     .run_id = filter.run_id,
                                                     .launch = filter.launch,
-                                                    .pid = filter.pid})) {
+                                                    .pid = filter.asked.pid})) {
     if (!IsRecompileLimit(row.type, row.reason)) continue;
     refused.insert(row.compile_id);
     collector.SetLimit({row.run_id, row.launch.value_or(0), std::string(row.function),
@@ -224,10 +224,10 @@ Result<std::vector<RecompileSeries>> FindRecompileSeries(Database& database,
   std::vector<std::vector<Reason>> compiles;  // of each what it failed on
   std::int64_t compile_id = 0;
   FOR_EACH_ROW(const ReasonOfCompile& row,
-               Query<ReasonOfCompile>(database, {.rank = filter.rank,
+               Query<ReasonOfCompile>(database, {.rank = filter.asked.rank,
                                                  .run_id = filter.run_id,
                                                  .launch = filter.launch,
-                                                 .pid = filter.pid})) {
+                                                 .pid = filter.asked.pid})) {
     if (compiles.empty() || row.compile_id != compile_id) compiles.emplace_back();
     compile_id = row.compile_id;
     compiles.back().push_back(
@@ -252,9 +252,9 @@ Result<std::vector<RecompileSeries>> FindRecompileSeries(Database& database,
   if (!collector.empty()) {
     ASSIGN_OR_RETURN(waits, LoadWaits(database, filter.run_id));
   }
-  if (filter.launch || filter.pid) return collector.Take(waits);
-  FOR_EACH_ROW(const ReasonInText& row,
-               Query<ReasonInText>(database, {.rank = filter.rank, .run_id = filter.run_id})) {
+  if (filter.launch || filter.asked.pid) return collector.Take(waits);
+  FOR_EACH_ROW(const ReasonInText& row, Query<ReasonInText>(database, {.rank = filter.asked.rank,
+                                                                       .run_id = filter.run_id})) {
     Reason reason{
         {row.run_id, 0, std::string(row.function), std::string(row.file), row.function_line},
         std::string(row.run),

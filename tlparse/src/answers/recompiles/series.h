@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "facts/job/asked_participant.h"
 #include "store/database.h"
 
 namespace tlparse {
@@ -42,7 +43,8 @@ struct RecompileSeries {
 
 // Nothing: all.
 struct RecompileFilter {
-  std::optional<std::int64_t> rank, run_id, launch, pid;
+  AskedParticipant asked;
+  std::optional<std::int64_t> run_id, launch;
 };
 
 // Of one earlier compile that was tried each time, that of ComparedValues::Telling: older ones fail again

@@ -155,7 +155,10 @@ Result<void> FindPrinted(Database& database, std::int64_t run_id, const TextSear
                          const LinePattern* pattern, std::chrono::steady_clock::time_point deadline,
                          TextSearch& search) {
   std::string lower;
-  FOR_EACH_ROW(const LineOfTorchLogs& line, Query<LineOfTorchLogs>(database, {.run_id = run_id})) {
+  FOR_EACH_ROW(
+      const LineOfTorchLogs& line,
+      Query<LineOfTorchLogs>(
+          database, {.run_id = run_id, .rank = options.asked.rank, .pid = options.asked.pid})) {
     if (search.printed.size() >= options.most_texts ||
         std::chrono::steady_clock::now() > deadline) {
       search.is_complete = false;
@@ -191,7 +194,10 @@ Result<bool> AddRecords(Database& database, std::int64_t run_id, std::int64_t pa
                         const TextSearchOptions& options, FoundText& found) {
   std::set<std::int64_t> ranks;
   FOR_EACH_ROW(const RecordWithPayload& row,
-               Query<RecordWithPayload>(database, {.payload_id = payload_id, .run_id = run_id})) {
+               Query<RecordWithPayload>(database, {.payload_id = payload_id,
+                                                   .run_id = run_id,
+                                                   .rank = options.asked.rank,
+                                                   .pid = options.asked.pid})) {
     if (found.record_count++ == 0) {
       found.kind = KindOf(row);
       if (options.only && *options.only != found.kind) return false;

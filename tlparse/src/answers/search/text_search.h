@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "facts/job/asked_participant.h"
 #include "store/database.h"
 
 namespace tlparse {
@@ -24,6 +25,7 @@ struct TextSearchOptions {
   // further / are regular expressions, looked for in each line.
   std::string text;
   std::optional<TextKind> only;
+  AskedParticipant asked;
   std::size_t most_texts = 200;  // distinct payloads, and as many lines of TORCH_LOGS
   std::chrono::milliseconds time{2000};
 };

@@ -62,16 +62,17 @@ void CompleteFiles(const std::set<std::string>& whole_files, std::vector<LineOut
 
 Result<std::vector<LineOutcome>> LoadLineOutcomes(Database& database, std::int64_t run_id,
                                                   const PlaceInSource& place,
-                                                  std::optional<std::int64_t> rank) {
+                                                  const AskedParticipant& asked) {
   std::vector<LineOutcome> outcomes;
   using Key = std::tuple<std::int64_t, std::string, std::int64_t, std::string, std::string,
                          std::string, std::string, std::int64_t>;
   std::map<Key, std::size_t> known;
   std::set<std::string> whole_files;
-  FOR_EACH_ROW(
-      const OutcomeOfLine& row,
-      Query<OutcomeOfLine>(
-          database, {.run_id = run_id, .file = place.file, .line = place.line, .rank = rank})) {
+  FOR_EACH_ROW(const OutcomeOfLine& row, Query<OutcomeOfLine>(database, {.run_id = run_id,
+                                                                         .file = place.file,
+                                                                         .line = place.line,
+                                                                         .rank = asked.rank,
+                                                                         .pid = asked.pid})) {
     for (const std::string_view file : {row.file, row.compile_file})
       if (file.starts_with('/')) whole_files.emplace(file);
     std::string label = CompileLabel(row.label, row.generation);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "facts/job/asked_participant.h"
 #include "store/database.h"
 
 namespace tlparse {
@@ -50,7 +51,7 @@ PlaceInSource ParsePlace(const std::string& text);
 // In the order of files, lines, kinds and compiles.
 Result<std::vector<LineOutcome>> LoadLineOutcomes(Database& database, std::int64_t run_id,
                                                   const PlaceInSource& place,
-                                                  std::optional<std::int64_t> rank);
+                                                  const AskedParticipant& asked);
 
 // Empty: no record has the text of the line of a file that it spells so.
 Result<std::string> LoadCodeOfLine(Database& database, const std::string& logged_file,

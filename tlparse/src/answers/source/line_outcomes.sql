@@ -1,5 +1,5 @@
 -- What came of the lines of a file, by compile. A file is named by its path or the end of it; PyTorch cuts some paths at the left.
--- query OutcomeOfLine(run_id INTEGER, file TEXT, line INTEGER?, rank INTEGER?)
+-- query OutcomeOfLine(run_id INTEGER, file TEXT, line INTEGER?, rank INTEGER?, pid INTEGER?)
 WITH of_file(id, path) AS MATERIALIZED (
     SELECT id, text
     FROM text_row
@@ -12,7 +12,7 @@ WITH of_file(id, path) AS MATERIALIZED (
       JOIN process p ON p.id = c.process_id
       JOIN log_file l ON l.id = p.log_file_id
     WHERE l.run_id = :run_id
-      AND (:rank IS NULL OR c.rank = :rank)),
+      AND (:rank IS NULL OR c.rank = :rank) AND (:pid IS NULL OR p.pid = :pid)),
   outcome(kind, file, line, compile_id, record_id, direction, text, count) AS (
     SELECT 0, c.file, c.line, c.id, c.first_record_id, NULL, c.status, 1
     FROM compile c

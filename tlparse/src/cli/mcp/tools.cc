@@ -19,6 +19,7 @@ constexpr McpArgument kRunArgument = {"run", Type::kText, "name of a run; defaul
 constexpr McpArgument kLaunchArgument = {"launch", Type::kNumber,
                                          "start of the job, 1 is the first; default: the latest"};
 constexpr McpArgument kRankArgument = {"rank", Type::kNumber, "only this rank"};
+constexpr McpArgument kProcessArgument = {"process", Type::kNumber, "only the process of this pid"};
 
 // Of every tool that reads a database.
 constexpr std::array kCommon = {
@@ -33,32 +34,31 @@ constexpr std::array kOpen = {McpArgument{
 constexpr std::array kFindings = {
     kRunArgument,
     kLaunchArgument,
-    McpArgument{"rank", Type::kNumber, "only what names this rank"},
+    kRankArgument,
+    kProcessArgument,
     McpArgument{"severity", Type::kText, "this severity and above", "error|warning|note"},
     McpArgument{"kind", Type::kText, "only these kinds, separated by commas"},
     McpArgument{"world-size", Type::kNumber, "how many ranks there should be"}};
 constexpr std::array kEvidence = {McpArgument{"id", Type::kText, "id of a finding", "", true},
                                   kRunArgument, kLaunchArgument};
 constexpr std::array kExplain = {McpArgument{"kind", Type::kText, "a kind of finding"}};
-constexpr std::array kOfJob = {kRunArgument, kLaunchArgument};
-constexpr std::array kOfRank = {kRunArgument, kLaunchArgument, kRankArgument};
-constexpr McpArgument kProcessArgument = {"process", Type::kNumber, "only the process of this pid"};
 constexpr std::array kOfProcess = {kRunArgument, kLaunchArgument, kRankArgument, kProcessArgument};
 constexpr std::array kCompile = {
     McpArgument{"compile", Type::kText, "its label: 1/0", "", true, true}, kRunArgument,
     kLaunchArgument, kRankArgument, kProcessArgument};
 constexpr std::array kCost = {
-    kRunArgument, kRankArgument,
+    kRunArgument, kRankArgument, kProcessArgument,
     McpArgument{"by", Type::kText, "what to add up", "line|kernel|node|graph|op|module"},
     McpArgument{"steps", Type::kText, "steps of the profiler, like 3-5"}};
 constexpr std::array kMemory = {
-    kRunArgument, kRankArgument,
+    kRunArgument, kRankArgument, kProcessArgument,
     McpArgument{"by", Type::kText, "what to add up", "line|graph|node|category|stack"},
     McpArgument{"at", Type::kText, "when", "peak|oom|end|number of a step"}};
 constexpr std::array kProvenance = {
     kRunArgument,
     kLaunchArgument,
     kRankArgument,
+    kProcessArgument,
     McpArgument{"kernel", Type::kText, "a kernel by name, name:handle or pattern (*)"},
     McpArgument{"source", Type::kText, "a Python line, FILE:LINE, or a FILE"},
     McpArgument{"node", Type::kText, "a post-grad or pre-grad graph node"},
@@ -66,7 +66,7 @@ constexpr std::array kProvenance = {
 constexpr std::array kSource = {
     McpArgument{"place", Type::kText, "FILE:LINE, or a FILE; FILE may be the end of a path", "",
                 true, true},
-    kRunArgument, kRankArgument};
+    kRunArgument, kRankArgument, kProcessArgument};
 constexpr std::array kDiff = {
     McpArgument{"other", Type::kText, "the other database, DB:run, log or directory"},
     McpArgument{"ranks", Type::kText, "of one database, two ranks: 0,3"},
@@ -77,7 +77,8 @@ constexpr std::array kProblems = {
     McpArgument{"severity", Type::kText, "only these", "error|warning|info"}};
 constexpr std::array kSearch = {
     McpArgument{"text", Type::kText, "what to look for, at least 2 bytes", "", true, true},
-    McpArgument{"kind", Type::kText, "only in these", "graph|code|guard|log"}, kRunArgument};
+    McpArgument{"kind", Type::kText, "only in these", "graph|code|guard|log"}, kRunArgument,
+    kRankArgument, kProcessArgument};
 constexpr std::array kSql = {
     McpArgument{"query", Type::kText, "one SELECT of SQLite; resource tlparse://schema", "", true}};
 
@@ -138,13 +139,13 @@ constexpr std::array kTools = {
         "in order, seconds lost, whether the limit was reached.",
         kOfProcess, "series", kPairs, "answers/recompiles"},
     McpTool{"ranks", "Classes of equal ranks, what sets the others apart, the slowest, missing.",
-            kOfJob, "classes", kFindingsAgain, "answers/ranks"},
+            kOfProcess, "classes", kFindingsAgain, "answers/ranks"},
     McpTool{"cache", "Hits and misses of compile caches, where keys of ranks differ and why.",
-            kOfRank, "findings", kFindingsAgain, "answers/cache"},
-    McpTool{"collectives", "Which rank schedules or issued other collectives, where.", kOfJob,
+            kOfProcess, "findings", kFindingsAgain, "answers/cache"},
+    McpTool{"collectives", "Which rank schedules or issued other collectives, where.", kOfProcess,
             "classes", kFindingsAgain, "answers/collectives"},
-    McpTool{"execution", "Differences in the order of executed graphs, runtimes, tensors.", kOfJob,
-            "classes", kFindingsAgain, "answers/execution"},
+    McpTool{"execution", "Differences in the order of executed graphs, runtimes, tensors.",
+            kOfProcess, "classes", kFindingsAgain, "answers/execution"},
     McpTool{"cost",
             "With a profile: time by line, kernel, node, graph, op or module.",
             kCost,
@@ -161,7 +162,7 @@ constexpr std::array kTools = {
         "answers/memory"},
     McpTool{"autotune",
             "Which choices of kernels the compiler timed (max-autotune), which won, which failed.",
-            kOfJob,
+            kOfProcess,
             "kernels",
             {},
             "answers/autotune"},

@@ -150,6 +150,8 @@ Result<void> FindCacheClasses(Database& database, CacheAnswer& answer);
 Result<std::vector<SameKeyCode>> FindSameKeyCodes(Database& database, const Job& job);
 Result<std::vector<ClosestKey>> FindClosestKeys(Database& database, const CacheAnswer& answer,
                                                 RankIndex participant);
-Result<std::vector<CacheEconomics>> SumEconomics(Database& database, const LookupIndex& lookups);
+// Of the lookups of all participants, or of these.
+Result<std::vector<CacheEconomics>> SumEconomics(Database& database, const LookupIndex& lookups,
+                                                 const std::vector<RankIndex>* only = nullptr);
 
 }  // namespace tlparse

@@ -7,10 +7,13 @@
 
 namespace tlparse {
 
-Result<std::vector<CacheEconomics>> SumEconomics(Database& database, const LookupIndex& lookups) {
+Result<std::vector<CacheEconomics>> SumEconomics(Database& database, const LookupIndex& lookups,
+                                                 const std::vector<RankIndex>* only) {
   std::map<std::string, CacheEconomics> by_layer;
   std::map<std::string, std::map<std::int64_t, std::int64_t>> bypass_counts;  // by text id
   for (const JobLookup& lookup : lookups.lookups()) {
+    if (only != nullptr && std::find(only->begin(), only->end(), lookup.participant) == only->end())
+      continue;
     const std::string& layer =
         lookups.LayerName(lookups.slots()[static_cast<std::size_t>(lookup.lookup_slot)].layer_id);
     CacheEconomics& sums = by_layer[layer];

@@ -6,6 +6,7 @@
 // ring had wrapped, or because it is cut or damaged, is unknown at that number, not missing.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -183,6 +184,12 @@ struct IssuedJob {
   std::vector<CutDump> cut_dumps;                                     // by rank, then by path
   CallPace pace;
   ProfiledTraffic profiled_traffic;
+  // Answered is of these ranks alone, with those that they meet: indices into `ranks`.
+  bool is_of_some = false;
+  std::vector<std::size_t> only = {};
+  bool IsAsked(std::size_t rank) const {
+    return !is_of_some || std::find(only.begin(), only.end(), rank) != only.end();
+  }
   bool empty() const { return groups.empty() && message_groups.empty(); }
 };
 

@@ -82,7 +82,12 @@ std::vector<MessageLine> MessageLines(const IssuedJob& job) {
         if (one.call.IsOpen()) ++(one.is_send ? line.open_sends : line.open_receives);
       }
     }
-    for (const auto& [pair, line] : by_pair) lines.push_back(line);
+    const auto is_asked = [&](std::int64_t of_group) {
+      const auto rank = group.rank_of.find(of_group);
+      return !job.is_of_some || (rank != group.rank_of.end() && job.IsAsked(rank->second));
+    };
+    for (const auto& [pair, line] : by_pair)
+      if (is_asked(pair.first) || is_asked(pair.second)) lines.push_back(line);
   }
   return lines;
 }

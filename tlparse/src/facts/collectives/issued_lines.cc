@@ -223,7 +223,9 @@ std::vector<RankWait> WaitsByRank(const IssuedJob& job) {
     }
   }
   for (RankWait& wait : waits) wait.wait_ns = UnionNs(spans[wait.rank]);
-  std::erase_if(waits, [](const RankWait& wait) { return wait.collectives == 0; });
+  std::erase_if(waits, [&](const RankWait& wait) {
+    return wait.collectives == 0 || !job.IsAsked(wait.rank);
+  });
   return waits;
 }
 

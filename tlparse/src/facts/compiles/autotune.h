@@ -63,6 +63,8 @@ std::optional<double> CompileSeconds(const Job& job, RankIndex rank);
 
 struct AutotuneAnswer : Autotuned {
   Job job;
+  std::string only = {};                // of one rank or process: what was left out
+  std::vector<RankIndex> members = {};  // then: of whom
   // "0/0 forward"; empty: unknown.
   std::string Title(std::int32_t slot) const;
 };

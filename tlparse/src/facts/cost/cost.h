@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "facts/job/asked_participant.h"
 #include "store/database.h"
 
 namespace tlparse {
@@ -27,7 +28,7 @@ enum class CostTime : std::uint8_t {
 struct CostOptions {
   std::int64_t run_id = 0;
   CostBy by = CostBy::kLine;
-  std::optional<std::int64_t> rank;
+  AskedParticipant asked;
   std::optional<std::int64_t> profile_id;  // this one alone
   std::vector<std::int64_t> process_ids;   // profiles of these processes only; empty: all
   std::optional<std::int64_t> first_step;  // of ProfilerStep#n; nothing: all steps of each profile

@@ -73,7 +73,8 @@ Result<std::vector<CostProfile>> Profiles(Database& database, const CostOptions&
   std::vector<CostProfile> profiles;
   FOR_EACH_ROW(const CostProfileRow& row,
                Query<CostProfileRow>(database, {.run_id = options.run_id,
-                                                .rank = options.rank,
+                                                .rank = options.asked.rank,
+                                                .pid = options.asked.pid,
                                                 .first_step = options.first_step,
                                                 .last_step = options.last_step,
                                                 .profile_id = options.profile_id,
@@ -232,27 +233,30 @@ Result<void> FillProblems(Database& database, CostProfile& profile) {
   return {};
 }
 
+Result<FirstRow<ProfilesThereAre>> CountProfiles(Database& database, const CostOptions& options) {
+  return First(Query<ProfilesThereAre>(
+      database, {.run_id = options.run_id, .rank = options.asked.rank, .pid = options.asked.pid}));
+}
+
 // Which of the filters left nothing, and what there is.
 Result<std::string> WhyNoProfile(Database& database, const CostOptions& options) {
-  ASSIGN_OR_RETURN(
-      const FirstRow<ProfilesThereAre> there,
-      First(Query<ProfilesThereAre>(database, {.run_id = options.run_id, .rank = options.rank})));
+  ASSIGN_OR_RETURN(const FirstRow<ProfilesThereAre> there, CountProfiles(database, options));
   if (!there || there->count == 0)
     return std::string(
         "this run has no profile: ingest one beside its logs (torch.profiler's "
         "export_chrome_trace or tensorboard_trace_handler writes them)");
-  if (there->of_rank == 0 && options.rank) {
-    return there->ranks
-               ? fmt::format("no profile is of rank {}; there are profiles of rank {}",
-                             *options.rank, *there->ranks)
-               : fmt::format("no profile is of rank {}: none names its rank", *options.rank);
+  if (there->asked == 0 && options.asked.IsGiven()) {
+    const std::string who = options.asked.Text();
+    return there->ranks ? fmt::format("no profile is of {}; there are profiles of rank {}", who,
+                                      *there->ranks)
+                        : fmt::format("no profile is of {}: none names its rank", who);
   }
   if (!options.first_step && !options.last_step)
     return std::string(
         "no profile of this run is counted: all overlap earlier ones, or hold no event with a "
         "time");
   const std::string of_rank =
-      options.rank ? fmt::format(" of rank {}", *options.rank) : std::string();
+      options.asked.IsGiven() ? " of " + options.asked.Text() : std::string();
   const std::string wanted = RangeText(options.first_step.value_or(*options.last_step),
                                        options.last_step.value_or(*options.first_step));
   return there->first_step && there->last_step
@@ -269,6 +273,11 @@ Result<CostAnswer> BeginCost(Database& database, const CostOptions& options) {
   if (answer.profiles.empty()) {
     ASSIGN_OR_RETURN(std::string why, WhyNoProfile(database, options));
     return Fail(ErrorCode::kNotFound, std::move(why));
+  }
+  if (options.asked.IsGiven() && options.process_ids.empty()) {
+    ASSIGN_OR_RETURN(const FirstRow<ProfilesThereAre> there, CountProfiles(database, options));
+    answer.notes.push_back(
+        options.asked.Only(static_cast<std::size_t>(there->count - there->asked), "profile"));
   }
   for (CostProfile& profile : answer.profiles) {
     RETURN_IF_ERROR(FillTimes(database, profile));

@@ -1,6 +1,6 @@
 -- The profiles of a run whose events have times, with the chosen steps that each marks. A last step
 -- in which nothing begins is none: the program's last call of step() began it, and the recording ended.
--- query CostProfileRow(run_id INTEGER, rank INTEGER?, first_step INTEGER?, last_step INTEGER?, profile_id INTEGER?, has_processes BOOLEAN, process_ids INTEGER[])
+-- query CostProfileRow(run_id INTEGER, rank INTEGER?, pid INTEGER?, first_step INTEGER?, last_step INTEGER?, profile_id INTEGER?, has_processes BOOLEAN, process_ids INTEGER[])
 WITH marked AS MATERIALIZED (SELECT a.id, a.profile_id, a.step, a.start_ns,
     a.start_ns + a.duration_ns AS end_ns, max(a.step) OVER (PARTITION BY a.profile_id) AS last,
     min(a.step) OVER (PARTITION BY a.profile_id) AS first
@@ -29,7 +29,7 @@ FROM profile p JOIN profile_kind k ON k.name = p.kind AND k.has_times
   LEFT JOIN step a ON a.profile_id = p.id
     AND (:first_step IS NULL OR a.step >= :first_step)
     AND (:last_step IS NULL OR a.step <= :last_step)
-WHERE p.run_id = :run_id AND (:rank IS NULL OR p.rank = :rank)
+WHERE p.run_id = :run_id AND (:rank IS NULL OR p.rank = :rank) AND (:pid IS NULL OR coalesce(p.pid, q.pid) = :pid)
   AND (:profile_id IS NULL OR p.id = :profile_id)
   AND (NOT :has_processes OR p.process_id IN (SELECT value FROM json_each(:process_ids)))
 GROUP BY p.id ORDER BY p.rank, p.start_us;
@@ -111,17 +111,18 @@ WHERE profile_id = :profile_id AND is_damage
 GROUP BY message ORDER BY min(id) LIMIT 5;
 
 -- Which profiles there are, to say which of the filters left none.
--- query ProfilesThereAre(run_id INTEGER, rank INTEGER?)
-WITH counted AS (SELECT p.id, p.rank, p.overlaps_id FROM profile p
-  JOIN profile_kind k ON k.name = p.kind AND k.has_times WHERE p.run_id = :run_id)
+-- query ProfilesThereAre(run_id INTEGER, rank INTEGER?, pid INTEGER?)
+WITH counted AS (SELECT p.id, p.rank, p.overlaps_id,
+    (:rank IS NULL OR p.rank = :rank) AND (:pid IS NULL OR coalesce(p.pid, q.pid) = :pid) AS is_asked FROM profile p
+  JOIN profile_kind k ON k.name = p.kind AND k.has_times LEFT JOIN process q ON q.id = p.process_id WHERE p.run_id = :run_id)
 SELECT count(*) AS count /*INTEGER*/,
-  count(*) FILTER (WHERE :rank IS NULL OR c.rank = :rank) AS of_rank /*INTEGER*/,
+  count(*) FILTER (WHERE c.is_asked) AS asked /*INTEGER*/,
   (SELECT group_concat(rank, ', ') FROM (SELECT DISTINCT rank FROM counted
     WHERE rank IS NOT NULL ORDER BY rank LIMIT 20)) AS ranks /*TEXT?*/,
   (SELECT min(a.step) FROM annotation_row a JOIN profile q ON q.id = a.profile_id
-    WHERE q.run_id = :run_id AND q.overlaps_id IS NULL AND (:rank IS NULL OR q.rank = :rank))
+    WHERE q.id IN (SELECT id FROM counted WHERE overlaps_id IS NULL AND is_asked))
     AS first_step /*INTEGER?*/,
   (SELECT max(a.step) FROM annotation_row a JOIN profile q ON q.id = a.profile_id
-    WHERE q.run_id = :run_id AND q.overlaps_id IS NULL AND (:rank IS NULL OR q.rank = :rank))
+    WHERE q.id IN (SELECT id FROM counted WHERE overlaps_id IS NULL AND is_asked))
     AS last_step /*INTEGER?*/
 FROM counted c;

@@ -19,7 +19,7 @@ struct Answers {
 Result<std::optional<Answers>> AskCosts(const MeasuredSide& side) {
   CostOptions options;
   options.run_id = side.run_id;
-  options.rank = side.rank;
+  options.asked.rank = side.rank;
   options.process_ids = side.process_ids;
   constexpr CostBy kQuestions[] = {CostBy::kLine, CostBy::kKernel};
   Result<std::vector<CostAnswer>> answer = Costs(*side.database, options, kQuestions);

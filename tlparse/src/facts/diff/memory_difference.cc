@@ -21,7 +21,8 @@ using Recordings = std::map<DeviceKey, Recording>;
 Result<Recordings> ReadRecordings(const MemorySide& side) {
   Recordings recordings;
   FOR_EACH_ROW(const MemoryDeviceRow& row,
-               Query<MemoryDeviceRow>(*side.database, {.run_id = side.run_id, .rank = side.rank})) {
+               Query<MemoryDeviceRow>(*side.database,
+                                      {.run_id = side.run_id, .rank = side.rank, .pid = {}})) {
     const std::optional<std::int64_t> rank = side.rank ? std::nullopt : row.rank;
     const auto [entry, is_new] =
         recordings.try_emplace({std::string(row.kind), std::string(row.source), row.device, rank},

@@ -11,7 +11,7 @@ namespace {
 Result<ShapeCosts> AskShapes(const MeasuredSide& side) {
   CostOptions options;
   options.run_id = side.run_id;
-  options.rank = side.rank;
+  options.asked.rank = side.rank;
   return CostsByShapes(*side.database, options);
 }
 

@@ -343,9 +343,9 @@ Result<std::optional<MemoryDevice>> MemoryFacts::DeviceOf(const MemoryDeviceRow&
 Result<MemoryAnswer> MemoryFacts::Answer() {
   MemoryAnswer answer;
   bool has_any = false;
-  FOR_EACH_ROW(
-      const MemoryDeviceRow& row,
-      Query<MemoryDeviceRow>(database_, {.run_id = options_.run_id, .rank = options_.rank})) {
+  FOR_EACH_ROW(const MemoryDeviceRow& row,
+               Query<MemoryDeviceRow>(database_,
+                                      {options_.run_id, options_.asked.rank, options_.asked.pid})) {
     if (options_.snapshot_id && row.id != *options_.snapshot_id) continue;
     has_any = true;
     ASSIGN_OR_RETURN(std::optional<MemoryDevice> device, DeviceOf(row));
@@ -356,7 +356,14 @@ Result<MemoryAnswer> MemoryFacts::Answer() {
                 fmt::format("the run has no snapshot of the allocator and no profile with memory "
                             "events{}: torch.cuda.memory._dump_snapshot() writes the one, "
                             "torch.profiler with profile_memory=True the other",
-                            options_.rank ? fmt::format(" of rank {}", *options_.rank) : ""));
+                            options_.asked.IsGiven() ? " of " + options_.asked.Text() : ""));
+  if (options_.asked.IsGiven()) {
+    ASSIGN_OR_RETURN(const FirstRow<MemoryOfOthers> others,
+                     First(Query<MemoryOfOthers>(
+                         database_, {options_.run_id, options_.asked.rank, options_.asked.pid})));
+    answer.notes.push_back(
+        options_.asked.Only(static_cast<std::size_t>(others->count), "recording"));
+  }
   if (answer.devices.empty())
     answer.notes.push_back(
         options_.at == MemoryAt::kStep
@@ -365,9 +372,9 @@ Result<MemoryAnswer> MemoryFacts::Answer() {
         : options_.at == MemoryAt::kTime
             ? "no event of the recordings is that late, or their events have no times"
             : "no allocation failed while these snapshots were recorded");
-  FOR_EACH_ROW(
-      const RecordingProblem& row,
-      Query<RecordingProblem>(database_, {.run_id = options_.run_id, .rank = options_.rank}))
+  FOR_EACH_ROW(const RecordingProblem& row,
+               Query<RecordingProblem>(database_,
+                                       {options_.run_id, options_.asked.rank, options_.asked.pid}))
     answer.notes.push_back(fmt::format(
         "not all of {} is counted: {}{}", row.path, row.message,
         row.is_cut ? "; what it lacks the allocation of counts as alive from the beginning" : ""));

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "facts/job/asked_participant.h"
 #include "facts/memory/steps.h"
 #include "store/database.h"
 
@@ -22,7 +23,7 @@ struct MemoryOptions {
   MemoryAt at = MemoryAt::kPeak;
   std::int64_t step = 0;       // of kStep: its end
   std::int64_t offset_us = 0;  // of kTime: since the first event of each recording
-  std::optional<std::int64_t> rank;
+  AskedParticipant asked;
   std::optional<std::int64_t> snapshot_id = {};  // this one alone
 };
 

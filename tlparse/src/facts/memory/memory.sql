@@ -1,14 +1,22 @@
--- query MemoryDeviceRow(run_id INTEGER, rank INTEGER?)
+-- query MemoryDeviceRow(run_id INTEGER, rank INTEGER?, pid INTEGER?)
 SELECT s.id, s.path, s.kind, s.source, s.device, s.rank, s.event_count, s.base_bytes, s.peak_bytes, s.peak_ordinal,
   s.peak_us /*INTEGER?*/, s.start_us /*INTEGER?*/, s.taken_us /*INTEGER?*/, s.end_bytes, s.reserved_at_peak_bytes, s.end_reserved_bytes, s.oom_ordinal
-FROM memory_snapshot s WHERE s.run_id = :run_id AND (:rank IS NULL OR s.rank = :rank)
+FROM memory_snapshot s JOIN profile p ON p.id = s.profile_id LEFT JOIN process q ON q.id = p.process_id
+WHERE s.run_id = :run_id AND (:rank IS NULL OR s.rank = :rank) AND (:pid IS NULL OR coalesce(p.pid, q.pid) = :pid)
   AND (s.event_count > 0 OR s.end_bytes > 0 OR s.end_reserved_bytes > 0) ORDER BY s.rank, s.path, s.id;
 
+-- How many of these are not of the rank or process.
+-- query MemoryOfOthers(run_id INTEGER, rank INTEGER?, pid INTEGER?)
+SELECT count(*) AS count /*INTEGER*/
+FROM memory_snapshot s JOIN profile p ON p.id = s.profile_id LEFT JOIN process q ON q.id = p.process_id
+WHERE s.run_id = :run_id AND (s.event_count > 0 OR s.end_bytes > 0 OR s.end_reserved_bytes > 0)
+  AND ((:rank IS NULL OR s.rank = :rank) AND (:pid IS NULL OR coalesce(p.pid, q.pid) = :pid)) IS NOT 1;
+
 -- What the import found missing in the files of recordings.
--- query RecordingProblem(run_id INTEGER, rank INTEGER?)
+-- query RecordingProblem(run_id INTEGER, rank INTEGER?, pid INTEGER?)
 SELECT p.path, i.message, max(i.is_cut) = 1 AS is_cut /*BOOLEAN*/
-FROM import_log i JOIN profile p ON p.id = i.profile_id
-WHERE p.run_id = :run_id AND i.severity = 'error' AND (:rank IS NULL OR p.rank = :rank)
+FROM import_log i JOIN profile p ON p.id = i.profile_id LEFT JOIN process q ON q.id = p.process_id
+WHERE p.run_id = :run_id AND i.severity = 'error' AND (:rank IS NULL OR p.rank = :rank) AND (:pid IS NULL OR coalesce(p.pid, q.pid) = :pid)
   AND p.id IN (SELECT profile_id FROM memory_snapshot_row)
 GROUP BY p.path, i.message ORDER BY min(i.id) LIMIT 5;
 

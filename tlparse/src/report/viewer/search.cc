@@ -21,8 +21,9 @@ void AddLine(const TextLine& line, JsonWriter& json) {
 }  // namespace
 
 Result<std::string> SearchAnswer(Database& database, std::int64_t run_id, std::string_view text,
-                                 std::string_view kind) {
+                                 std::string_view kind, const AskedParticipant& asked) {
   TextSearchOptions options;
+  options.asked = asked;
   options.text = text;
   if (!kind.empty()) {
     const auto name = std::find(std::begin(kTextKindNames), std::end(kTextKindNames), kind);

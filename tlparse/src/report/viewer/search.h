@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "base/result.h"
+#include "facts/job/asked_participant.h"
 #include "store/database.h"
 
 namespace tlparse {
@@ -13,6 +14,6 @@ namespace tlparse {
 // JSON, schemas/json/viewer/search_answer.schema.json. `kind`: graph, code, guard or log; empty: all.
 // kUsage: the text is too short, or there is no such kind.
 Result<std::string> SearchAnswer(Database& database, std::int64_t run_id, std::string_view text,
-                                 std::string_view kind);
+                                 std::string_view kind, const AskedParticipant& asked = {});
 
 }  // namespace tlparse
