@@ -303,7 +303,7 @@ class Cost(costs.CostTest):
     @unittest.skipUnless(profiles.HAS_ZSTD, "no zstd")
     def test_what_is_not_there_is_named(self):
         self.tlparse(profiles.recorded("p_ddp"), "--db", "x.db", "--db-only")
-        self.assertIn("no profile is of rank 7; there are profiles of rank 0, 1", self.tlparse("cost", "x.db", "--rank", "7", expect=2).stderr)
+        self.assertIn("no input is of rank 7; there are ranks 0,1", self.tlparse("cost", "x.db", "--rank", "7", expect=2).stderr)
         self.assertIn("no profile of rank 1 holds step 7-9; their steps are 1-3",
                       self.tlparse("cost", "x.db", "--rank", "1", "--steps", "7-9", expect=2).stderr)
 
