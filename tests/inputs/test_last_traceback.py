@@ -27,6 +27,12 @@ KeyError: 'table'
 
 """
 
+# The rest of the message of an error of CUDA.
+MORE = """CUDA kernel errors might be asynchronously reported at some other API call, so the stacktrace below might be incorrect.
+For debugging consider passing CUDA_LAUNCH_BLOCKING=1
+Compile with `TORCH_USE_CUDA_DSA` to enable device-side assertions.
+"""
+
 
 class LastTraceback(AnswerTest):
     def printed(self, *lines):
@@ -61,6 +67,13 @@ class LastTraceback(AnswerTest):
         for error in ("KeyboardInterrupt()", "type('SignalException', (Exception,), {})('Process 8786 got signal: 15')"):
             with self.subTest(error):
                 self.assertEqual([], [one["title"] for one in self.findings(self.printed(f"raise {error}")) if "raised" in one["title"]])
+
+    def test_what_c_plus_plus_prints_before_it(self):
+        raised = self.printed("raise RuntimeError('CUDA error: device-side assert triggered')")
+        for line in ("../aten/src/ATen/native/cuda/ScatterGatherKernel.cu:365: operator(): block: [6250,0,0], thread: [126,0,0] Assertion `idx_dim >= 0 && idx_dim < index_size` failed.",
+                     "[E616 02:08:15.931621754 TCPStore.cpp:318] [c10d] TCP client failed to connect/validate to host 10.0.0.9:50437"):
+            with self.subTest(line):
+                self.assertEqual("The program raised RuntimeError: CUDA error: device-side assert triggered", self.findings(f"{line}\n{raised}{MORE}")[0]["title"])
 
     def test_what_ended_no_program(self):
         caught = ("try:", "    read_table('users')", "except KeyError:")

@@ -53,6 +53,18 @@ class PrintedFailures(AnswerTest):
         self.database = self.ingest(os.path.join(self.scratch, "job"))
         return ask("findings", self.database)["findings"][0]
 
+    def test_what_torchrun_logs_without_its_report(self):
+        logged = ("W0801 13:23:17.366000 32974 torch/distributed/elastic/multiprocessing/api.py:900] Sending process 33051 closing signal SIGTERM\n"
+                  "E0325 20:57:27.620000 2606 site-packages/torch/distributed/elastic/multiprocessing/api.py:869] failed (exitcode: {}) local_rank: 5 "
+                  "(pid: 4496) of binary: /opt/bin/python\n")
+        first = self.first(logged.format(-9))
+        self.assertEqual((first["title"], first["ranks"], first["cause"]), ("Local rank 5 was ended by SIGKILL", [], "SIGKILL"))
+        self.assertEqual(self.first(logged.format(1))["title"], "Local rank 5 ended with exit code 1")
+        reported = self.first(logged.format(-9), REPORT.format(rank=13, code=-9))
+        self.assertEqual(reported["title"], "Rank 13 was ended by SIGKILL", "the report says more of the same process")
+        raised = self.first(logged.format(1), traceback(2, "ValueError: nan"))
+        self.assertEqual(raised["title"], "Rank 2 raised ValueError: nan")
+
     def test_an_exception_of_a_rank(self):
         first = self.first(traceback(2, GONE), traceback(1, "FloatingPointError: not finite\nin step 7"), traceback(0, GONE))
         self.assertEqual((first["kind"], first["severity"], first["ranks"]), ("crashed", "error", [1]))

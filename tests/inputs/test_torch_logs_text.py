@@ -87,6 +87,16 @@ class TorchLogsText(profiles.InputTest):
         self.assertEqual(("forward reached the recompile limit (torch._dynamo.config.recompile_limit, 3); last reason: s.n == 2", hint),
                          (finding["title"], finding["try"]))
 
+    def test_the_limit_as_an_error(self):
+        """Under fullgraph=True nothing runs without compiled code: the program raises, behind a line that speaks of a failed guard."""
+        lines = ("torch._dynamo hit config.recompile_limit (8)", "   function: 'forward' (/app/m.py:8)", "   last reason: 2/7: s.n == 2. Guard failed on a parameter")
+        raised = ('Traceback (most recent call last):\n  File "/app/train.py", line 70, in <module>\n    step()\n'
+                  "torch._dynamo.exc.FailOnRecompileLimitHit: recompile_limit reached with fullgraph=True.\n")
+        text = "".join(f"W0110 12:27:06.332000 158 torch/_dynamo/convert_frame.py:1551] [2/8] {line}\n" for line in lines) + raised
+        error, limit = self.answer("findings", self.ingest(self.write("stderr.txt", text.encode())))["findings"]
+        self.assertEqual((error["severity"], error["title"]), ("error", "The program raised FailOnRecompileLimitHit: recompile_limit reached with fullgraph=True."))
+        self.assertTrue(limit["detail"].startswith("With fullgraph=True that is an error, which the program raised."), limit["detail"])
+
     def test_a_storm_is_one_finding_with_its_values(self):
         """As PyTorch 2.15.0 writes it: the compile that the limit refuses is told twice. The code has a comment of its own."""
         code = "return x * s.n  # scaled"

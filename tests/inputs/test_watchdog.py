@@ -65,7 +65,54 @@ class Watchdog(AnswerTest):
         self.save("job/out.log", "step 1: loss 0.5\n" * 20000, OLD)
         database = self.ingest(os.path.join(self.scratch, "job"))
         self.assertEqual(self.rows(database, "SELECT rank, event, group_name, sequence_number, last_enqueued, last_completed FROM nccl_watchdog"),
-                         [(2, "status", "0", 9, 11, None)])
+                         [(2, "status", "0", 9, 11, None), (2, "timeout", "0", 9, None, None)])
+        first = ask("findings", database)["findings"][0]
+        self.assertEqual(first["title"], "ALLREDUCE #9 of group 0 timed out on rank 2 after 1 s")
+
+    def first_of(self, *texts):
+        self.save("job/stderr.txt", *texts)
+        return ask("findings", self.ingest(os.path.join(self.scratch, "job")))["findings"][0]
+
+    def test_time_outs_alone(self):
+        """Before PyTorch 2.2, and where the rest of the text is missing, no line tells how far ranks had come."""
+        line = ("[E ProcessGroupNCCL.cpp:737] [Rank {0}] Watchdog caught collective operation timeout: WorkNCCL(SeqNum={1}, OpType=ALLREDUCE, "
+                "Timeout(ms)=1800000) ran for 1802212 milliseconds before timing out.\n")
+        first = self.first_of(*[line.format(rank, number) for rank, number in ((1, 95), (3, 95), (1, 96), (0, 41))])
+        self.assertEqual((first["kind"], first["severity"], first["ranks"]), ("stuck", "error", [1, 3]))
+        self.assertEqual(first["title"], "ALLREDUCE #95 timed out on ranks 1,3 after 1802 s")
+        self.assertIn("ALLREDUCE #41 timed out on rank 0.", first["detail"])
+
+    def test_last_words_of_a_process(self):
+        first = self.first_of("terminate called after throwing an instance of 'c10::DistBackendError'\n"
+                              "  what():  [PG 3 Rank 5] Process group watchdog thread terminated with exception: [Rank 5] Watchdog caught collective operation timeout: "
+                              "WorkNCCL(SeqNum=91, OpType=_ALLGATHER_BASE, NumelIn=2, NumelOut=4, Timeout(ms)=600000) ran for 600020 milliseconds before timing out.\n")
+        self.assertEqual((first["title"], first["ranks"]), ("_ALLGATHER_BASE #91 of group 3 timed out after 600 s", []))  # rank 5 is one of the group
+
+    def test_lines_that_a_terminal_has_broken(self):
+        whole = TIMEOUT.format(1) + STATUS.format(1) + SIGNAL.format(2, 166)
+        expected = self.first_of(whole)["title"]
+        self.assertIn("Rank 2 had not enqueued ALLREDUCE #167", expected)
+        for width in (80, 137, 200):
+            broken = [line[at:at + width] + "\n" for line in whole.splitlines() for at in range(0, len(line), width)]
+            self.assertEqual(self.first_of(*broken)["title"], expected, width)
+        cut = self.first_of(TIMEOUT.format(1).split("OpType=ALL")[0] + "OpType=ALL")
+        self.assertEqual(cut["title"], "collective #167 timed out on rank 1", "half a name is none")
+
+    def test_a_dump_signal_alone(self):
+        here = SIGNAL.format(1, 166).replace("from  rank 1", "from this local rank")
+        first = self.first_of(here, SIGNAL.format(0, 166))
+        self.assertEqual((first["title"], first["ranks"]), ("A collective timed out on rank 1", [1]))
+        self.assertIn("ranks 0,1: #166, #166. No call of these was open: it is of another group.", first["detail"])
+        both = self.first_of(TIMEOUT.format(3), STATUS.format(3), SIGNAL.format(0, 166))
+        self.assertIn("A collective timed out on rank 1 as well, by what it told others.", both["detail"])
+
+    def test_a_watchdog_that_hangs(self):
+        hung = ("[rank{0}]:[E626 05:14:36.393067540 ProcessGroupNCCL.cpp:1743] [PG ID 0 PG GUID 0(default_pg) Rank {0}] ProcessGroupNCCL's watchdog got stuck "
+                "for 480 seconds without making progress in monitoring enqueued collectives.\n")
+        first = self.first_of(hung.format(5), hung.format(7))
+        self.assertEqual((first["kind"], first["title"], first["ranks"]), ("stuck", "NCCL's watchdog hung on ranks 5,7 for 480 s", [5, 7]))
+        beside = self.first_of(TIMEOUT.format(1), STATUS.format(1), hung.format(5))
+        self.assertEqual([one["title"] for one in beside["evidence"]], ["NCCL's watchdog hung on rank 5 for 480 s"])
 
     def test_other_text_is_no_input(self):
         path = self.save("job/out.log", "the watchdog barked: last enqueued nothing\n" * 10)

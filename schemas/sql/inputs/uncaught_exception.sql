@@ -27,12 +27,14 @@ CREATE TABLE printed_abort (
   text TEXT NOT NULL
 ) STRICT;
 
--- What the report of torchrun in such a text calls the root cause: the failure of a rank that it saw first. One row per report.
+-- The failure of a rank that torchrun saw first: what its report in such a text calls the root cause, or, where the text lacks the report, the line
+-- "failed (exitcode: -9) local_rank: 5 (pid: 2630)" that it logs. One row per report or line.
 CREATE TABLE launcher_failure (
   id INTEGER PRIMARY KEY,
   profile_id INTEGER NOT NULL REFERENCES profile(id),
   line INTEGER NOT NULL,          -- of the text, 1-based
-  rank INTEGER NOT NULL,
+  rank INTEGER,                   -- NULL: the line names the local rank alone
+  local_rank INTEGER,             -- on its host; NULL: of a report
   pid INTEGER,
   exit_code INTEGER               -- -9: SIGKILL ended the process
 ) STRICT;

@@ -7,14 +7,15 @@ CREATE TABLE nccl_watchdog (
   rank INTEGER,                   -- of the "[rankN]:" before the line; without it that of the line, where it names no group or the one of all ranks
   group_name TEXT,                -- PG GUID, which is the same on all ranks of a group; in texts without one the PG ID: "0"
   group_description TEXT,         -- "default_pg"
-  event TEXT NOT NULL,            -- timeout (a collective ran for longer than its limit), status (of the rank whose watchdog saw it), dump_signal (of a rank that was told of it)
+  event TEXT NOT NULL,            -- timeout (a collective ran for longer than its limit), status (of the rank whose watchdog saw it), dump_signal (of a rank that was told of it), no_progress (the watchdog itself hung: a call of CUDA or NCCL did not return)
   sequence_number INTEGER,        -- of the collective that timed out
   op TEXT,                        -- "ALLREDUCE"
   numel_in INTEGER,               -- elements that a rank gave
   numel_out INTEGER,              -- elements that it got
   timeout_ms INTEGER,             -- its limit
-  ran_ms INTEGER,                 -- how long it had run
+  ran_ms INTEGER,                 -- how long it had run; of no_progress how long the watchdog hung
   last_enqueued INTEGER,          -- -1: none; a call that NCCL has not returned from is not counted
   last_completed INTEGER,         -- -1: none
+  signal_rank INTEGER,            -- of a dump_signal: the rank whose watchdog gave it
   text TEXT NOT NULL              -- the line, without what precedes it
 ) STRICT;

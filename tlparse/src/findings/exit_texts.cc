@@ -123,6 +123,18 @@ std::string Subject(const ProcessExit& exit) {
   return fmt::format("'{}' (pid {})", Shorten(exit.command, 80), exit.pid);
 }
 
+void SayReported(Finding& finding, const PrintedFailures::Root& root, const ProcessExit& exit) {
+  const std::string who =
+      root.rank ? Subject(root.rank) : fmt::format("Local rank {}", root.local_rank.value_or(0));
+  finding.title = fmt::format("{} {}", who, HowItEnded(exit));
+  finding.cause = exit.signal ? SignalName(*exit.signal) : "exit code";
+  finding.detail =
+      root.rank
+          ? fmt::format("By the report of torchrun in {}: the failure that it saw first.",
+                        root.path)
+          : fmt::format("By what torchrun logged in {}; on which host is not in it.", root.path);
+}
+
 void SetAlike(Finding& finding, const ProcessExit& exit, const std::vector<std::int64_t>& alike,
               const std::set<std::int64_t>& known) {
   const bool are_everyone = std::set(alike.begin(), alike.end()) == known;

@@ -18,6 +18,9 @@ std::string HowItEnded(const ProcessExit& exit);
 // "At …, …; it ended with exit code 1 0.50 s later (run.json)."
 std::string WhatCame(const FindingContext& context, const ProcessExit& exit);
 
+// Title, cause and source of the failure that torchrun reported or logged, as `exit`.
+void SayReported(Finding& finding, const PrintedFailures::Root& root, const ProcessExit& exit);
+
 // " Ranks 0,1 lived on.": behind the end of the command; empty: it is another process, or none did.
 std::string WhoLivedOn(const std::vector<ProcessExit>& exits, const ProcessExit& exit);
 

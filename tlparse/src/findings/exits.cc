@@ -258,7 +258,7 @@ Result<void> AddLaterExit(FindingContext& context, const std::vector<ProcessExit
   return {};
 }
 
-// The failure that torchrun's report names. `follower`: an exception that followed from it; null: none.
+// The failure that torchrun reports or logs. `follower`: an exception that followed from it; null: none.
 void AddReported(FindingContext& context, const PrintedFailures& printed,
                  const FatalException* follower) {
   const std::int64_t code = printed.root ? printed.root->exit_code.value_or(0) : 0;
@@ -269,16 +269,13 @@ void AddReported(FindingContext& context, const PrintedFailures& printed,
   ProcessExit exit;
   (code < 0 ? exit.signal : exit.exit_code) = code < 0 ? -code : code;
   exit.rank = rank;
-  finding.title = fmt::format("{} {}", Subject(rank), HowItEnded(exit));
-  finding.cause = code < 0 ? SignalName(-code) : "exit code";
-  finding.detail = fmt::format("By the report of torchrun in {}: the failure that it saw first.",
-                               printed.root->path);
+  SayReported(finding, *printed.root, exit);
   finding.suggestion = code == -SIGKILL ? kLookForMemory : "read what it printed last";
   exit.printed = printed.root->printed;
   SayPrinted(finding, exit, true);
   finding.query =
       fmt::format("SELECT id, rank FROM launcher_failure WHERE id = {}", printed.root->id);
-  finding.ranks = {*rank};
+  if (rank) finding.ranks = {*rank};
   if (follower != nullptr) {
     Finding follows;
     follows.kind = FindingKind::kCrashed;
@@ -314,7 +311,7 @@ Result<void> AddPrinted(FindingContext& context, const PrintedFailures& printed)
           fmt::format("Of the {} tracebacks in {} {}.", count, raised->path,
                       raised == &printed.raised.front() ? "it is the first"
                                                         : "the first that is no consequence");
-    if (printed.root && printed.root->rank == raised->rank)
+    if (printed.root && printed.root->rank && printed.root->rank == raised->rank)
       finding.detail += " The report of torchrun names the rank as well.";
     const bool is_compared = SetCompared(finding, all, {});
     if (!is_compared) finding.detail += raised->Rest();

@@ -8,6 +8,7 @@
 #include <map>
 #include <set>
 
+#include "artifacts/common/text/recompile_limit.h"
 #include "artifacts/common/text/recompile_origin.h"
 #include "base/plural.h"
 #include "facts/compiles/recompile_texts.h"
@@ -60,6 +61,7 @@ struct TextProcess {
   std::optional<std::int64_t> rank;
   std::string path;
   std::string limit, last_reason;  // of the warning; empty: the limit was not reached
+  bool has_raised = false;         // it was an error: fullgraph=True
 
   std::int64_t Made() const {
     return std::count_if(recompiles.begin(), recompiles.end(),
@@ -74,10 +76,11 @@ struct TextFunction {
 };
 
 // Rows of one recompile come one after the other, each an entry that failed.
-void AddRow(const RecompileInText& row, TextFunction& function) {
+void AddRow(const RecompileInText& row, TextFunction& function, bool has_raised) {
   TextProcess& process = function.processes[{row.profile_id, row.rank.value_or(-1)}];
   process.path = row.path;
   process.rank = row.rank;
+  process.has_raised = has_raised;
   if (row.is_refused) {
     process.limit = LimitOf(row.message);
     process.last_reason = row.guard;
@@ -150,7 +153,10 @@ void AddFunction(FindingContext& context, const TextFunction& function,
     finding.place =
         FindingPlace{WholePath(entry->file, function.file), entry->line, entry->reason.code};
   finding.cause = Varied(recompiles);
-  if (is_limit) finding.detail = "What no earlier compile fits runs without compiled code. ";
+  if (is_limit)
+    finding.detail = first.has_raised
+                         ? "With fullgraph=True that is an error, which the program raised. "
+                         : "What no earlier compile fits runs without compiled code. ";
   if (const std::string guards = FailedGuards(recompiles); !guards.empty())
     finding.detail += fmt::format("Guards that failed: {}. ", guards);
   finding.detail += fmt::format("From {}; no structured trace of its process is among the input.",
@@ -167,6 +173,10 @@ void AddFunction(FindingContext& context, const TextFunction& function,
 }  // namespace
 
 Result<void> FindRecompilesInText(FindingContext& context) {
+  std::set<std::int64_t> raised;  // profiles
+  FOR_EACH_ROW(const RaisedInText& row,
+               Query<RaisedInText>(context.database, {.run_id = context.job.run_id()}))
+    if (IsHardRecompileLimit(row.type)) raised.insert(row.profile_id);
   std::map<std::tuple<std::string, std::string, std::int64_t>, TextFunction> functions;
   FOR_EACH_ROW(const RecompileInText& row,
                Query<RecompileInText>(context.database, {.run_id = context.job.run_id()})) {
@@ -175,7 +185,7 @@ Result<void> FindRecompilesInText(FindingContext& context) {
     function.name = row.function;
     function.file = row.file;
     function.line = row.function_line;
-    AddRow(row, function);
+    AddRow(row, function, raised.count(row.profile_id) > 0);
   }
   for (auto& [key, function] : functions) {
     TextProcesses limited, others;

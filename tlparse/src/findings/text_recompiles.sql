@@ -5,3 +5,6 @@ SELECT t.profile_id /*INTEGER*/, t.rank /*INTEGER?*/, t.function /*TEXT*/, t.fil
 FROM torch_log_recompile t JOIN profile p ON p.id = t.profile_id
 WHERE p.run_id = :run_id AND t.process_id IS NULL AND t.function IS NOT NULL
 ORDER BY t.profile_id, t.line;
+
+-- query RaisedInText(run_id INTEGER)
+SELECT DISTINCT e.profile_id /*INTEGER*/, e.type FROM uncaught_exception e JOIN profile p ON p.id = e.profile_id WHERE p.run_id = :run_id;

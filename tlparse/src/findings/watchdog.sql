@@ -5,13 +5,26 @@ SELECT coalesce(w.group_name, '') AS group_name /*TEXT*/, coalesce(max(w.group_d
   w.rank /*INTEGER*/, min(w.sequence_number) AS sequence_number /*INTEGER?*/, max(w.last_enqueued) AS last_enqueued /*INTEGER?*/,
   max(w.last_completed) AS last_completed /*INTEGER?*/
 FROM nccl_watchdog w JOIN profile p ON p.id = w.profile_id
-WHERE p.run_id = :run_id AND w.rank IS NOT NULL AND w.event <> 'timeout'
+WHERE p.run_id = :run_id AND w.rank IS NOT NULL AND w.last_enqueued IS NOT NULL
 GROUP BY w.group_name, w.rank ORDER BY 1, w.rank;
 
 -- The collectives that timed out. Their lines name no group before PyTorch 2.9: it is that of the rank's status line with this number.
+-- The rank is not known where the line names a group alone and the rank within it.
 -- query WatchdogTimeout(run_id INTEGER)
 SELECT w.rank, w.sequence_number /*INTEGER*/, coalesce(max(w.op), '') AS op /*TEXT*/, max(w.ran_ms) AS ran_ms /*INTEGER?*/,
-  max(w.numel_in) AS numel_in /*INTEGER?*/
+  coalesce(max(w.group_name), '') AS group_name /*TEXT*/, min(w.id) AS id /*INTEGER*/
 FROM nccl_watchdog w JOIN profile p ON p.id = w.profile_id
-WHERE p.run_id = :run_id AND w.event = 'timeout' AND w.rank IS NOT NULL
-GROUP BY w.rank, w.sequence_number ORDER BY w.rank, w.sequence_number;
+WHERE p.run_id = :run_id AND w.event = 'timeout'
+GROUP BY w.rank, w.sequence_number, iif(w.rank IS NULL, w.group_name, NULL) ORDER BY w.rank, w.sequence_number;
+
+-- The ranks whose watchdogs told others of a time-out, by them or by others.
+-- query WatchdogSignal(run_id INTEGER)
+SELECT DISTINCT w.signal_rank /*INTEGER*/
+FROM nccl_watchdog w JOIN profile p ON p.id = w.profile_id
+WHERE p.run_id = :run_id AND w.event = 'dump_signal' AND w.signal_rank IS NOT NULL ORDER BY 1;
+
+-- The ranks whose watchdogs hung.
+-- query WatchdogNoProgress(run_id INTEGER)
+SELECT w.rank /*INTEGER*/, max(w.ran_ms) AS ran_ms /*INTEGER?*/
+FROM nccl_watchdog w JOIN profile p ON p.id = w.profile_id
+WHERE p.run_id = :run_id AND w.event = 'no_progress' AND w.rank IS NOT NULL GROUP BY w.rank ORDER BY w.rank;

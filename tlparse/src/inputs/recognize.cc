@@ -127,7 +127,8 @@ bool HasTorchLogsLine(std::string_view text) {
     std::string_view line = text.substr(0, end);
     if (BeginsFailureText(line)) return true;
     if (line.starts_with("[rank")) line.remove_prefix(std::min(line.find("]:") + 2, line.size()));
-    if (Contains(line, "torch._dynamo hit config.") || ParseWatchdogLine(line)) return true;
+    if (Contains(line, "torch._dynamo hit config.") || BeginsWatchdogLine(line)) return true;
+    if (ParseWatchdogLine(line)) return true;
     if (const std::optional<VllmLine> vllm = ParseVllmLine(line); vllm && vllm->stage) return true;
     const std::size_t bracket = line.find("] [");
     if (line.size() > 22 && std::string_view("VIWECD").find(line[0]) != line.npos &&

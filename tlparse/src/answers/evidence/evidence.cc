@@ -227,7 +227,7 @@ class Evidence {
                         first->line,
                         {},
                         {},
-                        fmt::format("rank {}, exit code {}", first->rank, first->exit_code)});
+                        fmt::format("{}, exit code {}", first->who, first->exit_code)});
     return {};
   }
 

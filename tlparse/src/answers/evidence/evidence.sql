@@ -79,7 +79,7 @@ SELECT p.path, e.line, e.type || ': ' || e.message AS text /*TEXT*/, e.traceback
 FROM uncaught_exception e JOIN profile p ON p.id = e.profile_id WHERE e.id = :id;
 
 -- query EvidenceOfLauncher(id INTEGER)
-SELECT p.path, l.line, l.rank, coalesce(l.exit_code, 0) AS exit_code /*INTEGER*/
+SELECT p.path, l.line, coalesce('rank ' || l.rank, 'local rank ' || l.local_rank) AS who /*TEXT*/, coalesce(l.exit_code, 0) AS exit_code /*INTEGER*/
 FROM launcher_failure l JOIN profile p ON p.id = l.profile_id WHERE l.id = :id;
 
 -- What a report of NCCL's RAS says of a rank or process, or of several.

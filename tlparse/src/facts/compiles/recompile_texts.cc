@@ -269,9 +269,11 @@ std::string FailedGuards(const std::vector<Recompile>& recompiles) {
         continue;
       }
       const auto& [guard, labels] = guards[i];
-      text += fmt::format("{}{}{}{}{}", text.empty() ? "" : "; ", i == 0 ? one.label : "",
-                          i == 0 && !labels.empty() ? " " : "",
-                          labels.empty() ? "" : "after " + labels, ": " + guard);
+      const std::string label = i == 0 ? one.label : "";  // empty: the text has none
+      text += fmt::format("{}{}{}{}{}{}", text.empty() ? "" : "; ", label,
+                          !label.empty() && !labels.empty() ? " " : "",
+                          labels.empty() ? "" : "after " + labels,
+                          i > 0 || !label.empty() || !labels.empty() ? ": " : "", guard);
     }
   }
   if (left_out > 0) text += fmt::format("; and {} more", left_out);

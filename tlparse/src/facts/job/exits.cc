@@ -70,6 +70,9 @@ std::string FatalException::Rest() const {
   const std::string whole = Shorten(fmt::format("{}: {}", type, message), std::string::npos);
   if (whole.size() <= shown.size() + 2 || !whole.starts_with(shown)) return "";
   std::string_view rest = std::string_view(whole).substr(shown.size());
+  if (const std::size_t word = shown.rfind(' '); !rest.starts_with('.') && !rest.starts_with(' ') &&
+                                                 word != shown.npos && shown.size() - word < 40)
+    rest = std::string_view(whole).substr(word + 1);  // it was cut within a word
   if (rest.starts_with(". ")) rest.remove_prefix(2);
   // The end of a long message often says most: which parameters, which line.
   const std::size_t tail =
@@ -326,7 +329,7 @@ Result<PrintedFailures> LoadPrintedFailures(Database& database, std::int64_t run
                                LinesOfTraceback(row.traceback, row.user_file, row.user_line)});
   }
   FOR_EACH_ROW(const ReportedFailure& row, KeptQuery<ReportedFailure>(database, {.run_id = run_id}))
-    failures.root = {row.id, row.rank, row.exit_code, std::string(row.path)};
+    failures.root = {row.id, row.rank, row.local_rank, row.exit_code, std::string(row.path)};
   if (failures.root && failures.root->exit_code == -SIGABRT) {
     ProcessExit exit;
     exit.rank = failures.root->rank;
@@ -378,7 +381,8 @@ std::string HowAllEnded(const std::vector<ProcessExit>& exits,
 const FatalException* FirstRaised(const PrintedFailures& printed) {
   const FatalException* first = nullptr;
   for (const FatalException& one : printed.raised) {
-    const bool is_root = printed.root && one.rank == printed.root->rank && !one.ComesOfPeer();
+    const bool is_root =
+        printed.root && printed.root->rank && one.rank == printed.root->rank && !one.ComesOfPeer();
     const bool is_better = first == nullptr || (first->ComesOfPeer() && !one.ComesOfPeer());
     if (is_root) return &one;
     if (is_better) first = &one;

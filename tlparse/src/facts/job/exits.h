@@ -157,13 +157,13 @@ inline constexpr std::int64_t kSeenAfterUs = 200'000;
 // The command that raised an exception before a signal ended `exit`, one of its ranks. Null: it did not.
 const ProcessExit* CommandBefore(const std::vector<ProcessExit>& exits, const ProcessExit& exit);
 
-// What ranks printed to a standard error that was read, in the order of the text; and what the last
-// report of torchrun in it calls the root cause.
+// What ranks printed to a standard error that was read, in the order of the text; and what torchrun
+// calls the root cause in its last report, or logs of it.
 struct PrintedFailures {
   std::vector<FatalException> raised;
   struct Root {
-    std::int64_t id = 0, rank = 0;  // id: of launcher_failure
-    std::optional<std::int64_t> exit_code;
+    std::int64_t id = 0;                                      // of launcher_failure
+    std::optional<std::int64_t> rank, local_rank, exit_code;  // rank: of a report
     std::string path;
     std::string printed = {};  // as of ProcessExit
   };

@@ -41,7 +41,7 @@ WHERE f.run_id = :run_id AND e.ordinal IS NULL
 ORDER BY f.id, e.line;
 
 -- query ReportedFailure(run_id INTEGER)
-SELECT l.id, l.rank, l.exit_code, f.path FROM launcher_failure l JOIN profile f ON f.id = l.profile_id
+SELECT l.id, l.rank, l.local_rank, l.exit_code, f.path FROM launcher_failure l JOIN profile f ON f.id = l.profile_id
 WHERE f.run_id = :run_id ORDER BY f.id, l.line;
 
 -- query TracebackOf(id INTEGER)

@@ -199,6 +199,7 @@ void AddWatchdogRow(RuntimeContext& context, std::int64_t number, const Watchdog
   row.ran_ms = line.ran_ms;
   row.last_enqueued = line.last_enqueued;
   row.last_completed = line.last_completed;
+  row.signal_rank = line.signal_rank;
   rows.Add(row);
   ++context.facts().kept_count;
 }
@@ -238,21 +239,29 @@ class VllmLines {
   VllmTracebacks tracebacks_;
 };
 
-void AddFailures(RuntimeContext& context, const FailureText& text) {
+void AddFailures(RuntimeContext& context, const FailureText& text,
+                 const LastTraceback& last_traceback, const AbortTexts& aborts) {
   for (const PrintedTraceback& one : text.tracebacks) {
     ++context.facts().kept_count;
     AddException(context, {.line = one.line, .rank = one.rank}, one.text);
   }
   for (const LauncherFailure& one : text.failures) {
-    if (!one.rank) continue;
+    if (!one.rank && !one.local_rank) continue;
     ++context.facts().kept_count;
     LauncherFailureRow row{.id = context.NextId<LauncherFailureRow>(),
                            .profile_id = context.profile_id(),
-                           .line = one.line,
-                           .rank = *one.rank};
+                           .line = one.line};
+    row.rank = one.rank;
+    row.local_rank = one.local_rank;
     row.pid = one.pid;
     row.exit_code = one.exit_code;
     context.rows().Add(row);
+  }
+  if (const LastTraceback::Found* const last = last_traceback.found())
+    AddException(context, {.line = last->line}, last->text);
+  for (const AbortText& one : aborts.texts) {
+    ++context.facts().kept_count;
+    AddAbort(context, one.line, one.rank, one.text);
   }
 }
 
@@ -285,21 +294,24 @@ Result<bool> TorchLogsReader::Read(RuntimeContext& context) {
   LastTraceback last_traceback;
   VllmLines vllm;
   AbortTexts aborts;
+  WatchdogText watchdog;
+  const auto add_watchdog = [&](std::int64_t number, const WatchdogLine& line) {
+    AddWatchdogRow(context, number, line);
+  };
   bool is_in_limit = false;
   std::map<std::int64_t, std::int64_t> lines_of_pid;
   while (true) {
     ASSIGN_OR_RETURN(const std::optional<LineStream::Line> next, lines.Next());
     if (!next) break;
     ++facts.event_count;
-    if (!next->is_too_long) last_traceback.Add(next->text, next->number);
     std::optional<LogLine> line;
     if (!next->is_too_long) line = Parse(next->text, is_in_limit);
     if (!line && !next->is_too_long) line = ParseBare(next->text, is_in_limit);
     is_in_limit = line && line->artifact == kLimit;
+    if (!next->is_too_long) last_traceback.Add(next->text, next->number, line.has_value());
     if (!line && !next->is_too_long) {
-      if (const std::optional<WatchdogLine> watchdog = ParseWatchdogLine(next->text)) {
+      if (watchdog.Add(next->text, next->number, add_watchdog)) {
         others.Flush(context);
-        AddWatchdogRow(context, next->number, *watchdog);
         RETURN_IF_ERROR(context.Flush());
         continue;
       }
@@ -323,14 +335,9 @@ Result<bool> TorchLogsReader::Read(RuntimeContext& context) {
     RETURN_IF_ERROR(context.Flush());
   }
   others.Flush(context);
-  AddFailures(context, failures);
+  watchdog.End(add_watchdog);
+  AddFailures(context, failures, last_traceback, aborts);
   vllm.AddTracebacks(context);
-  if (const LastTraceback::Found* const last = last_traceback.found())
-    AddException(context, {.line = last->line}, last->text);
-  for (const AbortText& one : aborts.texts) {
-    ++facts.kept_count;
-    AddAbort(context, one.line, one.rank, one.text);
-  }
   // Text of several processes in one file belongs to none of them.
   if (lines_of_pid.size() == 1) facts.pid = lines_of_pid.begin()->first;
   return true;

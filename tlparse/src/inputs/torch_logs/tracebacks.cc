@@ -27,18 +27,42 @@ std::optional<std::int64_t> MemberOf(std::string_view line, std::string_view nam
   return value;
 }
 
-std::optional<std::int64_t> PidOf(std::string_view line) {
-  constexpr std::string_view kPid = "(pid: ";
-  const std::size_t at = line.find(kPid);
-  std::int64_t pid = 0;
+std::optional<std::int64_t> LoggedNumber(std::string_view text, std::string_view key) {
+  const std::size_t at = text.find(key);
+  if (at == text.npos) return std::nullopt;
+  text.remove_prefix(at + key.size());
+  std::int64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc() ? std::optional(number) : std::nullopt;
+}
+
+// "failed (exitcode: -9) local_rank: 5 (pid: 2630) of binary: …", which torchrun logs before its report.
+std::optional<LauncherFailure> LoggedFailure(std::string_view line, std::int64_t number) {
+  const std::size_t at = line.find("failed (exitcode: ");
   if (at == line.npos) return std::nullopt;
-  line.remove_prefix(at + kPid.size());
-  const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), pid);
-  return error == std::errc() ? std::optional(pid) : std::nullopt;
+  line.remove_prefix(at);
+  LauncherFailure failure;
+  failure.line = number;
+  failure.exit_code = LoggedNumber(line, "(exitcode: ");
+  failure.local_rank = LoggedNumber(line, ") local_rank: ");
+  failure.pid = LoggedNumber(line, "(pid: ");
+  if (!failure.exit_code || !failure.local_rank || !failure.pid) return std::nullopt;
+  return failure;
+}
+
+// What C++ and kernels of a device print says nothing of a traceback behind it:
+// "[E616 02:08:15.931621754 TCPStore.cpp:318] …", "…/ScatterGatherKernel.cu:365: operator(): block: […] Assertion `…` failed."
+bool IsOfCxx(std::string_view line) {
+  for (const std::string_view source : {".cpp:", ".cu:"})
+    if (const std::size_t at = line.find(source);
+        at != line.npos && at + source.size() < line.size() && IsDigit(line[at + source.size()]))
+      return true;
+  return false;
 }
 
 // A line in front of a traceback: of a log, a thread, a finalizer, or of what caught the exception.
 bool SaysWhatFollows(std::string_view line) {
+  if (IsOfCxx(line)) return false;
   const std::string lower = InLowerCase(line);
   for (const std::string_view word : {"error", "exception", "fail", "caught", "warning:"})
     if (lower.find(word) != std::string::npos) return true;
@@ -56,12 +80,14 @@ bool LastTraceback::Continues(std::string_view line) const {
   for (const std::string_view begin :
        {"During handling of the above exception", "The above exception was the direct cause",
         "-- Process ", "from user code:", "Set TORCH",
-        "Hint: ", "Explanation: ", "Developer debug context: ", "For more details"})
+        "Hint: ", "Explanation: ", "Developer debug context: ", "For more details",
+        "CUDA kernel errors might", "HIP kernel errors might", "For debugging consider passing",
+        "Compile with `TORCH_USE_", "Exception raised from ", "frame #"})
     if (line.starts_with(begin)) return true;
   return false;
 }
 
-void LastTraceback::Add(std::string_view text, std::int64_t number) {
+void LastTraceback::Add(std::string_view text, std::int64_t number, bool is_of_log) {
   const std::string_view line = TrimEnd(text);
   const bool is_header = line == kTraceback;
   if (state_ == State::kBehind && !line.empty() && !Continues(line)) state_ = State::kNone;
@@ -75,7 +101,7 @@ void LastTraceback::Add(std::string_view text, std::int64_t number) {
   }
   if (state_ != State::kNone && found_.text.size() + text.size() < kMostTracebackBytes)
     found_.text.append(text).append("\n");
-  if (!line.empty()) before_ = line.substr(0, kMostTracebackBytes);
+  if (!line.empty()) before_ = is_of_log ? std::string_view() : line.substr(0, kMostTracebackBytes);
 }
 
 bool EndsWithTraceback(std::string_view text) {
@@ -117,19 +143,29 @@ bool FailureText::AddToReport(std::string_view line, std::int64_t number) {
     failures.emplace_back().line = number;
     return true;
   }
-  if (!is_in_report_) return false;
+  if (!is_in_report_) {
+    const std::optional<LauncherFailure> logged = LoggedFailure(line, number);
+    if (logged) failures.push_back(*logged);
+    return logged.has_value();
+  }
   if (line.starts_with("====")) is_in_report_ = false;
   LauncherFailure& failure = failures.back();
   if (const auto rank = MemberOf(line, "rank")) failure.rank = rank;
   if (const auto code = MemberOf(line, "exitcode")) {
     failure.exit_code = code;
-    failure.pid = PidOf(line);
+    failure.pid = LoggedNumber(line, "(pid: ");
+    // It says more than the line that torchrun logged of this process.
+    const auto is_logged = [&](const LauncherFailure& one) {
+      return !one.rank && one.local_rank && one.pid == failure.pid;
+    };
+    failures.erase(std::remove_if(failures.begin(), failures.end() - 1, is_logged),
+                   failures.end() - 1);
   }
   return true;
 }
 
 bool BeginsFailureText(std::string_view line) {
-  if (line == kRootCause) return true;
+  if (line == kRootCause || LoggedFailure(line, 0)) return true;
   const std::optional<RankPrefix> prefix = ParseRankPrefix(line);
   return prefix && line.substr(prefix->length) == " Traceback (most recent call last):";
 }

@@ -18,10 +18,11 @@ struct PrintedTraceback {
 };
 inline constexpr std::size_t kMostTracebackBytes = 50'000;
 
-// What the report of torchrun calls the root cause: the failure that it saw first.
+// The failure that torchrun saw first: what its report calls the root cause, or a line of a text without
+// that report.
 struct LauncherFailure {
   std::int64_t line = 0;
-  std::optional<std::int64_t> rank, pid;
+  std::optional<std::int64_t> rank, local_rank, pid;
   std::optional<std::int64_t> exit_code;  // -9: SIGKILL ended the process
 };
 
@@ -30,7 +31,8 @@ struct LauncherFailure {
 // ("Exception ignored in"), a log.
 class LastTraceback {
  public:
-  void Add(std::string_view text, std::int64_t number);
+  // `is_of_log`: PyTorch logged the line, which says nothing of a traceback behind it.
+  void Add(std::string_view text, std::int64_t number, bool is_of_log = false);
 
   struct Found {
     std::int64_t line = 0;
@@ -59,7 +61,7 @@ class FailureText {
 
   // In order of their first lines. A rank that a launcher started again may have several.
   std::vector<PrintedTraceback> tracebacks;
-  std::vector<LauncherFailure> failures;  // one for each report
+  std::vector<LauncherFailure> failures;  // one for each report, or for each line that has none
 
  private:
   bool AddToTraceback(std::string_view line, std::int64_t number);
