@@ -200,7 +200,7 @@ class Exceptions(RankTest):
 
     def test_a_log_that_goes_on_is_of_a_program_that_caught_it(self):
         failed = {"fail_type": "ValueError", "fail_reason": "bad"}
-        for more, severity in ((False, "error"), (True, "warning")):
+        for more, severity in ((False, "error"), (True, "note")):
             self.rank(0, self.compile(0, 0, function="h"), self.compile(0, 1, metrics=failed), *([self.compile(0, 2, function="g")] if more else []))
             one = self.job_findings()[0]
             self.assertEqual((one["title"], one["severity"]), ("Rank 0 failed to compile 1/0 f: ValueError: bad", severity))

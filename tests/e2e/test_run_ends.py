@@ -175,7 +175,7 @@ class Ends(Running):
 """
 
     def test_a_compile_that_failed_and_was_survived(self):
-        for name, code, severity in (("a", 0, "warning"), ("b", 1, "error")):
+        for name, code, severity in (("a", 0, "note"), ("b", 1, "error")):
             program = self.script(f"{name}.py", self.TRACED + f"""\
         write({{"compilation_metrics": {{"co_name": "f", "co_filename": "/u/m.py", "fail_type": "ValueError", "fail_reason": "bad"}}, **ids}})
         time.sleep(0.5)

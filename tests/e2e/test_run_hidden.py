@@ -151,6 +151,24 @@ class Hidden(Running):
         self.assertRegex(first["title"], r"^The command seemed to hang, pid \d+ in join at consume.py:8 \(another thread in get at consume.py:4\)$")
         self.assertEqual(first["place"]["line"], 4)
 
+    def test_a_child_for_which_a_rank_waits(self):
+        """As of a worker of a DataLoader. Another waits for work, in no line of the program."""
+        self.script("rank.py", """\
+            import multiprocessing, threading
+            fork = multiprocessing.get_context("fork")
+            def sample():
+                threading.Event().wait()
+            workers = [fork.Process(target=one) for one in (fork.Event().wait, sample)]
+            for worker in workers:
+                worker.start()
+            workers[1].join()
+            """)
+        program = self.script("launch.py", "import os, subprocess, sys\nsubprocess.run([sys.executable, 'rank.py'], env={**os.environ, 'RANK': '1'})\n")
+        self.hang(program)
+        first, = self.findings()
+        self.assertEqual((first["title"], first["place"]["line"]), ("The command seemed to hang, rank 1 in join at rank.py:8; a child of rank 1 was in wait at rank.py:4", 4))
+        self.assertRegex(first["detail"], r" A child of rank 1, pid \d+, was at \S*rank\.py:4 in sample, which called wait\.$")
+
     CHILD = """\
         import multiprocessing, os, sys, time
         def simulate(pipe, how):

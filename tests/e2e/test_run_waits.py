@@ -117,9 +117,9 @@ class Waits(Running):
             return group[rank]
         def wait():
             threading.Event().wait()
-        def send(tensor, dst=None, group=None, group_dst=None):
+        def send(tensor, dst=None, group=None, tag=0, group_dst=None):
             wait()
-        def recv(tensor, src=None, group=None, group_src=None):
+        def recv(tensor, src=None, group=None, tag=0, group_src=None):
             wait()
         """
     PIPE = """\
@@ -132,7 +132,7 @@ class Waits(Running):
                 os._exit(0)
             if sys.argv[1] == "late" and rank == 2:
                 threading.Event().wait()
-            c10d.recv(0, src=1) if rank == 0 else c10d.send(0, group=[7, 8, 2], group_dst=2) if rank == 1 else c10d.recv(0, 1 - rank % 2)
+            tag = (3 + rank) * (sys.argv[1] == "tags"); c10d.recv(0, src=1) if rank == 0 else c10d.send(0, group=[7, 8, 2], tag=tag, group_dst=2) if rank == 1 else c10d.recv(0, 1 - rank % 2, tag=tag)
         ranks = []
         for rank in range(3):
             ranks.append(os.fork())
@@ -212,6 +212,8 @@ class Waits(Running):
         self.script("site-packages/torch/distributed/distributed_c10d.py", self.GROUP)
         program = self.script("pipe.py", self.PIPE)
         for fault, ranks, title in (("ring", [1, 2], "Ranks 1,2 wait for each other: rank 1 in send to rank 2 at pipe.py:10, rank 2 in recv from rank 1 at pipe.py:10"),
+                                    ("tags", [1, 2], "Ranks 1,2 wait for each other: rank 1 in send to rank 2 with tag 4 at pipe.py:10, rank 2 in recv from rank 1 with tag 5 at pipe.py:10: "
+                                     "their tags differ"),
                                     ("leaves", [2], "Rank 2 had ended with exit code 0; rank 1 in send to rank 2 at pipe.py:10"),
                                     ("late", [2], "Rank 2 was in wait at pipe.py:9; rank 1 in send to rank 2 at pipe.py:10")):
             with self.subTest(fault):

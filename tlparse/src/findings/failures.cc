@@ -16,9 +16,9 @@
 #include "facts/compiles/eager_compiles.h"
 #include "facts/compiles/exceptions.h"
 #include "facts/compiles/recompile_reasons.h"
-#include "facts/job/exits.h"
 #include "facts/text/compile_label.h"
 #include "facts/text/shorten.h"
+#include "findings/caught_failures.h"
 #include "findings/context.h"
 #include "findings/recompile_places.h"
 
@@ -238,59 +238,6 @@ Result<void> SayRecompile(const FindingContext& context, const JobCompile& faile
   return {};
 }
 
-Result<void> SaySuppressed(FindingContext& context, const std::vector<std::int64_t>& ids,
-                           Finding& finding) {
-  ASSIGN_OR_RETURN(const bool is_suppressed, AreErrorsSuppressed(context.database, ids));
-  if (!is_suppressed || finding.kind != FindingKind::kCompileFailed) return {};
-  finding.severity = FindingSeverity::kWarning;
-  finding.detail +=
-      "torch._dynamo.config.suppress_errors is set: the function runs eagerly instead. ";
-  return {};
-}
-
-// The test may want it to fail.
-Result<bool> AreInTests(FindingContext& context, const std::vector<const Failure*>& group) {
-  for (const Failure* const one : group) {
-    ASSIGN_OR_RETURN(const FirstRow<IsInTest> row,
-                     First(Query<IsInTest>(context.database, {.compile_id = one->compile->id})));
-    if (!row) return false;
-  }
-  return true;
-}
-
-// The program has caught the exception of a compile if its process ended with exit code 0; if how the
-// process ended is not known, then if its log has a later compile.
-Result<void> SaySurvived(FindingContext& context, const std::vector<const Failure*>& group,
-                         const std::vector<std::int64_t>& ids, Finding& finding) {
-  RETURN_IF_ERROR(SaySuppressed(context, ids, finding));
-  if (finding.kind != FindingKind::kCompileFailed) return {};
-  ASSIGN_OR_RETURN(const std::vector<ProcessExit> exits,
-                   LoadExits(context.database, context.job.run_id()));
-  bool is_survived = true, goes_on = true;
-  for (const Failure* const one : group) {
-    const RankIndex rank = one->compile->participant;
-    const ProcessExit* const exit = ExitOf(exits, context.StatusOf(rank).process_id);
-    const JobCompile* const last = context.LastCompile(rank);
-    is_survived = is_survived && exit != nullptr && exit->exit_code == 0 && !exit->raised;
-    goes_on = goes_on && exit == nullptr && last != nullptr && last->id > one->compile->id &&
-              last->status != CompileStatus::kFailed;
-  }
-  if (!is_survived && !goes_on) return {};
-  finding.severity = FindingSeverity::kWarning;
-  const bool is_one = group.size() == 1;
-  const std::string_view whose = is_one ? "Its" : "Their";
-  finding.detail +=
-      is_survived ? fmt::format("{} process{} ended with exit code 0 all the same (run.json). ",
-                                whose, is_one ? "" : "es")
-                  : fmt::format("{} log{} to another compile: the exception was caught. ", whose,
-                                is_one ? " goes on" : "s go on");
-  ASSIGN_OR_RETURN(const bool are_tests, AreInTests(context, group));
-  if (!is_survived || !are_tests) return {};
-  finding.severity = FindingSeverity::kNote;
-  finding.detail += "A test called it, and may expect that. ";
-  return {};
-}
-
 // A backend that failed is left out, or only its pass that did, where the log shows which it was.
 Result<void> SetLeftOut(FindingContext& context, const Failure& failure, Finding& finding) {
   const bool is_of_backend =
@@ -362,7 +309,7 @@ Result<void> AddFailures(FindingContext& context, const std::vector<const Failur
     SetMayRunEagerly(finding);
   }
   RETURN_IF_ERROR(SetUserCaller(context, ids, finding));
-  RETURN_IF_ERROR(SaySurvived(context, group, ids, finding));
+  RETURN_IF_ERROR(SaySurvived(context, ids, finding));
   RETURN_IF_ERROR(SayRecompile(context, *first.compile, finding));
   RETURN_IF_ERROR(SetLeftOut(context, first, finding));
   finding.detail += WhoCompiledIt(context, who, *first.compile, is_backward);

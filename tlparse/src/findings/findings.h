@@ -90,7 +90,8 @@ struct Finding {
   bool is_of_numbers = false;   // kGraphDivergence: the graphs differ in numbers alone
   bool is_of_caller =
       false;  // the function is of a library, `place` is where the user's code ran it
-  bool is_asked_for = true;  // recompiles: the program evaluates, or has several modules
+  // Recompiles: the program evaluates, or has several modules. Caught failures of compiles: a test called it.
+  bool is_asked_for = true;
   // For the id, in addition to kind, place and cause.
   std::string function;
   std::optional<std::vector<EvidenceLine>> lines;  // behind `rows`, if asked for: AddLines

@@ -58,6 +58,45 @@ std::string TextOf(const HangWait& wait, std::string_view is = "") {
                      place ? " at " + PlaceText(*place) : std::string());
 }
 
+// Whether one of two ranks sends to the other, which waits to receive from it with another tag.
+bool HaveOtherTags(const Hang& hang, const std::vector<std::int64_t>& pair) {
+  if (pair.size() != 2) return false;
+  const HangWait* const a = hang.WaitOf(pair[0]);
+  const HangWait* const b = hang.WaitOf(pair[1]);
+  return a != nullptr && b != nullptr && a->IsSend() != b->IsSend() && a->tag != b->tag;
+}
+
+// What the children of the only rank at a place do, if its main thread waits for them: where they are all at
+// one line, that is the place.
+void SayChildren(const Hang& hang, const HangPlace& at, Finding& finding) {
+  constexpr std::size_t kMost = 4;
+  if (at.ranks.size() != 1 || !at.WaitsForChild()) return;
+  std::vector<HangPlace> places;
+  for (const HangChild& child : hang.children) {
+    if (child.rank != at.ranks.front()) continue;
+    const std::string who = fmt::format("pid {}", child.pid);
+    const auto known = std::find_if(places.begin(), places.end(),
+                                    [&](const HangPlace& one) { return one.where == child.where; });
+    if (known != places.end())
+      known->AddProcess(who);
+    else
+      places.push_back({{}, who, child.where, {}});
+  }
+  if (places.empty() || places.size() > kMost) return;
+  for (const HangPlace& one : places)
+    finding.detail +=
+        fmt::format(" {} of {}, {}, {} at {}.", one.HasSeveral() ? "Children" : "A child", at.who,
+                    one.who, one.HasSeveral() ? "were" : "was", one.where);
+  if (places.size() > 1) return;
+  const HangPlace& child = places.front();
+  finding.title += fmt::format("; {} of {} {} {}", child.HasSeveral() ? "children" : "a child",
+                               at.who, child.HasSeveral() ? "were" : "was", child.ShortWhere());
+  finding.place = PlaceOfStack(child.where);
+  finding.suggestion = fmt::format(
+      "look at what kept {} at {}, for which {} waits: stacks.txt has the stacks of all threads",
+      child.who, child.where, at.who);
+}
+
 // Who waits for whom, where sends and receives say it; `done`: ranks that had ended with exit code 0.
 void SayAwaited(Finding& finding, const Hang& hang, const std::vector<std::int64_t>& done) {
   constexpr std::size_t kMostNamed = 4;
@@ -81,6 +120,10 @@ void SayAwaited(Finding& finding, const Hang& hang, const std::vector<std::int64
     finding.suggestion =
         "compare the order of their sends and receives: each waits for a call that the next one "
         "makes later, or not at all";
+    if (HaveOtherTags(hang, awaited)) {
+      finding.title += ": their tags differ";
+      finding.suggestion = "compare the tags: a receive takes a message with its own tag alone";
+    }
   } else {
     const bool is_done = std::find(done.begin(), done.end(), awaited.front()) != done.end();
     const HangPlace* const at = hang.PlaceOf(awaited.front());
@@ -204,6 +247,7 @@ Finding FindingOfHang(const Hang& hang) {
         hang.places.size() > 1 && !fewest->ranks.empty()
             ? "ask which of these calls waits for one that other ranks have not made"
             : "look at what this call waits for; stacks.txt has the stacks of all threads";
+  if (fewest != hang.places.end()) SayChildren(hang, *fewest, finding);
   finding.query = fmt::format("SELECT profile_id, hangs FROM run_command WHERE profile_id = {}",
                               hang.profile_id);
   return finding;
@@ -270,6 +314,7 @@ Result<void> FindHangs(FindingContext& context) {
     if (absent != hang.places.end()) {
       known->place = PlaceOfStack(absent->where);
       known->suggestion = AdviceFor(*absent);
+      SayChildren(hang, *absent, *known);
     }
   }
   known->evidence.push_back(std::move(finding));

@@ -20,7 +20,7 @@ def write_last_dump(pid, rank):
 
 
 def write_peer():
-    """Of the send or receive that the main thread waits in, the other rank: a stack does not name it."""
+    """Of the send or receive that the main thread waits in, the other rank and the tag: a stack does not name them."""
     import threading
     from torch.distributed import distributed_c10d
     path = os.path.join(PIPES, "peer_%d" % os.getpid())
@@ -34,8 +34,9 @@ def write_peer():
     if peer is None and in_group is not None:
         peer = distributed_c10d.get_global_rank(frame.f_locals["group"], in_group)
     if peer is not None:
+        tag = frame.f_locals.get("tag")
         with open(path, "w", encoding="ascii") as file:
-            file.write("%s %s rank %d" % (frame.f_code.co_name, word, peer))
+            file.write("%s %s rank %d%s" % (frame.f_code.co_name, word, peer, " with tag %d" % tag if tag else ""))
 
 
 def wait_for_asks(pipe, rank):

@@ -55,6 +55,11 @@ std::string_view MainThread(std::string_view stacks) {
   return stacks.substr(std::min(stacks.rfind(kThread), stacks.size()));
 }
 
+// Where a forked process of multiprocessing begins: what is outside of it is of its parent.
+bool IsBeginOfProcess(const Frame& frame) {
+  return frame.function == "_bootstrap" && frame.file.ends_with("/multiprocessing/process.py");
+}
+
 // Of one thread. The innermost frame comes first.
 std::string UsersFrame(std::string_view stacks) {
   std::string called;
@@ -63,6 +68,7 @@ std::string UsersFrame(std::string_view stacks) {
     stacks.remove_prefix(std::min(line.size() + 1, stacks.size()));
     const std::optional<Frame> frame = FrameOf(line);
     if (!frame) continue;
+    if (IsBeginOfProcess(*frame)) return {};
     const std::string place = fmt::format("{}:{} in {}", frame->file, frame->line, frame->function);
     if (frame->IsUsers())
       return called.empty() ? place : fmt::format("{}, which called {}", place, called);

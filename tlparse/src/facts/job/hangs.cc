@@ -15,9 +15,10 @@
 namespace tlparse {
 namespace {
 
-// Functions in which a main thread waits for what another thread does.
-bool WaitsForThread(std::string_view where) {
-  constexpr std::string_view kCalled = ", which called ";
+constexpr std::string_view kCalled = ", which called ";
+
+// Whether a main thread is in a function in which it waits for what another thread, or process, does.
+bool WaitsForWork(std::string_view where) {
   const std::size_t called = where.find(kCalled);
   if (called == where.npos) return false;
   for (const std::string_view name :
@@ -35,7 +36,7 @@ void AddThreads(std::string_view sentence, std::size_t main, Hang& hang) {
     if (at == sentence.npos || sentence.find(" other thread") > at) continue;
     const std::string where(sentence.substr(at + std::string_view(is).size()));
     hang.threads.push_back(fmt::format("{}{}{}", sentence.substr(0, at), was, where));
-    if (main >= hang.places.size() || !WaitsForThread(hang.places[main].where)) return;
+    if (main >= hang.places.size() || !WaitsForWork(hang.places[main].where)) return;
     std::vector<std::string>& threads = hang.places[main].threads;
     if (std::find(threads.begin(), threads.end(), where) == threads.end()) threads.push_back(where);
     return;
@@ -45,7 +46,7 @@ void AddThreads(std::string_view sentence, std::size_t main, Hang& hang) {
 // "rank 2 (pid 5088) is at /app/train.py:27 in <module>, which called backward". Its index in `places`.
 std::size_t AddPlace(std::string_view sentence, Hang& hang) {
   std::vector<HangPlace>& places = hang.places;
-  constexpr std::string_view kIsAt = " is at ", kRank = "rank ";
+  constexpr std::string_view kIsAt = " is at ", kRank = "rank ", kPid = "pid ", kTag = " with tag ";
   const std::size_t at = sentence.find(kIsAt);
   if (at == sentence.npos) return places.size();
   const std::string_view who = sentence.substr(0, at);
@@ -61,8 +62,16 @@ std::size_t AddPlace(std::string_view sentence, Hang& hang) {
     if (peer < 0) continue;
     const std::size_t name = where.rfind(' ', end - 1) + 1;
     hang.waits.push_back(
-        {rank, peer, std::string(where.substr(name)), std::string(where.substr(0, end))});
+        {rank, peer, std::string(where.substr(name)), std::string(where.substr(0, end)), 0});
+    if (const std::size_t tag = where.find(kTag, end); tag != where.npos)
+      std::from_chars(where.data() + tag + kTag.size(), where.data() + where.size(),
+                      hang.waits.back().tag);
     where = where.substr(0, end);
+  }
+  if (who.starts_with(kPid)) {
+    HangChild child{0, std::string(where), -1};
+    std::from_chars(who.data() + kPid.size(), who.data() + who.size(), child.pid);
+    hang.children.push_back(std::move(child));
   }
   const auto known = std::find_if(places.begin(), places.end(), [&](const HangPlace& one) {
     return one.ranks.empty() == (rank < 0) && one.where == where;
@@ -79,7 +88,7 @@ std::size_t AddPlace(std::string_view sentence, Hang& hang) {
 
 // "in barrier at train.py:21"
 std::string Short(std::string_view where) {
-  constexpr std::string_view kIn = " in ", kCalled = ", which called ";
+  constexpr std::string_view kIn = " in ";
   const std::string_view line = where.substr(0, where.find(kIn));
   const std::size_t called = where.find(kCalled);
   const std::string place = fmt::format("at {}", line.substr(line.rfind('/') + 1));
@@ -107,6 +116,12 @@ std::vector<std::int64_t> RanksIn(std::string_view list) {
 void HangPlace::AddProcess(std::string_view pid) {
   if (!HasSeveral()) who.insert(3, "s");
   who += fmt::format(",{}", pid.substr(pid.rfind(' ') + 1));
+}
+
+bool HangPlace::WaitsForChild() const {
+  for (const std::string_view name : {"__next__", "recv", "poll", "communicate"})
+    if (where.ends_with(fmt::format("{}{}", kCalled, name))) return true;
+  return WaitsForWork(where);
 }
 
 bool HangPlace::HasSeveral() const { return ranks.size() > 1 || who.starts_with("pids"); }
@@ -181,6 +196,7 @@ Result<std::vector<Hang>> LoadHangs(Database& database, std::int64_t run_id) {
               {},
               {},
               {},
+              {},
               row.again_us,
               RanksIn(row.busy)};
     std::size_t main = 0;
@@ -192,6 +208,13 @@ Result<std::vector<Hang>> LoadHangs(Database& database, std::int64_t run_id) {
       else
         main = AddPlace(taken.text, hang);
     }
+    for (HangChild& child : hang.children) {
+      ASSIGN_OR_RETURN(
+          const FirstRow<RankOfParent> parent,
+          First(Query<RankOfParent>(database, {.profile_id = row.profile_id, .pid = child.pid})));
+      if (parent) child.rank = parent->rank;
+    }
+    std::erase_if(hang.children, [](const HangChild& one) { return one.rank < 0; });
     std::vector<HangPlace>& places = hang.places;
     const auto is_rank = [](const HangPlace& one) { return !one.ranks.empty(); };
     // A launcher waits for its ranks.

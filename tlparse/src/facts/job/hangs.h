@@ -21,6 +21,8 @@ struct HangPlace {
 
   void AddProcess(std::string_view pid);  // "pid 12", of one without rank
   bool HasSeveral() const;                // processes
+  // The main thread waits for what a child of its process does.
+  bool WaitsForChild() const;
   bool IsInDebugger() const { return where.ends_with(", which called pdb"); }
   // "in barrier at train.py:21"; "at train.py:21"; "in join at a.py:9 (another thread at a.py:4)".
   std::string ShortWhere() const;
@@ -29,8 +31,17 @@ struct HangPlace {
 // A rank that waits to send to, or to receive from, another.
 struct HangWait {
   std::int64_t rank = 0, peer = 0;
-  std::string text;   // "recv from rank 1"
+  std::string text;   // "recv from rank 1"; "send to rank 0 with tag 4"
   std::string where;  // "/app/train.py:21 in forward, which called recv"
+  std::int64_t tag = 0;
+  bool IsSend() const { return text.starts_with("send to "); }
+};
+
+// A process that a rank had started, as a worker of a DataLoader.
+struct HangChild {
+  std::int64_t pid = 0;
+  std::string where;      // as of HangPlace
+  std::int64_t rank = 0;  // whose it is
 };
 
 struct Hang {
@@ -41,6 +52,7 @@ struct Hang {
   bool was_signalled = false;     // the command or all its ranks, which signals ended later
   std::vector<HangPlace> places;  // of the ranks; where there is none, of all processes
   std::vector<HangWait> waits;
+  std::vector<HangChild> children;   // of ranks
   std::vector<std::string> threads;  // "3 other threads of rank 2 (pid 7) were at …"
   // When ranks that lived then had been started, as others of the same rank had ended; nothing: they
   // were the first.

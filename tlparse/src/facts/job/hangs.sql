@@ -17,3 +17,9 @@ WHERE f.run_id = :run_id AND c.hangs IS NOT NULL AND json_extract(c.hangs, h.ful
 -- query TakenOfHang(profile_id INTEGER, ordinal INTEGER)
 SELECT t.value AS text /*TEXT*/ FROM run_command c, json_each(c.hangs, '$[' || :ordinal || '].taken') t
 WHERE c.profile_id = :profile_id ORDER BY t.key;
+
+-- The rank whose process started that one.
+-- query RankOfParent(profile_id INTEGER, pid INTEGER)
+SELECT p.rank /*INTEGER*/ FROM run_process c JOIN run_process p ON p.profile_id = c.profile_id AND p.pid = c.parent_pid
+WHERE c.profile_id = :profile_id AND c.pid = :pid AND c.rank IS NULL AND p.rank IS NOT NULL
+ORDER BY c.started_us DESC, p.started_us DESC LIMIT 1;
