@@ -97,6 +97,22 @@ class TorchLogsText(profiles.InputTest):
         self.assertEqual((error["severity"], error["title"]), ("error", "The program raised FailOnRecompileLimitHit: recompile_limit reached with fullgraph=True."))
         self.assertTrue(limit["detail"].startswith("With fullgraph=True that is an error, which the program raised."), limit["detail"])
 
+    def test_the_format_of_older_versions(self):
+        """As PyTorch 2.2 writes it; 2.1 writes no compile."""
+        lines = ["[0/1] torch._dynamo.guards.__recompiles: [DEBUG] Recompiling function fn in /app/m.py:3",
+                 "[0/1] torch._dynamo.guards.__recompiles: [DEBUG]     triggered by the following guard failure(s):",
+                 "[0/1] torch._dynamo.guards.__recompiles: [DEBUG]     - L['t'] == 0",
+                 "torch._dynamo.convert_frame: [WARNING] torch._dynamo hit config.cache_size_limit (8)",
+                 "torch._dynamo.convert_frame: [WARNING]    function: 'step' (/app/adamw.py:151)",
+                 "torch._dynamo.convert_frame: [WARNING]    last reason: L['self'].param_groups[0]['lr'] == 4.83e-05",
+                 "torch._dynamo.convert_frame: [WARNING] To log all recompilation reasons, use TORCH_LOGS=\"recompiles\"."]
+        text = "".join(f"[2024-02-29 10:11:12,334] {line}\n" for line in lines)
+        limit, note = self.answer("findings", self.ingest(self.write("stderr.txt", text.encode())))["findings"]
+        self.assertEqual("step reached the recompile limit (torch._dynamo.config.cache_size_limit, 8); last reason: L['self'].param_groups[0]['lr'] == 4.83e-05", limit["title"])
+        self.assertTrue(note["title"].startswith("fn was recompiled once"), note["title"])
+        alone = "".join(f"[2024-02-29 10:11:12,334] {line}\n" for line in lines[:3])
+        self.assertEqual(note["title"], self.answer("findings", self.ingest(self.write("stderr.txt", alone.encode())))["findings"][0]["title"])
+
     def test_a_storm_is_one_finding_with_its_values(self):
         """As PyTorch 2.15.0 writes it: the compile that the limit refuses is told twice. The code has a comment of its own."""
         code = "return x * s.n  # scaled"

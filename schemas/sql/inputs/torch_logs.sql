@@ -5,7 +5,7 @@ CREATE TABLE torch_log_line_row (
   profile_id INTEGER NOT NULL REFERENCES profile(id),
   line INTEGER NOT NULL,          -- 1-based, in the file
   level TEXT NOT NULL,            -- V, I, W, E, C, D
-  local_time TEXT NOT NULL,       -- as in the text: month, day and time of day of the process's zone, 1122 19:30:29.099000; '': the line has no
+  local_time TEXT NOT NULL,       -- as in the text: month, day and time of day of the process's zone, 1122 19:30:29.099000; before PyTorch 2.3 with the year, 2024-02-06 10:32:24,334; '': the line has no
                                   -- prefix, as the warning at the recompile limit may
   pid INTEGER NOT NULL,           -- as in the text: process, or thread; 0: the line has no prefix
   rank INTEGER,                   -- of a "[rankN]:" that torchrun put before the line

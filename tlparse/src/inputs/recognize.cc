@@ -130,6 +130,8 @@ bool HasTorchLogsLine(std::string_view text) {
     if (Contains(line, "torch._dynamo hit config.") || BeginsWatchdogLine(line)) return true;
     if (ParseWatchdogLine(line)) return true;
     if (const std::optional<VllmLine> vllm = ParseVllmLine(line); vllm && vllm->stage) return true;
+    if (line.starts_with("[20") && Contains(line, ".__") && Contains(line, ": [DEBUG] "))
+      return true;  // PyTorch 2.0 to 2.2
     const std::size_t bracket = line.find("] [");
     if (line.size() > 22 && std::string_view("VIWECD").find(line[0]) != line.npos &&
         bracket != line.npos && Contains(line.substr(bracket), "[__")) {

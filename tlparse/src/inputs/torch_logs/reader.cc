@@ -130,6 +130,33 @@ std::optional<LogLine> Parse(std::string_view text, bool is_in_limit) {
   return line;
 }
 
+// As PyTorch 2.0 to 2.2 prints it: "[2024-02-06 10:32:24,334] [0/0] torch._dynamo.symbolic_convert.__graph_breaks: [DEBUG] …".
+std::optional<LogLine> ParseOld(std::string_view text, bool is_in_limit) {
+  constexpr std::size_t kTimeLength = 23;
+  if (text.size() < kTimeLength + 4 || text[0] != '[' || text[kTimeLength + 1] != ']' ||
+      text[5] != '-' || text[11] != ' ' || text[20] != ',')
+    return std::nullopt;
+  LogLine line;
+  line.local_time = text.substr(1, kTimeLength);
+  text.remove_prefix(kTimeLength + 3);
+  if (TakeCompile(text, line) && text.starts_with(' ')) text.remove_prefix(1);
+  constexpr std::string_view kLevel = ": [";
+  const std::size_t name_end = text.find(kLevel), level_end = text.find("] ", name_end);
+  if (!text.starts_with("torch.") || name_end == text.npos || level_end == text.npos)
+    return std::nullopt;
+  const std::string_view logger = text.substr(0, name_end);
+  line.level = text[name_end + kLevel.size()];  // "DEBUG", "WARNING"
+  line.source_file = logger;
+  line.text = text.substr(level_end + 2);
+  const std::size_t artifact = logger.rfind(".__");
+  if (artifact != logger.npos) {
+    line.artifact = logger.substr(artifact + 3);
+    return line;
+  }
+  line.artifact = kLimit;
+  return IsOfLimit(line.text, is_in_limit) ? std::optional(line) : std::nullopt;
+}
+
 // The warning as programs print it that replace PyTorch's log format: it has no prefix.
 std::optional<LogLine> ParseBare(std::string_view text, bool is_in_limit) {
   if (!IsOfLimit(text, is_in_limit)) return std::nullopt;
@@ -306,6 +333,7 @@ Result<bool> TorchLogsReader::Read(RuntimeContext& context) {
     ++facts.event_count;
     std::optional<LogLine> line;
     if (!next->is_too_long) line = Parse(next->text, is_in_limit);
+    if (!line && !next->is_too_long) line = ParseOld(next->text, is_in_limit);
     if (!line && !next->is_too_long) line = ParseBare(next->text, is_in_limit);
     is_in_limit = line && line->artifact == kLimit;
     if (!next->is_too_long) last_traceback.Add(next->text, next->number, line.has_value());
