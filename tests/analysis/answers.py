@@ -71,6 +71,11 @@ def ask(name, *arguments, code=0):
     return answer
 
 
+def expanded(text):
+    """{0, 1, 3} of "0,1,3", {0, 1, 2} of "0-2"."""
+    return {rank for part in text.split(",") if part for first, _, last in [part.partition("-")] for rank in range(int(first), int(last or first) + 1)}
+
+
 class AnswerTest(unittest.TestCase):
     def setUp(self):
         scratch = tempfile.TemporaryDirectory()

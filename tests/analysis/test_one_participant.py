@@ -6,7 +6,7 @@ import re
 import subprocess
 import unittest
 
-from answers import ROOT, TLPARSE, AnswerTest, ask, run
+from answers import ROOT, TLPARSE, AnswerTest, ask, expanded, run
 
 RUNS = os.path.join(ROOT, "fixtures", "runs")
 ARGUMENTS = {"compile": ["0/0"], "search": ["mul"], "source": ["fr_job.py"]}
@@ -17,11 +17,6 @@ ANSWERS = ["autotune", "cache", "collectives", "compile", "cost", "execution", "
 def failed(*arguments):
     done = subprocess.run([TLPARSE, *arguments], capture_output=True, text=True)
     return done.returncode, done.stderr
-
-
-def expanded(text):
-    """{0, 1, 3} of "0,1,3", {0, 1, 2} of "0-2"."""
-    return {rank for part in text.split(",") if part for first, _, last in [part.partition("-")] for rank in range(int(first), int(last or first) + 1)}
 
 
 def has(ranks, rank):

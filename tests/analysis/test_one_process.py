@@ -73,9 +73,9 @@ class OneProcess(AnswerTest):
 
     def test_a_recorder_entry_that_is_done(self):
         database = self.ingest(os.path.join(RUNS, "fr_healthy"), name="healthy")
-        states = json.loads(run("sql", database, "--json", "SELECT DISTINCT r.state AS state, e.state AS recorded FROM collective_run r "
+        states = json.loads(run("sql", database, "--json", "SELECT DISTINCT r.state AS state, e.recorded_state AS recorded, e.state AS entry FROM collective_run r "
                                 "JOIN recorder_entry e ON e.id = r.entry_id WHERE e.is_retired"))["rows"]
-        self.assertEqual(states, [{"state": "done", "recorded": "scheduled"}])  # gloo's dumps never say more
+        self.assertEqual(states, [{"state": "done", "recorded": "scheduled", "entry": "done"}])  # gloo's dumps never say more
         self.assertIn(" done ", run("collectives", database))
 
     def test_lookups_that_are_not_counted(self):

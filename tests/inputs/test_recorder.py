@@ -23,7 +23,7 @@ class Rows(RecorderTest):
             with open(os.path.join(RUNS, "fr_healthy", f"fr_trace_rank_{rank}"), "rb") as file:
                 dump = pickle.load(file)
             mine = self.rows(database, """SELECT e.recorder_id, e.pg_id, e.group_name, e.group_desc, e.collective_seq_id, e.p2p_seq_id, e.op_id,
-                e.profiling_name, e.is_p2p, e.is_retired, e.input_sizes, e.input_dtypes, e.output_sizes, e.output_dtypes, e.state,
+                e.profiling_name, e.is_p2p, e.is_retired, e.input_sizes, e.input_dtypes, e.output_sizes, e.output_dtypes, e.recorded_state,
                 e.time_created_ns, e.time_discovered_started_ns, e.time_discovered_completed_ns, e.duration_ms, e.timeout_ms, e.thread_id,
                 e.thread_name, e.extra FROM recorder_entry e WHERE e.rank = ? ORDER BY e.ordinal""", rank)
             theirs = [[e["record_id"], e["pg_id"], *e["process_group"], e["collective_seq_id"], e["p2p_seq_id"], e["op_id"], e["profiling_name"],
@@ -39,7 +39,7 @@ class Rows(RecorderTest):
 
     def test_json_says_the_same_but_for_frames(self):
         # Not is_retired: works are retired asynchronously, and one was between the two dumps.
-        columns = """recorder_id, group_name, collective_seq_id, op_id, profiling_name, is_p2p, input_sizes, output_dtypes, state,
+        columns = """recorder_id, group_name, collective_seq_id, op_id, profiling_name, is_p2p, input_sizes, output_dtypes, recorded_state,
             time_created_ns, time_discovered_started_ns, timeout_ms, thread_id"""
         one = self.ingest(self.part("fr_healthy", "fr_trace_rank_?", logs=False), name="pickle.db")
         two = self.ingest(self.part("fr_healthy", "fr_trace_rank_?.json", logs=False), name="json.db")

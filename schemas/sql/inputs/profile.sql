@@ -336,12 +336,14 @@ CREATE VIEW python_frame AS
 CREATE VIEW collective_run AS
   SELECT c.id, c.profile_id, coalesce(p.process_id, r.process_id) AS process_id, coalesce(p.rank, q.rank) AS rank,
     g.text AS group_name, c.sequence_number, o.text AS op, c.input_shapes, d.text AS dtype, coalesce(c.reduce_op, l.reduce_op) AS reduce_op,
-    CASE WHEN c.state = 'completed' OR c.end_ns IS NOT NULL OR e.is_retired THEN 'done' ELSE c.state END AS state,
+    CASE WHEN c.state = 'completed' OR c.end_ns IS NOT NULL OR e.is_retired OR y.state = 'completed' OR y.end_ns IS NOT NULL OR z.is_retired
+      THEN 'done' ELSE c.state END AS state,
     c.start_ns / 1e3 AS start_us, c.end_ns / 1e3 AS end_us, l.graph_id, f.text AS file, l.line, l.join_key, n.text AS join_note,
     c.start_ns, c.device_start_ns, c.end_ns, l.slice_id AS graph_call_id, l.code_line, c.is_p2p, c.peer_rank, c.peer_of_group, c.tag, c.group_size, c.output_shapes, l.peer_id, c.entry_id,
     c.record_id, c.thread_id, c.device
   FROM collective_run_row c LEFT JOIN profile p ON p.id = c.profile_id LEFT JOIN record_row r ON r.id = c.record_id
   LEFT JOIN process q ON q.id = r.process_id LEFT JOIN collective_run_link_row l ON l.collective_run_id = c.id
   LEFT JOIN recorder_entry_row e ON e.id = c.entry_id
+  LEFT JOIN collective_run_row y ON y.id = l.peer_id LEFT JOIN recorder_entry_row z ON z.id = y.entry_id
   LEFT JOIN text_row g ON g.id = c.group_id LEFT JOIN text_row o ON o.id = c.op_id LEFT JOIN text_row d ON d.id = c.dtype_id
   LEFT JOIN text_row f ON f.id = l.file_id LEFT JOIN text_row n ON n.id = l.note_id;

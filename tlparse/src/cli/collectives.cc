@@ -266,6 +266,8 @@ int RunCollectives(std::span<const std::string> arguments) {
       "profiles or libtrace's logs.",
       "collectives");
   CollectiveOptions options;
+  app.Flag("--stack", options.with_stacks,
+           "with the user's frames that led to each call shown, by recorder dumps");
   return RunSubjectAnswer(app, arguments, "every mismatch", options, kOfCollectives,
                           AnalyzeCollectives, TakeCollectives, PrintCollectives);
 }

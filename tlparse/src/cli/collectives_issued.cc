@@ -11,6 +11,7 @@
 #include "cli/rank_output.h"
 #include "cli/terminal.h"
 #include "facts/collectives/issued_lines.h"
+#include "facts/compiles/user_frames.h"
 
 namespace tlparse {
 
@@ -88,7 +89,26 @@ std::size_t LongestWait(const std::vector<IssuedLine>& lines) {
   return longest;
 }
 
-void PrintGroup(const IssuedJob& job, const IssuedGroup& group, bool all) {
+// Of each thing that ranks issued under the number: by the first of these ranks whose dump has the stack.
+void AddStacks(const CollectiveAnswer& answer, const IssuedGroup& group, const IssuedLine& line,
+               ShownStacks& stacks) {
+  if (answer.stacks.empty()) return;
+  for (const auto& [title, ranks] : line.by_title) {
+    for (std::size_t i = 0; i < group.ranks.size(); ++i) {
+      const std::vector<const IssuedCollective*> calls = group.At(i, line.sequence);
+      if (calls.empty() || calls.front()->Title() != title) continue;
+      const auto found = answer.stacks.find(calls.front()->stack_id);
+      if (found == answer.stacks.end() || found->second.empty()) continue;
+      stacks.Add(fmt::format("#{} {} (rank {})", line.sequence, calls.front()->PrintedOp(),
+                             answer.issued.ranks[group.ranks[i]].name),
+                 found->second);
+      break;
+    }
+  }
+}
+
+void PrintGroup(const CollectiveAnswer& answer, const IssuedGroup& group, bool all) {
+  const IssuedJob& job = answer.issued;
   PrintWrapped(fmt::format("{}: ranks {}{}", group.Title(), RanksOf(job, group.ranks),
                            group.unknown.empty() ? "" : "; unknown " + RanksOf(job, group.unknown)),
                2, 4);
@@ -100,6 +120,7 @@ void PrintGroup(const IssuedJob& job, const IssuedGroup& group, bool all) {
                {"state"},
                {"waited", Table::Align::kRight},
                {"last"}});
+  ShownStacks stacks;
   std::size_t left_out = 0;
   const std::size_t longest = LongestWait(lines);
   bool has_ended = false, has_unknown = false, has_enqueued = false, has_issued = false,
@@ -116,8 +137,10 @@ void PrintGroup(const IssuedJob& job, const IssuedGroup& group, bool all) {
     has_issued |= !line.issued.empty();
     is_outside |= job.dump_ranks == 0 && job.profile_ranks > 0 && !line.unknown.empty();
     AddLine(table, job, group, line);
+    AddStacks(answer, group, line, stacks);
   }
   table.Print();
+  for (const std::string& stack : stacks.lines()) PrintWrapped(stack, 4, 6);
   if (has_ended) {
     PrintWrapped(
         "ended: the dump does not show whether a call in or after one that timed out, that some "
@@ -217,7 +240,7 @@ void PrintCompared(const CollectiveAnswer& answer, bool all) {
     PrintWrapped(finding.detail, 2, 4);
     if (!finding.advice.empty()) PrintWrapped("try: " + finding.advice, 2, 4);
   }
-  for (const IssuedGroup& group : job.groups) PrintGroup(job, group, all);
+  for (const IssuedGroup& group : job.groups) PrintGroup(answer, group, all);
   PrintMessages(job);
   PrintWaits(job, all);
   for (const GraphProgress& progress : answer.progress) {

@@ -9,7 +9,6 @@
 #include <set>
 #include <tuple>
 
-#include "answers/compile/compile.h"
 #include "artifacts/common/compile_status.h"
 #include "artifacts/common/text/recompile_limit.h"
 #include "base/plural.h"
@@ -22,6 +21,7 @@
 #include "cli/vllm_start_output.h"
 #include "facts/compiles/cuda_graphs.h"
 #include "facts/compiles/recompile_reasons.h"
+#include "facts/compiles/user_frames.h"
 #include "facts/job/exits.h"
 #include "facts/job/not_looked_for.h"
 #include "facts/job/participants.h"

@@ -7,6 +7,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "artifacts/common/text/python_traceback.h"
 #include "cli/answer.h"
 #include "cli/bounded_output.h"
 #include "cli/command.h"
@@ -15,6 +16,7 @@
 #include "cli/rank_output.h"
 #include "cli/shares.h"
 #include "cli/terminal.h"
+#include "facts/compiles/user_frames.h"
 #include "facts/text/shorten.h"
 
 namespace tlparse {
@@ -242,6 +244,24 @@ std::vector<std::string> MemoryCells(const MemoryRow& row, MemoryBy by) {
   return cells;
 }
 
+// Of rows by stack.
+void PrintMemoryStacks(const MemoryDevice& device, std::size_t top) {
+  ShownStacks stacks;
+  for (std::size_t i = 0; i < std::min(top, device.rows.size()); ++i) {
+    const MemoryRow& row = device.rows[i];
+    std::string frames;
+    for (const std::string& frame : row.frames) {  // "/job/train.py:9 step"
+      const std::size_t space = frame.find(' ', std::min(frame.find(".py:"), frame.size()));
+      if (space == frame.npos || !IsUserFile(frame.substr(0, frame.rfind(':', space)))) continue;
+      const std::string place = frame.substr(0, space);
+      frames += fmt::format("{}{} in{}", frames.empty() ? "" : ", ",
+                            place.substr(place.rfind('/') + 1), frame.substr(space));
+    }
+    stacks.Add(HumanBytes(row.size_bytes), frames);
+  }
+  for (const std::string& stack : stacks.lines()) PrintWrapped(stack, 0, 2);
+}
+
 void PrintMemoryRows(const MemoryDevice& device, MemoryBy by, std::size_t top) {
   std::vector<Table::Column> columns = ShareHeadings("alive");
   columns.push_back({"blocks", Table::Align::kRight});
@@ -261,6 +281,17 @@ void PrintMemoryRows(const MemoryDevice& device, MemoryBy by, std::size_t top) {
   PrintMore(device.rows.size(), top);
 }
 
+void PrintMemory(const MemoryAnswer& answer, const MemoryOptions& options, std::size_t count,
+                 bool stack) {
+  for (const MemoryDevice& device : answer.devices) {
+    if (&device != &answer.devices.front()) std::fputc('\n', stdout);
+    PrintDevice(device, options);
+    PrintMemoryRows(device, options.by, count);
+    if (stack) PrintMemoryStacks(device, count);
+  }
+  for (const std::string& note : answer.notes) PrintLine(note, 0);
+}
+
 }  // namespace
 
 int RunMemory(std::span<const std::string> arguments) {
@@ -276,6 +307,7 @@ int RunMemory(std::span<const std::string> arguments) {
   MemoryOptions options;
   std::string by = "line", at = "peak";
   std::optional<std::string> run;
+  bool stack = false;
   int top = 20;
   AddAnswerArguments(app, common);
   app.Add("--by", by, "line, graph, node, category or stack")
@@ -290,8 +322,10 @@ int RunMemory(std::span<const std::string> arguments) {
   AddAsked(app, options.asked);
   Arguments::Option most = app.Add("--top", top, "maximum number of rows of a device");
   most.Positive().ShowDefault();
+  app.Flag("--stack", stack, "as --by stack, with all of the user's frames below the rows");
   app.Add("--run", run, "the run of this name (default: the latest)");
   if (const std::optional<int> code = app.Parse(arguments)) return *code;
+  if (stack) by = "stack";
   options.by = ValueOf(kMemoryQuestions, by);
   if (!ParseMoment(at, options)) {
     std::fprintf(
@@ -309,14 +343,7 @@ int RunMemory(std::span<const std::string> arguments) {
       PrintJson(MemoryJson(answer, by, at, count));
       return {};
     }
-    PrintBounded(most.WasGiven(), "--top", [&] {
-      for (const MemoryDevice& device : answer.devices) {
-        if (&device != &answer.devices.front()) std::fputc('\n', stdout);
-        PrintDevice(device, options);
-        PrintMemoryRows(device, options.by, count);
-      }
-      for (const std::string& note : answer.notes) PrintLine(note, 0);
-    });
+    PrintBounded(most.WasGiven(), "--top", [&] { PrintMemory(answer, options, count, stack); });
     return {};
   };
   return AnswerFrom(common.database, answer_from);

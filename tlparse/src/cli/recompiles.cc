@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "answers/compile/compile.h"
 #include "answers/recompiles/series.h"
 #include "base/fields.h"
 #include "cli/answer.h"
@@ -13,6 +12,7 @@
 #include "cli/rank_output.h"
 #include "cli/schemas.h"
 #include "facts/compiles/advice.h"
+#include "facts/compiles/user_frames.h"
 #include "facts/job/not_looked_for.h"
 #include "facts/job/participants.h"
 #include "facts/text/shorten.h"
@@ -41,7 +41,7 @@ Result<void> PrintPairs(Database& database, QueryRows<RecompileTried> rows, cons
                                           {"guard that failed"},
                                           {"where", Table::Align::kLeft, 0, true},
                                           {"status"}});
-  std::vector<std::string> stacks;  // of each compile once
+  ShownStacks shown;
   FOR_EACH_ROW(const RecompileTried& row, std::move(rows)) {
     // As of a series: else the place of the function.
     const bool has_own = row.user_file.has_value();
@@ -55,15 +55,13 @@ Result<void> PrintPairs(Database& database, QueryRows<RecompileTried> rows, cons
          GuardInWords(row), std::move(where), CellText(row.status)});
     if (!with_stacks || !row.compile_id) continue;
     ASSIGN_OR_RETURN(const std::string stack, UserFramesOf(database, *row.compile_id));
-    std::string shown =
-        fmt::format("stack of {} {}{}: {}", CellText(row.label), CellText(row.function),
-                    row.rank ? fmt::format(" (rank {})", *row.rank) : std::string(), stack);
-    if (!stack.empty() && (stacks.empty() || stacks.back() != shown))
-      stacks.push_back(std::move(shown));
+    shown.Add(fmt::format("{} {}{}", CellText(row.label), CellText(row.function),
+                          row.rank ? fmt::format(" (rank {})", *row.rank) : std::string()),
+              stack);
   }
   is_empty = table.empty();
   if (!is_empty) table.Print();
-  for (const std::string& stack : stacks) PrintWrapped(stack, 0, 2);
+  for (const std::string& stack : shown.lines()) PrintWrapped(stack, 0, 2);
   return {};
 }
 

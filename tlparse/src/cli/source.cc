@@ -12,6 +12,7 @@
 #include "cli/commands.h"
 #include "cli/rank_output.h"
 #include "cli/schemas.h"
+#include "facts/compiles/user_frames.h"
 #include "facts/job/participants.h"
 #include "facts/text/shorten.h"
 
@@ -23,7 +24,7 @@ struct SourceArguments {
   std::string place;
   std::optional<std::string> run;
   AskedParticipant who;
-  bool all = false;
+  bool all = false, stack = false;
 };
 
 std::string WordsOf(LineOutcomeKind kind) {
@@ -61,7 +62,17 @@ std::vector<FoldedOutcome> FoldCompiles(const std::vector<LineOutcome>& outcomes
   return folded;
 }
 
-Result<void> PrintFile(Database& database, const std::vector<LineOutcome>& outcomes) {
+Result<void> PrintStacks(Database& database, const std::vector<LineOutcome>& outcomes) {
+  ShownStacks stacks;
+  for (const LineOutcome& one : outcomes) {
+    ASSIGN_OR_RETURN(const std::string frames, UserFramesOf(database, one.compile_id));
+    stacks.Add(fmt::format("{} {}", one.label, one.function), frames);
+  }
+  for (const std::string& stack : stacks.lines()) PrintWrapped(stack, 0, 2);
+  return {};
+}
+
+Result<void> PrintFile(Database& database, const std::vector<LineOutcome>& outcomes, bool stack) {
   const LineOutcome& first = outcomes.front();
   const bool is_one_line = outcomes.back().line == first.line;
   PrintHeading(is_one_line ? fmt::format("{}:{}", first.file, first.line) : first.file);
@@ -93,14 +104,15 @@ Result<void> PrintFile(Database& database, const std::vector<LineOutcome>& outco
     table.Add(std::move(cells));
   }
   table.Print();
-  return {};
+  return stack ? PrintStacks(database, outcomes) : Result<void>();
 }
 
-Result<void> PrintOutcomes(Database& database, const std::vector<LineOutcome>& outcomes) {
+Result<void> PrintOutcomes(Database& database, const std::vector<LineOutcome>& outcomes,
+                           bool stack) {
   for (auto begin = outcomes.begin(); begin != outcomes.end();) {
     const auto end = std::find_if(begin, outcomes.end(),
                                   [&](const LineOutcome& one) { return one.file != begin->file; });
-    RETURN_IF_ERROR(PrintFile(database, std::vector<LineOutcome>(begin, end)));
+    RETURN_IF_ERROR(PrintFile(database, std::vector<LineOutcome>(begin, end), stack));
     begin = end;
   }
   return {};
@@ -170,7 +182,7 @@ Result<void> AnswerSource(Database& database, const SourceArguments& asked) {
   }
   Result<void> printed;
   PrintBounded(asked.all, "FILE:LINE, --rank, or --all",
-               [&] { printed = PrintOutcomes(database, outcomes); });
+               [&] { printed = PrintOutcomes(database, outcomes, asked.stack); });
   return printed;
 }
 
@@ -190,6 +202,7 @@ int RunSource(std::span<const std::string> arguments) {
   AddAsked(app, asked.who);
   app.Add("--run", asked.run, "the run of this name (default: the latest)");
   app.Flag("--all", asked.all, "every row");
+  app.Flag("--stack", asked.stack, "with the user's frames that led to each compile");
   if (const std::optional<int> code = app.Parse(arguments)) return *code;
   return AnswerFrom(asked.common.database,
                     [&](Database& database) { return AnswerSource(database, asked); });

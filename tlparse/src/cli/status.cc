@@ -379,18 +379,20 @@ int RunStatus(std::span<const std::string> arguments) {
   AnswerArguments common;
   StatusOptions options;
   AskedParticipant asked;
+  bool stack = false;
   AddAnswerArguments(app, common);
   app.Add("--run", options.run, "the run of this name (default: the latest)");
   app.Add("--launch", options.launch, "this launch (1 is the first; default: the latest)")
       .Positive();
   AddAsked(app, asked);
+  app.Flag("--stack", stack, "with the user's frames above a compile that is open or failed");
   if (const std::optional<int> code = app.Parse(arguments)) return *code;
   return AnswerFrom(common.database, [&](Database& database) -> Result<void> {
     RETURN_IF_ERROR(CheckAskedOfLaunch(database, asked, options.run, options.launch));
     ASSIGN_OR_RETURN(Shown answer, LoadShown(database, options));
     KeepAsked(asked, answer.tree, answer.status.rows);
     common.json ? PrintJson(ToJson(answer.status, answer)) : Print(answer);
-    return {};
+    return stack && !common.json ? PrintStacks(database, answer.status.rows) : Result<void>();
   });
 }
 

@@ -1,6 +1,13 @@
 #include "cli/status_filter.h"
 
+#include <fmt/format.h>
+
+#include <map>
 #include <set>
+#include <utility>
+
+#include "cli/rank_output.h"
+#include "facts/compiles/user_frames.h"
 
 namespace tlparse {
 
@@ -17,6 +24,23 @@ void KeepAsked(const AskedParticipant& asked, const JobTree& tree,
         (node != nullptr && node->parent_process_id && of_rank.contains(*node->parent_process_id));
     return (asked.rank && !is_of_rank) || (asked.pid && row.pid != *asked.pid);
   });
+}
+
+Result<void> PrintStacks(Database& database, const std::vector<ProcessStatus>& rows) {
+  std::map<std::pair<std::string, std::string>, std::vector<std::int64_t>> ranks;
+  ShownStacks stacks;
+  for (const ProcessStatus& row : rows) {
+    if (row.compile_id == 0 || row.state == RankState::kBetweenCompiles) continue;
+    ASSIGN_OR_RETURN(const std::string frames, UserFramesOf(database, row.compile_id));
+    if (row.rank)
+      ranks[{row.Title(), frames}].push_back(*row.rank);
+    else
+      stacks.Add(fmt::format("{} (process {})", row.Title(), row.pid), frames);
+  }
+  for (auto& [what, who] : ranks)
+    stacks.Add(fmt::format("{} ({})", what.first, RanksText(who)), what.second);
+  for (const std::string& line : stacks.lines()) PrintWrapped(line, 0, 2);
+  return {};
 }
 
 }  // namespace tlparse

@@ -1,4 +1,4 @@
-// Which processes `tlparse status` is asked about.
+// Which processes `tlparse status` is asked about, and their stacks.
 #pragma once
 
 #include <vector>
@@ -12,5 +12,7 @@ namespace tlparse {
 // A rank with its children.
 void KeepAsked(const AskedParticipant& asked, const JobTree& tree,
                std::vector<ProcessStatus>& rows);
+// The user's frames above compiles that are open or failed.
+Result<void> PrintStacks(Database& database, const std::vector<ProcessStatus>& rows);
 
 }  // namespace tlparse

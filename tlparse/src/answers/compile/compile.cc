@@ -197,19 +197,4 @@ Result<CompileAnswer> AnalyzeCompile(Database& database, const CompileOptions& o
   return answer;
 }
 
-Result<std::string> UserFramesOf(Database& database, std::int64_t compile_id) {
-  std::string text;
-  ASSIGN_OR_RETURN(const FirstRow<StackOfCompile> stack,
-                   First(Query<StackOfCompile>(database, {.compile_id = compile_id})));
-  if (!stack || !stack->stack_id) return text;
-  FOR_EACH_ROW(const CompileFrame& row,
-               Query<CompileFrame>(database, {.stack_id = *stack->stack_id})) {
-    if (!IsUserFile(row.file)) continue;
-    const std::string_view file = row.file;
-    text += fmt::format("{}{}:{} in {}", text.empty() ? "" : ", ", file.substr(file.rfind('/') + 1),
-                        row.line, row.function);
-  }
-  return text;
-}
-
 }  // namespace tlparse

@@ -103,8 +103,4 @@ struct CompileAnswer {
 // kNotFound: no such run, launch, rank or compile; the message names those that there are.
 Result<CompileAnswer> AnalyzeCompile(Database& database, const CompileOptions& options);
 
-// The user's frames above a compile, innermost first: "m.py:12 in train, main.py:40 in main". Empty: the
-// log has none.
-Result<std::string> UserFramesOf(Database& database, std::int64_t compile_id);
-
 }  // namespace tlparse

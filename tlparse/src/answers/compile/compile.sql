@@ -18,8 +18,6 @@ WHERE f.run_id = :run_id AND coalesce(n.ordinal, 1) = :launch
   AND (:rank IS NULL OR c.rank = :rank) AND (:pid IS NULL OR p.pid = :pid)
 ORDER BY c.frame_id IS NULL, c.frame_id, c.frame_compile_id LIMIT 13;
 
--- query StackOfCompile(compile_id INTEGER)
-SELECT stack_id FROM compile WHERE id = :compile_id;
 
 -- The frames of a stack, innermost first.
 -- query CompileFrame(stack_id INTEGER)

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "facts/collectives/collectives.h"
+#include "facts/compiles/user_frames.h"
 #include "facts/job/read_transaction.h"
 #include "facts/job/written_since.h"
 
@@ -22,13 +23,26 @@ Result<void> SayWhyNoneIssued(Database& database, CollectiveAnswer& answer) {
   return {};
 }
 
+Result<void> AddStacks(Database& database, CollectiveAnswer& answer) {
+  for (const IssuedGroup& group : answer.issued.groups) {
+    for (const std::vector<IssuedCollective>& of_rank : group.issued) {
+      for (const IssuedCollective& one : of_rank) {
+        if (one.stack_id == 0 || answer.stacks.contains(one.stack_id)) continue;
+        ASSIGN_OR_RETURN(answer.stacks[one.stack_id], UserFramesOfStack(database, one.stack_id));
+      }
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<void> AddIssued(Database& database, std::optional<std::int64_t> launch,
-                       CollectiveAnswer& answer) {
+                       const CollectiveOptions& options, CollectiveAnswer& answer) {
   ASSIGN_OR_RETURN(answer.issued, LoadIssued(database, answer.job.run_id(), launch));
   ASSIGN_OR_RETURN(answer.progress, CompareWithSchedule(database, answer.issued));
   ASSIGN_OR_RETURN(answer.problems, FindAllOfIssued(database, answer.issued));
+  if (options.with_stacks) RETURN_IF_ERROR(AddStacks(database, answer));
   return SayWhyNoneIssued(database, answer);
 }
 
@@ -47,7 +61,7 @@ Result<CollectiveAnswer> AnalyzeCollectives(Database& database, const Collective
     if (!without_logs || options.launch) return tl::unexpected<Error>(job.error());
     answer.job = std::move(*without_logs);
   }
-  RETURN_IF_ERROR(AddIssued(database, launch, answer));
+  RETURN_IF_ERROR(AddIssued(database, launch, options, answer));
   return answer;
 }
 

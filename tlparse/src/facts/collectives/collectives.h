@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -101,6 +102,8 @@ struct CollectiveAnswer {
   std::string not_written;
   std::vector<GraphProgress> progress;
   std::vector<CollectiveFinding> problems;
+  std::map<std::int64_t, std::string> stacks =
+      {};  // if asked for: the user's frames, by IssuedCollective::stack_id
   // What damage of logs may explain is none.
   bool IsDivergent(const CollectiveClass& one) const {
     return &one != &classes.front() && !damage.MayExplain(one.ranks, classes.front().ranks);
@@ -114,10 +117,11 @@ struct CollectiveAnswer {
 struct CollectiveOptions {
   std::string run;                     // empty: the latest
   std::optional<std::int64_t> launch;  // ordinal; nothing: the latest
+  bool with_stacks = false;
 };
 // What ranks really issued.
 Result<void> AddIssued(Database& database, std::optional<std::int64_t> launch,
-                       CollectiveAnswer& answer);
+                       const CollectiveOptions& options, CollectiveAnswer& answer);
 Result<CollectiveAnswer> AnalyzeCollectives(Database& database, const CollectiveOptions& options);
 // The same for a job that is loaded already; `answer` has job and graphs.
 Result<void> FindCollectiveClasses(Database& database, CollectiveAnswer& answer);

@@ -76,6 +76,7 @@ IssuedCollective CollectiveOf(const IssuedCollectiveRow& row,
   one.thread = row.thread_id;
   one.join_key = row.join_key;
   one.run_row_id = row.id;
+  one.stack_id = row.stack_id;
   one.is_p2p = row.is_p2p;
   return one;
 }

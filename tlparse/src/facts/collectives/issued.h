@@ -36,6 +36,7 @@ enum class IssuedProgress : std::uint8_t {
 // One collective that one rank issued.
 struct IssuedCollective {
   std::int64_t run_row_id = 0;  // collective_run.id
+  std::int64_t stack_id = 0;    // of the recorder's entry; 0: it has none
   std::int64_t sequence = 0;
   std::string op;         // as recorded: nccl:all_reduce
   std::string plain_op;   // PlainCollective: allreduce

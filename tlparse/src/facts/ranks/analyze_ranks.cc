@@ -58,12 +58,12 @@ Result<CacheAnswer> TakeCache(Database& database, const CacheOptions& options, R
   return std::move(ranks.cache);
 }
 
-Result<CollectiveAnswer> TakeCollectives(Database& database, const CollectiveOptions& /*options*/,
+Result<CollectiveAnswer> TakeCollectives(Database& database, const CollectiveOptions& options,
                                          RanksAnswer ranks) {
   CollectiveAnswer answer = std::move(ranks.collectives);
   answer.job = std::move(ranks.cache.job);
   answer.graphs = std::move(ranks.cache.graphs);
-  RETURN_IF_ERROR(AddIssued(database, answer.job.launch(), answer));
+  RETURN_IF_ERROR(AddIssued(database, answer.job.launch(), options, answer));
   return answer;
 }
 
