@@ -14,6 +14,12 @@ class OtherBreaks(AnswerTest):
     def test_a_method_with_torch_compiler_disable(self):
         self.assertIn("forward breaks the graph at train.py:30: Skip inlining `torch.compiler.disable()`d function", self.titles("disabled_method"))
 
+    def test_those_of_ddp_are_one_note(self):
+        """No function of the program is compiled there."""
+        own, = (one for one in ask("findings", self.job("disabled_method"))["findings"] if one["kind"] == "graph_break" and not one["title"].startswith("forward breaks"))
+        titles = sorted(one["title"] for one in (own, *own["evidence"]))
+        self.assertEqual(["helper and __init__ break the graph in contextlib.py", "inner breaks the graph in distributed.py"], [title[:title.index(":")] for title in titles])
+
     def test_a_frame_of_a_library_that_runs_eagerly(self):
         """What it calls is compiled by itself."""
         titles = [title for title in self.titles("breaks_of_library") if "is not compiled, it runs eagerly" in title]

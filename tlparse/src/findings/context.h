@@ -122,6 +122,9 @@ Result<void> FindTuningCosts(FindingContext& context);
 Result<void> FindRecompiles(FindingContext& context);
 Result<void> FindGraphBreaks(FindingContext& context);
 Result<void> FindNothingCompiled(FindingContext& context);  // after FindGraphBreaks
+// Breaks between functions of PyTorch alone, as in the forward of DistributedDataParallel, are no one's to
+// mend: one of them is said.
+Result<void> FoldOwnBreaks(FindingContext& context);
 Result<void> FindSkippedCudaGraphs(FindingContext& context);
 Result<void> FindInTorchLogs(FindingContext& context);  // of processes without a log
 Result<void> FindInRas(FindingContext& context);

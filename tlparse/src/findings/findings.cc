@@ -37,6 +37,7 @@ constexpr FamilyOfJob kFamilies[] = {
     {&FindRecompiles},
     {&FindGraphBreaks},
     {&FindNothingCompiled},
+    {&FoldOwnBreaks},
     {&FindSkippedCudaGraphs},
     {.find = &FindInTorchLogs, .needs_log = false, .needs_others = true},
     {.find = &FindInRas, .needs_log = false, .needs_others = true},

@@ -34,7 +34,8 @@ struct Break {
   std::string callee;  // CompileOfCallee
   FindingPlace site;
   std::size_t count = 0;
-  bool is_of_torch = true;  // each is in PyTorch's own code
+  bool is_of_torch = true;      // each is in PyTorch's own code
+  bool is_of_libraries = true;  // the functions are
   std::optional<std::int64_t> since_us;
 };
 
@@ -152,6 +153,8 @@ Result<Breaks> LoadBreaks(FindingContext& context, const BrokenCompiles& broken)
       one.site = site;
       if (compile->file_id >= 0) one.file = context.job.string(compile->file_id);
     }
+    one.is_of_libraries &=
+        compile->file_id >= 0 && !IsUserFile(context.job.string(compile->file_id));
     std::string function = context.FunctionOf(*compile);
     if (function.empty()) function = "A frame";
     if (std::find(one.functions.begin(), one.functions.end(), function) == one.functions.end())
@@ -232,6 +235,7 @@ Result<void> Report(FindingContext& context, const BrokenCompiles& broken, const
                                  : !key.is_skipped  ? SeverityOfBreak(one.reason, one.site)
                                  : IsOfLibrary(one) ? FindingSeverity::kNote
                                                     : FindingSeverity::kWarning);
+  finding.is_of_caller = one.is_of_torch && one.is_of_libraries;
   context.SetRanks(finding, who);
   context.SetCompiles(finding, {one.slots.begin(), one.slots.end()}, who);
   if (one.functions.front() != "A frame") finding.function = one.functions.front();
@@ -324,6 +328,23 @@ void AddBreakAdvice(Finding& finding, std::string_view reason, const FindingPlac
                                     ? "; the place named is the nearest line of the user's code"
                                     : "",
                                 explanation.empty() ? "" : " PyTorch: " + explanation);
+}
+
+Result<void> FoldOwnBreaks(FindingContext& context) {
+  Finding* kept = nullptr;
+  std::vector<Finding> findings;
+  findings.reserve(context.findings.size());
+  for (Finding& one : context.findings) {
+    const bool is_own = one.kind == FindingKind::kGraphBreak && one.is_of_caller;
+    if (is_own && kept != nullptr) {
+      kept->evidence.push_back(std::move(one));
+      continue;
+    }
+    findings.push_back(std::move(one));
+    if (is_own) kept = &findings.back();
+  }
+  context.findings = std::move(findings);
+  return {};
 }
 
 Result<void> FindGraphBreaks(FindingContext& context) {
