@@ -31,6 +31,12 @@ class CompiledLines(AnswerTest):
             with self.subTest(name):
                 self.check([os.path.join(RUNS, name)], *expected)
 
+    def test_an_index_that_a_kernel_refuses(self):
+        """Its traceback ends in the call of a kernel of several lines; one of them has an index."""
+        first = ask("findings", self.ingest(os.path.join(RUNS, "index_out_of_bounds")))["findings"][0]
+        self.assertEqual((first["kind"], first["place"]["file"], first["place"]["line"]), ("crashed", "/rec/look.py", 5))
+        self.assertIn(" The index is of index in cpp_fused_index_mul_relu_sum_0, at look.py:5.", first["detail"])
+
     def test_by_a_printed_traceback(self):
         source = os.path.join(RUNS, "raises_in_graph")
         with open(os.path.join(source, "run.json")) as file:

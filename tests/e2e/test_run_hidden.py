@@ -151,6 +151,20 @@ class Hidden(Running):
         self.assertRegex(first["title"], r"^The command seemed to hang, pid \d+ in join at consume.py:8 \(another thread in get at consume.py:4\)$")
         self.assertEqual(first["place"]["line"], 4)
 
+    def test_a_rank_in_the_debugger(self):
+        self.script("rank.py", """\
+            def step(loss):
+                breakpoint()
+                return loss * 2
+            step(1)
+            """)
+        self.hang(self.script("launch.py", "import os, subprocess, sys\n"
+                              "subprocess.Popen([sys.executable, 'rank.py'], stdin=subprocess.PIPE, env={**os.environ, 'RANK': '1'}).wait()\n"))
+        first, = self.findings()
+        self.assertRegex(first["title"], r"^The command seemed to hang, rank 1 in pdb at rank\.py:[23]$")
+        self.assertIn(first["place"]["line"], (2, 3))  # by the Python
+        self.assertIn("which called pdb", first["detail"])
+
     def test_a_child_for_which_a_rank_waits(self):
         """As of a worker of a DataLoader. Another waits for work, in no line of the program."""
         self.script("rank.py", """\

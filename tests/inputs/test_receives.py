@@ -12,7 +12,7 @@ SECOND_NS = 1_000_000_000
 
 
 class Collectives(RecorderTest):
-    def delays(self, compiles=False, backward=False, late_s=(0, 0.45, 0.45, 0.45, 0.45, 0.45), change_entries=None):
+    def delays(self, compiles=False, backward=False, late_s=(0, 0.45, 0.45, 0.45, 0.45, 0.45), change_entries=None, compiled_after_us=10):
         """Rank 3 comes late to the calls, to five of six by 0.45 s. Rank 0 compiles for 16 s between the first two, if `compiles`: all wait for it.
         `backward`: it is the backward of a forward that was compiled long before."""
         def change(rank, dump):
@@ -27,7 +27,7 @@ class Collectives(RecorderTest):
         folder, = [self.path(name) for name in os.listdir(self.folder) if name.startswith("planted") and not name.endswith((".db", ".out"))]
         for rank in range(4):
             done = {"co_name": "f", "co_filename": "/u/m.py", "co_firstlineno": 1, "compile_id": "0/0", "frame_key": "1",
-                    "start_time_us": self.first_ns // 1000 + (-99_000_000 if backward else 10), "duration_us": 15_900_000 if rank == 0 and compiles else 20_000}
+                    "start_time_us": self.first_ns // 1000 + (-99_000_000 if backward else compiled_after_us), "duration_us": 15_900_000 if rank == 0 and compiles else 20_000}
             later = {**done, "start_time_us": self.first_ns // 1000 + 10, "duration_us": 15_900_000}
             ids = {"rank": rank, "frame_id": 0, "frame_compile_id": 0, "attempt": 0}
             with open(os.path.join(folder, f"dedicated_log_torch_trace_rank_{rank}_abcdefgh.log"), "w", encoding="utf-8") as file:
@@ -42,6 +42,11 @@ class Collectives(RecorderTest):
         self.assertRegex(finding["title"], r"^Ranks 0-2 wait for rank 3: it came last to 5 of 6 collectives of group dp \(1\), 0\.45 s after the others")
         self.again_from_nothing()
         self.assertEqual([], self.delays())
+
+    def test_start_up_before_the_first_compile_is_no_part_of_the_steady_time(self):
+        """All ranks import what they compile with for 15.9 s after their first call; nobody compiles for long."""
+        finding, = self.delays(compiled_after_us=15_900_000)
+        self.assertEqual([3], finding["ranks"])
 
     def again(self, late_s):
         self.again_from_nothing()
