@@ -75,6 +75,13 @@ class LastTraceback(AnswerTest):
             with self.subTest(line):
                 self.assertEqual("The program raised RuntimeError: CUDA error: device-side assert triggered", self.findings(f"{line}\n{raised}{MORE}")[0]["title"])
 
+    def test_an_assertion_of_a_kernel(self):
+        line = "../aten/src/ATen/native/cuda/ScatterGatherKernel.cu:365: operator(): block: [{},0,0], thread: [126,0,0] Assertion `idx_dim >= 0 && idx_dim < index_size` failed."
+        raised = self.printed("raise RuntimeError('CUDA error: device-side assert triggered')")
+        first = self.findings("".join(line.format(block) + "\n" for block in range(9)) + raised + MORE)[0]
+        self.assertIn("A kernel printed before: ScatterGatherKernel.cu:365: Assertion `idx_dim >= 0 && idx_dim < index_size` failed.", first["detail"])
+        self.assertTrue(first["try"].startswith("CUDA_LAUNCH_BLOCKING=1"), first["try"])
+
     def test_what_ended_no_program(self):
         caught = ("try:", "    read_table('users')", "except KeyError:")
         for name, lines in {

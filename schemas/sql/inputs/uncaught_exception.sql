@@ -17,13 +17,15 @@ CREATE TABLE uncaught_exception (
   traceback TEXT NOT NULL         -- as Python prints it
 ) STRICT;
 
--- What C++ or the C library printed before it aborted a process: "std::out_of_range: index 12 of 8". Of run.json, where the standard error of
+-- What C++ or the C library printed before it aborted a process: "std::out_of_range: index 12 of 8"; or a kernel of a GPU whose assertion failed, which
+-- the program learns of in a later call: "ScatterGatherKernel.cu:365: Assertion `i < n` failed", once for all its threads. Of run.json, where the standard error of
 -- the command was a file, or of such a text.
 CREATE TABLE printed_abort (
   id INTEGER PRIMARY KEY,
   profile_id INTEGER NOT NULL REFERENCES profile(id),
   line INTEGER,                   -- of the text, 1-based; NULL: it is in run.json
   rank INTEGER,                   -- NULL: the text does not say it
+  is_of_device INTEGER NOT NULL,  -- 1: of a kernel
   text TEXT NOT NULL
 ) STRICT;
 

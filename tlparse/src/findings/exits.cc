@@ -13,6 +13,7 @@
 #include "findings/compiled_lines.h"
 #include "findings/consequences.h"
 #include "findings/context.h"
+#include "findings/device_assertions.h"
 #include "findings/exit_texts.h"
 #include "findings/hidden_failures.h"
 #include "findings/waiting_ranks.h"
@@ -198,6 +199,7 @@ Result<void> AddExit(FindingContext& context, const std::vector<ProcessExit>& ex
       finding.detail += fmt::format(" Above it in the traceback: {}.", exit.raised->lines.caller);
     if (!is_compared) finding.detail += exit.raised->Rest();
     RETURN_IF_ERROR(SayCompiledLine(context, *exit.raised, exit.process_id, finding));
+    RETURN_IF_ERROR(SayDeviceAssertion(context, *exit.raised, finding));
   }
   if (exit.raised && exit.raised->HasWaited() && !is_compared) {
     ASSIGN_OR_RETURN(const bool is_told, PutHiddenFirst(context, finding, &exit));
@@ -316,6 +318,7 @@ Result<void> AddPrinted(FindingContext& context, const PrintedFailures& printed)
     const bool is_compared = SetCompared(finding, all, {});
     if (!is_compared) finding.detail += raised->Rest();
     RETURN_IF_ERROR(SayCompiledLine(context, *raised, std::nullopt, finding));
+    RETURN_IF_ERROR(SayDeviceAssertion(context, *raised, finding));
     finding.query = QueryOf(*raised);
     const bool is_apart = is_compared || SetApart(finding, all, true);
     if (!is_apart && raised->ComesOfPeer()) {

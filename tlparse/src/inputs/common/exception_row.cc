@@ -73,9 +73,11 @@ void AddException(RuntimeContext& context, const ExceptionPlace& place,
 void AddAbort(RuntimeContext& context, std::optional<std::int64_t> line,
               std::optional<std::int64_t> rank, std::string_view text) {
   if (text.empty()) return;
-  PrintedAbortRow row{.id = context.NextId<PrintedAbortRow>(),
-                      .profile_id = context.profile_id(),
-                      .text = RowText(text)};
+  PrintedAbortRow row{
+      .id = context.NextId<PrintedAbortRow>(),
+      .profile_id = context.profile_id(),
+      .is_of_device = text.find(".cu:") != text.npos && text.find(": Assertion `") != text.npos,
+      .text = RowText(text)};
   row.line = line;
   row.rank = rank;
   context.rows().Add(row);

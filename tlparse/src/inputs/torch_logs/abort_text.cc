@@ -37,6 +37,18 @@ constexpr std::array<std::string_view, 5> kSignals = {"Aborted", "Segmentation f
                                                       "Illegal instruction",
                                                       "Floating point exception"};
 
+// "…/ScatterGatherKernel.cu:365: operator(): block: [6250,0,0], thread: [126,0,0] Assertion `i < n` failed.", of which each
+// thread prints one: the place and the assertion.
+std::string DeviceAssertionOf(std::string_view line) {
+  const std::size_t begin = line.find("] Assertion `"), source = line.find(".cu:");
+  if (begin == line.npos || source == line.npos || source > begin) return {};
+  const std::size_t end = line.find("` failed", begin);
+  if (end == line.npos) return {};
+  const std::size_t name = line.rfind('/', source) + 1;  // 0: no folder
+  const std::string_view place = line.substr(name, line.find(": ", source) - name);
+  return std::string(place) + ": " + std::string(line.substr(begin + 2, end + 8 - begin - 2));
+}
+
 // "python: tokens.cc:9: long clean(long): Assertion `n < 10' failed." without program and function.
 std::string AssertionOf(std::string_view line) {
   const std::size_t quoted = line.find(": Assertion `");
@@ -79,7 +91,8 @@ std::string TextOfLine(std::string_view line) {
     line.remove_suffix(line.size() - 1 - line.find_last_not_of(' '));
     return std::string(line.substr(line.rfind(' ', check) + 1));
   }
-  return AssertionOf(line);
+  std::string of_device = DeviceAssertionOf(line);
+  return of_device.empty() ? AssertionOf(line) : of_device;
 }
 
 }  // namespace
@@ -100,6 +113,7 @@ bool AbortTexts::Add(std::string_view line, std::int64_t number) {
   std::string text = TextOfLine(line);
   if (text.empty() || texts.size() >= kMostAborts) return false;
   text.resize(std::min(text.size(), kMostAbortBytes));
+  if (!texts.empty() && texts.back().text == text && texts.back().rank == rank) return true;
   texts.push_back({number, rank, SanitizeUtf8(text)});
   if (line.starts_with(kThrown)) lines_to_what_ = kMostLinesBetween;
   return true;

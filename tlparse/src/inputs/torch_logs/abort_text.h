@@ -1,4 +1,5 @@
-// What C++ and the C library print to standard error before they abort a process.
+// What C++ and the C library print to standard error before they abort a process, and kernels of a GPU whose
+// assertion failed.
 #pragma once
 
 #include <cstdint>
