@@ -106,7 +106,8 @@ test("sql only reads, and ends", async () => {
 });
 
 test("wrong arguments are said", async () => {
-  assert.match((await ask("findings", { process: 1 })).text, /no argument 'process'/);
+  assert.match((await ask("findings", { pid: 1 })).text, /no argument 'pid'/);
+  assert.match((await ask("findings", { process: 1 })).text, /no input is of process 1 in launch 1; there are ranks 0-3/);
   assert.match((await ask("findings", { kind: "nonsense" })).text, /nonsense/);
   assert.match((await ask("status", { launch: "x" })).text, /launch: an integer/);
   assert.match((await ask("evidence", { id: "--help" })).text, /no finding/);

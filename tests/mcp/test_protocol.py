@@ -53,6 +53,19 @@ class Protocol(unittest.TestCase):
         calls = [request(number, "tools/call", {"name": "sql", "arguments": {"query": slow}}) for number in (1, 2)]
         self.assertEqual([one["id"] for one in talk([*calls, *cancel, request(3, "ping")], JOB)], [3])
 
+    def test_documents_are_resources(self):
+        listed, = talk([request(1, "resources/list")])
+        documents = [one for one in listed["result"]["resources"] if "/document/" in one["uri"]]
+        self.assertGreater(len(documents), 5)
+        for one, answer in zip(documents, talk([request(number, "resources/read", {"uri": one["uri"]}) for number, one in enumerate(documents)])):
+            name = one["uri"].rpartition("/")[2]
+            with open(os.path.join(ROOT, "schemas/README.md" if name == "tables" else f"docs/{name}.md"), encoding="utf-8") as file:
+                self.assertEqual(answer["result"]["contents"], [{"uri": one["uri"], "mimeType": "text/markdown", "text": file.read()}])
+            self.assertEqual((one["name"], one["mimeType"]), (name, "text/markdown"))
+        for uri in ("tlparse://document/", "tlparse://document/README", "tlparse://document/../playbooks/stuck", "tlparse://document/questions.md"):
+            answer, = talk([request(1, "resources/read", {"uri": uri})])
+            self.assertIn("error", answer, uri)
+
     def test_random_messages(self):
         """Each is answered at most once, nearly all at once: only some start a tool."""
         counts = collections.Counter()

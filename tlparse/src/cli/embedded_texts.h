@@ -1,4 +1,4 @@
-// Files of the repository that are part of the program: JSON Schemas of answers, playbooks.
+// Files of the repository that are part of the program: JSON Schemas of answers, playbooks, documents.
 #pragma once
 
 #include <span>
@@ -7,7 +7,8 @@
 namespace tlparse {
 
 struct EmbeddedFile {
-  std::string_view name;  // "json/answers/findings.schema.json", "playbooks/recompiles.md"
+  std::string_view
+      name;  // "json/answers/findings.schema.json", "playbooks/recompiles.md", "questions.md"
   std::string_view text;
 };
 // By name. Generated (tlparse/cmake/Generate.cmake).

@@ -1,9 +1,12 @@
 #include "cli/mcp/resources.h"
 
+#include <algorithm>
 #include <cstdio>
+#include <string>
 
 #include "cli/command.h"
 #include "cli/commands.h"
+#include "cli/embedded_texts.h"
 #include "cli/playbooks.h"
 #include "queries/cli/mcp/resources.h"
 
@@ -11,7 +14,26 @@ namespace tlparse {
 namespace {
 
 constexpr std::string_view kSchemaUri = "tlparse://schema", kFindingsUri = "tlparse://findings",
-                           kPlaybookUri = "tlparse://playbook/";
+                           kPlaybookUri = "tlparse://playbook/",
+                           kDocumentUri = "tlparse://document/";
+
+// The documents are the embedded Markdown files outside of folders: docs, and the README of schemas.
+constexpr std::string_view kMarkdown = ".md", kTables = "README.md", kTablesName = "tables";
+
+bool IsDocument(const EmbeddedFile& file) {
+  return file.name.ends_with(kMarkdown) && file.name.find('/') == std::string_view::npos;
+}
+
+std::string_view NameOfDocument(const EmbeddedFile& file) {
+  return file.name == kTables ? kTablesName
+                              : file.name.substr(0, file.name.size() - kMarkdown.size());
+}
+
+// "# The heading"
+std::string_view HeadingOf(const EmbeddedFile& file) {
+  const std::string_view line = file.text.substr(0, file.text.find('\n'));
+  return line.substr(std::min(line.size(), line.find_first_not_of("# ")));
+}
 
 void WriteResource(JsonWriter& json, std::string_view uri, std::string_view name,
                    std::string_view description) {
@@ -54,6 +76,11 @@ void WriteResources(JsonWriter& json) {
     WriteResource(json, std::string(kPlaybookUri) + std::string(Name(kind)), Name(kind),
                   MeaningOf(kind));
   }
+  for (const EmbeddedFile& file : EmbeddedFiles()) {
+    if (IsDocument(file))
+      WriteResource(json, std::string(kDocumentUri) + std::string(NameOfDocument(file)),
+                    NameOfDocument(file), HeadingOf(file));
+  }
   json.EndArray().EndObject();
 }
 
@@ -75,12 +102,18 @@ void WritePrompts(JsonWriter& json) {
 }
 
 std::string_view MimeTypeOf(std::string_view uri) {
-  return uri == kFindingsUri             ? "application/json"
-         : uri.starts_with(kPlaybookUri) ? "text/markdown"
-                                         : "text/plain";
+  return uri == kFindingsUri                                              ? "application/json"
+         : uri.starts_with(kPlaybookUri) || uri.starts_with(kDocumentUri) ? "text/markdown"
+                                                                          : "text/plain";
 }
 
 std::optional<std::string> EmbeddedResource(std::string_view uri) {
+  if (uri.starts_with(kDocumentUri)) {
+    uri.remove_prefix(kDocumentUri.size());
+    for (const EmbeddedFile& file : EmbeddedFiles())
+      if (IsDocument(file) && NameOfDocument(file) == uri) return std::string(file.text);
+    return std::nullopt;
+  }
   if (!uri.starts_with(kPlaybookUri)) return std::nullopt;
   const std::optional<FindingKind> kind = FindingKindOf(uri.substr(kPlaybookUri.size()));
   if (!kind) return std::nullopt;

@@ -1,4 +1,4 @@
-// The resources of `tlparse mcp`: the schema of the database with its comments, and the findings; and the
+// The resources of `tlparse mcp`: the schema of the database with its comments, the findings, the documents and playbooks; and the
 // list of its prompts, which are the playbooks.
 #pragma once
 
