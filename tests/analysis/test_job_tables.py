@@ -151,6 +151,28 @@ class JobTables(AnswerTest):
             self.assertEqual([1] if name == "without_log" else None, found["missing_rank"]["ranks"] if "missing_rank" in found else None, found)
             self.assertEqual("All its processes ended with exit code 0 (run.json).", found["restarted"]["detail"])
 
+    def test_the_run_json_of_another_launch_says_nothing_of_a_rank(self):
+        """Two commands, each with its run.json; in the second rank 1 raises before it compiles anything."""
+        rows = self.read(self.ingest(os.path.join(RUNS, "cold_then_warm")), "SELECT p.pid, p.rank, p.first_record_us, p.last_record_us, n.ordinal, f.path "
+                         "FROM process p JOIN launch n ON n.id = p.launch_id JOIN log_file f ON f.id = p.log_file_id")
+        trace = 'Traceback (most recent call last):\n  File "/u/train.py", line 36, in restore\n    torch.load(part)\nValueError: bad part\n'
+        for ordinal in (1, 2):
+            lives = [{"pid": row["pid"], "parent_pid": 4200, "rank": row["rank"], "started_us": row["first_record_us"] - 100_000,
+                      "ended_us": row["last_record_us"] + 100_000, "exit_code": 0} for row in rows if row["ordinal"] == ordinal]
+            os.makedirs(os.path.join(self.scratch, f"both/{ordinal}"))
+            for row in rows:
+                if row["ordinal"] == ordinal and (ordinal, row["rank"]) != (2, 1):
+                    os.symlink(os.path.realpath(row["path"]), os.path.join(self.scratch, f"both/{ordinal}", os.path.basename(row["path"])))
+            for one in lives:
+                if (ordinal, one["rank"]) == (2, 1):
+                    one.update(exit_code=1, raised_us=one["started_us"] + 50_000, traceback=trace)
+            self.save(f"both/{ordinal}/run.json", json.dumps({"command": ["torchrun"], "directory": "/", "started_us": lives[0]["started_us"], "exit_code": ordinal - 1, "processes": [
+                {"pid": 4200, "parent_pid": 1, "started_us": lives[0]["started_us"] - 1, "ended_us": lives[-1]["ended_us"] + 1, "exit_code": ordinal - 1}, *lives]}))
+        findings = ask("findings", self.ingest(os.path.join(self.scratch, "both"), name="both"))["findings"]
+        self.assertEqual((findings[0]["title"], findings[0]["ranks"]), ("Rank 1 raised ValueError: bad part", [1]))
+        missing, = (one for one in findings[0]["evidence"] if one["kind"] == "missing_rank")
+        self.assertTrue(missing["detail"].startswith("By run.json rank 1 ran. "), missing["detail"])
+
     def test_an_answer_without_its_findings_is_the_same_otherwise(self):
         database = self.job("diverge_order")
         for name in ("ranks", "cache", "collectives", "execution"):

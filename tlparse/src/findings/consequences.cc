@@ -27,7 +27,7 @@ bool WereAskedAfter(const Finding& end, const Finding& cause,
 
 // A trace that failed at the line of an exception that ended its process, which names the exception.
 bool IsTraceOf(const Finding& trace, const Finding& cause) {
-  return trace.kind == FindingKind::kCompileFailed && trace.cause == "make_fx failed" &&
+  return trace.kind == FindingKind::kCompileFailed && trace.cause == kMakeFxFailed &&
          trace.ranks == cause.ranks && trace.place && cause.place &&
          trace.place->file == cause.place->file && trace.place->line == cause.place->line;
 }
@@ -35,6 +35,8 @@ bool IsTraceOf(const Finding& trace, const Finding& cause) {
 bool Follows(const Finding& end, const Finding& cause, const std::vector<ProcessExit>& exits,
              bool is_root) {
   if (IsTraceOf(end, cause)) return true;
+  // It ended before it compiled anything.
+  if (end.kind == FindingKind::kMissingRank) return !end.ranks.empty() && end.ranks == cause.ranks;
   const bool is_stop = end.kind == FindingKind::kStoppedFirst;
   if (!is_stop && end.kind != FindingKind::kCollectiveNotReached) return false;
   if (end.ranks == cause.ranks || (is_root && is_stop && end.ranks.empty())) return true;

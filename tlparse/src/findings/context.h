@@ -102,6 +102,7 @@ struct FindingContext {
 using FindingFamily = Result<void> (*)(FindingContext&);
 Result<void> FindFailures(FindingContext& context);
 Result<void> FindFailedTraces(FindingContext& context);
+inline constexpr std::string_view kMakeFxFailed = "make_fx failed";  // the cause of each of these
 Result<void> FindEnds(FindingContext& context);  // FindFailures, and logs that end inside a compile
 Result<void> FindStuck(FindingContext& context);  // of a job that runs
 // Whether a finding of this kind stays true however the ranks of a running job continue.

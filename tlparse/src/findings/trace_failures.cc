@@ -66,7 +66,7 @@ Result<void> FindFailedTraces(FindingContext& context) {
         "A trace of make_fx failed{}{}; the log names no exception",
         is_of_all ? "" : (context.HasRanks() ? " on " : " in ") + context.WhoInside(who),
         trace.place.line > 0 ? " after " + PlaceText(trace.place) : "");
-    finding.cause = "make_fx failed";
+    finding.cause = kMakeFxFailed;
     finding.detail =
         "It belongs to no compile of Dynamo, as a trace of torch.export does not. The log has the "
         "graph as "

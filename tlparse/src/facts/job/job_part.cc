@@ -79,8 +79,11 @@ std::vector<ProcessExit> ExitsBeside(const std::vector<ProcessExit>& exits,
     std::int64_t from_us = INT64_MAX, to_us = INT64_MIN;
   };
   std::map<std::int64_t, Span> spans;  // by the run.json: hosts have clocks of their own
+  std::set<std::int64_t> elsewhere;    // run.json of processes with other logs: of another launch
   for (const ProcessExit& one : exits) {
-    if (!one.process_id || !ids.contains(*one.process_id) || !one.started_us) continue;
+    if (!one.process_id) continue;
+    if (!ids.contains(*one.process_id)) elsewhere.insert(one.profile_id);
+    if (!ids.contains(*one.process_id) || !one.started_us) continue;
     Span& span = spans[one.profile_id];
     span.from_us = std::min(span.from_us, *one.started_us);
     span.to_us = std::max(span.to_us, one.ended_us.value_or(INT64_MAX));
@@ -88,7 +91,8 @@ std::vector<ProcessExit> ExitsBeside(const std::vector<ProcessExit>& exits,
   std::vector<ProcessExit> beside = exits;
   std::erase_if(beside, [&](const ProcessExit& one) {
     const auto span = spans.find(one.profile_id);
-    if (span == spans.end() || !one.started_us) return false;
+    if (span == spans.end()) return !spans.empty() && elsewhere.contains(one.profile_id);
+    if (!one.started_us) return false;
     const auto& [from_us, to_us] = span->second;
     const std::int64_t middle_us =
         *one.started_us + (std::min(one.ended_us.value_or(to_us), to_us) - *one.started_us) / 2;
