@@ -221,7 +221,7 @@ CREATE TABLE compile (
   frame_compile_id INTEGER,
   label TEXT NOT NULL,             -- 0/0, !1/0/0, !1; synthetic: unknown_<line>
   is_synthetic INTEGER NOT NULL,   -- 1: a stretch of records without ids (AOTInductor, export)
-  status TEXT NOT NULL,            -- ok, restarted, empty, failed, skipped (the function runs eagerly), unfinished
+  status TEXT NOT NULL,            -- ok, restarted, empty, loaded (precompiled), failed, skipped (it runs eagerly), unfinished
   start_time_us INTEGER,
   duration_us INTEGER,             -- the compile itself
   backward_duration_us INTEGER,    -- its lazy backward, where there was one

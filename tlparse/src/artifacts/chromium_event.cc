@@ -31,6 +31,10 @@ constexpr std::ptrdiff_t kMaxOpenBetween = 4096;
 // aot_compile (torch/_dynamo/aot_compile.py): Dynamo's part has ids, what follows has none.
 constexpr std::string_view kCapture = "fullgraph_capture";
 
+// A compile of Dynamo is one kDynamo, in it kFrame. Code that CompilePackage.install takes from a
+// store (torch/_dynamo/package.py, _compile_frame_context) has kFrame alone, and no metrics.
+constexpr std::string_view kDynamo = "dynamo", kFrame = "entire_frame_compile";
+
 struct OpenEvent {
   TextId name_id;
   std::int64_t record_id;
@@ -81,7 +85,10 @@ class ChromiumEvent final : public Ingestor {
       case 'B':
         events.open.push_back({event.name_id, record.id, event.ts_us, compile, event.thread,
                                std::string(event.compile_label), false});
-        if (record.compile != nullptr) events.active.push_back(record.compile);
+        if (record.compile != nullptr) {
+          events.active.push_back(record.compile);
+          if (event.name == kDynamo) record.compile->is_traced = true;
+        }
         if (event.name == kCapture) record.process->capture_record_id = record.id;
         return {};
       case 'E':
@@ -234,6 +241,17 @@ class ChromiumEvent final : public Ingestor {
     record.compile->has_capture_time = true;
   }
 
+  static void EndLoad(const Record& record, double start_us, double end_us) {
+    CompileState* compile = record.compile;
+    constexpr double kMaxUs = 9e18;
+    if (compile == nullptr || compile->is_traced || !compile->has_start || compile->has_metrics)
+      return;
+    compile->is_loaded = true;
+    if (start_us < 0 || end_us < start_us || end_us > kMaxUs) return;
+    compile->start_time_us = static_cast<std::int64_t>(start_us);
+    compile->duration_us = static_cast<std::int64_t>(end_us - start_us);
+  }
+
   // Pairs an E with the innermost B of its name and thread. PyTorch writes 0 for every thread:
   // among those it is the one of the same compile, if there is one.
   void End(const Record& record, const Event& event, CompileState* compile, ProcessEvents& events,
@@ -260,11 +278,12 @@ class ChromiumEvent final : public Ingestor {
       if (record.compile == nullptr) compile = begin->compile;
       if (begin->is_written) Withdraw(*record.process, *begin, context);
       if (event.name == kCapture) EndCapture(record, begin->start_us, event.ts_us);
+      if (event.name == kFrame) EndLoad(record, begin->start_us, event.ts_us);
       Add(context, record.id, begin->record_id, event.name_id, 'X', begin->start_us,
           event.ts_us - begin->start_us, compile, event.thread, repaired_args);
       open.erase(std::next(begin).base());
     }
-    if (record.compile != nullptr && event.name == "dynamo")
+    if (record.compile != nullptr && event.name == kDynamo)
       record.compile->end_place = {record.id, record.line, record.byte_offset, {}};
     if (record.compile == nullptr || !event.has_args) return;
     if (event.name == "inductor_compile") {

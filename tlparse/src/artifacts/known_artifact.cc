@@ -24,8 +24,7 @@ TLPARSE_ARTIFACT(
     StandsAlone("artifact/native_dsl_compile"),
     // Dynamo.
     "artifact/compiler_collective", "artifact/get_*_code_state", "artifact/put_*_code_state",
-    "artifact/add_*_code_state", StandsAlone("artifact/dynamo_cache_entries"),
-    "artifact/dynamo_cache_exception", "artifact/dynamo_side_effects", "artifact/guard_collective",
+    "artifact/add_*_code_state", "artifact/dynamo_side_effects", "artifact/guard_collective",
     "artifact/*_ORIGINAL_BYTECODE", "artifact/*_MODIFIED_BYTECODE",
     "artifact/compiled_autograd_compile_reasons",
     // AOTAutograd.

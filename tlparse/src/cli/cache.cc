@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <map>
 
+#include "cli/cache_closest.h"
 #include "cli/cache_economics.h"
+#include "cli/cache_precompiled.h"
 #include "cli/cause_fields.h"
 #include "cli/commands.h"
 #include "cli/rank_answer.h"
@@ -132,43 +134,26 @@ void PrintLookups(const CacheAnswer& answer, bool all) {
     PrintWrapped(fmt::format("{} alike: {}", Count(count, "lookup"), text), 0, 2);
 }
 
-void PrintClosest(const CacheAnswer& answer) {
-  if (answer.closest_keys.empty()) return;
-  std::fputc('\n', stdout);
-  PrintHeading("what changed since the closest earlier key");
-  for (const ClosestKey& closest : answer.closest_keys) {
-    const JobLookup& lookup = answer.lookups.lookups()[static_cast<std::size_t>(closest.lookup)];
-    PrintWrapped(fmt::format("{}: {}", answer.lookups.Title(answer.job, lookup.lookup_slot),
-                             Name(lookup.state)),
-                 0, 2);
-    if (lookup.state == CacheState::kGuardMiss) {
-      PrintWrapped(
-          closest.earlier_title.empty()
-              ? std::string("an entry has this key")
-              : fmt::format("an entry has this key, which {}{} looked up", closest.earlier_title,
-                            closest.earlier_run.empty() ? "" : " of run " + closest.earlier_run),
-          4, 6);
-      for (const Cause& cause : closest.causes)
-        PrintWrapped(
-            fmt::format("{}{}{}", Title(cause.kind), cause.text.empty() ? "" : ": ", cause.text), 4,
-            6);
-      continue;
-    }
-    PrintWrapped(
-        fmt::format(
-            "closest: {}{}, {}", closest.earlier_title,
-            closest.earlier_run.empty() ? "" : fmt::format(" of run {}", closest.earlier_run),
-            closest.difference_count == 0
-                ? "the same key: its entry was not in this store"
-                : Count(closest.difference_count, "component") +
-                      (closest.difference_count == 1 ? " differs" : " differ")),
-        4, 6);
-    for (const Cause& cause : closest.causes)
-      PrintWrapped(fmt::format("{}: {}", Title(cause.kind), cause.text), 4, 6);
-  }
+// What is said where no key differs without being expected to.
+void PrintWithoutDivergence(const CacheAnswer& answer, std::size_t unexplained, bool has_expected) {
+  if (answer.HasDivergence() || !answer.job.HasSeveral()) return;
+  const bool has_damage =
+      std::any_of(answer.findings.begin(), answer.findings.end(), [&](const CacheFinding& finding) {
+        return !IsExpected(finding.cause.kind) && answer.MayBeDamage(finding);
+      });
+  PrintWrapped(has_damage ? "no cache key differs but where a log is damaged or cut off"
+               : unexplained > 0
+                   ? fmt::format("the keys of {} differ, the log does not show why{}",
+                                 Count(unexplained, "lookup"),
+                                 has_expected ? "; others differ in expected ways only" : "")
+               : has_expected ? "cache keys differ in expected ways only"
+                              : "no cache key differs between the participants",
+               0, 2);
 }
 
 void PrintCache(const CacheAnswer& answer, bool all, const AskedPart& part) {
+void PrintCache(const CacheAnswer& answer, bool all) {
+  if (answer.one_artifact && !all) return PrintOneArtifact(answer);
   const Job& job = answer.job;
   PrintHeading(
       fmt::format("{}: {}, {}", job.Title(), Count(job.participants().size(), "participant"),
@@ -196,19 +181,7 @@ void PrintCache(const CacheAnswer& answer, bool all, const AskedPart& part) {
       has_expected = true;
     }
   }
-  const bool has_damage =
-      std::any_of(answer.findings.begin(), answer.findings.end(), [&](const CacheFinding& finding) {
-        return !IsExpected(finding.cause.kind) && answer.MayBeDamage(finding);
-      });
-  if (!answer.HasDivergence() && job.HasSeveral())
-    PrintWrapped(has_damage ? "no cache key differs but where a log is damaged or cut off"
-                 : unexplained > 0
-                     ? fmt::format("the keys of {} differ, the log does not show why{}",
-                                   Count(unexplained, "lookup"),
-                                   has_expected ? "; others differ in expected ways only" : "")
-                 : has_expected ? "cache keys differ in expected ways only"
-                                : "no cache key differs between the participants",
-                 0, 2);
+  PrintWithoutDivergence(answer, unexplained, has_expected);
   for (const bool is_expected : {false, true}) {
     bool has_heading = !is_expected;
     for (const CacheFinding& finding : answer.findings) {
@@ -225,13 +198,16 @@ void PrintCache(const CacheAnswer& answer, bool all, const AskedPart& part) {
   PrintLookups(answer, all);
   PrintClosest(answer);
   PrintEconomics(answer);
+  PrintPrecompiled(answer);
+  PrintOneArtifact(answer);
   if (!answer.not_counted.empty()) PrintWrapped("not counted: " + answer.not_counted, 0, 2);
   if (!answer.not_written.empty()) PrintWrapped("note: " + answer.not_written, 0, 2);
 }
 
 // Kinds of findings whose subject is a cache.
-constexpr FindingKind kOfCaches[] = {FindingKind::kColdCache, FindingKind::kCacheBypassed,
-                                     FindingKind::kRemoteCacheError, FindingKind::kOneKeyTwoCodes};
+constexpr FindingKind kOfCaches[] = {
+    FindingKind::kColdCache,      FindingKind::kCacheBypassed,    FindingKind::kRemoteCacheError,
+    FindingKind::kOneKeyTwoCodes, FindingKind::kPrecompiledAgain, FindingKind::kPrecompiledDiffers};
 
 using InCache = WithFindings<CacheAnswer>;
 
@@ -373,12 +349,15 @@ struct FieldsOf<CacheAnswer> {
       Field{"lookups", &Of::lookup_answers},
       Field{"closest_keys", &Of::closest_keys, "for lookups of one participant that did not hit"},
       Field{"economics", &Of::economics},
+      Field{"precompiled", &Of::precompiled},
+      Field{"one_artifact", &Of::one_artifact, "null: --one-artifact was not given"},
       Field{"not_counted", OrNull{&Of::not_counted}, "lookups of the launch that are not in this"},
       Field{"not_written", OrNull{&Of::not_written},
             "no lookup is of AOTAutograd's cache: since when PyTorch writes these"},
       Field{"engine_findings", &FindingsOf<Of>,
             "of what tlparse findings lists: those of kind cold_cache, cache_bypassed, "
-            "remote_cache_error or one_key_two_codes, or with one of these among their evidence; "
+            "remote_cache_error, one_key_two_codes, precompiled_again or precompiled_differs, or "
+            "with one of these among their evidence; "
             "the member findings holds differences between keys instead"},
   };
 };
@@ -392,6 +371,11 @@ int RunCache(std::span<const std::string> arguments) {
       "earlier keys.",
       "cache");
   CacheOptions options;
+  app.Add("--rank", options.rank,
+          "show the closest earlier keys of this rank's lookups (default: the only participant, if "
+          "there is one)");
+  app.Flag("--one-artifact", options.with_one_artifact,
+           "would what one rank saves for other processes serve all ranks, and what differs");
   return RunSubjectAnswer(
       app, arguments, "every lookup and every component, also those that another cause explains",
       options, kOfCaches, AnalyzeCache, TakeCache, PrintCache);

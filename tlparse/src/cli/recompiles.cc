@@ -245,6 +245,17 @@ Result<void> ReadFilter(Database& database, RecompileOptions& options) {
   return CheckAsked(database, options.filter.asked, named.run_id, named.launch);
 }
 
+// Of loaded code PyTorch logs no guard that failed; empty: none was loaded.
+Result<std::string> OfLoadedCode(Database& database, const std::optional<std::int64_t>& run_id) {
+  ASSIGN_OR_RETURN(const FirstRow<LoadedCompile> loaded,
+                   First(Query<LoadedCompile>(database, {.run_id = run_id})));
+  if (!loaded || loaded->loaded_count == 0) return std::string();
+  return fmt::format(
+      "{} had precompiled code that was loaded, of which PyTorch logs no guard that failed: "
+      "'tlparse cache' has what was compiled again all the same",
+      Count(static_cast<std::size_t>(loaded->loaded_count), "compile"));
+}
+
 Result<void> AnswerRecompiles(Database& database, RecompileOptions& options) {
   RETURN_IF_ERROR(ReadFilter(database, options));
   const RecompileFilter& filter = options.filter;
@@ -252,6 +263,9 @@ Result<void> AnswerRecompiles(Database& database, RecompileOptions& options) {
       database, {filter.asked.rank, filter.run_id, filter.launch, filter.asked.pid});
   RecompilesAnswer answer;
   ASSIGN_OR_RETURN(answer.why_none, options.runs.WhyNone(database, kOfTorchLogs));
+  if (answer.why_none.empty()) {
+    ASSIGN_OR_RETURN(answer.why_none, OfLoadedCode(database, filter.run_id));
+  }
   const char* const none = answer.why_none.empty() ? "no recompiles" : answer.why_none.c_str();
   if (!options.json && (options.all || options.stack)) {
     bool is_empty = false;
@@ -268,6 +282,7 @@ Result<void> AnswerRecompiles(Database& database, RecompileOptions& options) {
     std::puts(none);
   } else {
     PrintBounded(false, "--json", [&] { PrintSeries(answer.series, options.runs); });
+    if (!answer.why_none.empty()) PrintWrapped(answer.why_none, 0, 2);
   }
   return {};
 }

@@ -151,6 +151,7 @@ Result<void> AddByReason(FindingContext& context, const ReasonFinding& what) {
 Result<void> FindCacheCauses(FindingContext& context) {
   if (context.HasRanks()) RETURN_IF_ERROR(AddColdCaches(context));
   AddSameKeys(context);
+  AddPrecompiled(context);
   for (const ReasonFinding& what : kReasonFindings) RETURN_IF_ERROR(AddByReason(context, what));
   return {};
 }

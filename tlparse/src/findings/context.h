@@ -113,7 +113,8 @@ Result<void> FindIssuedCollectives(FindingContext& context);  // from recorder d
 Result<void> FindLateAtCollectives(FindingContext& context);  // after FindIssuedCollectives
 Result<void> SayBranches(FindingContext& context);  // adds to findings on graphs and collectives
 Result<void> FindCacheCauses(FindingContext& context);
-void AddSameKeys(FindingContext& context);  // part of the latter
+void AddSameKeys(FindingContext& context);  // parts of the latter
+void AddPrecompiled(FindingContext& context);
 Result<void> AddColdCaches(FindingContext& context);
 // Of the compiles of these slots; nothing: the log lacks the time of one of them.
 std::optional<double> CompileSeconds(const FindingContext& context, RankIndex rank,

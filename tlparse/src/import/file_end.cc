@@ -19,6 +19,8 @@ CompileStatus StatusOf(const CompileState& compile) {
     return runs_eagerly ? CompileStatus::kSkipped : CompileStatus::kFailed;
   }
   if (!compile.has_metrics) {
+    if (compile.is_loaded)
+      return compile.has_output_graph ? CompileStatus::kLoaded : CompileStatus::kEmpty;
     // Contexts of compiled autograd (!N), stretches of records without ids and frames of an export
     // never have metrics. The log ends inside such a compile if an event of it is open.
     if (!compile.end_place && (compile.ends_inside_event || compile.has_start))

@@ -9,7 +9,7 @@ export interface TrieNode {
   worst: number;
 }
 
-const severity: Record<string, number> = { ok: 0, empty: 1, skipped: 2, restarted: 2, unfinished: 3, failed: 4 };
+const severity: Record<string, number> = { ok: 0, loaded: 0, empty: 1, skipped: 2, restarted: 2, unfinished: 3, failed: 4 };
 export const severityClass = ['ok', 'empty', 'restarted', 'unfinished', 'failed'];
 
 export function buildTrie(model: Model, compiles: Compile[]): { root: TrieNode; without: Compile[] } {

@@ -10,6 +10,7 @@ const statusWords: Record<string, string> = {
   ok: 'compiled',
   restarted: 'compiled after a retry: the analysis was started again, as after a graph break',
   empty: 'no graph was captured: nothing to compile',
+  loaded: 'loaded: precompiled code came from a store, nothing was traced',
   failed: 'failed',
   skipped: 'skipped: runs without being compiled',
   unfinished: 'compile did not finish: the log ends inside it',

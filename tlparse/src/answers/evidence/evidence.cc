@@ -39,6 +39,10 @@ std::vector<std::string> RecordsOf(FindingKind kind) {
     case FindingKind::kRecompiles:
     case FindingKind::kRecompileLimit:
       return {"recompile_reasons", "dynamo_start", "compilation_metrics"};
+    case FindingKind::kPrecompiledAgain:
+      return {"dynamo_cpp_guards_str", "compilation_metrics"};
+    case FindingKind::kPrecompiledDiffers:
+      return {"dynamo_cache_entries", "dynamo_cpp_guards_str"};
     case FindingKind::kColdCache:
     case FindingKind::kCacheBypassed:
       return {"*_cache_*"};

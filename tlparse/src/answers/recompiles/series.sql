@@ -73,3 +73,9 @@ FROM (SELECT r.name AS run, c.rank,
   WHERE t.process_id IS NULL AND (:rank IS NULL OR t.rank = :rank)
     AND (:run_id IS NULL OR r.id = :run_id) AND :launch IS NULL AND :pid IS NULL)
 ORDER BY run_id, rank, process_id, frame_id, frame_compile_id, record_id, ordinal;
+
+-- Compiles whose code was loaded.
+-- query LoadedCompile(run_id INTEGER?)
+SELECT count(*) AS loaded_count /*INTEGER*/
+FROM compile c JOIN process p ON p.id = c.process_id JOIN log_file f ON f.id = p.log_file_id
+WHERE c.status = 'loaded' AND (:run_id IS NULL OR f.run_id = :run_id);

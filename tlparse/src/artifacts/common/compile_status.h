@@ -11,6 +11,7 @@ enum class CompileStatus : std::uint8_t {
   kRestarted,   // ok after an attempt that ended with a graph break or a restart
   kEmpty,       // it made no graph
   kSkipped,     // the frame runs without compiled code
+  kLoaded,      // precompiled code came from a store: Dynamo traced nothing
   kFailed,      // with an exception
   kUnfinished,  // the log ends inside it
 };
@@ -26,6 +27,8 @@ constexpr std::string_view Name(CompileStatus status) {
       return "empty";
     case CompileStatus::kSkipped:
       return "skipped";
+    case CompileStatus::kLoaded:
+      return "loaded";
     case CompileStatus::kFailed:
       return "failed";
     case CompileStatus::kUnfinished:
@@ -37,7 +40,7 @@ constexpr std::string_view Name(CompileStatus status) {
 constexpr CompileStatus CompileStatusFrom(std::string_view name) {
   for (const CompileStatus status :
        {CompileStatus::kRestarted, CompileStatus::kEmpty, CompileStatus::kSkipped,
-        CompileStatus::kFailed, CompileStatus::kUnfinished})
+        CompileStatus::kLoaded, CompileStatus::kFailed, CompileStatus::kUnfinished})
     if (Name(status) == name) return status;
   return CompileStatus::kOk;
 }

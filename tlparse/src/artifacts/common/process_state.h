@@ -64,6 +64,8 @@ struct CompileState {
 
   bool has_start = false;         // dynamo_start
   bool has_metrics = false;       // (forward) compilation_metrics
+  bool is_traced = false;         // Dynamo's event has begun
+  bool is_loaded = false;         // … has not, and the compile has ended: it came from a store
   bool has_output_graph = false;  // dynamo_output_graph, or any AOT/Inductor graph or code
   bool is_failed = false;
   bool is_refused = false;  // at the recompile limit: the function runs eagerly

@@ -17,6 +17,7 @@ namespace {
 Result<void> FillCache(Database& database, bool with_code_check, CacheAnswer& answer) {
   RETURN_IF_ERROR(FindCacheClasses(database, answer));
   ASSIGN_OR_RETURN(answer.economics, SumEconomics(database, answer.lookups));
+  ASSIGN_OR_RETURN(answer.precompiled, FindPrecompiledCode(database, answer.job));
   if (with_code_check) {
     ASSIGN_OR_RETURN(answer.same_key_codes, FindSameKeyCodes(database, answer.job));
   }
@@ -77,7 +78,14 @@ Result<CacheAnswer> AnalyzeCacheOf(Database& database, Job job, const CacheOptio
   ASSIGN_OR_RETURN(answer.lookups, LookupIndex::Load(database, answer.job, answer.graphs));
   RETURN_IF_ERROR(FillCache(database, options.with_code_check, answer));
   RETURN_IF_ERROR(AddClosestKeys(database, options, answer));
+  RETURN_IF_ERROR(AddOneArtifact(database, options, answer));
   return answer;
+}
+
+Result<void> AddOneArtifact(Database& database, const CacheOptions& options, CacheAnswer& answer) {
+  if (!options.with_one_artifact) return {};
+  ASSIGN_OR_RETURN(answer.one_artifact, JudgeOneArtifact(database, answer));
+  return {};
 }
 
 Result<void> AddClosestKeys(Database& database, const CacheOptions& options, CacheAnswer& answer) {

@@ -11,6 +11,8 @@
 #include "base/result.h"
 #include "facts/cache/cache_lookups.h"
 #include "facts/cache/cause.h"
+#include "facts/cache/one_artifact.h"
+#include "facts/cache/precompiled.h"
 #include "facts/job/job.h"
 #include "facts/job/log_damage.h"
 
@@ -117,6 +119,8 @@ struct CacheAnswer {
   std::vector<SameKeyCode> same_key_codes;
   std::vector<ClosestKey> closest_keys;
   std::vector<CacheEconomics> economics;
+  PrecompiledCode precompiled;
+  std::optional<OneArtifact> one_artifact;  // nothing: not asked
   // Without a lookup of AOTAutograd's cache: what WhyNotWritten says of it.
   std::string not_written;
   // Lookups of the launch that are not among these, and why; empty: none, or AnalyzeCache was not asked.
@@ -134,6 +138,7 @@ struct CacheOptions {
   std::optional<std::string> rank;
   bool with_closest_keys = true;
   bool with_code_check = true;
+  bool with_one_artifact = false;
 };
 
 // Reads the database only. kNotFound: no such run or rank.
@@ -145,6 +150,7 @@ Result<CacheAnswer> AnalyzeCachePart(Database& database, const CacheAnswer& whol
                                      const std::vector<RankIndex>& members);
 
 // The parts, for answers that need more than one.
+Result<void> AddOneArtifact(Database& database, const CacheOptions& options, CacheAnswer& answer);
 Result<void> AddClosestKeys(Database& database, const CacheOptions& options, CacheAnswer& answer);
 Result<void> FindCacheClasses(Database& database, CacheAnswer& answer);
 Result<std::vector<SameKeyCode>> FindSameKeyCodes(Database& database, const Job& job);

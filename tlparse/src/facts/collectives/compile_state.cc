@@ -26,7 +26,8 @@ std::string StateOf(const Job& job, const LogDamage& damage, RankIndex rank, con
                : fmt::format("it was not compiled {}", side);
   const CompileStatus status = job.compiles()[static_cast<std::size_t>(compile)].status;
   // Its backward may be compiled at any later time.
-  if (status == CompileStatus::kOk || status == CompileStatus::kRestarted)
+  if (status == CompileStatus::kOk || status == CompileStatus::kRestarted ||
+      status == CompileStatus::kLoaded)
     return damage.EndsEarly(job, rank)
                ? fmt::format("it is not in the log {}, which ends early", side)
            : graph.direction == Direction::kBackward && IsLast(job, rank, graph.slot)

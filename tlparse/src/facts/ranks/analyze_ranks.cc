@@ -55,6 +55,7 @@ Result<RanksAnswer> AnalyzeRanksPart(Database& database, const RanksAnswer& whol
 
 Result<CacheAnswer> TakeCache(Database& database, const CacheOptions& options, RanksAnswer ranks) {
   RETURN_IF_ERROR(AddClosestKeys(database, options, ranks.cache));
+  RETURN_IF_ERROR(AddOneArtifact(database, options, ranks.cache));
   return std::move(ranks.cache);
 }
 
