@@ -263,9 +263,8 @@ Result<void> AnswerRecompiles(Database& database, RecompileOptions& options) {
       database, {filter.asked.rank, filter.run_id, filter.launch, filter.asked.pid});
   RecompilesAnswer answer;
   ASSIGN_OR_RETURN(answer.why_none, options.runs.WhyNone(database, kOfTorchLogs));
-  if (answer.why_none.empty()) {
-    ASSIGN_OR_RETURN(answer.why_none, OfLoadedCode(database, filter.run_id));
-  }
+  ASSIGN_OR_RETURN(const std::string of_loaded, OfLoadedCode(database, filter.run_id));
+  if (answer.why_none.empty()) answer.why_none = of_loaded;
   const char* const none = answer.why_none.empty() ? "no recompiles" : answer.why_none.c_str();
   if (!options.json && (options.all || options.stack)) {
     bool is_empty = false;
@@ -282,7 +281,7 @@ Result<void> AnswerRecompiles(Database& database, RecompileOptions& options) {
     std::puts(none);
   } else {
     PrintBounded(false, "--json", [&] { PrintSeries(answer.series, options.runs); });
-    if (!answer.why_none.empty()) PrintWrapped(answer.why_none, 0, 2);
+    if (!of_loaded.empty()) PrintWrapped(of_loaded, 0, 2);
   }
   return {};
 }
