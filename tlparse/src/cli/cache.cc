@@ -152,7 +152,6 @@ void PrintWithoutDivergence(const CacheAnswer& answer, std::size_t unexplained, 
 }
 
 void PrintCache(const CacheAnswer& answer, bool all, const AskedPart& part) {
-void PrintCache(const CacheAnswer& answer, bool all) {
   if (answer.one_artifact && !all) return PrintOneArtifact(answer);
   const Job& job = answer.job;
   PrintHeading(
@@ -371,9 +370,6 @@ int RunCache(std::span<const std::string> arguments) {
       "earlier keys.",
       "cache");
   CacheOptions options;
-  app.Add("--rank", options.rank,
-          "show the closest earlier keys of this rank's lookups (default: the only participant, if "
-          "there is one)");
   app.Flag("--one-artifact", options.with_one_artifact,
            "would what one rank saves for other processes serve all ranks, and what differs");
   return RunSubjectAnswer(

@@ -44,7 +44,7 @@ constexpr std::array kEvidence = {McpArgument{"id", Type::kText, "id of a findin
 constexpr std::array kExplain = {McpArgument{"kind", Type::kText, "a kind of finding"}};
 constexpr std::array kOfProcess = {kRunArgument, kLaunchArgument, kRankArgument, kProcessArgument};
 constexpr std::array kCache = {
-    kRunArgument, kLaunchArgument, kRankArgument,
+    kRunArgument, kLaunchArgument, kRankArgument, kProcessArgument,
     McpArgument{"one-artifact", Type::kFlag, "would what one rank saves serve all"}};
 constexpr std::array kCompile = {
     McpArgument{"compile", Type::kText, "its label: 1/0", "", true, true}, kRunArgument,
@@ -143,15 +143,11 @@ constexpr std::array kTools = {
         kOfProcess, "series", kPairs, "answers/recompiles"},
     McpTool{"ranks", "Classes of equal ranks, what sets the others apart, the slowest, missing.",
             kOfProcess, "classes", kFindingsAgain, "answers/ranks"},
-    McpTool{"cache", "Hits and misses of compile caches, where keys of ranks differ and why.",
-            kOfProcess, "findings", kFindingsAgain, "answers/cache"},
-    McpTool{"collectives", "Which rank schedules or issued other collectives, where.", kOfProcess,
-            kOfJob, "classes", kFindingsAgain, "answers/ranks"},
     McpTool{
         "cache",
         "Hits and misses of compile caches, where keys of ranks differ and why; precompiled code.",
         kCache, "findings", kFindingsAgain, "answers/cache"},
-    McpTool{"collectives", "Which rank schedules or issued other collectives, where.", kOfJob,
+    McpTool{"collectives", "Which rank schedules or issued other collectives, where.", kOfProcess,
             "classes", kFindingsAgain, "answers/collectives"},
     McpTool{"execution", "Differences in the order of executed graphs, runtimes, tensors.",
             kOfProcess, "classes", kFindingsAgain, "answers/execution"},
