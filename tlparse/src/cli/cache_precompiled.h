@@ -33,7 +33,7 @@ struct FieldsOf<SavedEntry> {
       Field{"codes", &Of::codes, "the function itself, and what follows its graph breaks"},
       Field{"backends", &Of::backends, "compiled graphs that these call"},
       Field{"missing_backends", &Of::missing_backends,
-            "of those, what the process did not hold: the codes that call them were not saved"},
+            "of those, what the process did not hold: code that calls them was not saved"},
       Field{"error", OrNull{&Of::error}, "why it was not saved"},
       Field{"ranks", Participants{&Of::ranks}},
       Field{"record_id", &Of::record_id, "of the first of them"},
@@ -138,10 +138,10 @@ struct FieldsOf<OneArtifact> {
       Field{"keys", &Of::keys, "why the others look for other keys"},
       Field{"code", &Of::code, "by the guards of precompiled code"},
       Field{"guards", &Of::guards, "what the code of the others needs otherwise"},
-      Field{"bypassed", &Of::bypassed, "lookups that no artifact serves: nothing of them is kept"},
-      Field{"of_named_graphs", &Of::of_named_graphs,
-            "lookups of AOTAutograd's cache that are not judged: with caching_precompile the key "
-            "holds the graph's name, which each process makes anew"},
+      Field{"bypassed", &Of::bypassed, "lookups that no artifact serves"},
+      Field{
+          "of_named_graphs", &Of::of_named_graphs,
+          "lookups of aotautograd, not judged: their keys hold the name of a graph of the process"},
   };
 };
 

@@ -143,10 +143,8 @@ constexpr std::array kTools = {
         kOfProcess, "series", kPairs, "answers/recompiles"},
     McpTool{"ranks", "Classes of equal ranks, what sets the others apart, the slowest, missing.",
             kOfProcess, "classes", kFindingsAgain, "answers/ranks"},
-    McpTool{
-        "cache",
-        "Hits and misses of compile caches, where keys of ranks differ and why; precompiled code.",
-        kCache, "findings", kFindingsAgain, "answers/cache"},
+    McpTool{"cache", "Hits and misses of compile caches, where keys of ranks differ and why.",
+            kCache, "findings", kFindingsAgain, "answers/cache"},
     McpTool{"collectives", "Which rank schedules or issued other collectives, where.", kOfProcess,
             "classes", kFindingsAgain, "answers/collectives"},
     McpTool{"execution", "Differences in the order of executed graphs, runtimes, tensors.",
