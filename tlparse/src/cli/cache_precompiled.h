@@ -26,14 +26,14 @@ template <>
 struct FieldsOf<SavedEntry> {
   using Of = SavedEntry;
   static constexpr FieldList list{
-      Field{"key", &Of::key, "of the store, by the function's qualified name and first line alone"},
+      Field{"key", &Of::key, "of the qualified name and first line alone"},
       Field{"function", &Of::function, "qualified name"},
       Field{"line", Positive{&Of::line}},
       Field{"device_type", OrNull{&Of::device_type}},
-      Field{"codes", &Of::codes, "the function itself, and what follows its graph breaks"},
+      Field{"codes", &Of::codes},
       Field{"backends", &Of::backends, "compiled graphs that these call"},
       Field{"missing_backends", &Of::missing_backends,
-            "of those, what the process did not hold: code that calls them was not saved"},
+            "not held by the process: code that calls them was not saved"},
       Field{"error", OrNull{&Of::error}, "why it was not saved"},
       Field{"ranks", Participants{&Of::ranks}},
       Field{"record_id", &Of::record_id, "of the first of them"},
@@ -62,7 +62,7 @@ struct FieldsOf<CompiledAgain> {
       Field{"function", &Of::function},
       Field{"file", OrNull{&Of::file}},
       Field{"line", Positive{&Of::line}},
-      Field{"loaded", &Of::loaded, "label, of the first rank"},
+      Field{"loaded", &Of::loaded},
       Field{"compiled", &Of::compiled, "label, of the first rank"},
       Field{"ranks", Participants{&Of::ranks}},
       Field{"changes", &Of::changes,
@@ -138,7 +138,7 @@ struct FieldsOf<OneArtifact> {
       Field{"keys", &Of::keys, "why the others look for other keys"},
       Field{"code", &Of::code, "by the guards of precompiled code"},
       Field{"guards", &Of::guards, "what the code of the others needs otherwise"},
-      Field{"bypassed", &Of::bypassed, "lookups that no artifact serves"},
+      Field{"bypassed", &Of::bypassed},
       Field{
           "of_named_graphs", &Of::of_named_graphs,
           "lookups of aotautograd, not judged: their keys hold the name of a graph of the process"},
