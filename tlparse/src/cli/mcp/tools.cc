@@ -45,7 +45,7 @@ constexpr std::array kExplain = {McpArgument{"kind", Type::kText, "a kind of fin
 constexpr std::array kOfProcess = {kRunArgument, kLaunchArgument, kRankArgument, kProcessArgument};
 constexpr std::array kCache = {
     kRunArgument, kLaunchArgument, kRankArgument, kProcessArgument,
-    McpArgument{"one-artifact", Type::kFlag, "would what one rank saves serve all"}};
+    McpArgument{"one-artifact", Type::kFlag, "would one rank's serve all"}};
 constexpr std::array kCompile = {
     McpArgument{"compile", Type::kText, "its label: 1/0", "", true, true}, kRunArgument,
     kLaunchArgument, kRankArgument, kProcessArgument};
@@ -143,8 +143,8 @@ constexpr std::array kTools = {
         kOfProcess, "series", kPairs, "answers/recompiles"},
     McpTool{"ranks", "Classes of equal ranks, what sets the others apart, the slowest, missing.",
             kOfProcess, "classes", kFindingsAgain, "answers/ranks"},
-    McpTool{"cache", "Hits and misses of compile caches, where keys of ranks differ and why.",
-            kCache, "findings", kFindingsAgain, "answers/cache"},
+    McpTool{"cache", "Lookups of compile caches, where ranks' keys differ and why.", kCache,
+            "findings", kFindingsAgain, "answers/cache"},
     McpTool{"collectives", "Which rank schedules or issued other collectives, where.", kOfProcess,
             "classes", kFindingsAgain, "answers/collectives"},
     McpTool{"execution", "Differences in the order of executed graphs, runtimes, tensors.",
