@@ -43,9 +43,8 @@ constexpr std::array kEvidence = {McpArgument{"id", Type::kText, "id of a findin
                                   kRunArgument, kLaunchArgument};
 constexpr std::array kExplain = {McpArgument{"kind", Type::kText, "a kind of finding"}};
 constexpr std::array kOfProcess = {kRunArgument, kLaunchArgument, kRankArgument, kProcessArgument};
-constexpr std::array kCache = {
-    kRunArgument, kLaunchArgument, kRankArgument, kProcessArgument,
-    McpArgument{"one-artifact", Type::kFlag, "would one rank's serve all"}};
+constexpr std::array kCache = {kRunArgument, kLaunchArgument, kRankArgument, kProcessArgument,
+                               McpArgument{"one-artifact", Type::kFlag, "would one's serve all"}};
 constexpr std::array kCompile = {
     McpArgument{"compile", Type::kText, "its label: 1/0", "", true, true}, kRunArgument,
     kLaunchArgument, kRankArgument, kProcessArgument};
