@@ -61,8 +61,13 @@ class Precompiled(AnswerTest):
         self.assertEqual([("step", "0/0", "2/0"), ("torch_dynamo_resume_in_step_at_7", "1/0", "3/0")],
                          [(one["function"], one["loaded"], one["compiled"]) for one in ask("cache", database)["precompiled"]["compiled_again"]])
         found, = findings_of(database, "precompiled_again")
-        self.assertIn("step at breaking.py:5" if "breaking" in found["title"] else "step at model.py:5", found["title"])
+        self.assertIn("step at model.py:5", found["title"])
         self.assertIn("So was torch_dynamo_resume_in_step_at_7, in 3/0.", found["detail"])
+
+    def test_another_size_is_a_note(self):
+        found, = findings_of(self.ingest(recording("size_loaded")), "precompiled_again")
+        self.assertEqual(("note", True), (found["severity"], "size=[4, 8] of x" in found["title"] and "size=[6, 8] of x" in found["title"]))
+        self.assertIn("mark_dynamic", found["try"])
 
     def test_what_is_only_loaded_is_no_finding(self):
         database = self.ingest(recording("all_loaded"))

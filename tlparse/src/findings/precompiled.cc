@@ -43,12 +43,23 @@ bool IsOfOther(const PrecompiledCode& code, const CompiledAgain& one) {
          });
 }
 
+// Other sizes are a matter of the data: one more compile of them is expected.
+bool IsOfSizes(const CompiledAgain& one) {
+  static constexpr std::string_view kSize = "size=";
+  return !one.changes.empty() &&
+         std::all_of(one.changes.begin(), one.changes.end(), [](const GuardChange& change) {
+           return change.a.starts_with(kSize) && change.b.starts_with(kSize);
+         });
+}
+
 void AddAgain(FindingContext& context, const PrecompiledCode& code, const CompiledAgain& one) {
-  Finding& finding = context.Add(FindingKind::kPrecompiledAgain, FindingSeverity::kWarning);
+  const bool is_of_sizes = IsOfSizes(one);
+  Finding& finding = context.Add(FindingKind::kPrecompiledAgain,
+                                 is_of_sizes ? FindingSeverity::kNote : FindingSeverity::kWarning);
   context.SetRanks(finding, one.ranks);
   finding.function = one.function;
   finding.compiles = {one.compiled};
-  finding.place = {one.file, one.line};
+  finding.place = FindingPlace{one.file, one.line, {}};
   finding.cause = one.changes.empty()
                       ? std::string("the guards of both are equal: the log does not show why")
                       : ChangesText(one.changes, "the loaded code", "the new code", kMostChanges);
@@ -63,7 +74,10 @@ void AddAgain(FindingContext& context, const PrecompiledCode& code, const Compil
     if (ResumedFunction(other.function) == one.function && IsOfOther(code, other))
       finding.detail += fmt::format(" So was {}, in {}.", other.function, other.compiled);
   }
-  if (!one.changes.empty())
+  if (is_of_sizes)
+    finding.suggestion =
+        "if this size varies, torch._dynamo.mark_dynamic before the call, and save the code again";
+  else if (!one.changes.empty())
     finding.suggestion =
         "save the code again from a process that has these values and runs the function with such "
         "inputs; or make what the guards check equal in the process that saves";

@@ -19,7 +19,7 @@ namespace tlparse {
 // log to tell by, are in neither list.
 struct ArtifactOfRank {
   RankIndex of = -1;  // -1: no log tells
-  std::vector<RankIndex> served, others;
+  std::vector<RankIndex> served = {}, others = {};
 };
 
 // Why keys of ranks are not those of the artifact.
@@ -35,8 +35,8 @@ struct OtherGuards {
   std::string function, file;
   std::int64_t line = 0;
   std::vector<RankIndex> ranks;
-  bool is_absent = false;            // the rank of the artifact did not compile the function
-  std::vector<GuardChange> changes;  // from the artifact's to theirs
+  bool is_absent = false;                 // the rank of the artifact did not compile the function
+  std::vector<GuardChange> changes = {};  // from the artifact's to theirs
 };
 
 struct OneArtifact {

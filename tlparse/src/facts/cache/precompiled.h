@@ -31,7 +31,7 @@ struct DifferentEntry {
   std::string key, function;
   std::int64_t line = 0;
   std::vector<RankIndex> ranks, other_ranks;  // the most, and those of the next other guards
-  std::vector<GuardChange> changes;           // from `ranks` to `other_ranks`
+  std::vector<GuardChange> changes = {};      // from `ranks` to `other_ranks`
   std::int64_t record_id = 0, other_record_id = 0;
 };
 
@@ -42,7 +42,7 @@ struct CompiledAgain {
   std::vector<RankIndex> ranks;
   std::int64_t loaded_id = 0, compiled_id = 0;  // of the first rank
   // Between the loaded code that differs least and the new one; empty: their guards are equal.
-  std::vector<GuardChange> changes;
+  std::vector<GuardChange> changes = {};
   std::optional<double> seconds;  // of the rank that took longest
 };
 
