@@ -268,7 +268,7 @@ test('two texts side by side: before and after a pass, and of two ranks', async 
   await settle(page);
   await page.locator('.records a', { hasText: 'inductor_output_code' }).first().click();
   await settle(page);
-  await page.getByLabel('Compare this text with another').selectOption({ label: 'rank 0' });
+  await page.getByLabel('Compare this text with another').selectOption({ label: 'rank 0 (block)' });
   await page.locator('.diff-row.change').first().waitFor();
   assert.match(await page.locator('main').innerText(), /difference/);
   assert.ok((await page.locator('.diff-row .removed, .diff-row .added').count()) > 0);
