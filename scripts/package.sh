@@ -73,7 +73,8 @@ build_libraries() {
   mkdir -p "$work/prefix/lib" "$work/prefix/include"
   build_openssl
   build_sqlite
-  build_library simdjson -O3 -DSIMDJSON_DEVELOPER_MODE=OFF
+  # For processors with AVX2, and for all others; the forms between and above are 65 kB.
+  build_library simdjson -O3 -DSIMDJSON_DEVELOPER_MODE=OFF "-DSIMDJSON_EXCLUDE_IMPLEMENTATION=icelake;westmere"
   build_library fmtlib -Os -DFMT_TEST=OFF -DFMT_DOC=OFF
   build_library spdlog -Os -DSPDLOG_FMT_EXTERNAL=ON -DSPDLOG_BUILD_EXAMPLE=OFF -DSPDLOG_BUILD_TESTS=OFF
   build_library libzip -Os -DENABLE_BZIP2=OFF -DENABLE_LZMA=OFF -DENABLE_ZSTD=OFF -DENABLE_GNUTLS=OFF -DENABLE_MBEDTLS=OFF -DENABLE_OPENSSL=OFF \
