@@ -30,7 +30,7 @@ Result<bool> AreInTests(const FindingContext& context, const std::vector<std::in
   return true;
 }
 
-// In a shell or notebook, which goes on whatever is raised.
+// Whether the place is in a shell or notebook: these continue after every exception.
 bool IsTyped(const std::optional<FindingPlace>& place) {
   return place && (place->file.starts_with("<ipython-input-") || place->file == "<stdin>" ||
                    place->file.find("/ipykernel_") != std::string::npos);

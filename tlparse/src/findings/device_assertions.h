@@ -7,7 +7,7 @@
 
 namespace tlparse {
 
-// Says of an exception that tells of such an assertion which one it was, if the inputs have its text.
+// Adds the text of the assertion to the finding of a "device-side assert" exception, if the inputs have it.
 Result<void> SayDeviceAssertion(const FindingContext& context, const FatalException& raised,
                                 Finding& finding);
 

@@ -136,7 +136,8 @@ void AddOrJoin(FindingContext& context, Finding finding, const std::string& call
 
 // What lines tell that say of no rank how far it had come.
 struct Others {
-  std::vector<TimedOutRanks> apart;  // by collective, that of the most ranks first
+  std::vector<TimedOutRanks>
+      apart;  // one entry for each collective; the one with the most ranks first
   std::set<std::int64_t> signalled;  // ranks whose watchdogs told others of a time-out
 
   // A sentence on those of this collective, and on ranks that are in neither list; takes them out.
@@ -209,19 +210,17 @@ void AddGroup(FindingContext& context, const WatchedGroup& group,
   AddOrJoin(context, std::move(finding), fmt::format("#{} of {}", *sequence, group.Title()));
 }
 
-// Time-outs that no status line tells of: by collective, that of the most ranks first.
+// The first time-out of each rank that has no status line. Ranks with the same collective are one entry; the entry with
+// the most ranks is the first.
 std::vector<TimedOutRanks> Apart(const std::vector<WatchedCall>& calls,
                                  const std::vector<WatchedGroup>& groups) {
-  std::set<std::pair<std::int64_t, std::int64_t>> known;  // rank, number
+  std::map<std::string, TimedOutRanks> apart;
+  std::set<std::int64_t> told;  // ranks: what else times out on one follows its first time-out
   for (const WatchedGroup& group : groups)
     for (const WatchedRank& one : group.ranks)
-      if (one.sequence) known.insert({one.rank, *one.sequence});
-  std::map<std::string, TimedOutRanks> apart;
-  std::set<std::int64_t> seen;
+      if (one.sequence) told.insert(one.rank);
   for (const WatchedCall& call : calls) {
-    if (call.rank && known.count({*call.rank, call.sequence}) > 0) continue;
-    // What a rank enqueued behind the first that timed out waits for it.
-    if (call.rank && !seen.insert(*call.rank).second) continue;
+    if (call.rank && !told.insert(*call.rank).second) continue;
     TimedOutRanks& one = apart[call.Name() + " " + call.group_name];
     if (one.call == nullptr) one.call = &call;
     if (call.rank) one.ranks.push_back(*call.rank);

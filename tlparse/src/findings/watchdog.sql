@@ -12,10 +12,10 @@ GROUP BY w.group_name, w.rank ORDER BY 1, w.rank;
 -- The rank is not known where the line names a group alone and the rank within it.
 -- query WatchdogTimeout(run_id INTEGER)
 SELECT w.rank, w.sequence_number /*INTEGER*/, coalesce(max(w.op), '') AS op /*TEXT*/, max(w.ran_ms) AS ran_ms /*INTEGER?*/,
-  coalesce(max(w.group_name), '') AS group_name /*TEXT*/, min(w.id) AS id /*INTEGER*/
+  coalesce(max(w.group_name), '') AS group_name /*TEXT*/
 FROM nccl_watchdog w JOIN profile p ON p.id = w.profile_id
 WHERE p.run_id = :run_id AND w.event = 'timeout'
-GROUP BY w.rank, w.sequence_number, iif(w.rank IS NULL, w.group_name, NULL) ORDER BY w.rank, w.sequence_number;
+GROUP BY w.rank, w.sequence_number, iif(w.rank IS NULL, w.group_name, NULL) ORDER BY w.rank, min(w.id);
 
 -- The ranks whose watchdogs told others of a time-out, by them or by others.
 -- query WatchdogSignal(run_id INTEGER)

@@ -5,6 +5,7 @@
 
 #include "artifacts/common/text/python_traceback.h"
 #include "base/ascii.h"
+#include "inputs/torch_logs/number_after.h"
 #include "log/glog_prefix.h"
 
 namespace tlparse {
@@ -27,15 +28,6 @@ std::optional<std::int64_t> MemberOf(std::string_view line, std::string_view nam
   return value;
 }
 
-std::optional<std::int64_t> LoggedNumber(std::string_view text, std::string_view key) {
-  const std::size_t at = text.find(key);
-  if (at == text.npos) return std::nullopt;
-  text.remove_prefix(at + key.size());
-  std::int64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc() ? std::optional(number) : std::nullopt;
-}
-
 // "failed (exitcode: -9) local_rank: 5 (pid: 2630) of binary: …", which torchrun logs before its report.
 std::optional<LauncherFailure> LoggedFailure(std::string_view line, std::int64_t number) {
   const std::size_t at = line.find("failed (exitcode: ");
@@ -43,9 +35,9 @@ std::optional<LauncherFailure> LoggedFailure(std::string_view line, std::int64_t
   line.remove_prefix(at);
   LauncherFailure failure;
   failure.line = number;
-  failure.exit_code = LoggedNumber(line, "(exitcode: ");
-  failure.local_rank = LoggedNumber(line, ") local_rank: ");
-  failure.pid = LoggedNumber(line, "(pid: ");
+  failure.exit_code = NumberAfter(line, "(exitcode: ");
+  failure.local_rank = NumberAfter(line, ") local_rank: ");
+  failure.pid = NumberAfter(line, "(pid: ");
   if (!failure.exit_code || !failure.local_rank || !failure.pid) return std::nullopt;
   return failure;
 }
@@ -153,7 +145,7 @@ bool FailureText::AddToReport(std::string_view line, std::int64_t number) {
   if (const auto rank = MemberOf(line, "rank")) failure.rank = rank;
   if (const auto code = MemberOf(line, "exitcode")) {
     failure.exit_code = code;
-    failure.pid = LoggedNumber(line, "(pid: ");
+    failure.pid = NumberAfter(line, "(pid: ");
     // It says more than the line that torchrun logged of this process.
     const auto is_logged = [&](const LauncherFailure& one) {
       return !one.rank && one.local_rank && one.pid == failure.pid;

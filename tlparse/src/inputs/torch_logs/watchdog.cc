@@ -1,6 +1,6 @@
 #include "inputs/torch_logs/watchdog.h"
 
-#include <charconv>
+#include "inputs/torch_logs/number_after.h"
 
 namespace tlparse {
 namespace {
@@ -12,19 +12,6 @@ std::string_view ValueAfter(std::string_view text, std::string_view key, std::st
   text.remove_prefix(at + key.size());
   const std::size_t end = text.find_first_of(ends);
   return end == text.npos ? std::string_view() : text.substr(0, end);
-}
-
-// The number at the end of a text may be cut: it counts only where it `may_end` the text.
-std::optional<std::int64_t> NumberAfter(std::string_view text, std::string_view key,
-                                        bool may_end = false) {
-  const std::size_t at = text.find(key);
-  if (at == text.npos) return std::nullopt;
-  text.remove_prefix(at + key.size());
-  std::int64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end == text.data()) return std::nullopt;
-  if (!may_end && end == text.data() + text.size()) return std::nullopt;
-  return number;
 }
 
 // "[PG ID 1 PG GUID 3(mesh_dp) Rank 0]", "[PG 0 Rank 2]", "[Rank 2]": the last such bracket before
