@@ -68,8 +68,7 @@ void OutliveFault(int number) {
   do {
     ended = waitpid(pid, &status, 0);
   } while (ended < 0 && errno == EINTR);
-  // Another thread has waited for it, and is about to say so.
-  for (int i = 0; i < 100 && ended != pid && passed_to != 0; ++i) usleep(10'000);
+  // Another thread has waited for it; it called Ends before.
   _exit(ended == pid ? ExitCodeOf(status) : code_of_end.load());
 }
 
@@ -141,6 +140,10 @@ int ExitCodeOf(int wait_status) {
   return WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
 }
 
+int ExitCodeOf(const siginfo_t& ended) {
+  return ended.si_code == CLD_EXITED ? ended.si_status : 128 + ended.si_status;
+}
+
 Child::~Child() { passed_to = 0; }
 
 Result<void> Child::Start(const std::vector<std::string>& command,
@@ -170,8 +173,9 @@ Result<void> Child::Start(const std::vector<std::string>& command,
     count = read(read_end.get(), &error, sizeof error);
   } while (count < 0 && errno == EINTR);
   if (count != sizeof error) return {};
+  Ends(error == ENOENT ? 127 : 126);
   waitpid(pid_, nullptr, 0);
-  Ended(error == ENOENT ? 127 : 126);
+  Ended();
   return Fail(error == ENOENT ? ErrorCode::kNotFound : ErrorCode::kIo,
               fmt::format("cannot execute '{}': {}", command.front(), std::strerror(error)));
 }
@@ -188,8 +192,9 @@ void Child::StopWithIt() {
   kill(-pid_, SIGCONT);
 }
 
-void Child::Ended(int code) {
-  code_of_end = code;
+void Child::Ends(int code) { code_of_end = code; }
+
+void Child::Ended() {
   passed_to = 0;
   guarded_.Close();
   TakeTerminal(getpgrp());

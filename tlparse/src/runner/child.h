@@ -2,6 +2,7 @@
 // output and error; signals that we get are passed on to it.
 #pragma once
 
+#include <signal.h>
 #include <sys/types.h>
 
 #include <string>
@@ -33,9 +34,12 @@ class Child {
   // Call it when waitpid reports that the command was stopped (Ctrl+Z): with the terminal handed
   // over, stops this process as well, and continues the command when this one is continued.
   void StopWithIt();
+  // Call it when waitid has reported the end (WNOWAIT), before the command is waited for: the exit code
+  // of this process where a fault ends it from then on.
+  void Ends(int code);
   // Call it when waitpid has reported the end: takes the terminal back. From now on a signal that
-  // asks this process to end ends it with the exit code `code`.
-  void Ended(int code);
+  // asks this process to end ends it with the exit code of the command.
+  void Ended();
 
  private:
   void TakeTerminal(pid_t group);
@@ -47,5 +51,6 @@ class Child {
 
 // The exit code of a command that ended with this status of waitpid: 128 + n for signal n.
 int ExitCodeOf(int wait_status);
+int ExitCodeOf(const siginfo_t& ended);  // of waitid
 
 }  // namespace tlparse

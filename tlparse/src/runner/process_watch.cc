@@ -153,6 +153,8 @@ void ProcessWatch::Reap() {
         Adopt(pid, looking);
       }
     }
+    const bool ends = info.si_code != CLD_STOPPED;
+    if (ends && pid == child_.pid()) child_.Ends(ExitCodeOf(info));
     if (waitpid(pid, &status, WNOHANG | WUNTRACED) != pid) return;
     if (WIFSTOPPED(status)) {
       if (pid == child_.pid() && WSTOPSIG(status) != SIGSTOP) child_.StopWithIt();
@@ -163,7 +165,7 @@ void ProcessWatch::Reap() {
     if (pid != child_.pid()) continue;
     command_code_ = ExitCodeOf(status);
     ended_at_ = SteadyClock::now();
-    child_.Ended(*command_code_);
+    child_.Ended();
   }
 }
 
