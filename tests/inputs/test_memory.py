@@ -152,6 +152,33 @@ class Snapshots(profiles.InputTest):
         self.assertIn("nothing was executed", message)
         self.assertEqual([[100]], self.rows(database, "SELECT count(*) FROM memory_event"))
 
+    def test_pinned_memory_of_the_host(self):
+        """Its events are one list; it belongs to no device. Metadata that is attached to a block changes none of its bytes."""
+        pinned = memory_snapshot.PinnedAllocator()
+        frames = [memory_snapshot.frame("pin", "/job/data.py", 40)]
+        kept = [pinned.alloc(size << 20, frames) for size in (3, 5, 8)]
+        pinned.free(kept[0], frames)
+        allocator = memory_snapshot.training(300)
+        allocator.event("annotate", allocator.events[0]["addr"], 64, [], user="loss")
+        for form in ("pickle", "json", "cpp"):
+            snapshot = memory_snapshot.snapshot([allocator], pinned=pinned)
+            path = self.make(snapshot, "pinned." + form, form)
+            database = self.ingest(path, name=f"pinned.{form}.db")
+            self.assertEqual([], self.rows(database, "SELECT code, message FROM import_log"))
+            self.assertEqual([["host_traces", 20 << 20, 16 << 20]], self.rows(
+                database, "SELECT source, peak_bytes, end_bytes FROM memory_snapshot WHERE device IS NULL"))
+            self.assertEqual([["annotate", '{"user":"loss"}']], self.rows(
+                database, "SELECT action, extra FROM memory_event WHERE device = 0 ORDER BY ordinal DESC LIMIT 1"))
+            counted = memory.Counted(snapshot, 0)
+            self.assertEqual([[counted.peak, counted.end]], self.rows(database, "SELECT peak_bytes, end_bytes FROM memory_snapshot WHERE device = 0"))
+            self.assertIn("pinned memory: 21.0 MB alive at the peak", self.tlparse("memory", database).stdout)
+        snapshot["host_segments"] = [{"address": address, "size": 4096, "total_size": 4096, "state": "active_allocated", "frames": frames}
+                                     for address in (1, 2)]
+        database = self.ingest(self.make(snapshot, "segments.pickle"), name="segments.db")
+        self.assertEqual([["unknown_profile_event", "2 segments of host_segments are not read: pinned memory that lives since before the "
+                           "first event of host_traces is not counted"]], self.rows(database, "SELECT code, message FROM import_log"))
+        self.assertEqual([[counted.reserved]], self.rows(database, "SELECT end_reserved_bytes FROM memory_snapshot WHERE device = 0"))
+
     def test_odd_values_are_said(self):
         snapshot = memory_snapshot.snapshot([memory_snapshot.training(300)])
         events = snapshot["device_traces"][0]

@@ -200,7 +200,7 @@ class Profile(profiles.InputTest):
                     continue
                 self.assertEqual([[100, "train.py", 12, "step", "allocated outside compiled graphs"],
                                   [200, "train.py", 13, "step", "allocated outside compiled graphs"],
-                                  [400, None, None, None, "on a line of step (train.py:10) that no frame names"]],
+                                  [400, None, None, "step (train.py:10)", "on a line of step (train.py:10) that no frame names"]],
                                  self.rows(database, """SELECT e.size_bytes, s.file, s.line, s.function, s.join_note FROM memory_event e
                                      JOIN memory_site s ON s.id = e.site_id ORDER BY e.ordinal"""))
 

@@ -101,11 +101,41 @@ class Allocator:
                    "segment_pool_id": segment["pool"], "is_expandable": False, "frames": segment["frames"], "blocks": segment["blocks"]}
 
 
-def snapshot(allocators, last=None, annotations=()):
+class PinnedAllocator:
+    """Pinned memory of the host as PyTorch 2.15 records it (record_pinned_host_memory): one list of events, host_traces. Sizes are
+    powers of two, blocks are not split (ATen/core/CachingHostAllocator.h). What an entry of host_segments holds is not in the
+    headers: it is left empty here, as where nothing was recorded."""
+
+    def __init__(self, start_us=1_700_000_000_000_000):
+        self.time_us, self.events, self.free_blocks, self.next_address = start_us, [], {}, 0x6F0000000000
+
+    def event(self, action, address, size, frames):
+        self.time_us += 3
+        self.events.append({"action": action, "addr": address, "size": size, "stream": 0, "time_us": self.time_us, "frames": frames,
+                            "compile_context": "", "user_metadata": "", "pool_id": (0, 0)})
+
+    def alloc(self, size, frames):
+        size = 1 << (size - 1).bit_length()
+        if self.free_blocks.get(size):
+            address = self.free_blocks[size].pop()
+        else:
+            address, self.next_address = self.next_address, self.next_address + size
+            self.event("segment_alloc", address, size, frames)
+        self.event("alloc", address, size, frames)
+        return address, size
+
+    def free(self, block, frames):
+        self.event("free_requested", *block, frames)
+        self.event("free_completed", *block, frames)
+        self.free_blocks.setdefault(block[1], []).append(block[0])
+
+
+def snapshot(allocators, last=None, annotations=(), pinned=None):
     """`last`: the size of each device's ring of events (max_entries); earlier events are lost."""
     devices = {a.device: a for a in allocators}
     traces = [devices[i].events if i in devices else [] for i in range(max(devices) + 1)]
-    return {"segments": [s for a in allocators for s in a.segment_list()], "device_traces": [t[-last:] if last else t for t in traces],
+    host = {"host_segments": [], "host_traces": pinned.events} if pinned else {}
+    return {**host, "segments": [s for a in allocators for s in a.segment_list()], "device_traces": [t[-last:] if last else t for t in traces],
             "allocator_settings": {"PYTORCH_CUDA_ALLOC_CONF": "", "max_split_size": -1, "garbage_collection_threshold": 0.0,
                                    "expandable_segments": False, "roundup_power2_divisions": {"1": 0, "2": 0}},
             "external_annotations": list(annotations) + [one for a in allocators for one in a.annotations]}

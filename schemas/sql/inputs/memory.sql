@@ -21,7 +21,8 @@ CREATE TABLE memory_action (
 ) STRICT;
 INSERT INTO memory_action VALUES (0, 'alloc', 1, 0, 0, 0), (1, 'free_requested', 0, 0, 0, 0), (2, 'free_completed', 0, 1, 0, 0),
   (3, 'segment_alloc', 0, 0, 1, 0), (4, 'segment_free', 0, 0, 0, 1), (5, 'segment_map', 0, 0, 1, 0), (6, 'segment_unmap', 0, 0, 0, 1),
-  (7, 'snapshot', 0, 0, 0, 0), (8, 'oom', 0, 0, 0, 0), (9, 'free', 0, 1, 0, 0), (10, 'unknown', 0, 0, 0, 0);
+  (7, 'snapshot', 0, 0, 0, 0), (8, 'oom', 0, 0, 0, 0), (9, 'free', 0, 1, 0, 0), (10, 'unknown', 0, 0, 0, 0),
+  (11, 'annotate', 0, 0, 0, 0);
 
 -- States of a block in a snapshot. active_pending_free: freed by the program, still used by another stream.
 CREATE TABLE memory_block_state (
@@ -35,8 +36,8 @@ INSERT INTO memory_block_state VALUES (0, 'active_allocated', 1), (1, 'active_pe
 CREATE TABLE memory_snapshot_row (
   id INTEGER PRIMARY KEY,
   profile_id INTEGER NOT NULL REFERENCES profile(id),
-  source TEXT NOT NULL,           -- device_traces, segments: members of a snapshot; CPU, CUDA, …: type of the device in a profile
-  device INTEGER,                 -- index; NULL: CPU
+  source TEXT NOT NULL,           -- device_traces, host_traces (pinned memory): members of a snapshot; CPU, CUDA, …: type of the device in a profile
+  device INTEGER,                 -- index; NULL: memory of the host
   event_count INTEGER NOT NULL,
   start_ns INTEGER,               -- of the first event; NULL: no event has a time
   taken_ns INTEGER,               -- of the last event; NULL: no event has a time
@@ -49,7 +50,7 @@ CREATE TABLE memory_snapshot_row (
   peak_reserved_bytes INTEGER,    -- the most that the allocator held at once; NULL: unknown
   end_reserved_bytes INTEGER,     -- held by the allocator at the end; NULL: unknown
   oom_ordinal INTEGER,            -- the last event oom; NULL: none
-  unmatched_count INTEGER NOT NULL -- allocations that live at the end of the events, and are no active block of the snapshot
+  unmatched_count INTEGER NOT NULL -- allocations that live at the end of the events, and are no active block of the snapshot; 0: not all of the file was read
 ) STRICT;
 
 -- Where allocations come from: once per distinct stack and region of a file, or per what was open on the thread.
@@ -157,7 +158,7 @@ CREATE TABLE memory_site_link_row (
   kernel_id INTEGER REFERENCES kernel_row(id), -- that this line calls, or that first uses the buffer that the line allocates; NULL: not known
   file_id INTEGER REFERENCES text_row(id), -- the user's line: of the generated code's line, else the innermost frame outside PyTorch and Python
   line INTEGER,
-  in_function_id INTEGER REFERENCES text_row(id), -- the function of that line
+  in_function_id INTEGER REFERENCES text_row(id), -- the function of that line; of a line that is not known: step (train.py:10)
   join_key TEXT,                  -- M1 compile_context; M2 line of the generated code; M3 graph call that was open on the thread; M4 and its line
                                   -- of the generated code: as many allocations as lines that allocate, each of its size
   note_id INTEGER REFERENCES text_row(id) -- why it has no graph or line
@@ -212,22 +213,23 @@ CREATE VIEW memory_at AS
   FROM change c JOIN memory_snapshot_row s ON s.id = c.snapshot_id GROUP BY c.snapshot_id, c.ordinal
   WINDOW later AS (PARTITION BY c.snapshot_id ORDER BY c.ordinal);
 
--- The steps of the program while the allocator recorded: ProfilerStep#n of the profile, or of a snapshot's external_annotations. Of a profile
--- that marks none, each ends with a step of the optimizer that steps first, from the end of the one before.
+-- The steps of the program while the allocator recorded: ProfilerStep#n of the profile, or of a snapshot's external_annotations. Of a recording
+-- that marks none, each ends with a step of the optimizer that steps first, from the end of the one before. Pinned memory belongs to no device:
+-- the steps of all are its own.
 CREATE VIEW memory_step AS
-  WITH optimizer AS (SELECT a.profile_id, a.name_id, a.start_ns + a.duration_ns AS end_ns,
-      first_value(a.name_id) OVER (PARTITION BY a.profile_id ORDER BY a.start_ns) AS first_id
-    FROM memory_snapshot_row s JOIN annotation_row a ON a.profile_id = s.profile_id JOIN text_row t ON t.id = a.name_id
-    WHERE t.text GLOB 'Optimizer.step#*' AND a.device IS NULL
-      AND NOT EXISTS (SELECT 1 FROM annotation_row m WHERE m.profile_id = s.profile_id AND m.step IS NOT NULL))
-  SELECT s.id AS snapshot_id, a.step, a.start_ns, a.start_ns + a.duration_ns AS end_ns
-  FROM memory_snapshot_row s JOIN annotation_row a ON a.profile_id = s.profile_id WHERE a.step IS NOT NULL AND a.device IS NULL
-  UNION ALL SELECT s.id, CAST(substr(b.name, 14) AS INTEGER), b.time_ns, min(e.time_ns)
-  FROM memory_snapshot_row s JOIN memory_annotation_row b ON b.profile_id = s.profile_id AND b.device IS s.device
-  JOIN memory_annotation_row e ON e.profile_id = b.profile_id AND e.device IS b.device AND e.name = b.name AND e.ordinal > b.ordinal
-  WHERE b.stage = 'START' AND e.stage = 'END' AND b.name GLOB 'ProfilerStep#[0-9]*' GROUP BY s.id, b.id
+  WITH marked AS (SELECT s.id AS snapshot_id, t.text AS name, a.step, a.start_ns, a.start_ns + a.duration_ns AS end_ns
+      FROM memory_snapshot_row s JOIN annotation_row a ON a.profile_id = s.profile_id JOIN text_row t ON t.id = a.name_id
+      WHERE a.device IS NULL AND (a.step IS NOT NULL OR t.text GLOB 'Optimizer.step#*')
+    UNION ALL SELECT snapshot_id, name, CASE WHEN name GLOB 'ProfilerStep#[0-9]*' THEN CAST(substr(name, 14) AS INTEGER) END, time_ns, end_ns
+      FROM (SELECT s.id AS snapshot_id, b.name, b.stage, b.time_ns, lead(b.time_ns) OVER later AS end_ns, lead(b.stage) OVER later AS next_stage
+        FROM memory_snapshot_row s JOIN memory_annotation_row b ON b.profile_id = s.profile_id AND (b.device IS s.device OR s.device IS NULL)
+        WHERE b.name GLOB 'ProfilerStep#[0-9]*' OR b.name GLOB 'Optimizer.step#*' WINDOW later AS (PARTITION BY s.id, b.device, b.name ORDER BY b.ordinal))
+      WHERE stage = 'START' AND next_stage = 'END'),
+    optimizer AS (SELECT m.*, first_value(m.name) OVER (PARTITION BY m.snapshot_id ORDER BY m.start_ns) AS first_name
+      FROM marked m WHERE NOT EXISTS (SELECT 1 FROM marked n WHERE n.snapshot_id = m.snapshot_id AND n.step IS NOT NULL))
+  SELECT snapshot_id, step, min(start_ns) AS start_ns, end_ns FROM marked WHERE step IS NOT NULL GROUP BY snapshot_id, step, end_ns
   UNION ALL SELECT s.id, row_number() OVER step, coalesce(lag(o.end_ns) OVER step, s.start_ns), o.end_ns
-  FROM memory_snapshot_row s JOIN optimizer o ON o.profile_id = s.profile_id AND o.name_id = o.first_id
+  FROM memory_snapshot_row s JOIN optimizer o ON o.snapshot_id = s.id AND o.name = o.first_name
   WINDOW step AS (PARTITION BY s.id ORDER BY o.end_ns);
 
 -- Bytes at the peak by the user's line.

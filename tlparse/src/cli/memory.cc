@@ -72,7 +72,7 @@ std::string DeviceTitle(const MemoryDevice& device) {
   std::string title = device.path.substr(device.path.rfind('/') + 1);
   if (device.rank) title += fmt::format(", rank {}", *device.rank);
   if (device.kind == "kineto") title += fmt::format(", {}", device.source);
-  if (device.device) title += fmt::format(", device {}", *device.device);
+  if (device.device || device.kind != "kineto") title += fmt::format(", {}", MemoryName(device));
   return title;
 }
 
@@ -190,9 +190,13 @@ void PrintDevice(const MemoryDevice& device, const MemoryOptions& options) {
   else if (device.segments && at == MemoryAt::kPeak)
     line += "; what the allocator held then was not recorded";
   PrintLine(line, 0);
-  PrintLine(fmt::format("{} have a Python line, {} belong to a compiled graph or region, {} to "
-                        "either",
-                        PartOf(device.line_bytes, device.alive_bytes),
+  const std::string functions =
+      device.function_bytes == 0 ? std::string()
+                                 : fmt::format(", {} a function of which no frame names the line",
+                                               PartOf(device.function_bytes, device.alive_bytes));
+  PrintLine(fmt::format("{} have a Python line{}, {} belong to a compiled graph or region, {} to a "
+                        "line or graph",
+                        PartOf(device.line_bytes, device.alive_bytes), functions,
                         PartOf(device.graph_bytes, device.alive_bytes),
                         PartOf(device.named_bytes, device.alive_bytes)),
             2);

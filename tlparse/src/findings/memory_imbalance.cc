@@ -48,16 +48,45 @@ std::int64_t BytesLike(const MemoryDevice& device, const MemoryRow& row) {
   return bytes;
 }
 
-// What of the rank's peak the others hold least of; its bytes beyond the others' are the second.
-std::pair<const MemoryRow*, std::int64_t> LargestDifference(
-    const MemoryDevice& device, const std::vector<const MemoryDevice*>& others) {
-  std::pair<const MemoryRow*, std::int64_t> largest{nullptr, 0};
+// What of a rank's peak the others hold less of, and by how much.
+struct Extra {
+  const MemoryRow* row = nullptr;
+  std::int64_t bytes = 0;
+};
+
+// The largest first; those that are little beside it are left out.
+std::vector<Extra> ExtrasOf(const MemoryDevice& device,
+                            const std::vector<const MemoryDevice*>& others) {
+  std::vector<Extra> extras;
   for (const MemoryRow& row : device.rows) {
     std::int64_t most = 0;
     for (const MemoryDevice* const other : others) most = std::max(most, BytesLike(*other, row));
-    if (row.size_bytes - most > largest.second) largest = {&row, row.size_bytes - most};
+    if (row.size_bytes > most) extras.push_back({&row, row.size_bytes - most});
   }
-  return largest;
+  std::stable_sort(extras.begin(), extras.end(),
+                   [](const Extra& a, const Extra& b) { return a.bytes > b.bytes; });
+  constexpr std::size_t kMostExtras = 3;
+  constexpr std::int64_t kLeastPart = 10;  // of the largest
+  std::size_t count = 0;
+  while (count < std::min(kMostExtras, extras.size()) &&
+         extras[count].bytes >= extras.front().bytes / kLeastPart)
+    ++count;
+  extras.resize(count);
+  return extras;
+}
+
+// "6.3 MB of train.py:17 (other) and 4.7 MB of train.py:15 (other) are alive then, together 11.0 MB
+// more than at the peak of any other. "
+std::string ExtrasText(const std::vector<Extra>& extras) {
+  std::string text;
+  std::int64_t bytes = 0;
+  for (std::size_t i = 0; i < extras.size(); ++i) {
+    text += i == 0 ? "" : i + 1 == extras.size() ? " and " : ", ";
+    text += HolderText(*extras[i].row);
+    bytes += extras[i].bytes;
+  }
+  return fmt::format("{} are alive then, {}{} more than at the peak of any other. ", text,
+                     extras.size() > 1 ? "together " : "", HumanBytes(bytes));
 }
 
 void AddImbalance(FindingContext& context, const MemoryDevice& device,
@@ -79,13 +108,16 @@ void AddImbalance(FindingContext& context, const MemoryDevice& device,
   finding.cause = "holds more memory";
   finding.since_us = device.time_us;
   finding.title = fmt::format("Rank {} holds {} at its peak{}, ranks {} at most {}", *device.rank,
-                              HumanBytes(device.peak_bytes), device.device ? "" : " on the CPU",
+                              HumanBytes(device.peak_bytes),
+                              device.device             ? ""
+                              : device.kind == "kineto" ? " on the CPU"
+                                                        : " of pinned memory",
                               FormatRankRanges(ranks), HumanBytes(next));
-  if (const auto [row, bytes] = LargestDifference(device, others); row != nullptr) {
-    finding.detail = fmt::format("{} are alive then, {} more than at the peak of any other. ",
-                                 HolderText(*row), HumanBytes(bytes));
-    if (!row->file.empty()) finding.place = FindingPlace{row->file, row->line.value_or(0), {}};
-    finding.function = row->function;
+  if (const std::vector<Extra> extras = ExtrasOf(device, others); !extras.empty()) {
+    finding.detail = ExtrasText(extras);
+    const MemoryRow& row = *extras.front().row;
+    if (!row.file.empty()) finding.place = FindingPlace{row.file, row.line.value_or(0), {}};
+    finding.function = row.function;
   }
   finding.detail += fmt::format(
       "Each peak is that of the rank's own recording, of {}: what was not recorded may have "

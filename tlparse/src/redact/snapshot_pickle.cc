@@ -20,10 +20,11 @@ class StacksOnly final : public memory::Sink {
   explicit StacksOnly(TextRedactor& redactor) : redactor_(redactor) {}
   void set_values(const memory::Values& values) { values_ = &values; }
 
-  void Event(const memory::Members&, std::string_view, std::int64_t) override {}
+  void Event(const memory::Members&, std::string_view, std::optional<std::int64_t>) override {}
   void Block(const memory::Members&) override {}
   void Segment(const memory::Members&) override {}
   void Annotation(const memory::Members&) override {}
+  void HostSegment() override {}
   std::int64_t Stack(const std::vector<memory::FrameOfSnapshot>& frames) override {
     for (const memory::FrameOfSnapshot& frame : frames)
       redactor_.HarvestFrame(values_->TextAt(frame.function), values_->TextAt(frame.file));

@@ -30,7 +30,8 @@ export function recordingsOf(model: Model): Recording[] {
   return t.id.flatMap((id, row) => {
     const rank = t.rank[row];
     if (model.rank !== null && rank !== null && rank !== model.rank) return [];
-    const device = t.device[row] === null ? (t.kind[row] === 'kineto' ? (t.source[row] ?? '') : '') : `device ${t.device[row]}`;
+    const host = t.kind[row] === 'kineto' ? (t.source[row] ?? '') : 'pinned memory';
+    const device = t.device[row] === null ? host : `device ${t.device[row]}`;
     return [{ id: id!, row, name: [baseName(t.path[row] ?? ''), rank === null ? '' : `rank ${rank}`, device].filter(Boolean).join(', ') }];
   });
 }

@@ -7,7 +7,6 @@
 #include <tuple>
 #include <utility>
 
-#include "base/human_bytes.h"
 #include "facts/memory/after_peak.h"
 #include "queries/facts/memory/memory.h"
 #include "queries/facts/memory/steps.h"
@@ -203,6 +202,7 @@ Result<void> MemoryFacts::AddRows(MemoryDevice& device) {
     const bool has_line = !site.row.file.empty();
     device.alive_bytes += held.size_bytes;
     if (has_line) device.line_bytes += held.size_bytes;
+    if (!has_line && !site.row.function.empty()) device.function_bytes += held.size_bytes;
     if (site.has_compile) device.graph_bytes += held.size_bytes;
     if (has_line || site.has_compile) device.named_bytes += held.size_bytes;
     GroupOf(groups, site, {held.size_bytes, held.allocations});
@@ -382,15 +382,6 @@ Result<MemoryAnswer> MemoryFacts::Answer() {
 }
 
 }  // namespace
-
-std::string HolderText(const MemoryRow& row) {
-  const std::string place =
-      row.file.empty()
-          ? (row.label.empty() ? row.reason : fmt::format("compile {}", row.label))
-          : fmt::format("{}:{}", row.file.substr(row.file.rfind('/') + 1), row.line.value_or(0));
-  return fmt::format("{} of {}{}", HumanBytes(row.size_bytes), place,
-                     row.category.empty() ? "" : fmt::format(" ({})", row.category));
-}
 
 Result<MemoryAnswer> Memory(Database& database, const MemoryOptions& options) {
   return MemoryFacts(database, options).Answer();

@@ -85,6 +85,7 @@ struct MemoryDevice {
   std::int64_t alive_bytes = 0, base_bytes = 0, peak_bytes = 0, end_bytes = 0;
   std::optional<std::int64_t> reserved_bytes;  // held by the allocator then; nothing: unknown
   std::int64_t line_bytes = 0;                 // of alive_bytes: with a Python line
+  std::int64_t function_bytes = 0;             // of a function, whose line is not known
   std::int64_t graph_bytes = 0;                // with a compile
   std::int64_t named_bytes = 0;                // with a line or a compile
   std::optional<MemorySegments> segments;
@@ -100,6 +101,9 @@ struct MemoryAnswer {
   std::vector<MemoryDevice> devices;
   std::vector<std::string> notes;
 };
+
+// "device 0", "the CPU", "pinned memory"
+std::string MemoryName(const MemoryDevice& device);
 
 // "5.2 MB of model.py:30 (forward)"
 std::string HolderText(const MemoryRow& row);

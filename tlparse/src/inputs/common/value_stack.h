@@ -30,11 +30,12 @@
 
 namespace tlparse {
 
-// Where a container stands: the list that it is in, in a list of a member of a dict.
+// Where a container stands: the list that it is in, which is a member of a dict or lies in a list
+// that is one.
 template <typename Node>
 struct PlaceOfValue {
-  std::optional<std::size_t> list_index;  // of its list in the list around it
-  std::optional<Node> member;             // the name of the member that holds that list
+  std::optional<std::size_t> list_index;  // of its list in the list around it; none: there is none
+  std::optional<Node> member;             // the name of the member that holds the outer list
 };
 
 template <typename Values>
@@ -130,7 +131,7 @@ class ValueStack {
       outer = list - 1;
       place.list_index = values_.SizeOf(stack_[outer]);
     } else {
-      return place;
+      outer = list;
     }
     if (outer > 0 && values_.TypeOf(stack_[outer - 1]) == Type::kText)
       place.member = stack_[outer - 1];

@@ -283,6 +283,8 @@ Result<std::int64_t> MemoryJoin::SiteOf(std::int64_t profile_id, const Allocatio
     ASSIGN_OR_RETURN(link.file, paths_.Of(database_, one.line.file));
     link.line = one.line.line;
     link.function = one.line.function;
+  } else {
+    link.function = one.line.inside;
   }
   if (one.has_slice) {
     link.compile_id = one.compile_id;

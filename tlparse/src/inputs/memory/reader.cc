@@ -96,7 +96,7 @@ Result<bool> MemoryReader::Read(RuntimeContext& context) {
   if (source.error()) return tl::unexpected<Error>(*source.error());
   context.facts().event_count = rows.events();
   context.facts().metadata = SnapshotMetadata(values, root, is_pickle);
-  RETURN_IF_ERROR(rows.Finish());
+  RETURN_IF_ERROR(rows.Finish(!problem));
   if (problem) LogSnapshotProblem(*problem, rows.events(), latest, context);
   return true;
 }

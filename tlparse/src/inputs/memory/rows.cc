@@ -32,6 +32,7 @@ constexpr NamedAction kActions[] = {
     {"snapshot", MemoryAction::kSnapshot},
     {"oom", MemoryAction::kOom},
     {"free", MemoryAction::kFree},
+    {"annotate", MemoryAction::kAnnotate},
 };
 
 MemoryAction ActionOf(std::string_view name) {
@@ -89,9 +90,12 @@ std::optional<std::int64_t> SnapshotRows::Site(std::int64_t stack_id, std::strin
   return entry->second;
 }
 
-SnapshotRows::Device& SnapshotRows::DeviceOf(std::string_view member, std::int64_t index) {
-  // Segments are of the device whose events device_traces holds.
+SnapshotRows::Device& SnapshotRows::DeviceOf(std::string_view member,
+                                             std::optional<std::int64_t> index) {
+  // Segments are of the device whose events device_traces holds. Pinned memory has one list of
+  // events, in host_traces.
   const std::string source = SanitizeUtf8(member.empty() ? "device_traces" : member);
+  if (!index && source == "device_traces") index = 0;
   std::unique_ptr<Device>& device = devices_[{source, index}];
   if (device != nullptr) return *device;
   device = std::make_unique<Device>([this, &device](const Life& life) { AddLife(*device, life); });
@@ -134,7 +138,8 @@ void SnapshotRows::Follow(Device& device, const Life& life, MemoryAction action)
   }
 }
 
-void SnapshotRows::Event(const Members& event, std::string_view member, std::int64_t list_index) {
+void SnapshotRows::Event(const Members& event, std::string_view member,
+                         std::optional<std::int64_t> list_index) {
   ++event_count_;
   const std::optional<std::int64_t> size = Size(event, Key::kSize);
   if (!size) return;
@@ -294,8 +299,9 @@ void SnapshotRows::AddSnapshot(const Device& device, std::int64_t base_bytes,
                         .peak_bytes = AddBytes(base_bytes, lives.peak_delta()),
                         .peak_ordinal = lives.peak_ordinal(),
                         .end_bytes = AddBytes(base_bytes, lives.end_delta()),
-                        .unmatched_count = device.reserved ? alive - matched : 0};
+                        .unmatched_count = device.reserved && is_whole_ ? alive - matched : 0};
   row.device = device.index;
+  const std::string name = device.index ? fmt::format("device {}", *device.index) : device.source;
   row.start_ns = device.start_ns;
   row.taken_ns = device.end_ns;
   row.peak_ns = lives.peak_ns();
@@ -306,33 +312,33 @@ void SnapshotRows::AddSnapshot(const Device& device, std::int64_t base_bytes,
     row.reserved_at_peak_bytes = AddBytes(before, lives.reserved_at_peak_delta());
     row.peak_reserved_bytes = AddBytes(before, lives.most_reserved_delta());
     if (*row.reserved_at_peak_bytes < row.peak_bytes.value() || before < 0) {
-      context_.Log(
-          ImportCode::kUnrecordedSegments,
-          fmt::format("device {}: {} bytes live at the peak, and by the events of segments "
-                      "the allocator held {}: some segments were taken or given back "
-                      "without an event",
-                      device.index, row.peak_bytes.value(), *row.reserved_at_peak_bytes));
+      context_.Log(ImportCode::kUnrecordedSegments,
+                   fmt::format("{}: {} bytes live at the peak, and by the events of segments "
+                               "the allocator held {}: some segments were taken or given back "
+                               "without an event",
+                               name, row.peak_bytes.value(), *row.reserved_at_peak_bytes));
       row.reserved_at_peak_bytes = row.peak_reserved_bytes = std::nullopt;
     }
   }
   if (row.unmatched_count.value() > 0) {
     context_.Log(ImportCode::kBadRuntimeFile,
-                 fmt::format("device {}: {} of {} that live{} at the end of the events {} no "
+                 fmt::format("{}: {} of {} that live{} at the end of the events {} no "
                              "active block of the segments",
-                             device.index, row.unmatched_count.value(), Count(alive, "allocation"),
+                             name, row.unmatched_count.value(), Count(alive, "allocation"),
                              VerbS(alive), row.unmatched_count.value() == 1 ? "is" : "are"));
   }
   if (lives.replaced() > 0) {
     context_.Log(ImportCode::kBadRuntimeFile,
-                 fmt::format("device {}: {} {} at an address that was not freed: the earlier one "
+                 fmt::format("{}: {} {} at an address that was not freed: the earlier one "
                              "was taken to end there",
-                             device.index, Count(lives.replaced(), "allocation"),
+                             name, Count(lives.replaced(), "allocation"),
                              lives.replaced() == 1 ? "is" : "are"));
   }
   context_.rows().Add(row);
 }
 
-Result<void> SnapshotRows::Finish() {
+Result<void> SnapshotRows::Finish(bool is_whole) {
+  is_whole_ = is_whole;
   if (error_) return tl::unexpected<Error>(*error_);
   RETURN_IF_ERROR(context_.Write());
   for (auto& [key, device] : devices_) RETURN_IF_ERROR(FinishDevice(*device));
@@ -340,6 +346,12 @@ Result<void> SnapshotRows::Finish() {
     context_.Log(ImportCode::kBadRuntimeFile,
                  fmt::format("{} left out: an event, block or segment without a possible size",
                              CountWere(bad_sizes_, "row")));
+  }
+  if (host_segments_ > 0) {
+    context_.Log(ImportCode::kUnknownProfileEvent,
+                 fmt::format("{} of host_segments {} not read: pinned memory that lives since "
+                             "before the first event of host_traces is not counted",
+                             Count(host_segments_, "segment"), host_segments_ == 1 ? "is" : "are"));
   }
   if (unknown_actions_ > 0) {
     context_.Log(

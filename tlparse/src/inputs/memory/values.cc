@@ -194,10 +194,14 @@ std::optional<Node> Values::ReduceDict(const Container& dict, const Place& place
   const Members members(*this, dict.members);
   if (members.Has(Key::kFilename) && members.Has(Key::kLine)) return NewFrame(members);
   const Node done(Tag::kDone, 0, 1);
+  const bool has_name = place.member && place.member->tag == Tag::kText;
+  const std::string_view name = has_name ? TextAt(place.member->index) : std::string_view();
   if (members.Has(Key::kAction)) {
-    const bool has_name = place.member && place.member->tag == Tag::kText;
-    sink_.Event(members, has_name ? TextAt(place.member->index) : std::string_view(),
-                static_cast<std::int64_t>(place.list_index.value_or(0)));
+    std::optional<std::int64_t> list_index;
+    if (place.list_index) list_index = static_cast<std::int64_t>(*place.list_index);
+    sink_.Event(members, name, list_index);
+  } else if (name == "host_segments") {
+    sink_.HostSegment();
   } else if (members.Has(Key::kTotalSize)) {
     sink_.Segment(members);
   } else if (members.Has(Key::kState) && members.Has(Key::kSize)) {

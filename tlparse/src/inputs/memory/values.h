@@ -78,12 +78,15 @@ class Members {
 class Sink {
  public:
   virtual ~Sink() = default;
-  // `member` and `list_index`: where the list of events stands: device_traces, 0.
-  virtual void Event(const Members& event, std::string_view member, std::int64_t list_index) = 0;
+  // `member` and `list_index`: where the list of events stands: device_traces, 0; host_traces.
+  virtual void Event(const Members& event, std::string_view member,
+                     std::optional<std::int64_t> list_index) = 0;
   virtual void Block(const Members& block) = 0;
   // After its blocks.
   virtual void Segment(const Members& segment) = 0;
   virtual void Annotation(const Members& annotation) = 0;
+  // One of host_segments.
+  virtual void HostSegment() = 0;
   // A stack from its outermost frame on; returns stack_frame.id.
   virtual std::int64_t Stack(const std::vector<FrameOfSnapshot>& frames) = 0;
 };
