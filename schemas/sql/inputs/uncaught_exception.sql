@@ -6,6 +6,7 @@ CREATE TABLE uncaught_exception (
   ordinal INTEGER,                -- of its run_process; NULL: it is in a text
   line INTEGER,                   -- of the text, 1-based: where the traceback begins; of vLLM's the line of vllm_line which says that the process failed
   rank INTEGER,                   -- NULL: none, or not known
+  process_name TEXT,              -- as the lines of the text begin: 'Local rank 0' (torchrun --tee), 'Task 3 of srun', 'Process 1 of mpirun', 'WorkerDict (pid 25889)' (Ray, the journal), 'trainer-1' (a container); NULL: they name none
   thread TEXT,                    -- name of the thread or task that it ended; NULL: it ended the process
   is_of_task INTEGER NOT NULL,    -- 1: a task of asyncio, and nobody had looked at its result
   type TEXT NOT NULL,             -- class, without its module

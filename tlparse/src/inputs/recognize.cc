@@ -11,6 +11,7 @@
 #include "base/json_string.h"
 #include "inputs/common/pickle_reader.h"
 #include "inputs/nccl_ras/report.h"
+#include "inputs/torch_logs/collected_line.h"
 #include "inputs/torch_logs/tracebacks.h"
 #include "inputs/torch_logs/vllm.h"
 #include "inputs/torch_logs/watchdog.h"
@@ -122,9 +123,10 @@ bool HasTraceLine(std::string_view text) {
 // recompile limit; or one of NCCL's watchdog; or what a rank or torchrun prints of a failure, or vLLM of its
 // start.
 bool HasTorchLogsLine(std::string_view text) {
+  LineUnwrapper unwrapper;
   while (!text.empty()) {
     const std::size_t end = std::min(text.find('\n'), text.size());
-    std::string_view line = text.substr(0, end);
+    std::string_view line = unwrapper.Unwrap(text.substr(0, end)).text;
     if (BeginsFailureText(line)) return true;
     if (line.starts_with("[rank")) line.remove_prefix(std::min(line.find("]:") + 2, line.size()));
     if (Contains(line, "torch._dynamo hit config.") || BeginsWatchdogLine(line)) return true;

@@ -32,7 +32,7 @@ FROM printed_abort a JOIN profile f ON f.id = a.profile_id WHERE f.run_id = :run
 SELECT e.id, coalesce(e.rank, (SELECT min(p.rank) FROM process p JOIN log_file l ON l.id = p.log_file_id
     WHERE l.run_id = :run_id AND p.pid = v.pid AND p.child_kind IS NULL HAVING count(DISTINCT p.log_file_id) = 1)) AS rank /*INTEGER?*/,
   e.type, e.message, e.user_file, coalesce(e.user_line, 0) AS user_line /*INTEGER*/, e.traceback, f.path,
-  coalesce(v.process_name, substr(v.text, 1, instr(v.text, ' ') - 1), '') AS process_name /*TEXT*/, v.pid /*INTEGER?*/
+  coalesce(v.process_name, substr(v.text, 1, instr(v.text, ' ') - 1), e.process_name, '') AS process_name /*TEXT*/, v.pid /*INTEGER?*/
 FROM uncaught_exception e JOIN profile f ON f.id = e.profile_id
   LEFT JOIN vllm_line v ON v.profile_id = e.profile_id AND v.line = e.line
 WHERE f.run_id = :run_id AND e.ordinal IS NULL

@@ -56,6 +56,7 @@ void AddException(RuntimeContext& context, const ExceptionPlace& place,
   row.rank = place.rank;
   row.raised_us = place.raised_us;
   row.thread = place.thread;
+  row.process_name = place.process_name;
   // Dynamo says in the message which line it was tracing.
   const bool is_traced = summary.message.find("from user code:") != std::string_view::npos;
   const TracebackSummary cause = is_traced ? TracebackSummary() : CauseOfTraceback(text);

@@ -18,6 +18,7 @@ struct ExceptionPlace {
   std::optional<std::int64_t> raised_us = {};
   std::optional<std::string> thread = {};  // or task, that it ended
   bool is_of_task = false;
+  std::optional<std::string> process_name = {};  // of a text: as its lines name it
 };
 
 // Adds nothing if the text holds no traceback. The reader uses UncaughtExceptionRow.

@@ -19,6 +19,7 @@
 #include "inputs/common/exception_row.h"
 #include "inputs/common/line_stream.h"
 #include "inputs/torch_logs/abort_text.h"
+#include "inputs/torch_logs/collected_line.h"
 #include "inputs/torch_logs/tracebacks.h"
 #include "inputs/torch_logs/vllm.h"
 #include "inputs/torch_logs/watchdog.h"
@@ -267,7 +268,7 @@ class VllmLines {
 };
 
 void AddFailures(RuntimeContext& context, const FailureText& text,
-                 const LastTraceback& last_traceback, const AbortTexts& aborts) {
+                 const ProcessTracebacks& tracebacks, const AbortTexts& aborts) {
   for (const PrintedTraceback& one : text.tracebacks) {
     ++context.facts().kept_count;
     AddException(context, {.line = one.line, .rank = one.rank}, one.text);
@@ -284,8 +285,13 @@ void AddFailures(RuntimeContext& context, const FailureText& text,
     row.exit_code = one.exit_code;
     context.rows().Add(row);
   }
-  if (const LastTraceback::Found* const last = last_traceback.found())
-    AddException(context, {.line = last->line}, last->text);
+  for (const auto& [name, process] : tracebacks.processes()) {
+    const LastTraceback::Found* const last = process.last.found();
+    if (last == nullptr) continue;
+    ExceptionPlace place{.line = last->line, .rank = text.RankOfLocal(process.local_rank)};
+    if (!name.empty()) place.process_name = name;
+    AddException(context, place, last->text);
+  }
   for (const AbortText& one : aborts.texts) {
     ++context.facts().kept_count;
     AddAbort(context, one.line, one.rank, one.text);
@@ -318,7 +324,8 @@ Result<bool> TorchLogsReader::Read(RuntimeContext& context) {
   LineStream lines(context, kMostLineBytes);
   Others others;
   FailureText failures;
-  LastTraceback last_traceback;
+  LineUnwrapper unwrapper;
+  ProcessTracebacks tracebacks;
   VllmLines vllm;
   AbortTexts aborts;
   WatchdogText watchdog;
@@ -331,28 +338,25 @@ Result<bool> TorchLogsReader::Read(RuntimeContext& context) {
     ASSIGN_OR_RETURN(const std::optional<LineStream::Line> next, lines.Next());
     if (!next) break;
     ++facts.event_count;
-    std::optional<LogLine> line;
-    if (!next->is_too_long) line = Parse(next->text, is_in_limit);
-    if (!line && !next->is_too_long) line = ParseOld(next->text, is_in_limit);
-    if (!line && !next->is_too_long) line = ParseBare(next->text, is_in_limit);
-    is_in_limit = line && line->artifact == kLimit;
-    if (!next->is_too_long) last_traceback.Add(next->text, next->number, line.has_value());
-    if (!line && !next->is_too_long) {
-      if (watchdog.Add(next->text, next->number, add_watchdog)) {
-        others.Flush(context);
-        RETURN_IF_ERROR(context.Flush());
-        continue;
-      }
-    }
-    if (!line && !next->is_too_long && vllm.Add(context, next->text, next->number)) {
-      others.Flush(context);
-      RETURN_IF_ERROR(context.Flush());
+    if (next->is_too_long) {
+      is_in_limit = false;
+      others.Add(*next);
       continue;
     }
+    const CollectedLine collected = unwrapper.Unwrap(next->text);
+    const std::string_view text = collected.text;
+    std::optional<LogLine> line = Parse(text, is_in_limit);
+    if (!line) line = ParseOld(text, is_in_limit);
+    if (!line) line = ParseBare(text, is_in_limit);
+    is_in_limit = line && line->artifact == kLimit;
+    tracebacks.Add(collected, next->number, line.has_value());
     if (!line) {
-      const bool is_known = !next->is_too_long && (aborts.Add(next->text, next->number) ||
-                                                   failures.Add(next->text, next->number));
-      if (!is_known) others.Add(*next);
+      if (watchdog.Add(text, next->number, add_watchdog) || vllm.Add(context, text, next->number)) {
+        others.Flush(context);
+        RETURN_IF_ERROR(context.Flush());
+      } else if (!aborts.Add(text, next->number) && !failures.Add(text, next->number)) {
+        others.Add(*next);
+      }
       continue;
     }
     others.Flush(context);
@@ -364,7 +368,7 @@ Result<bool> TorchLogsReader::Read(RuntimeContext& context) {
   }
   others.Flush(context);
   watchdog.End(add_watchdog);
-  AddFailures(context, failures, last_traceback, aborts);
+  AddFailures(context, failures, tracebacks, aborts);
   vllm.AddTracebacks(context);
   // Text of several processes in one file belongs to none of them.
   if (lines_of_pid.size() == 1) facts.pid = lines_of_pid.begin()->first;

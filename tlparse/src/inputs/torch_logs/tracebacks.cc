@@ -61,17 +61,29 @@ bool SaysWhatFollows(std::string_view line) {
   return lower.ends_with(':') || lower.ends_with("---");
 }
 
+// "torch._dynamo.exc.InternalTorchDynamoError: …", "ncclSystemError: …"
+bool IsOfException(std::string_view line) {
+  const std::size_t colon = line.find(':');
+  if (colon == line.npos) return false;
+  const std::string_view name = line.substr(0, colon);
+  return (name.ends_with("Error") || name.ends_with("Exception")) &&
+         std::all_of(name.begin(), name.end(),
+                     [](char c) { return IsNameCharacter(c) || c == '.'; });
+}
+
 }  // namespace
 
 // What Python, torch.multiprocessing and Dynamo write behind the line of an exception.
 bool LastTraceback::Continues(std::string_view line) const {
-  if (line.starts_with(' ')) return true;
+  if (line.starts_with(' ') || line.starts_with('\t')) return true;
+  // "backend='inductor' raised:", "ncclRemoteError: …", "Last error:" and what it was.
+  if (IsOfException(line) || line == "Last error:" || before_ == "Last error:") return true;
   if (line == kTraceback)
     return before_.ends_with("exception occurred:") || before_.ends_with("following exception:") ||
            before_.ends_with("terminated with the following error:");
   for (const std::string_view begin :
        {"During handling of the above exception", "The above exception was the direct cause",
-        "-- Process ", "from user code:", "Set TORCH",
+        "-- Process ", "from user code:", "Set TORCH", "You can suppress this exception",
         "Hint: ", "Explanation: ", "Developer debug context: ", "For more details",
         "CUDA kernel errors might", "HIP kernel errors might", "For debugging consider passing",
         "Compile with `TORCH_USE_", "Exception raised from ", "frame #"})
@@ -94,12 +106,6 @@ void LastTraceback::Add(std::string_view text, std::int64_t number, bool is_of_l
   if (state_ != State::kNone && found_.text.size() + text.size() < kMostTracebackBytes)
     found_.text.append(text).append("\n");
   if (!line.empty()) before_ = is_of_log ? std::string_view() : line.substr(0, kMostTracebackBytes);
-}
-
-bool EndsWithTraceback(std::string_view text) {
-  LastTraceback last;
-  while (!text.empty()) last.Add(NextLine(text), 0);
-  return last.found() != nullptr;
 }
 
 bool FailureText::Add(std::string_view line, std::int64_t number) {
@@ -142,7 +148,10 @@ bool FailureText::AddToReport(std::string_view line, std::int64_t number) {
   }
   if (line.starts_with("====")) is_in_report_ = false;
   LauncherFailure& failure = failures.back();
-  if (const auto rank = MemberOf(line, "rank")) failure.rank = rank;
+  if (const auto rank = MemberOf(line, "rank")) {
+    failure.rank = rank;
+    failure.local_rank_of_report = NumberAfter(line, "(local_rank: ");
+  }
   if (const auto code = MemberOf(line, "exitcode")) {
     failure.exit_code = code;
     failure.pid = NumberAfter(line, "(pid: ");
@@ -154,6 +163,12 @@ bool FailureText::AddToReport(std::string_view line, std::int64_t number) {
                    failures.end() - 1);
   }
   return true;
+}
+
+std::optional<std::int64_t> FailureText::RankOfLocal(std::optional<std::int64_t> local_rank) const {
+  for (const LauncherFailure& one : failures)
+    if (local_rank && one.local_rank_of_report == local_rank) return one.rank;
+  return std::nullopt;
 }
 
 bool BeginsFailureText(std::string_view line) {

@@ -24,6 +24,7 @@ struct LauncherFailure {
   std::int64_t line = 0;
   std::optional<std::int64_t> rank, local_rank, pid;
   std::optional<std::int64_t> exit_code;  // -9: SIGKILL ended the process
+  std::optional<std::int64_t> local_rank_of_report;
 };
 
 // A traceback without a rank, as Python writes it for the exception that ended a program. Only the one
@@ -50,14 +51,13 @@ class LastTraceback {
   std::string before_;  // the last line that is not empty
 };
 
-// Whether the text, the end of a file or all of it, ends with one.
-bool EndsWithTraceback(std::string_view text);
-
 // The lines of one file, in order.
 class FailureText {
  public:
   // Whether the line is part of a traceback or of a report.
   bool Add(std::string_view line, std::int64_t number);
+  // The rank of this local rank, where a report says it.
+  std::optional<std::int64_t> RankOfLocal(std::optional<std::int64_t> local_rank) const;
 
   // In order of their first lines. A rank that a launcher started again may have several.
   std::vector<PrintedTraceback> tracebacks;

@@ -1,0 +1,124 @@
+#include "inputs/torch_logs/collected_line.h"
+
+#include <fmt/format.h>
+#include <re2/re2.h>
+
+#include "artifacts/common/text/python_traceback.h"
+#include "base/ascii.h"
+#include "inputs/torch_logs/vllm.h"
+
+namespace tlparse {
+namespace {
+
+constexpr int kMostMarks = 6;
+constexpr std::size_t kMostNamed = 20'000;
+
+bool Consume(std::string_view& text, const re2::RE2& pattern, std::string* first = nullptr,
+             std::string* second = nullptr) {
+  re2::StringPiece rest(text.data(), text.size());
+  const bool is_there = first == nullptr    ? re2::RE2::Consume(&rest, pattern)
+                        : second == nullptr ? re2::RE2::Consume(&rest, pattern, first)
+                                            : re2::RE2::Consume(&rest, pattern, first, second);
+  if (is_there) text.remove_prefix(text.size() - rest.size());
+  return is_there;
+}
+
+// A time of a build server, of Docker or of Kubernetes, the latter with the stream.
+bool TakeTime(std::string_view& text) {
+  static const re2::RE2 kTime(
+      R"(\[?\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:?\d\d)\]? (?:std(?:out|err) [FP] )?)");
+  return text.size() > 20 && (text[0] == '[' || text[0] == '2') && Consume(text, kTime);
+}
+
+// torchrun, mpirun or Kubernetes.
+bool TakeBracketed(std::string_view& text, CollectedLine& line) {
+  static const re2::RE2 kTorchrun(R"(\[([A-Za-z_-]+)(\d+)\]:)"),
+      kMpirun(R"(\[\d+,(\d+)\]<std(?:out|err)>: ?)"), kPod(R"(\[pod/([\w.-]+)/[\w.-]+\] )");
+  std::string name, number;
+  if (text.starts_with("[rank")) return false;  // PyTorch's own
+  if (Consume(text, kTorchrun, &name, &number)) {
+    line.process = fmt::format("Local rank {}", number);
+    std::int64_t local_rank = 0;
+    if (re2::RE2::FullMatch(number, R"((\d+))", &local_rank)) line.local_rank = local_rank;
+    return true;
+  }
+  if (Consume(text, kMpirun, &number)) {
+    line.process = fmt::format("Process {} of mpirun", number);
+    return true;
+  }
+  return Consume(text, kPod, &line.process);
+}
+
+// What names the process. Most lines have nothing in front: a look at their first characters is enough.
+bool TakeName(std::string_view& text, CollectedLine& line) {
+  static const re2::RE2 kSrun(R"( *(\d+): )"), kCompose(R"(([A-Za-z][\w.-]*) +\| )"),
+      kSyslog(R"([A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \S+ ([^\s\[\]:]+)\[(\d+)\]: )"),
+      kRay(R"(\(([^()]+) pid=(\d+)(?:, ip=[\w.:]+)?\) ?)");
+  constexpr std::size_t kLongestName = 64;
+  std::string name, number;
+  if (text[0] == '[') return TakeBracketed(text, line);
+  if (text[0] == ' ' || IsDigit(text[0])) {
+    if (!Consume(text, kSrun, &number)) return false;
+    line.process = fmt::format("Task {} of srun", number);
+    return true;
+  }
+  const bool is_pid = text[0] == '(' ? !ParseVllmLine(text) && Consume(text, kRay, &name, &number)
+                                     : text.size() > 3 && text[3] == ' ' && IsUpperCase(text[0]) &&
+                                           Consume(text, kSyslog, &name, &number);
+  if (is_pid) line.process = fmt::format("{} (pid {})", name, number);
+  return is_pid || (text.substr(0, kLongestName).find(" | ") != text.npos &&
+                    Consume(text, kCompose, &line.process));
+}
+
+// Behind the progress bar of tqdm, which ends no line: "100%|███| 2/2 [00:38<00:00, 19.26s/it]Traceback …".
+std::string_view WithoutProgress(std::string_view text) {
+  const bool has_return = text.find('\r') != text.npos;
+  if (const std::size_t at = has_return ? text.rfind('\r') : text.npos;
+      at != text.npos && at + 1 < text.size())
+    text.remove_prefix(at + 1);
+  const std::size_t bar = text.find("%|");
+  if (bar == text.npos) return text;
+  for (const std::string_view end : {"s/it]", "it/s]"})
+    if (const std::size_t at = text.find(end, bar);
+        at != text.npos && at + end.size() < text.size())
+      text.remove_prefix(at + end.size());
+  return text;
+}
+
+}  // namespace
+
+CollectedLine LineUnwrapper::Unwrap(std::string_view text) {
+  static const re2::RE2 kColour("\x1b\\[[0-9;]*[A-Za-z]");
+  CollectedLine line;
+  text = WithoutProgress(text);
+  for (int i = 0; i < kMostMarks && !text.empty(); ++i) {
+    if (text[0] == '\x1b') {
+      std::string plain(text);
+      re2::RE2::GlobalReplace(&plain, kColour, "");
+      plain_ = std::move(plain);
+      text = plain_;
+    }
+    if (!TakeTime(text) && !TakeName(text, line)) break;
+  }
+  line.text = text;
+  return line;
+}
+
+void ProcessTracebacks::Add(const CollectedLine& line, std::int64_t number, bool is_of_log) {
+  const bool is_known = processes_.size() < kMostNamed || processes_.contains(line.process);
+  if (!is_known) return;
+  Process& process = processes_[line.process];
+  process.last.Add(line.text, number, is_of_log);
+  process.local_rank = line.local_rank;
+}
+
+bool EndsWithTraceback(std::string_view text) {
+  LineUnwrapper unwrapper;
+  ProcessTracebacks tracebacks;
+  while (!text.empty()) tracebacks.Add(unwrapper.Unwrap(NextLine(text)), 0);
+  for (const auto& [name, process] : tracebacks.processes())
+    if (process.last.found() != nullptr) return true;
+  return false;
+}
+
+}  // namespace tlparse
