@@ -205,6 +205,7 @@ class Hidden(Running):
                 self.assertNotIn("sitecustomize", errors)  # Python prints it as ever
                 first = json.loads(self.tlparse("findings", how, "--json").stdout)["findings"][0]
                 self.assertRegex(first["title"], rf"^A child \(pid \d+\) of the command {what}$")
+                self.assertNotIn("Its process went on", first["detail"])
                 self.assertEqual(first["evidence"][0]["title"], "The command raised EOFError")
 
     def test_a_child_is_not_why_its_parent_fails_otherwise(self):

@@ -39,12 +39,12 @@ class LastTraceback(AnswerTest):
         path = self.save("train.py", RAISES, *(line + "\n" for line in lines))
         return subprocess.run([sys.executable, path], stderr=subprocess.PIPE, check=False, text=True).stderr
 
-    def findings(self, text):
+    def findings(self, text, job="job"):
         self.assertIn("Traceback (most recent call last):\n", text)
         # Beside a log, as in a folder of a job: a folder of nothing that is known is no input.
-        self.save("job/stderr.txt", "step 1: loss 0.5\n", text)
-        self.save("job/known.txt", "[rank0]: Traceback (most recent call last):\n")
-        return ask("findings", self.ingest(os.path.join(self.scratch, "job")))["findings"]
+        self.save(job + "/stderr.txt", "step 1: loss 0.5\n", text)
+        self.save(job + "/known.txt", "[rank0]: Traceback (most recent call last):\n")
+        return ask("findings", self.ingest(os.path.join(self.scratch, job), name=job))["findings"]
 
     def test_the_exception_that_ended_the_program(self):
         text = self.printed("read_table('users')")
@@ -82,10 +82,44 @@ class LastTraceback(AnswerTest):
         self.assertIn("A kernel printed before: ScatterGatherKernel.cu:365: Assertion `idx_dim >= 0 && idx_dim < index_size` failed.", first["detail"])
         self.assertTrue(first["try"].startswith("CUDA_LAUNCH_BLOCKING=1"), first["try"])
 
+    def test_a_thread_and_a_process_that_python_names(self):
+        """They may end unseen, while the program waits for them."""
+        thread = ("import threading", "threading.Thread(target=read_table, args=('users',), name='fill').start()")
+        child = ("import multiprocessing", "multiprocessing.set_start_method('fork')", "one = multiprocessing.Process(target=read_table, args=('users',))", "one.start()", "one.join()")
+        for name, lines, raised, end, severity in (
+                ("thread", thread, "Thread fill raised KeyError: 'users'", "", "warning"),
+                ("child", child, "A child process raised KeyError: 'users'", "", "warning"),
+                ("waits", child, "A child process raised KeyError: 'users'", "raise EOFError", "error"),
+                ("other", thread, "The program raised ValueError: 3", "import time; time.sleep(0.5); raise ValueError(3)", "error")):
+            with self.subTest(name):
+                first = self.findings(self.printed(*lines, end), name)[0]
+                self.assertEqual((severity, raised), (first["severity"], first["title"]))
+                self.assertEqual(first["place"]["line"], 7 if name == "other" else 2)
+
+    def test_a_message_of_several_lines_and_what_a_launcher_says(self):
+        """Of PyTorch 2.15.0, when the fake of a custom operation gives another shape. The same lines behind a function that was called are of its caller."""
+        text = ("Traceback (most recent call last):\n  File \"/u/a.py\", line 25, in {0}\n    main()\n"
+                "  File \"/v/lib/python3.11/site-packages/torch/_dynamo/eval_frame.py\", line 1050, in compile_wrapper\n    return fn(*args, **kwargs)\n"
+                "AssertionError: expected size 4==4, stride 5==6 at dim=0\nError in op: torch.ops.pool.pairs.default\nUse torch.library.opcheck to test your custom op.\n")
+        for name, module, behind, told in (("plain", "<module>", "", True), ("launcher", "<module>", "\nsrun: error: node7: task 0: Exited with exit code 1\n", True),
+                                           ("caught", "main", "", False), ("went_on", "<module>", "step\n" * 30, False), ("logged", "<module>", "[12:00:01] step 3\n", False)):
+            with self.subTest(name):
+                titles = [one["title"] for one in self.findings(text.format(module) + behind, name)]
+                self.assertEqual(["The program raised AssertionError: expected size 4==4, stride 5==6 at dim=0"] if told else [], [one for one in titles if "raised" in one])
+
+    def test_a_chain_whose_first_message_has_several_lines(self):
+        """As torch.export of 2.15.0 raises what it has caught inside."""
+        message = "{0}Error: Constraints violated (batch)!\n  - You marked batch as dynamic\nSuggested fixes:\n  batch = 8\n\n"
+        text = ("Traceback (most recent call last):\n  File \"/v/lib/python3.11/site-packages/torch/export/_trace.py\", line 2231, in _to_aten\n    f()\n" + message.format("Violation")
+                + "During handling of the above exception, another exception occurred:\n\nTraceback (most recent call last):\n  File \"/u/a.py\", line 21, in <module>\n    main()\n"
+                "  File \"/v/lib/python3.11/site-packages/torch/export/_trace.py\", line 2233, in _to_aten\n    raise\n" + message.format("torch._dynamo.exc.User") + "The error above occurred when calling torch.export.export.\n")
+        self.assertEqual("The program raised UserError: Constraints violated (batch)!", self.findings(text, "chain")[0]["title"])
+        logged = self.findings("[12:00:01] ERROR: no export\n" + text, "logged")
+        self.assertEqual([], [one["title"] for one in logged if "raised" in one["title"]])
+
     def test_what_ended_no_program(self):
         caught = ("try:", "    read_table('users')", "except KeyError:")
         for name, lines in {
-            "a thread": ("import threading", "threading.Thread(target=read_table, args=('users',)).start()"),
             "a finalizer": ("class Held:", "    def __del__(self):", "        read_table('users')", "held = Held()"),
             "at exit": ("import atexit", "atexit.register(read_table, 'users')"),
             "a log": ("import logging", *caught, "    logging.exception('no users, going on')"),

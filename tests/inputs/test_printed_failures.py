@@ -152,6 +152,27 @@ class PrintedFailures(AnswerTest):
         with self.assertRaisesRegex(AssertionError, "no structured trace"):
             self.first(text, "[rank0]:W1128 01:54:15.1 Traceback (most recent call last):\n", LATE)
 
+    def test_where_a_signal_came_by_faulthandler(self):
+        """As Python 3.11 prints it. The innermost line of the user's is named, of the thread that was running."""
+        stack = ("Thread 0x00007ff3e67fc6c0 (most recent call first):\n  <no Python frame>\n\nThread 0x00007ff3e67fc6c1 (most recent call first):\n"
+                 "  File \"/u/watch.py\", line 9 in watch\n\nCurrent thread 0x00007ff4bf52eb80 (most recent call first):\n"
+                 "  File \"/usr/lib/python3.11/ctypes/__init__.py\", line 519 in string_at\n  File \"/u/a.py\", line {0} in decode\n  File \"/u/a.py\", line 31 in main\n\n"
+                 "Extension modules: numpy.random.mtrand (total: 1)\n")
+        one, other, fatal = stack.format(14), stack.format(15), "Fatal Python error: Segmentation fault\n\n"
+        gone = traceback(0, GONE)
+        for number, (lines, title) in enumerate((
+                ((fatal, one, gone, REPORT.format(rank=1, code=-11)), "Rank 1 was ended by SIGSEGV at a.py:14"),
+                ((fatal, one, fatal, other, REPORT.format(rank=1, code=-11)), "Rank 1 was ended by SIGSEGV"),
+                ((fatal, one, REPORT.format(rank=1, code=-7)), "Rank 1 was ended by SIGBUS"),
+                ((fatal, one, gone), "The program was ended by SIGSEGV at a.py:14"),
+                (("Fatal Python error: Aborted\n\n", one, "terminate called without an active exception\n", REPORT.format(rank=3, code=-6)),
+                 "Rank 3 was ended by SIGABRT at a.py:14: terminate called without an active exception"),
+                ((fatal, one, traceback(0, "ValueError: 3")), "Rank 0 raised ValueError: 3"))):
+            with self.subTest(title=title, number=number):
+                self.save(f"fault{number}/stderr.txt", *lines)
+                first = ask("findings", self.ingest(os.path.join(self.scratch, f"fault{number}"), name=f"fault{number}"))["findings"][0]
+                self.assertEqual(first["title"], title)
+                self.assertEqual("which called string_at" in first["detail"], ":14" in title, first["detail"])
 
     def test_what_an_abort_printed(self):
         """Of the C library, C++ and glog, as they print it; a what() belongs to what was thrown just before."""

@@ -27,7 +27,10 @@ CREATE TABLE printed_abort (
   line INTEGER,                   -- of the text, 1-based; NULL: it is in run.json
   rank INTEGER,                   -- NULL: the text does not say it
   is_of_device INTEGER NOT NULL,  -- 1: of a kernel
-  text TEXT NOT NULL
+  text TEXT NOT NULL,             -- empty: it is of a signal
+  signal INTEGER,                 -- of "Fatal Python error: Segmentation fault", below which faulthandler writes the stacks; NULL: it is none of these
+  stopped_at TEXT,                -- of a signal as in run_process; NULL: no line of the user's is in the stacks
+  fault_thread TEXT               -- of a signal as in run_process
 ) STRICT;
 
 -- The failure of a rank that torchrun saw first: what its report in such a text calls the root cause, or, where the text lacks the report, the line

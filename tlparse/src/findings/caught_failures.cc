@@ -36,6 +36,12 @@ bool IsTyped(const std::optional<FindingPlace>& place) {
                    place->file.find("/ipykernel_") != std::string::npos);
 }
 
+// Whether what the process showed last is this failure: another one says nothing of it.
+bool HasRaisedIt(const ProcessExit& exit, const Finding& finding) {
+  return exit.raised && (finding.cause.find(exit.raised->type) != std::string::npos ||
+                         exit.raised->Text().find(finding.cause) != std::string::npos);
+}
+
 }  // namespace
 
 Result<void> SaySurvived(const FindingContext& context, const std::vector<std::int64_t>& ids,
@@ -44,6 +50,7 @@ Result<void> SaySurvived(const FindingContext& context, const std::vector<std::i
   if (finding.kind != FindingKind::kCompileFailed) return {};
   ASSIGN_OR_RETURN(const std::vector<ProcessExit> exits,
                    LoadExits(context.database, context.job.run_id()));
+  ASSIGN_OR_RETURN(const bool are_tests, AreInTests(context, ids));
   bool is_survived = true, goes_on = true;
   for (const std::int64_t id : ids) {
     const JobCompile* const one = context.job.FindCompile(id);
@@ -51,8 +58,10 @@ Result<void> SaySurvived(const FindingContext& context, const std::vector<std::i
     const RankIndex rank = one->participant;
     const ProcessExit* const exit = ExitOf(exits, context.StatusOf(rank).process_id);
     const JobCompile* const last = context.LastCompile(rank);
-    is_survived = is_survived && exit != nullptr && exit->exit_code == 0 && !exit->raised;
-    goes_on = goes_on && exit == nullptr && last != nullptr && last->id > one->id &&
+    const bool is_raised = exit != nullptr && HasRaisedIt(*exit, finding) && !are_tests;
+    const bool is_caught = exit == nullptr || (exit->raised && !is_raised);
+    is_survived = is_survived && exit != nullptr && exit->exit_code == 0 && !is_raised;
+    goes_on = goes_on && is_caught && last != nullptr && last->id > one->id &&
               last->status != CompileStatus::kFailed;
   }
   if (!is_survived && !goes_on) return {};
@@ -68,7 +77,6 @@ Result<void> SaySurvived(const FindingContext& context, const std::vector<std::i
                                       : "processes ended with exit code 0 all the same (run.json). "
                     : is_one    ? "log goes on to another compile: the exception was caught. "
                                 : "logs go on to another compile: the exception was caught. ";
-  ASSIGN_OR_RETURN(const bool are_tests, AreInTests(context, ids));
   if (!is_survived || !are_tests) return {};
   finding.severity = FindingSeverity::kNote;
   finding.is_asked_for = true;

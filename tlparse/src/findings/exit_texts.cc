@@ -124,10 +124,16 @@ std::string Subject(const ProcessExit& exit) {
 }
 
 void SayReported(Finding& finding, const PrintedFailures::Root& root, const ProcessExit& exit) {
-  const std::string who =
-      root.rank ? Subject(root.rank) : fmt::format("Local rank {}", root.local_rank.value_or(0));
+  const std::string who = root.rank ? Subject(root.rank)
+                          : root.is_fault
+                              ? "The program"
+                              : fmt::format("Local rank {}", root.local_rank.value_or(0));
   finding.title = fmt::format("{} {}", who, HowItEnded(exit));
   finding.cause = exit.signal ? SignalName(*exit.signal) : "exit code";
+  if (root.is_fault) {
+    finding.detail = fmt::format("By what Python's faulthandler printed in {}.", root.path);
+    return;
+  }
   finding.detail =
       root.rank
           ? fmt::format("By the report of torchrun in {}: the failure that it saw first.",

@@ -274,9 +274,17 @@ void AddReported(FindingContext& context, const PrintedFailures& printed,
   SayReported(finding, *printed.root, exit);
   finding.suggestion = code == -SIGKILL ? kLookForMemory : "read what it printed last";
   exit.printed = printed.root->printed;
-  SayPrinted(finding, exit, true);
+  exit.stopped_at = printed.root->stopped_at;
+  exit.fault_thread = printed.root->fault_thread;
+  if (exit.stopped_at.empty()) {
+    SayPrinted(finding, exit, true);
+  } else {
+    finding.suggestion.clear();
+    SayWhereTheyWere({}, finding, exit, {});
+  }
   finding.query =
-      fmt::format("SELECT id, rank FROM launcher_failure WHERE id = {}", printed.root->id);
+      fmt::format("SELECT id, rank FROM {} WHERE id = {}",
+                  printed.root->is_fault ? "printed_abort" : "launcher_failure", printed.root->id);
   if (rank) finding.ranks = {*rank};
   if (follower != nullptr) {
     Finding follows;
@@ -288,6 +296,11 @@ void AddReported(FindingContext& context, const PrintedFailures& printed,
   }
   Add(context, std::move(finding), {});
   if (code > 0) MoveBehindDivergence(context.findings);
+}
+
+bool AreAllBeside(const Exceptions& raised) {
+  return std::all_of(raised.begin(), raised.end(),
+                     [](const FatalException* one) { return one->is_beside; });
 }
 
 // Of several launches the text does not say which of them it is of.
@@ -327,6 +340,10 @@ Result<void> AddPrinted(FindingContext& context, const PrintedFailures& printed)
     }
     if (!is_apart) SetNotJoined(finding, all);
     Add(context, std::move(finding), {}, raised->rank && !raised->ComesOfPeer());
+    if (raised->is_beside && !printed.root && AreAllBeside(all)) {
+      context.findings.back().severity = FindingSeverity::kWarning;
+      context.findings.back().detail += " What became of its program is not in the text.";
+    }
     return {};
   }
   AddReported(context, printed, is_of_reported ? raised : nullptr);

@@ -44,7 +44,7 @@ Result<bool> PutHiddenFirst(FindingContext& context, Finding& waiting, const Pro
   Finding finding = FindingOfHidden(*first);
   finding.severity = FindingSeverity::kError;
   finding.detail += fmt::format(
-      " Its process went on; {} later: {}{}",
+      " {}{} later: {}{}", first->thread ? "Its process went on; " : "",
       SecondsText(std::max<std::int64_t>(0, waiting.since_us.value_or(0) - first->time_us)),
       waiting.title, waiting.title.ends_with('.') ? "" : ".");
   finding.evidence.push_back(std::exchange(waiting, {}));

@@ -27,6 +27,7 @@ std::vector<AbortText> AbortsIn(const std::string& path, std::int64_t from) {
   text.seekg(std::max(from, file.st_size - kMostBytes));
   std::string line;
   for (std::int64_t number = 1; std::getline(text, line); ++number) aborts.Add(line, number);
+  aborts.End();
   return std::move(aborts.texts);
 }
 
@@ -55,7 +56,9 @@ std::vector<AbortText> ErrorText::Aborts(const std::vector<WatchedProcess>& proc
   };
   std::map<std::string, Writers> files;
   for (const WatchedProcess& one : processes) {
-    if (one.errors.empty() || one.signal != SIGABRT || IsOwn(one.errors)) continue;
+    const bool is_fault = one.signal == SIGABRT || one.signal == SIGSEGV || one.signal == SIGBUS ||
+                          one.signal == SIGILL || one.signal == SIGFPE;
+    if (one.errors.empty() || !is_fault || IsOwn(one.errors)) continue;
     Writers& writers = files[one.errors];
     writers.from = std::min(writers.from, one.errors_from);
     writers.ranks.insert(one.rank);

@@ -16,6 +16,7 @@
 #include <string_view>
 #include <thread>
 
+#include "artifacts/common/text/python_stack.h"
 #include "base/file_descriptor.h"
 #include "base/plural.h"
 #include "runner/proc_file.h"

@@ -47,8 +47,7 @@ struct WatchedProcess {
   std::string at;
   std::string errors;            // file of its standard error; empty: none, or not known
   std::int64_t errors_from = 0;  // its size when the process began
-  std::string
-      fault_thread;  // in which a fatal one came: FaultOf (python_stacks.h); empty: none did
+  std::string fault_thread;  // in which a fatal one came: FaultOf (python_stack.h); empty: none did
 };
 
 // Its own thread follows the processes. Other functions may be called by any thread.

@@ -1,4 +1,4 @@
-// Python stacks as faulthandler and py-spy write them.
+// Files with Python stacks.
 #pragma once
 
 #include <cstdint>
@@ -10,24 +10,6 @@
 #include "runner/recorded_variables.h"
 
 namespace tlparse {
-
-// Where the main thread is: in the code of the user, and which function of a library that has called:
-// "/app/train.py:21 in validate, which called barrier". Empty: no frame is known.
-std::string MainFrame(std::string_view stacks);
-
-// In which thread a fatal signal came, and where that was, as faulthandler writes it. A thread that runs no
-// Python code has no place: then it is that of the main thread.
-struct Fault {
-  std::string_view
-      thread;  // "main", "python" (another), "native" (no Python code); empty: none came
-  std::string at;
-  int signal = 0;  // that they were written at; 0: nothing was
-};
-Fault FaultOf(std::string_view stacks);
-
-// Of the other threads, as faulthandler writes them, those that are in the code of the user: "3 other
-// threads of rank 2 (pid 5088) are at /app/serve.py:9 in handle, which called acquire".
-std::vector<std::string> OtherFrames(std::string_view stacks, std::string_view whose);
 
 // "rank 2 (pid 5088)"; "pid 5088".
 std::string Whose(const WatchedProcess& process);

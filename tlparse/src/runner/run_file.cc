@@ -98,13 +98,17 @@ std::string RunFileText(const RunFacts& facts) {
     json.EndObject();
   }
   json.EndArray().Key("printed_aborts").BeginArray();
-  for (const AbortText& abort : facts.aborts)
-    json.BeginObject()
-        .Key("rank")
-        .OptionalInt(abort.rank)
-        .Key("text")
-        .String(abort.text)
-        .EndObject();
+  for (const AbortText& abort : facts.aborts) {
+    json.BeginObject().Key("rank").OptionalInt(abort.rank).Key("text").String(abort.text);
+    if (abort.signal != 0)
+      json.Key("signal")
+          .Int(abort.signal)
+          .Key("at")
+          .String(abort.stopped_at)
+          .Key("thread")
+          .String(abort.fault_thread);
+    json.EndObject();
+  }
   json.EndArray().EndObject();
   return json.Take();
 }

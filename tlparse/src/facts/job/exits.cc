@@ -24,31 +24,6 @@ bool ProcessExit::WasAsked() const {
   return signal == SIGTERM || signal == SIGINT || signal == SIGHUP || signal == SIGQUIT;
 }
 
-Result<void> TellPrinted(Database& database, std::int64_t run_id,
-                         const std::vector<ProcessExit*>& exits) {
-  std::map<std::int64_t, std::string> of_rank;
-  std::set<std::string> texts;
-  std::string first;
-  std::int64_t aborted = 0;
-  FOR_EACH_ROW(const PrintedAbortOfRun& row,
-               KeptQuery<PrintedAbortOfRun>(database, {.run_id = run_id})) {
-    aborted = row.aborted_count;
-    if (row.rank) of_rank.emplace(*row.rank, row.text);
-    if (first.empty() && !row.rank) first = row.text;
-    if (!row.rank) texts.emplace(row.text);
-  }
-  for (ProcessExit* const one : exits) {
-    ProcessExit& exit = *one;
-    if (exit.signal != SIGABRT) continue;
-    const auto own = exit.rank ? of_rank.find(*exit.rank) : of_rank.end();
-    if (own != of_rank.end())
-      exit.printed = own->second;
-    else if (aborted == 1 || texts.size() == 1)
-      exit.printed = first;
-  }
-  return {};
-}
-
 Result<std::vector<ProcessExit>> LoadExits(Database& database, std::int64_t run_id) {
   std::vector<ProcessExit> exits;
   FOR_EACH_ROW(const ExitOfProcess& row, KeptQuery<ExitOfProcess>(database, {.run_id = run_id})) {
@@ -155,33 +130,6 @@ const ProcessExit* CommandBefore(const std::vector<ProcessExit>& exits, const Pr
   return found == exits.end() ? nullptr : &*found;
 }
 
-Result<PrintedFailures> LoadPrintedFailures(Database& database, std::int64_t run_id) {
-  PrintedFailures failures;
-  FOR_EACH_ROW(const PrintedException& row,
-               KeptQuery<PrintedException>(database, {.run_id = run_id})) {
-    // The program was asked to end by a signal or by Ctrl-C: that is no failure of it.
-    if (!row.rank && (row.type == "SignalException" || row.type == "KeyboardInterrupt")) continue;
-    std::string process(row.process_name);
-    if (process.empty() && !row.rank) process = "The program";
-    if (row.pid) process += fmt::format(" (pid {})", *row.pid);
-    failures.raised.push_back({row.id, row.rank, std::string(row.type), std::string(row.message),
-                               std::string(row.user_file), row.user_line, std::nullopt,
-                               std::string(row.path), RaisedFrom(row.traceback, row.message),
-                               std::move(process),
-                               LinesOfTraceback(row.traceback, row.user_file, row.user_line)});
-  }
-  FOR_EACH_ROW(const ReportedFailure& row, KeptQuery<ReportedFailure>(database, {.run_id = run_id}))
-    failures.root = {row.id, row.rank, row.local_rank, row.exit_code, std::string(row.path)};
-  if (failures.root && failures.root->exit_code == -SIGABRT) {
-    ProcessExit exit;
-    exit.rank = failures.root->rank;
-    exit.signal = SIGABRT;
-    RETURN_IF_ERROR(TellPrinted(database, run_id, {&exit}));
-    failures.root->printed = std::move(exit.printed);
-  }
-  return failures;
-}
-
 // The last line of code in the traceback is the call: "cpp_fused_embedding_0(arg0_1, buf0)".
 Result<std::string> KernelOf(Database& database, const FatalException& raised) {
   constexpr std::string_view kCall = "\n    cpp_";
@@ -218,25 +166,6 @@ std::string HowAllEnded(const std::vector<ProcessExit>& exits,
                                  : std::string());
   }
   return how.size() == 1 ? *how.begin() : std::string();
-}
-
-const FatalException* FirstRaised(const PrintedFailures& printed) {
-  const FatalException* first = nullptr;
-  for (const FatalException& one : printed.raised) {
-    const bool is_root =
-        printed.root && printed.root->rank && one.rank == printed.root->rank && !one.ComesOfPeer();
-    const bool is_better = first == nullptr || (first->ComesOfPeer() && !one.ComesOfPeer());
-    if (is_root) return &one;
-    if (is_better) first = &one;
-  }
-  return first;
-}
-
-bool IsOfReported(const FatalException& raised, const PrintedFailures& printed) {
-  const auto& root = printed.root;
-  const auto is_of_root = [&](const FatalException& one) { return one.rank == root->rank; };
-  return raised.ComesOfPeer() && root && root->rank && root->exit_code.value_or(0) > 0 &&
-         std::none_of(printed.raised.begin(), printed.raised.end(), is_of_root);
 }
 
 }  // namespace tlparse

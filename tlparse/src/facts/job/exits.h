@@ -29,6 +29,8 @@ struct FatalException {
   std::string raiser =
       {};  // "EngineCore (pid 20)" of vLLM, "The program"; empty: its rank, or not known
   TracebackLines lines = {};
+  bool is_beside =
+      false;  // of a text: a thread or a child process raised it, and its program may go on
 
   // "FloatingPointError: gradient is not finite": the first line of the message, cut at the end of a
   // sentence where it is long; ", from KeyError: 'loss'" behind it.
@@ -165,14 +167,17 @@ struct PrintedFailures {
     std::int64_t id = 0;                                      // of launcher_failure
     std::optional<std::int64_t> rank, local_rank, exit_code;  // rank: of a report
     std::string path;
-    std::string printed = {};  // as of ProcessExit
+    std::string printed = {}, stopped_at = {}, fault_thread = {};  // as of ProcessExit
+    bool is_fault =
+        false;  // faulthandler printed it, and there is no report: `id` is of printed_abort
   };
   std::optional<Root> root;
 };
 Result<PrintedFailures> LoadPrintedFailures(Database& database, std::int64_t run_id);
 
-// Sets what processes that SIGABRT ended printed before. Several print into one standard error: a
-// text without a rank is known to be of one only if no other was aborted, or if all print the same.
+// Sets what processes that SIGABRT ended printed before, and where a signal came if faulthandler printed
+// that. Several print into one standard error: a text without a rank is known to be of one only if no other was
+// aborted, or if all print the same.
 Result<void> TellPrinted(Database& database, std::int64_t run_id,
                          const std::vector<ProcessExit*>& exits);
 

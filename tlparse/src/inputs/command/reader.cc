@@ -45,7 +45,9 @@ class RunFileReader final : public RuntimeReader {
     const PlainValue aborts = root["printed_aborts"];
     for (std::size_t i = 0; i < aborts.size(); ++i) {
       const PlainValue abort = aborts.At(i);
-      AddAbort(context, {}, abort["rank"].Int(), TextOf(abort["text"]).value_or(""));
+      AddAbort(context, {0, abort["rank"].Int(), TextOf(abort["text"]).value_or(""),
+                         abort["signal"].Int().value_or(0), TextOf(abort["at"]).value_or(""),
+                         TextOf(abort["thread"]).value_or("")});
     }
     const PlainValue processes = root["processes"];
     for (std::size_t i = 0; i < processes.size(); ++i) {

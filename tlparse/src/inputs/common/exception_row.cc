@@ -71,16 +71,19 @@ void AddException(RuntimeContext& context, const ExceptionPlace& place,
   context.rows().Add(row);
 }
 
-void AddAbort(RuntimeContext& context, std::optional<std::int64_t> line,
-              std::optional<std::int64_t> rank, std::string_view text) {
-  if (text.empty()) return;
+void AddAbort(RuntimeContext& context, const AbortText& abort) {
+  const std::string& text = abort.text;
+  if (text.empty() && abort.signal == 0) return;
   PrintedAbortRow row{
       .id = context.NextId<PrintedAbortRow>(),
       .profile_id = context.profile_id(),
       .is_of_device = text.find(".cu:") != text.npos && text.find(": Assertion `") != text.npos,
       .text = RowText(text)};
-  row.line = line;
-  row.rank = rank;
+  if (abort.line > 0) row.line = abort.line;
+  row.rank = abort.rank;
+  if (abort.signal != 0) row.signal = abort.signal;
+  if (!abort.stopped_at.empty()) row.stopped_at = RowText(abort.stopped_at);
+  if (!abort.fault_thread.empty()) row.fault_thread = RowText(abort.fault_thread);
   context.rows().Add(row);
 }
 

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "inputs/reader.h"
+#include "inputs/torch_logs/abort_text.h"
 
 namespace tlparse {
 
@@ -24,8 +25,7 @@ struct ExceptionPlace {
 // Adds nothing if the text holds no traceback. The reader uses UncaughtExceptionRow.
 void AddException(RuntimeContext& context, const ExceptionPlace& place, std::string_view traceback);
 
-// What C++ or the C library printed before it aborted a process; `line`: of a text. The reader uses PrintedAbortRow.
-void AddAbort(RuntimeContext& context, std::optional<std::int64_t> line,
-              std::optional<std::int64_t> rank, std::string_view text);
+// The reader uses PrintedAbortRow. A line of 0: it is of run.json.
+void AddAbort(RuntimeContext& context, const AbortText& abort);
 
 }  // namespace tlparse

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "artifacts/common/text/python_stack.h"
 #include "base/ascii.h"
 #include "base/utf8.h"
 #include "log/glog_prefix.h"
@@ -13,6 +14,8 @@ namespace {
 constexpr std::size_t kMostAbortBytes = 2000;
 constexpr std::size_t kMostAborts = 100;
 constexpr int kMostLinesBetween = 20;  // of other processes
+constexpr std::size_t kMostFaultBytes = 100'000;
+constexpr std::string_view kFatal = "Fatal Python error: ";
 constexpr std::string_view kThrown = "terminate called after throwing an instance of '";
 constexpr std::string_view kWhat = "  what():  ";
 
@@ -31,11 +34,6 @@ constexpr std::array<std::string_view, 14> kBegins = {"free(): ",
                                                       "pure virtual method called",
                                                       "LLVM ERROR: ",
                                                       "Fatal Python error: "};
-
-// What faulthandler calls a signal says no more than its number.
-constexpr std::array<std::string_view, 5> kSignals = {"Aborted", "Segmentation fault", "Bus error",
-                                                      "Illegal instruction",
-                                                      "Floating point exception"};
 
 // "…/ScatterGatherKernel.cu:365: operator(): block: [6250,0,0], thread: [126,0,0] Assertion `i < n` failed.", of which each
 // thread prints one: the place and the assertion.
@@ -80,10 +78,7 @@ std::string TextOfLine(std::string_view line) {
   }
   for (const std::string_view begin : kBegins) {
     if (!line.starts_with(begin)) continue;
-    const std::string_view rest = line.substr(begin.size());
-    const bool is_signal = begin.starts_with("Fatal") &&
-                           std::find(kSignals.begin(), kSignals.end(), rest) != kSignals.end();
-    return is_signal ? std::string() : std::string(line);
+    return std::string(line);
   }
   constexpr std::string_view kCheckFailed = "] Check failed: ";  // glog
   if (const std::size_t check = line.find(kCheckFailed);
@@ -96,6 +91,26 @@ std::string TextOfLine(std::string_view line) {
 }
 
 }  // namespace
+
+// Of the stacks: "Current thread 0x00007f (most recent call first):", "  File "a.py", line 3 in f".
+bool AbortTexts::AddToFault(std::string_view line) {
+  if (fault_.empty()) return false;
+  const bool is_of_stack = line.empty() || line.starts_with("  ") ||
+                           line.starts_with("Thread 0x") || line.starts_with("Current thread 0x");
+  if (is_of_stack && fault_.size() + line.size() < kMostFaultBytes)
+    fault_.append(line).append("\n");
+  if (!is_of_stack) End();
+  return is_of_stack;
+}
+
+void AbortTexts::End() {
+  if (fault_.empty()) return;
+  const Fault fault = FaultOf(fault_);
+  texts.back().signal = fault.signal;
+  texts.back().stopped_at = SanitizeUtf8(fault.at);
+  texts.back().fault_thread = fault.thread;
+  fault_.clear();
+}
 
 bool AbortTexts::Add(std::string_view line, std::int64_t number) {
   std::optional<std::int64_t> rank;
@@ -110,6 +125,12 @@ bool AbortTexts::Add(std::string_view line, std::int64_t number) {
     return true;
   }
   lines_to_what_ = std::max(0, lines_to_what_ - 1);
+  if (AddToFault(line)) return true;
+  if (line.starts_with(kFatal) && FaultOf(line).signal != 0 && texts.size() < kMostAborts) {
+    texts.push_back({number, rank, {}});
+    fault_.assign(line).append("\n");
+    return true;
+  }
   std::string text = TextOfLine(line);
   if (text.empty() || texts.size() >= kMostAborts) return false;
   text.resize(std::min(text.size(), kMostAbortBytes));

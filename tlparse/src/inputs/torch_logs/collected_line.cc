@@ -98,7 +98,9 @@ CollectedLine LineUnwrapper::Unwrap(std::string_view text) {
       plain_ = std::move(plain);
       text = plain_;
     }
-    if (!TakeTime(text) && !TakeName(text, line)) break;
+    const bool has_time = TakeTime(text);
+    line.has_time |= has_time;
+    if (!has_time && !TakeName(text, line)) break;
   }
   line.text = text;
   return line;
@@ -108,7 +110,8 @@ void ProcessTracebacks::Add(const CollectedLine& line, std::int64_t number, bool
   const bool is_known = processes_.size() < kMostNamed || processes_.contains(line.process);
   if (!is_known) return;
   Process& process = processes_[line.process];
-  process.last.Add(line.text, number, is_of_log);
+  process.has_plain |= !line.has_time && !line.text.empty();
+  process.last.Add(line.text, number, is_of_log, line.has_time && process.has_plain);
   process.local_rank = line.local_rank;
 }
 
@@ -117,7 +120,7 @@ bool EndsWithTraceback(std::string_view text) {
   ProcessTracebacks tracebacks;
   while (!text.empty()) tracebacks.Add(unwrapper.Unwrap(NextLine(text)), 0);
   for (const auto& [name, process] : tracebacks.processes())
-    if (process.last.found() != nullptr) return true;
+    if (process.last.found() != nullptr || !process.last.others().empty()) return true;
   return false;
 }
 

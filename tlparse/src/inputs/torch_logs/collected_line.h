@@ -19,6 +19,7 @@ struct CollectedLine {
   // line names none.
   std::string process;
   std::optional<std::int64_t> local_rank;  // of torchrun
+  bool has_time = false;                   // in front
 };
 
 class LineUnwrapper {
@@ -36,6 +37,7 @@ class ProcessTracebacks {
   struct Process {
     LastTraceback last;
     std::optional<std::int64_t> local_rank;
+    bool has_plain = false;  // lines without a time in front
   };
   // `is_of_log`: see LastTraceback.
   void Add(const CollectedLine& line, std::int64_t number, bool is_of_log = false);

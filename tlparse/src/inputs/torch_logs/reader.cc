@@ -286,15 +286,21 @@ void AddFailures(RuntimeContext& context, const FailureText& text,
     context.rows().Add(row);
   }
   for (const auto& [name, process] : tracebacks.processes()) {
-    const LastTraceback::Found* const last = process.last.found();
-    if (last == nullptr) continue;
-    ExceptionPlace place{.line = last->line, .rank = text.RankOfLocal(process.local_rank)};
-    if (!name.empty()) place.process_name = name;
-    AddException(context, place, last->text);
+    const auto add = [&, &named = name, &of = process](const LastTraceback::Found& one) {
+      ExceptionPlace place{
+          .line = one.line, .rank = text.RankOfLocal(of.local_rank), .thread = one.thread};
+      if (!named.empty()) place.process_name = named;
+      AddException(context, place, one.text);
+    };
+    for (const LastTraceback::Found& one : process.last.others()) {
+      ++context.facts().kept_count;
+      add(one);
+    }
+    if (const LastTraceback::Found* const last = process.last.found()) add(*last);
   }
   for (const AbortText& one : aborts.texts) {
     ++context.facts().kept_count;
-    AddAbort(context, one.line, one.rank, one.text);
+    AddAbort(context, one);
   }
 }
 
@@ -368,6 +374,7 @@ Result<bool> TorchLogsReader::Read(RuntimeContext& context) {
   }
   others.Flush(context);
   watchdog.End(add_watchdog);
+  aborts.End();
   AddFailures(context, failures, tracebacks, aborts);
   vllm.AddTracebacks(context);
   // Text of several processes in one file belongs to none of them.

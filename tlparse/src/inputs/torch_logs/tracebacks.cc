@@ -12,6 +12,7 @@ namespace tlparse {
 namespace {
 
 constexpr std::string_view kTraceback = "Traceback (most recent call last):";
+constexpr std::string_view kLastError = "Last error:";  // of NCCL
 constexpr std::string_view kRootCause = "Root Cause (first observed failure):";
 
 // The number behind "name      : "; nothing: another line.
@@ -71,16 +72,20 @@ bool IsOfException(std::string_view line) {
                      [](char c) { return IsNameCharacter(c) || c == '.'; });
 }
 
+// Behind it stands a traceback of the same exception.
+bool IsChain(std::string_view line) {
+  return line.ends_with("exception occurred:") || line.ends_with("following exception:") ||
+         line.ends_with("terminated with the following error:");
+}
+
 }  // namespace
 
 // What Python, torch.multiprocessing and Dynamo write behind the line of an exception.
 bool LastTraceback::Continues(std::string_view line) const {
   if (line.starts_with(' ') || line.starts_with('\t')) return true;
   // "backend='inductor' raised:", "ncclRemoteError: …", "Last error:" and what it was.
-  if (IsOfException(line) || line == "Last error:" || before_ == "Last error:") return true;
-  if (line == kTraceback)
-    return before_.ends_with("exception occurred:") || before_.ends_with("following exception:") ||
-           before_.ends_with("terminated with the following error:");
+  if (IsOfException(line) || line == kLastError || before_ == kLastError) return true;
+  if (line == kTraceback) return IsChain(before_);
   for (const std::string_view begin :
        {"During handling of the above exception", "The above exception was the direct cause",
         "-- Process ", "from user code:", "Set TORCH", "You can suppress this exception",
@@ -91,21 +96,90 @@ bool LastTraceback::Continues(std::string_view line) const {
   return false;
 }
 
-void LastTraceback::Add(std::string_view text, std::int64_t number, bool is_of_log) {
+// PyTorch's messages have lines of any form, and launchers print what they think of the end: a few lines are no
+// output of a program that has caught the exception, if it had come through the whole program.
+bool LastTraceback::MayBeOfMessage(std::string_view line, bool is_of_log) {
+  constexpr int kMostLines = 20;
+  std::string_view last(found_.text);  // of a chain: the ones before begin where they were caught
+  last.remove_prefix(std::min(last.rfind(kTraceback), last.size()));
+  NextLine(last);
+  const std::optional<PythonFrame> frame = ParseFrameLine(NextLine(last));
+  const bool is_of_program =
+      frame && (frame->function == "<module>" || frame->file == "<frozen runpy>");
+  const bool is_of_torch = found_.text.find("-packages/torch/") != std::string::npos;
+  const bool is_of_launcher = found_.text.find("ChildFailedError") != std::string::npos;
+  const bool is_logged = is_of_log || line.starts_with('[') || IsDigit(line[0]) ||
+                         (line.size() > 4 && IsDigit(line[1]) && IsDigit(line[4]));
+  return !is_logged && line != kTraceback && IsPrograms() && is_of_program && is_of_torch &&
+         !is_of_launcher && ++lines_behind_ <= kMostLines;
+}
+
+void LastTraceback::Begin(std::int64_t number) {
+  constexpr std::string_view kThread = "Exception in thread ", kProcess = "Process ";
+  found_ = {number};
+  may_go_on_ = false;
+  state_ = State::kFrames;
+  lines_behind_ = 0;
+  if (before_.starts_with(kThread) && before_.ends_with(':'))
+    found_.thread = before_.substr(kThread.size(), before_.size() - kThread.size() - 1);
+  else if (before_.starts_with(kProcess) && before_.ends_with(':'))
+    found_.is_of_child = true;
+  else if (SaysWhatFollows(before_))
+    state_ = State::kSkipped;
+}
+
+// At the end of one. `is_followed`: by another, without a line between them.
+void LastTraceback::Leave(bool is_followed) {
+  const bool is_known = found_.thread || found_.text.find("/multiprocessing/process.py\", line ") !=
+                                             std::string::npos;
+  if (!IsPrograms() && is_known) others_.push_back(found_);
+  if (IsPrograms() && is_followed)
+    followed_.push_back(found_);
+  else
+    followed_.clear();
+  state_ = State::kNone;
+  may_go_on_ = IsPrograms();
+}
+
+std::vector<LastTraceback::Found> LastTraceback::others() const {
+  std::vector<Found> all = others_;
+  if (state_ == State::kBehind) {
+    LastTraceback ended = *this;
+    if (!IsPrograms()) ended.Leave(false);
+    all = ended.others_;
+    if (IsPrograms()) all.insert(all.end(), followed_.begin(), followed_.end());
+  }
+  return all;
+}
+
+void LastTraceback::Add(std::string_view text, std::int64_t number, bool is_of_log, bool has_time) {
   const std::string_view line = TrimEnd(text);
   const bool is_header = line == kTraceback;
-  if (state_ == State::kBehind && !line.empty() && !Continues(line)) state_ = State::kNone;
-  if (state_ == State::kNone && is_header && !SaysWhatFollows(before_)) {
-    found_ = {number, {}};
-    state_ = State::kFrames;
-  } else if (state_ == State::kBehind && is_header) {
-    state_ = State::kFrames;
-  } else if (state_ == State::kFrames && !line.empty() && !line.starts_with(' ')) {
-    state_ = State::kBehind;
+  const bool is_inside = line.empty() || line.starts_with(' ');
+  bool is_of_message = true;
+  if (state_ == State::kBehind && !line.empty() && !Continues(line)) {
+    const bool is_followed = is_header && lines_behind_ == 0;
+    const bool may_be = MayBeOfMessage(line, is_of_log || has_time);
+    if (!may_be) Leave(is_followed);
+    is_of_message = may_be && !found_.text.ends_with("\n\n");
   }
-  if (state_ != State::kNone && found_.text.size() + text.size() < kMostTracebackBytes)
+  const bool is_of_traceback = state_ != State::kNone;
+  const bool goes_on = state_ == State::kBehind || (may_go_on_ && IsChain(before_));
+  if (state_ == State::kNone && is_header && !goes_on) {
+    Begin(number);
+  } else if (is_header && goes_on) {
+    if (state_ == State::kNone) found_.text += before_ + "\n\n";
+    state_ = State::kFrames;
+  } else if (state_ == State::kFrames && !is_inside) {
+    state_ = State::kBehind;
+  } else if (state_ == State::kSkipped && !is_inside && !is_header) {
+    state_ = State::kNone;
+  }
+  const bool is_kept = state_ == State::kFrames || (state_ == State::kBehind && is_of_message);
+  if (is_kept && found_.text.size() + text.size() < kMostTracebackBytes)
     found_.text.append(text).append("\n");
-  if (!line.empty()) before_ = is_of_log ? std::string_view() : line.substr(0, kMostTracebackBytes);
+  const bool is_silent = is_of_log || (is_of_traceback && !IsChain(line) && line != kLastError);
+  if (!line.empty()) before_ = is_silent ? std::string_view() : line.substr(0, kMostTracebackBytes);
 }
 
 bool FailureText::Add(std::string_view line, std::int64_t number) {
@@ -173,6 +247,8 @@ std::optional<std::int64_t> FailureText::RankOfLocal(std::optional<std::int64_t>
 
 bool BeginsFailureText(std::string_view line) {
   if (line == kRootCause || LoggedFailure(line, 0)) return true;
+  if (line.starts_with("Fatal Python error: ") || line.starts_with("Exception in thread "))
+    return true;
   const std::optional<RankPrefix> prefix = ParseRankPrefix(line);
   return prefix && line.substr(prefix->length) == " Traceback (most recent call last):";
 }

@@ -27,28 +27,44 @@ struct LauncherFailure {
   std::optional<std::int64_t> local_rank_of_report;
 };
 
-// A traceback without a rank, as Python writes it for the exception that ended a program. Only the one
-// that a text ends with counts, and not behind a line that says what it is of: a thread, a finalizer
-// ("Exception ignored in"), a log.
+// A traceback without a rank, as Python writes it for the exception that ended a program. Only those
+// that a text ends with count, and none behind a line that says what it is of: a finalizer ("Exception ignored
+// in"), a log. Those of threads and of processes of multiprocessing, which Python names itself, count anywhere.
 class LastTraceback {
  public:
   // `is_of_log`: PyTorch logged the line, which says nothing of a traceback behind it.
-  void Add(std::string_view text, std::int64_t number, bool is_of_log = false);
+  // `has_time`: a time stood in front of it, as of no line of a traceback.
+  void Add(std::string_view text, std::int64_t number, bool is_of_log = false,
+           bool has_time = false);
 
   struct Found {
     std::int64_t line = 0;
-    std::string text;
+    std::string text = {};
+    std::optional<std::string> thread = {};  // its name
+    bool is_of_child = false;                // of a process of multiprocessing
   };
-  // Of the lines so far; null: they do not end with one.
-  const Found* found() const { return state_ == State::kBehind ? &found_ : nullptr; }
+  // Of the lines so far, the last that they end with; null: they end with none.
+  const Found* found() const {
+    return state_ == State::kBehind && IsPrograms() ? &found_ : nullptr;
+  }
+  // Of threads and processes; and those behind which found() followed at once. In order.
+  std::vector<Found> others() const;
 
  private:
-  enum class State : std::uint8_t { kNone, kFrames, kBehind };
+  // kSkipped: the frames of one that counts for nothing.
+  enum class State : std::uint8_t { kNone, kFrames, kBehind, kSkipped };
+  bool IsPrograms() const { return !found_.thread && !found_.is_of_child; }
   bool Continues(std::string_view line) const;
+  bool MayBeOfMessage(std::string_view line, bool is_of_log);
+  void Begin(std::int64_t number);
+  void Leave(bool is_followed);
 
   Found found_;
+  std::vector<Found> others_, followed_;
   State state_ = State::kNone;
-  std::string before_;  // the last line that is not empty
+  bool may_go_on_ = false;  // found_ was left behind a line that may be of its message
+  int lines_behind_ = 0;    // since the message, that may be of it or of the program's launcher
+  std::string before_;      // the last line that is not empty; empty behind an exception
 };
 
 // The lines of one file, in order.
