@@ -50,6 +50,22 @@ struct FieldsOf<EvidenceLine> {
 };
 
 template <>
+struct LastOf<LookedInput> {
+  static constexpr LookedInput value = LookedInput::kMemorySnapshot;
+};
+template <>
+struct FieldsOf<LookedFor> {
+  using Of = LookedFor;
+  static constexpr FieldList list{
+      Field{"input", &Of::input},
+      Field{"found", OrNull{&Of::found},
+            "of which ranks, 0,1,3, or logs without rank; job: it is one of the whole job"},
+      Field{"not_found", OrNull{&Of::not_found}, "it is not among the inputs of these"},
+      Field{"not_known", OrNull{&Of::not_known}, "the file is damaged or cannot be read"},
+  };
+};
+
+template <>
 struct FieldsOf<FindingExperiment> {
   using Of = FindingExperiment;
   static constexpr FieldList list{
@@ -105,6 +121,8 @@ struct FieldsOf<Finding> {
       Field{"has_more_rows", &Of::has_more_rows,
             "there are more rows than row_count: they were not counted"},
       Missable{"log_lines", &Of::lines, "with --evidence: lines of the inputs behind these rows"},
+      Missable{"looked_for", &Of::looked_for,
+               "with --evidence: inputs that would say more of it, and of whom they are there"},
   };
 };
 

@@ -5,8 +5,11 @@
 #include <algorithm>
 #include <cstdio>
 #include <iterator>
+#include <map>
+#include <utility>
 
 #include "answers/evidence/evidence.h"
+#include "answers/evidence/looked_for.h"
 #include "cli/rank_output.h"
 #include "cli/terminal.h"
 #include "facts/job/participants.h"
@@ -34,14 +37,31 @@ void PrintLines(const std::vector<EvidenceLine>& lines) {
     PrintWrapped(fmt::format("and {} (--json)", Count(lines.size() - kMost, "more line")), 6, 8);
 }
 
-}  // namespace
+using InputsByLaunch = std::map<std::int64_t, LookedForInputs>;
 
-Result<void> AddLines(Database& database, std::vector<Finding>& findings) {
+Result<void> AddLinesTo(Database& database, std::int64_t run_id, std::int64_t launch,
+                        InputsByLaunch& inputs, std::vector<Finding>& findings) {
   for (Finding& finding : findings) {
     ASSIGN_OR_RETURN(finding.lines, EvidenceOf(database, finding));
-    RETURN_IF_ERROR(AddLines(database, finding.evidence));
+    const std::int64_t own_launch = finding.launch.value_or(launch);
+    auto known = inputs.find(own_launch);
+    if (known == inputs.end()) {
+      ASSIGN_OR_RETURN(LookedForInputs loaded, LookedForInputs::Load(database, run_id, own_launch));
+      known = inputs.emplace(own_launch, std::move(loaded)).first;
+    }
+    finding.looked_for = known->second.Of(finding);
+    RETURN_IF_ERROR(AddLinesTo(database, run_id, own_launch, inputs, finding.evidence));
   }
   return {};
+}
+
+}  // namespace
+
+Result<void> AddLines(Database& database, const std::string& run, std::int64_t launch,
+                      std::vector<Finding>& findings) {
+  ASSIGN_OR_RETURN(const std::int64_t run_id, FindRun(database, run));
+  InputsByLaunch inputs;
+  return AddLinesTo(database, run_id, launch, inputs, findings);
 }
 
 void PrintFindings(const std::vector<Finding>& findings) {
@@ -53,6 +73,9 @@ void PrintFindings(const std::vector<Finding>& findings) {
     if (const std::string to_try = TryText(finding); !to_try.empty())
       PrintWrapped("try: " + to_try, 4, 6);
     if (finding.lines) PrintLines(*finding.lines);
+    const std::string not_found =
+        finding.looked_for ? NotFoundText(*finding.looked_for) : std::string();
+    if (!not_found.empty()) PrintWrapped(not_found, 6, 8, Style::kDim);
     constexpr std::size_t kMost = 5;
     const std::size_t most = std::min(finding.evidence.size(), kMost);
     for (std::size_t i = 0; i < most; ++i) {

@@ -10,8 +10,9 @@
 
 namespace tlparse {
 
-// The lines behind findings and behind their evidence.
-Result<void> AddLines(Database& database, std::vector<Finding>& findings);
+// The lines behind findings and behind their evidence, and what was looked for.
+Result<void> AddLines(Database& database, const std::string& run, std::int64_t launch,
+                      std::vector<Finding>& findings);
 
 // Prints the findings: severity, title, then place, detail, suggestion, evidence, lines.
 void PrintFindings(const std::vector<Finding>& findings);

@@ -234,7 +234,9 @@ int RunFindings(std::span<const std::string> arguments) {
           "expected number of ranks (default: as many as the inputs show)")
       .Positive();
   app.Flag("--all", form.all, "every finding whole, however long the text is");
-  app.Flag("--evidence", form.evidence, "under each finding the lines of the logs behind it");
+  app.Flag("--evidence", form.evidence,
+           "under each finding the lines of the logs behind it, and what was looked for and is not "
+           "there");
   app.Flag("--markdown", form.markdown, "Markdown, to be pasted into a chat or an issue");
   app.SetFooter(KindList());
   if (const std::optional<int> code = app.Parse(arguments)) return *code;
@@ -252,7 +254,8 @@ int RunFindings(std::span<const std::string> arguments) {
   if (filter.id && findings.empty())
     return ReportError(
         {ErrorCode::kNotFound, fmt::format("--id: there is no finding '{}'", *filter.id)});
-  const Result<void> lines = form.evidence ? AddLines(*database, findings) : Result<void>();
+  const Result<void> lines =
+      form.evidence ? AddLines(*database, options.run, run->launch, findings) : Result<void>();
   if (!lines) return ReportError(lines.error());
   common.json ? PrintJson(ToJson(*run)) : PrintAnswered(*run, form);
   return kExitDone;

@@ -17,7 +17,7 @@ struct Here {
   std::string report;  // the one that was written last
 };
 
-Here Look() {
+Here LookAround() {
   Here here;
   std::error_code error;
   std::filesystem::file_time_type latest;
@@ -38,7 +38,7 @@ Here Look() {
 }  // namespace
 
 std::string WhatIsHere() {
-  const Here here = Look();
+  const Here here = LookAround();
   const std::string findings =
       here.report.empty()
           ? std::string()

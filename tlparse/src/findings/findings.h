@@ -17,6 +17,7 @@
 #include "enums/experiment.h"
 #include "facts/compiles/change.h"
 #include "facts/finding_kind.h"
+#include "findings/looked_for.h"
 #include "store/database.h"
 
 namespace tlparse {
@@ -94,7 +95,9 @@ struct Finding {
   bool is_asked_for = true;
   // For the id, in addition to kind, place and cause.
   std::string function;
-  std::optional<std::vector<EvidenceLine>> lines;  // behind `rows`, if asked for: AddLines
+  // If asked for: AddLines.
+  std::optional<std::vector<EvidenceLine>> lines;  // behind `rows`
+  std::optional<std::vector<LookedFor>> looked_for;
 };
 
 struct FindingsOptions {

@@ -85,7 +85,8 @@ constexpr std::array kSql = {
     McpArgument{"query", Type::kText, "one SELECT of SQLite; resource tlparse://schema", "", true}};
 
 // What another tool answers, or a client does not need.
-constexpr std::array<std::string_view, 3> kOfFindings = {"query", "launch_count", "log_lines"};
+constexpr std::array<std::string_view, 4> kOfFindings = {"query", "launch_count", "log_lines",
+                                                         "looked_for"};
 constexpr std::array<std::string_view, 2> kFindingsAgain = {"findings", "engine_findings"};
 constexpr std::array<std::string_view, 1> kPairs = {"recompiles"};
 constexpr std::array<std::string_view, 1> kAllOptions = {"options"};
@@ -359,7 +360,7 @@ void WriteTool(JsonWriter& json, const McpTool& tool) {
     json.EndArray();
   }
   json.Key("additionalProperties").Bool(false).EndObject();
-  json.Key("outputSchema").Raw(OutputSchema(tool.schema));
+  json.Key("outputSchema").Raw(OutputSchema(tool.schema, tool.omitted));
   json.Key("annotations").BeginObject().Key("readOnlyHint").Bool(true);
   json.Key("openWorldHint").Bool(false).EndObject().EndObject();
 }
