@@ -53,6 +53,27 @@ class OneParticipant(AnswerTest):
                 self.assertRegex(message, rf"^tlparse: no input is of {asked[0][2:]} {asked[1]}( in launch 1)?; {there}\n$", name)
                 self.assertEqual(failed(*arguments, *asked, "--json"), (2, message), name)
 
+    def test_every_answer_says_what_it_is_of(self):
+        """In JSON and in the text; compile is of one rank always, cost and memory say it among their notes."""
+        ddp = self.ingest(os.path.join(RUNS, "p_ddp"), name="ddp")
+        left_out = {"history": "compile", "recompiles": "recompile", "source": "outcome", "status": "process"}
+        for name in ANSWERS:
+            if name in ("compile", "cost", "memory"):
+                continue
+            asked = [name, ddp, *(["p_ddp.py"] if name == "source" else ARGUMENTS.get(name, [])), "--rank", "1"]
+            only = json.loads(run(*asked, "--json")).get("only", "")
+            self.assertRegex(only, r"^only what involves rank 1", name)
+            if name not in ("collectives", "execution", "ranks"):
+                self.assertIn(only, " ".join(run(*asked).split()), name)
+            if name in left_out:
+                whole = json.loads(run(*asked[:-2], "--json"))
+                rows = {"history": "compiles", "recompiles": "recompiles", "source": "outcomes", "status": "rows"}[name]
+                own = [row for row in whole[rows] if row.get("rank") == 1 or 1 in row.get("ranks", [])]
+                others = len({row["compile_id"] for row in whole[rows] if row not in own}) if name == "recompiles" else len(whole[rows]) - len(own)
+                counted = re.search(r"left out: (\d+) ", only)
+                self.assertEqual(int(counted[1]) if counted else 0, others, (name, only))
+                self.assertNotIn("only", whole)
+
     def test_ranks(self):
         database = self.wrong_op()
         whole = ask("ranks", database)

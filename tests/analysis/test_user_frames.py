@@ -1,5 +1,6 @@
 """--stack: the user's frames of what rows show, wherever the inputs have a stack; none of PyTorch's."""
 
+import json
 import os
 import pickle
 import re
@@ -56,6 +57,20 @@ class UserFrames(AnswerTest):
         self.check(lines, *asked)
         caller = ask("compile", database, "4/0")["callers"][0]
         self.assertIn(f"{os.path.basename(caller['file'])}:{caller['line']} in {caller['function']}", " ".join(lines))
+
+    def test_graph_breaks(self):
+        """As Dynamo printed it, innermost first."""
+        database = self.job("graph_breaks_2_6")
+        printed = json.loads(run("sql", database, "--json", "SELECT user_stack, user_file, user_line FROM graph_break WHERE user_stack IS NOT NULL"))["rows"]
+        self.assertTrue(printed)
+        for name, asked in (("history", ["history", database]), ("source", ["source", database, os.path.basename(printed[0]["user_file"])])):
+            lines = [line for line in stacks(*asked, "--stack", "--all") if line.startswith("stack of a graph break in ")]
+            self.check(lines, *asked, "--stack", "--all")
+            for row in printed:
+                frames = re.findall(r'File "([^"]+)", line (\d+), in (\S+)', row["user_stack"])
+                said = ", ".join(f"{os.path.basename(file)}:{line} in {function}" for file, line, function in reversed(frames)
+                                 if "/site-packages/" not in file and "/dist-packages/" not in file)
+                self.assertTrue([line for line in lines if line.partition(": ")[2] == said], (name, said, lines))
 
     def test_where_processes_stand(self):
         database = self.job("hang_in_compile")

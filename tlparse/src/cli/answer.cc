@@ -56,7 +56,7 @@ std::string CellText(const Statement& statement, int column) {
   }
 }
 
-Result<void> PrintRowsAsJson(Statement statement) {
+Result<void> PrintRowsAsJson(Statement statement, std::string_view only) {
   JsonWriter json;
   json.BeginObject().Key("rows").BeginArray();
   while (true) {
@@ -69,7 +69,9 @@ Result<void> PrintRowsAsJson(Statement statement) {
     }
     json.EndObject();
   }
-  PrintJson(json.EndArray().EndObject());
+  json.EndArray();
+  if (!only.empty()) json.Key("only").String(only);
+  PrintJson(json.EndObject());
   return {};
 }
 

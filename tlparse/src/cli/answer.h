@@ -23,7 +23,7 @@ std::string CellText(const std::optional<std::int64_t>& number);
 std::string CellText(const std::optional<std::string_view>& text);
 
 // {"rows": [rows…]} to standard output, with the columns as members. Blobs become {"base64": …}.
-Result<void> PrintRowsAsJson(Statement statement);
+Result<void> PrintRowsAsJson(Statement statement, std::string_view only = {});
 
 // --json and the database argument that every answer takes.
 struct AnswerArguments {

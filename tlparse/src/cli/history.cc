@@ -39,6 +39,7 @@ constexpr char kElsewhereInText[] =
 // then those of the slowest.
 struct HistoryRow {
   std::string run, launch, label, function, status, graphs, caches, calls, remarks, stack;
+  std::vector<std::string> break_stacks;
   std::optional<std::int64_t> start_us;  // of the first
   std::optional<std::int64_t> total_us, least_us, dynamo_us, inductor_us, backward_us;
   std::optional<double> run_us;
@@ -49,7 +50,7 @@ struct HistoryRow {
   // What rows have in common that become one.
   auto Key() const {
     return std::tie(run, launch, name, label, function, status, graphs, caches, calls, remarks,
-                    stack);
+                    stack, break_stacks);
   }
   // Which is shown where there is no room for all.
   auto Weight() const {
@@ -221,13 +222,17 @@ void PrintTable(const std::vector<HistoryRow>& rows, const RunFilter& runs,
     runs.AddOfLaunch(table, one.run, one.launch, std::move(cells));
   }
   table.Print();
+  ShownStacks stacks;
   for (const HistoryRow& one : rows) {
-    if (!shape.has_stacks || one.stack.empty()) continue;
+    if (!shape.has_stacks) continue;
     const std::string who = FormatRankRanges({one.ranks.begin(), one.ranks.end()}) + one.name;
-    PrintWrapped(fmt::format("stack of {} {}{}: {}", one.label, one.function,
-                             who.empty() ? "" : fmt::format(" ({})", Shorten(who, 24)), one.stack),
-                 0, 2);
+    const std::string what = fmt::format("{} {}{}", one.label, one.function,
+                                         who.empty() ? "" : fmt::format(" ({})", Shorten(who, 24)));
+    stacks.Add(what, one.stack);
+    for (const std::string& of_break : one.break_stacks)
+      stacks.Add("a graph break in " + what, of_break);
   }
+  for (const std::string& line : stacks.lines()) PrintWrapped(line, 0, 2);
 }
 
 // As many rows as there is room for: those of failed compiles, those with remarks, the slowest.
@@ -277,6 +282,7 @@ Result<void> PrintHistory(Database& database, QueryRows<CompileInHistory> compil
     ASSIGN_OR_RETURN(HistoryRow one, ReadRow(database, row, inputs->has_processes));
     if (options.stack) {
       ASSIGN_OR_RETURN(one.stack, UserFramesOf(database, row.compile_id));
+      ASSIGN_OR_RETURN(one.break_stacks, UserFramesOfBreaks(database, row.compile_id));
     }
     rows.push_back(std::move(one));
   }
@@ -294,11 +300,29 @@ Result<void> PrintHistory(Database& database, QueryRows<CompileInHistory> compil
   return {};
 }
 
+Result<std::int64_t> SizeOf(Database& database, const AskedParticipant& asked,
+                            const RunFilter::Named& named) {
+  ASSIGN_OR_RETURN(
+      const FirstRow<SizeOfHistory> size,
+      First(Query<SizeOfHistory>(database, {asked.rank, named.run_id, named.launch, asked.pid})));
+  return size->compiles;
+}
+
+// Of the compiles of all.
+Result<std::string> OnlyOf(Database& database, const AskedParticipant& asked,
+                           const RunFilter::Named& named) {
+  if (!asked.IsGiven()) return std::string();
+  ASSIGN_OR_RETURN(const std::int64_t own, SizeOf(database, asked, named));
+  ASSIGN_OR_RETURN(const std::int64_t all, SizeOf(database, {}, named));
+  return asked.Only(static_cast<std::size_t>(all - own), "compile");
+}
+
 Result<void> AnswerHistory(Database& database, HistoryOptions& options) {
   ASSIGN_OR_RETURN(const RunFilter::Named named, options.runs.Find(database));
   const auto& [rank, pid] = options.asked;
   RETURN_IF_ERROR(CheckAsked(database, options.asked, named.run_id, named.launch));
   const bool is_page = options.json && (options.skipped || options.most);
+  ASSIGN_OR_RETURN(const std::string only, OnlyOf(database, options.asked, named));
   std::vector<VllmStart> starts;
   if (!options.asked.IsGiven() && !named.launch) {
     ASSIGN_OR_RETURN(starts, LoadVllmStarts(database, named.run_id));
@@ -314,16 +338,15 @@ Result<void> AnswerHistory(Database& database, HistoryOptions& options) {
     RETURN_IF_ERROR(PrintHistory(database, std::move(compiles), options,
                                  options.asked.IsGiven() || options.runs.has_launch()));
     PrintVllmStarts(starts);
+    if (!only.empty()) PrintWrapped(only, 0, 2);
     return {};
   }
   HistoryAnswer answer;
   answer.starts = std::move(starts);
+  answer.only = only;
   ASSIGN_OR_RETURN(answer.why_none, options.runs.WhyNone(database, kElsewhereInText));
   if (is_page) {
-    ASSIGN_OR_RETURN(
-        const FirstRow<SizeOfHistory> size,
-        First(Query<SizeOfHistory>(database, {rank, named.run_id, named.launch, pid})));
-    answer.compile_count = size->compiles;
+    ASSIGN_OR_RETURN(answer.compile_count, SizeOf(database, options.asked, named));
   }
   ASSIGN_OR_RETURN(const JsonWriter json, HistoryJson(database, compiles, answer));
   PrintJson(json);

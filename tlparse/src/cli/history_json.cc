@@ -5,6 +5,7 @@
 #include "base/fields.h"
 #include "cli/compile_status_fields.h"
 #include "cli/history_output.h"
+#include "cli/only_field.h"
 #include "cli/schemas.h"
 #include "cli/vllm_start_output.h"
 #include "facts/compiles/recompile_reasons.h"
@@ -97,6 +98,7 @@ struct FieldsOf<HistoryAnswer> {
           "how long vLLM took to start, by stage, as its own lines tell; of a text the first 1,000 "
           "starts"},
       Missable{"not_looked_for", OrNull{&Of::why_none}, kWhyNone},
+      Missable{"only", OrNull{&Of::only}, kOnly},
   };
 };
 

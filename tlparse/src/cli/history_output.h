@@ -20,6 +20,7 @@ inline CompileStatus StatusOf(const CompileInHistory& row) { return CompileStatu
 // What is said beside the compiles.
 struct HistoryAnswer {
   std::string why_none;
+  std::string only;  // with --rank or --process
   std::optional<std::int64_t> compile_count;
   std::vector<VllmStart> starts;
 };

@@ -130,12 +130,17 @@ Result<void> AnswerImportLog(Database& database, ImportLogOptions& options) {
   RETURN_IF_ERROR(CheckAsked(database, options.asked, named.run_id, named.launch));
   const ProblemOfInput::Parameters parameters{options.severity, named.run_id, named.launch,
                                               options.asked.rank, options.asked.pid};
-  if (!options.json)
-    return PrintRows(Query<ProblemOfInput>(database, parameters), options.run, options.all);
+  const std::string only = options.asked.IsGiven() ? options.asked.Only(0, "") : std::string();
+  if (!options.json) {
+    RETURN_IF_ERROR(
+        PrintRows(Query<ProblemOfInput>(database, parameters), options.run, options.all));
+    if (!only.empty()) PrintWrapped(only, 0, 2);
+    return {};
+  }
   // As it is stored: the bytes concerned may be no text.
   ASSIGN_OR_RETURN(Statement statement, database.Prepare(ProblemOfInput::kSql));
   ProblemOfInput::Bind(parameters, statement);
-  return PrintRowsAsJson(std::move(statement));
+  return PrintRowsAsJson(std::move(statement), only);
 }
 
 }  // namespace

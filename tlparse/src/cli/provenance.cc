@@ -12,6 +12,7 @@
 #include "cli/bounded_output.h"
 #include "cli/command.h"
 #include "cli/commands.h"
+#include "cli/only_field.h"
 #include "cli/rank_fields.h"
 #include "cli/rank_output.h"
 #include "cli/schemas.h"
@@ -77,6 +78,7 @@ Result<bool> PrintProvenance(QueryRows<KernelWithSource> kernels, const InProven
 struct ProvenanceAnswer {
   QueryRows<KernelWithSource>& kernels;
   std::optional<std::int64_t> kernel_count;
+  std::string only;  // with --rank or --process
 };
 
 struct ProvenanceOptions {
@@ -141,7 +143,8 @@ struct FieldsOf<ProvenanceAnswer> {
   static constexpr FieldList list{
       Field{"kernels", [](const ProvenanceAnswer& of) { return EachRow(of.kernels); }},
       Missable{"kernel_count", &ProvenanceAnswer::kernel_count,
-               "with --limit or --skip: of all rows"}};
+               "with --limit or --skip: of all rows"},
+      Missable{"only", OrNull{&ProvenanceAnswer::only}, kOnly}};
 };
 
 std::string ProvenanceSchema() {
@@ -162,6 +165,7 @@ Result<void> AnswerProvenance(Database& database, ProvenanceOptions& options) {
                                                             .each = options.all},
                                                            peak));
   const InProvenance in{peak, graphs};
+  const std::string only = options.asked.IsGiven() ? options.asked.Only(0, "") : std::string();
   const std::vector<std::int64_t> ids = IdsOf(graphs);
   KernelWithSource::Parameters parameters = {
       .kernel = options.kernel,
@@ -186,7 +190,7 @@ Result<void> AnswerProvenance(Database& database, ProvenanceOptions& options) {
       parameters.most = options.most;
     }
     auto kernels = Query<KernelWithSource>(database, parameters);
-    const JsonWriter json = ToJson(ProvenanceAnswer{kernels, count}, in);
+    const JsonWriter json = ToJson(ProvenanceAnswer{kernels, count, only}, in);
     RETURN_IF_ERROR(kernels.Ended());
     PrintJson(json);
     return {};
@@ -194,6 +198,7 @@ Result<void> AnswerProvenance(Database& database, ProvenanceOptions& options) {
   ASSIGN_OR_RETURN(
       const bool is_printed,
       PrintProvenance(Query<KernelWithSource>(database, parameters), in, options.run, options.all));
+  if (!only.empty()) PrintWrapped(only, 0, 2);
   if (is_printed) return {};
   ASSIGN_OR_RETURN(const std::string why,
                    WhyNotWritten(database, named.run_id, VersionedInput::kKernelNodes));

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "cli/finding_fields.h"
+#include "cli/only_field.h"
 #include "facts/job/job.h"
 #include "facts/job/job_tree.h"
 #include "facts/job/status.h"
@@ -29,9 +30,6 @@ const std::vector<Finding>& FindingsOf(const Answer&, const WithFindings<Answer>
   return in.findings;
 }
 
-inline constexpr std::string_view kOnly =
-    "with --rank or --process: what the answer is of, what that is compared with, what was left "
-    "out";
 inline constexpr auto kOnlyOf = [](const auto&, const auto& in) {
   return in.only.empty() ? std::nullopt : std::optional(in.only);
 };

@@ -9,6 +9,7 @@
 #include "cli/bounded_output.h"
 #include "cli/command.h"
 #include "cli/commands.h"
+#include "cli/only_field.h"
 #include "cli/rank_output.h"
 #include "cli/schemas.h"
 #include "facts/compiles/advice.h"
@@ -140,6 +141,7 @@ constexpr std::string_view kSources[] = {"structured_trace", "torch_logs"};
 struct RecompilesAnswer {
   std::vector<RecompileSeries> series;
   std::string why_none;
+  std::string only;  // with --rank or --process
 };
 
 struct InRecompiles {
@@ -222,6 +224,7 @@ struct FieldsOf<RecompilesAnswer> {
             "compile each time; functions that reached the limit first, then by seconds lost"},
       Field{"recompiles", [](const Of&, const InRecompiles& in) { return EachRow(in.tried); }},
       Missable{"not_looked_for", OrNull{&Of::why_none}, kWhyNone},
+      Missable{"only", OrNull{&Of::only}, kOnly},
   };
 };
 
@@ -256,6 +259,22 @@ Result<std::string> OfLoadedCode(Database& database, const std::optional<std::in
       Count(static_cast<std::size_t>(loaded->loaded_count), "compile"));
 }
 
+Result<std::int64_t> SizeOf(Database& database, const RecompileFilter& filter,
+                            const AskedParticipant& asked) {
+  ASSIGN_OR_RETURN(const FirstRow<SizeOfRecompiles> size,
+                   First(Query<SizeOfRecompiles>(
+                       database, {asked.rank, filter.run_id, filter.launch, asked.pid})));
+  return size->recompiles;
+}
+
+// Of the recompiles of all.
+Result<std::string> OnlyOf(Database& database, const RecompileFilter& filter) {
+  if (!filter.asked.IsGiven()) return std::string();
+  ASSIGN_OR_RETURN(const std::int64_t own, SizeOf(database, filter, filter.asked));
+  ASSIGN_OR_RETURN(const std::int64_t all, SizeOf(database, filter, {}));
+  return filter.asked.Only(static_cast<std::size_t>(all - own), "recompile");
+}
+
 Result<void> AnswerRecompiles(Database& database, RecompileOptions& options) {
   RETURN_IF_ERROR(ReadFilter(database, options));
   const RecompileFilter& filter = options.filter;
@@ -265,11 +284,16 @@ Result<void> AnswerRecompiles(Database& database, RecompileOptions& options) {
   ASSIGN_OR_RETURN(answer.why_none, options.runs.WhyNone(database, kOfTorchLogs));
   ASSIGN_OR_RETURN(const std::string of_loaded, OfLoadedCode(database, filter.run_id));
   if (answer.why_none.empty()) answer.why_none = of_loaded;
+  ASSIGN_OR_RETURN(answer.only, OnlyOf(database, filter));
+  const auto say_only = [&] {
+    if (!answer.only.empty()) PrintWrapped(answer.only, 0, 2);
+  };
   const char* const none = answer.why_none.empty() ? "no recompiles" : answer.why_none.c_str();
   if (!options.json && (options.all || options.stack)) {
     bool is_empty = false;
     RETURN_IF_ERROR(PrintPairs(database, std::move(tried), options.runs, options.stack, is_empty));
     if (is_empty) std::puts(none);
+    say_only();
     return {};
   }
   ASSIGN_OR_RETURN(answer.series, FindRecompileSeries(database, filter));
@@ -277,12 +301,15 @@ Result<void> AnswerRecompiles(Database& database, RecompileOptions& options) {
     const JsonWriter json = ToJson(answer, InRecompiles{tried});
     RETURN_IF_ERROR(tried.Ended());
     PrintJson(json);
-  } else if (answer.series.empty()) {
+    return {};
+  }
+  if (answer.series.empty()) {
     std::puts(none);
   } else {
     PrintBounded(false, "--json", [&] { PrintSeries(answer.series, options.runs); });
     if (!of_loaded.empty()) PrintWrapped(of_loaded, 0, 2);
   }
+  say_only();
   return {};
 }
 

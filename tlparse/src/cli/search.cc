@@ -87,6 +87,7 @@ Result<void> Search(Database& database, const SearchArguments& asked) {
     options.only = static_cast<TextKind>(kind - std::begin(kTextKindNames));
   ASSIGN_OR_RETURN(const TextSearch search, SearchTexts(database, run_id, options));
   PrintBounded(asked.all, "--all, --kind", [&] { PrintTexts(search); });
+  if (asked.who.IsGiven()) PrintWrapped(asked.who.Only(0, ""), 0, 2);
   return {};
 }
 

@@ -10,6 +10,7 @@
 #include "cli/bounded_output.h"
 #include "cli/command.h"
 #include "cli/commands.h"
+#include "cli/only_field.h"
 #include "cli/rank_output.h"
 #include "cli/schemas.h"
 #include "facts/compiles/user_frames.h"
@@ -67,6 +68,11 @@ Result<void> PrintStacks(Database& database, const std::vector<LineOutcome>& out
   for (const LineOutcome& one : outcomes) {
     ASSIGN_OR_RETURN(const std::string frames, UserFramesOf(database, one.compile_id));
     stacks.Add(fmt::format("{} {}", one.label, one.function), frames);
+    if (one.kind != LineOutcomeKind::kGraphBreak) continue;
+    ASSIGN_OR_RETURN(const std::vector<std::string> breaks,
+                     UserFramesOfBreaks(database, one.compile_id, one.record_id));
+    for (const std::string& of_break : breaks)
+      stacks.Add(fmt::format("a graph break in {} {}", one.label, one.function), of_break);
   }
   for (const std::string& stack : stacks.lines()) PrintWrapped(stack, 0, 2);
   return {};
@@ -120,6 +126,7 @@ Result<void> PrintOutcomes(Database& database, const std::vector<LineOutcome>& o
 
 struct SourceAnswer {
   std::span<const LineOutcome> outcomes;
+  std::string only;  // with --rank or --process
 };
 
 }  // namespace
@@ -157,20 +164,31 @@ struct FieldsOf<SourceAnswer> {
       "What came of a line of Python, or of each line of a file, by file, line, kind and compile. "
       "null: unknown.";
   static constexpr FieldList list{
-      Field{"outcomes", &SourceAnswer::outcomes, "equal ones of several ranks are one"}};
+      Field{"outcomes", &SourceAnswer::outcomes, "equal ones of several ranks are one"},
+      Missable{"only", OrNull{&SourceAnswer::only}, kOnly}};
 };
 
 std::string SourceSchema() { return SchemaOf<SourceAnswer>("tlparse source --json"); }
 
 namespace {
 
+// What the others have beyond these.
+Result<std::string> OnlyOf(Database& database, std::int64_t run_id, const SourceArguments& asked,
+                           std::size_t own) {
+  if (!asked.who.IsGiven()) return std::string();
+  ASSIGN_OR_RETURN(const std::vector<LineOutcome> all,
+                   LoadLineOutcomes(database, run_id, ParsePlace(asked.place), {}));
+  return asked.who.Only(all.size() - std::min(own, all.size()), "outcome");
+}
+
 Result<void> AnswerSource(Database& database, const SourceArguments& asked) {
   ASSIGN_OR_RETURN(const std::int64_t run_id, FindRun(database, asked.run.value_or("")));
   RETURN_IF_ERROR(CheckAsked(database, asked.who, run_id, {}));
   ASSIGN_OR_RETURN(const std::vector<LineOutcome> outcomes,
                    LoadLineOutcomes(database, run_id, ParsePlace(asked.place), asked.who));
+  ASSIGN_OR_RETURN(const std::string only, OnlyOf(database, run_id, asked, outcomes.size()));
   if (asked.common.json) {
-    PrintJson(ToJson(SourceAnswer{outcomes}));
+    PrintJson(ToJson(SourceAnswer{outcomes, only}));
     return {};
   }
   if (outcomes.empty()) {
@@ -178,11 +196,13 @@ Result<void> AnswerSource(Database& database, const SourceArguments& asked) {
                              "failure, guard, graph node or kernel of the run names it",
                              asked.place),
                  0, 2);
+    if (!only.empty()) PrintWrapped(only, 0, 2);
     return {};
   }
   Result<void> printed;
   PrintBounded(asked.all, "FILE:LINE, --rank, or --all",
                [&] { printed = PrintOutcomes(database, outcomes, asked.stack); });
+  if (!only.empty()) PrintWrapped(only, 0, 2);
   return printed;
 }
 

@@ -17,6 +17,7 @@
 #include "cli/rank_output.h"
 #include "cli/role_output.h"
 #include "cli/schemas.h"
+#include "cli/status_fields.h"
 #include "cli/status_filter.h"
 #include "facts/job/hangs.h"
 #include "facts/job/job_tree.h"
@@ -40,6 +41,7 @@ struct Shown {
   std::vector<Hang> hangs;          // of the run
   std::vector<ProcessExit> exits;   // of the run
   std::string why_none;             // empty: the run has logs
+  std::string only;                 // with --rank or --process
 };
 
 // Processes that are shown in one line: alike but for their numbers and times.
@@ -190,6 +192,7 @@ void Print(const Shown& shown) {
         "log damaged: the compressed file is cut or damaged (tlparse import-log). The row is of "
         "the last record that could be read; what came after is not known.",
         0, 2);
+  if (!shown.only.empty()) PrintWrapped(shown.only, 0, 2);
 }
 
 const TreeNode& NodeOf(const ProcessStatus& of, const Shown& in) {
@@ -285,35 +288,6 @@ struct FieldsOf<ProcessStatus> {
 };
 
 template <>
-struct FieldsOf<StatusAnswer::EmptyLog> {
-  using Of = StatusAnswer::EmptyLog;
-  static constexpr FieldList list{
-      Field{"rank", &Of::rank, "of the file's name"},
-      Field{"log", &Of::path},
-  };
-};
-
-template <>
-struct FieldsOf<StatusAnswer::OtherFiles> {
-  using Of = StatusAnswer::OtherFiles;
-  static constexpr FieldList list{
-      Field{"kind", &Of::kind, "a name of the table profile_kind"},
-      Field{"count", &Of::count},
-      Field{"ranks", &Of::ranks, "that these files name"},
-  };
-};
-
-template <>
-struct FieldsOf<UnreadInput> {
-  using Of = UnreadInput;
-  static constexpr FieldList list{
-      Field{"rank", &Of::rank, "of a log or recorder dump, by its name"},
-      Field{"path", &Of::path},
-      Field{"reason", &Of::reason},
-  };
-};
-
-template <>
 struct FieldsOf<HangPlace> {
   using Of = HangPlace;
   static constexpr FieldList list{
@@ -363,6 +337,11 @@ struct FieldsOf<StatusAnswer> {
       Field{"hangs",
             [](const Of&, const Shown& in) -> const std::vector<Hang>& { return in.hangs; },
             "when tlparse run judged that the command hangs"},
+      Missable{"only",
+               [](const Of&, const Shown& in) {
+                 return in.only.empty() ? std::nullopt : std::optional(in.only);
+               },
+               kOnly},
   };
 };
 
@@ -390,7 +369,7 @@ int RunStatus(std::span<const std::string> arguments) {
   return AnswerFrom(common.database, [&](Database& database) -> Result<void> {
     RETURN_IF_ERROR(CheckAskedOfLaunch(database, asked, options.run, options.launch));
     ASSIGN_OR_RETURN(Shown answer, LoadShown(database, options));
-    KeepAsked(asked, answer.tree, answer.status.rows);
+    answer.only = KeepAsked(asked, answer.tree, answer.status.rows);
     common.json ? PrintJson(ToJson(answer.status, answer)) : Print(answer);
     return stack && !common.json ? PrintStacks(database, answer.status.rows) : Result<void>();
   });

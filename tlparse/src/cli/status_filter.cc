@@ -11,9 +11,10 @@
 
 namespace tlparse {
 
-void KeepAsked(const AskedParticipant& asked, const JobTree& tree,
-               std::vector<ProcessStatus>& rows) {
-  if (!asked.IsGiven()) return;
+std::string KeepAsked(const AskedParticipant& asked, const JobTree& tree,
+                      std::vector<ProcessStatus>& rows) {
+  if (!asked.IsGiven()) return {};
+  const std::size_t all = rows.size();
   std::set<std::int64_t> of_rank;
   for (const ProcessStatus& row : rows)
     if (row.rank && row.rank == asked.rank) of_rank.insert(row.process_id);
@@ -24,6 +25,8 @@ void KeepAsked(const AskedParticipant& asked, const JobTree& tree,
         (node != nullptr && node->parent_process_id && of_rank.contains(*node->parent_process_id));
     return (asked.rank && !is_of_rank) || (asked.pid && row.pid != *asked.pid);
   });
+  std::string only = asked.Only(all - rows.size(), "process");
+  return only;
 }
 
 Result<void> PrintStacks(Database& database, const std::vector<ProcessStatus>& rows) {

@@ -1,6 +1,7 @@
 // Which processes `tlparse status` is asked about, and their stacks.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "facts/job/asked_participant.h"
@@ -9,9 +10,9 @@
 
 namespace tlparse {
 
-// A rank with its children.
-void KeepAsked(const AskedParticipant& asked, const JobTree& tree,
-               std::vector<ProcessStatus>& rows);
+// A rank with its children. Returns what the answer is of then; empty: of all.
+std::string KeepAsked(const AskedParticipant& asked, const JobTree& tree,
+                      std::vector<ProcessStatus>& rows);
 // The user's frames above compiles that are open or failed.
 Result<void> PrintStacks(Database& database, const std::vector<ProcessStatus>& rows);
 

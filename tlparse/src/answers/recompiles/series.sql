@@ -45,6 +45,14 @@ WHERE t.process_id IS NULL AND (:rank IS NULL OR t.rank = :rank)
   AND (:run_id IS NULL OR r.id = :run_id)
 ORDER BY r.id, t.rank, t.profile_id, t.line;
 
+-- How many compiles were made again, by structured traces.
+-- query SizeOfRecompiles(rank INTEGER?, run_id INTEGER?, launch INTEGER?, pid INTEGER?)
+SELECT count(DISTINCT m.compile_id) AS recompiles /*INTEGER*/
+FROM recompile_row m JOIN compile c ON c.id = m.compile_id JOIN process p ON p.id = c.process_id
+  JOIN log_file o ON o.id = p.log_file_id LEFT JOIN launch n ON n.id = p.launch_id
+WHERE (:rank IS NULL OR c.rank = :rank) AND (:run_id IS NULL OR o.run_id = :run_id)
+  AND (:launch IS NULL OR n.ordinal = :launch) AND (:pid IS NULL OR p.pid = :pid);
+
 -- Every earlier compile that was tried: of structured traces, and of text of TORCH_LOGS whose
 -- process has none.
 -- query RecompileTried(rank INTEGER?, run_id INTEGER?, launch INTEGER?, pid INTEGER?)

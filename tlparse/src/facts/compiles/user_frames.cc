@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <string_view>
+#include <utility>
 
 #include "artifacts/common/text/python_traceback.h"
 #include "queries/facts/compiles/user_frames.h"
@@ -26,6 +27,33 @@ Result<std::string> UserFramesOf(Database& database, std::int64_t compile_id) {
                    First(Query<StackOfCompile>(database, {.compile_id = compile_id})));
   if (!stack || !stack->stack_id) return std::string();
   return UserFramesOfStack(database, *stack->stack_id);
+}
+
+namespace {
+
+std::string UserFramesOfText(std::string_view stack) {
+  std::string text;
+  while (!stack.empty()) {
+    const std::optional<PythonFrame> frame = ParseFrameLine(NextLine(stack));
+    if (!frame || !IsUserFile(frame->file)) continue;
+    const std::string_view file = frame->file;
+    text = fmt::format("{}:{} in {}{}{}", file.substr(file.rfind('/') + 1), frame->line,
+                       frame->function, text.empty() ? "" : ", ", text);
+  }
+  return text;
+}
+
+}  // namespace
+
+Result<std::vector<std::string>> UserFramesOfBreaks(Database& database, std::int64_t compile_id,
+                                                    std::optional<std::int64_t> record_id) {
+  std::vector<std::string> stacks;
+  FOR_EACH_ROW(const StackOfBreak& row,
+               Query<StackOfBreak>(database, {.compile_id = compile_id, .record_id = record_id})) {
+    std::string frames = UserFramesOfText(row.user_stack);
+    if (!frames.empty()) stacks.push_back(std::move(frames));
+  }
+  return stacks;
 }
 
 void ShownStacks::Add(const std::string& what, const std::string& frames) {

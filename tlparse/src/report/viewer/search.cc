@@ -35,6 +35,7 @@ Result<std::string> SearchAnswer(Database& database, std::int64_t run_id, std::s
   JsonWriter json;
   json.BeginObject().Key("is_complete").Bool(search.is_complete).Key("is_case_sensitive");
   json.Bool(search.is_case_sensitive).Key("read_bytes").Int(search.read_bytes);
+  if (asked.IsGiven()) json.Key("only").String(asked.Only(0, ""));
   json.Key("texts").BeginArray();
   for (const FoundText& found : search.texts) {
     json.BeginObject().Key("kind").String(kTextKindNames[static_cast<std::size_t>(found.kind)]);
