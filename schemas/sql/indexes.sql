@@ -28,6 +28,7 @@ CREATE INDEX IF NOT EXISTS cache_key_by_key ON cache_key_row(key);
 -- A call on all ranks. The rows of one profile: a job has one profile for each rank. Joins of calls, ops and device work begin with the same column: with two
 -- indexes SQLite could choose the one of profiles, and compare all rows with all.
 CREATE INDEX IF NOT EXISTS annotation_by_profile ON annotation_row(profile_id);
+CREATE INDEX IF NOT EXISTS collective_run_by_entry ON collective_run_row(entry_id) WHERE entry_id IS NOT NULL;
 CREATE INDEX IF NOT EXISTS collective_run_by_number ON collective_run_row(group_id, sequence_number);
 CREATE INDEX IF NOT EXISTS compiled_slice_by_profile ON compiled_slice_row(profile_id);
 CREATE INDEX IF NOT EXISTS device_copy_by_correlation ON device_copy_row(profile_id, correlation);

@@ -118,6 +118,8 @@ class OneWord(AnswerTest):
 
     def check_recorders(self):
         """What a rank is through is done in SQL as well, in every file that has the call."""
+        self.assertEqual(self.sql("SELECT c.id FROM recorder_entry e JOIN collective_run c ON c.entry_id = e.id WHERE (c.state = 'done') <> (e.state = 'done')"),
+                         [], self.where)
         states = collections.defaultdict(set)
         for row in self.sql("SELECT r.group_name, r.sequence_number, r.rank, r.state FROM collective_run r WHERE NOT r.is_p2p"):
             states[row["group_name"], row["sequence_number"], row["rank"]].add(row["state"])

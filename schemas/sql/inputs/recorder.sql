@@ -29,13 +29,16 @@ CREATE TABLE recorder_entry_row (
   extra TEXT                      -- JSON: unknown members
 ) STRICT;
 
--- state: done, where the file has it as completed or retired, else its word, which is recorded_state: gloo's entries stay scheduled. An entry
--- that another file of the rank has as ended is done in collective_run.
+-- state: done, where a file of the rank has it as completed or retired, as in collective_run; else the file's word, which is recorded_state:
+-- gloo's entries stay scheduled.
 CREATE VIEW recorder_entry AS
   SELECT e.id, e.profile_id, p.process_id, p.rank, e.ordinal, e.recorder_id, e.pg_id, g.text AS group_name, d.text AS group_desc,
     e.collective_seq_id, e.p2p_seq_id, e.op_id, n.text AS profiling_name, e.is_p2p, e.is_retired, e.input_sizes, e.input_dtypes,
     e.output_sizes, e.output_dtypes,
-    CASE WHEN e.state = 'completed' OR e.time_discovered_completed_ns IS NOT NULL OR e.is_retired THEN 'done' ELSE e.state END AS state,
+    CASE WHEN e.state = 'completed' OR e.time_discovered_completed_ns IS NOT NULL OR e.is_retired OR EXISTS (
+      SELECT 1 FROM collective_run_row c JOIN collective_run_link_row l ON l.collective_run_id = c.id
+        JOIN collective_run_row y ON y.id = l.peer_id LEFT JOIN recorder_entry_row z ON z.id = y.entry_id
+      WHERE c.entry_id = e.id AND (y.state = 'completed' OR y.end_ns IS NOT NULL OR z.is_retired)) THEN 'done' ELSE e.state END AS state,
     e.state AS recorded_state, e.time_created_ns, e.time_discovered_started_ns, e.time_discovered_completed_ns,
     e.duration_ms, e.timeout_ms, e.thread_id, e.thread_name, e.stack_id, e.extra
   FROM recorder_entry_row e JOIN profile p ON p.id = e.profile_id LEFT JOIN text_row g ON g.id = e.group_id

@@ -58,7 +58,7 @@ WHERE c.profile_id = :id AND t.value NOT GLOB '[0-9]*' ORDER BY t.key LIMIT 8;
 SELECT c.record_id /*INTEGER?*/, p.path AS path /*TEXT*/, e.ordinal AS ordinal /*INTEGER?*/,
   o.text AS op /*TEXT*/, g.text AS group_name /*TEXT*/, c.sequence_number /*INTEGER?*/,
   c.input_shapes /*TEXT*/,
-  CASE WHEN c.state = 'completed' OR c.end_ns IS NOT NULL OR e.is_retired THEN 'done' ELSE c.state END AS state /*TEXT*/,
+  (SELECT s.state FROM collective_run s WHERE s.id = :id) AS state /*TEXT*/,
   strftime('%H:%M:%f', c.start_ns / 1e9, 'unixepoch') AS issued /*TEXT*/
 FROM collective_run_row c LEFT JOIN profile p ON p.id = c.profile_id
   LEFT JOIN recorder_entry_row e ON e.id = c.entry_id LEFT JOIN text_row g ON g.id = c.group_id
