@@ -38,8 +38,8 @@ def by_turns(*texts):
 
 
 class CollectedText(AnswerTest):
-    def first(self, text):
-        self.save("job/stderr.txt", text)
+    def first(self, *texts):
+        self.save("job/stderr.txt", *texts)
         return ask("findings", self.ingest(os.path.join(self.scratch, "job")))["findings"][0]
 
     def test_two_processes_write_by_turns(self):
@@ -53,6 +53,9 @@ class CollectedText(AnswerTest):
             (("\x1b[36m(TrainWorker pid=501)\x1b[0m ", "\x1b[36m(TrainWorker pid=502)\x1b[0m "), "TrainWorker (pid 502)", []),
             (("trainer-1  | ", "trainer-2  | "), "trainer-2", []),
             (("[pod/job-0/main] ", "[pod/job-1/main] "), "job-1", []),
+            (("(pid=501) ", "(pid=502) "), "Process (pid 502)", []),
+            (("ddp-worker-0: ", "ddp-worker-1: "), "ddp-worker-1", []),
+            (("[0]<stderr>:", "[1]<stderr>:"), "[1]<stderr>", []),
             (("Dec 01 18:34:27 n1 python3[8727]: ", "Dec  1 18:34:27 n1 python3[8728]: "), "python3 (pid 8728)", []),
         ):
             with self.subTest(marks=marks):
@@ -76,6 +79,41 @@ class CollectedText(AnswerTest):
         """Its process went on to print."""
         text = marked("[default0]:", "Exception in thread Thread-3:\n" + KEY_ERROR + "step 2: loss 0.1") + marked("[default1]:", KEY_ERROR)
         self.assertEqual(self.first(text)["title"], "Local rank 1 raised KeyError: 'stage2'")
+
+    def test_tracebacks_behind_which_a_launcher_says_that_a_process_ended(self):
+        """Of processes that wrote by turns; one behind another that was caught says nothing."""
+        deepspeed = ("[2023-04-14 13:11:27,879] [INFO] [launch.py:428:sigkill_handler] Killing subprocess 13266\n"
+                     "[2023-04-14 13:11:27,885] [ERROR] [launch.py:434:sigkill_handler] ['/usr/bin/python3', 'main.py', '--local_rank=1'] exits with return code = {}\n")
+        elastic = "ERROR:torch.distributed.elastic.multiprocessing.api:failed (exitcode: 1) local_rank: 4 (pid: 899509) of binary: /opt/bin/python\n"
+        for text, title in ((GONE + KEY_ERROR + GONE + deepspeed.format(1), "A process raised KeyError: 'stage2'"),
+                            (KEY_ERROR + elastic, "A process raised KeyError: 'stage2'"),
+                            ("step 1\n" + deepspeed.format(-9), "A process of DeepSpeed's launcher was ended by SIGKILL"),
+                            (KEY_ERROR + "step 2\n" + deepspeed.format(-11), "A process of DeepSpeed's launcher was ended by SIGSEGV")):
+            with self.subTest(title=title):
+                first = self.first(text)
+                self.assertEqual((first["title"], first["ranks"]), (title, []))
+
+    def test_what_slurm_says(self):
+        oom = "slurmstepd: error: Detected 1 oom_kill event in StepId=7012.0. Some of the step tasks have been OOM Killed.\n"
+        for text, title in ((marked("0: ", GONE) + marked("1: ", KEY_ERROR) + "srun: error: n042: task 1: Exited with exit code 1\nsrun: error: n042: task 0: Terminated\n",
+                             "Task 1 of srun raised KeyError: 'stage2'"),
+                            (oom + "srun: error: n042: task 3: Out Of Memory\nsrun: error: n042: tasks 0-2: Killed\n", "Task 3 of srun was ended by SIGKILL: its memory ran out"),
+                            (oom, "A task of Slurm was ended by SIGKILL: its memory ran out"),
+                            ("srun: error: n1: task 5: Segmentation fault (core dumped)\nsrun: error: n1: task 4: Killed\n", "Task 5 of srun was ended by SIGSEGV")):
+            with self.subTest(title=title):
+                self.assertEqual(self.first(text)["title"], title)
+
+    def test_a_warning_of_nccl_in_the_process_that_was_gone(self):
+        gone = marked("[rank1]: ", GONE[:GONE.index("RuntimeError")] + "torch.distributed.DistBackendError: NCCL error in: ../torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp:1275, "
+                      "remote process exited or there was a network error, NCCL version 2.20.5\nncclRemoteError: A call failed.\nLast error:\n"
+                      "socketProgress: Connection closed by remote peer n2<51159>")
+        first = self.first("n2:22555:22555 [0] NCCL INFO ncclCommInitRank comm 0x55a4 rank 2 nranks 4 cudaDev 0 busId 7000 - Init COMPLETE\n"
+                           "n1:13572:14001 [1] misc/socket.cc:50 NCCL WARN socketProgress: Connection closed by remote peer n2<51159>\n"
+                           "n2:22555:22590 [0] include/alloc.h:178 NCCL WARN Cuda failure 'out of memory'\n", gone)
+        self.assertEqual(first["title"], "Rank 1 raised DistBackendError: NCCL remote process exited or there was a network error: "
+                         "socketProgress: Connection closed by remote peer n2<51159>")
+        self.assertIn("NCCL of rank 2 (pid 22555 on n2) warned in line 3 of ", first["detail"])
+        self.assertEqual(first["try"], "look at rank 2 (pid 22555 on n2), of which NCCL warned")
 
     def test_a_message_of_several_lines(self):
         base = GONE[:GONE.index("RuntimeError")]

@@ -101,11 +101,11 @@ class LastTraceback(AnswerTest):
         text = ("Traceback (most recent call last):\n  File \"/u/a.py\", line 25, in {0}\n    main()\n"
                 "  File \"/v/lib/python3.11/site-packages/torch/_dynamo/eval_frame.py\", line 1050, in compile_wrapper\n    return fn(*args, **kwargs)\n"
                 "AssertionError: expected size 4==4, stride 5==6 at dim=0\nError in op: torch.ops.pool.pairs.default\nUse torch.library.opcheck to test your custom op.\n")
-        for name, module, behind, told in (("plain", "<module>", "", True), ("launcher", "<module>", "\nsrun: error: node7: task 0: Exited with exit code 1\n", True),
-                                           ("caught", "main", "", False), ("went_on", "<module>", "step\n" * 30, False), ("logged", "<module>", "[12:00:01] step 3\n", False)):
+        for name, module, behind, who in (("plain", "<module>", "", "The program"), ("launcher", "<module>", "\nsrun: error: node7: task 0: Exited with exit code 1\n", "A process"),
+                                          ("caught", "main", "", None), ("went_on", "<module>", "step\n" * 30, None), ("logged", "<module>", "[12:00:01] step 3\n", None)):
             with self.subTest(name):
                 titles = [one["title"] for one in self.findings(text.format(module) + behind, name)]
-                self.assertEqual(["The program raised AssertionError: expected size 4==4, stride 5==6 at dim=0"] if told else [], [one for one in titles if "raised" in one])
+                self.assertEqual([f"{who} raised AssertionError: expected size 4==4, stride 5==6 at dim=0"] if who else [], [one for one in titles if "raised" in one])
 
     def test_a_chain_whose_first_message_has_several_lines(self):
         """As torch.export of 2.15.0 raises what it has caught inside."""

@@ -33,14 +33,18 @@ CREATE TABLE printed_abort (
   fault_thread TEXT               -- of a signal as in run_process
 ) STRICT;
 
--- The failure of a rank that torchrun saw first: what its report in such a text calls the root cause, or, where the text lacks the report, the line
--- "failed (exitcode: -9) local_rank: 5 (pid: 2630)" that it logs. One row per report or line.
+-- The failure of a process that a launcher saw: what a report of torchrun in such a text calls the root cause, or, where the text lacks the report, the line
+-- "failed (exitcode: -9) local_rank: 5 (pid: 2630)" that it logs; a line of DeepSpeed, which does not say which process it was, of srun or of slurmstepd.
+-- One row per report or line.
 CREATE TABLE launcher_failure (
   id INTEGER PRIMARY KEY,
   profile_id INTEGER NOT NULL REFERENCES profile(id),
   line INTEGER NOT NULL,          -- of the text, 1-based
-  rank INTEGER,                   -- NULL: the line names the local rank alone
-  local_rank INTEGER,             -- on its host; NULL: of a report
+  launcher TEXT NOT NULL,         -- 'torchrun', 'DeepSpeed', 'srun', 'slurmstepd'
+  process TEXT,                   -- 'Task 3 of srun'; NULL: it has a rank or a local rank
+  rank INTEGER,                   -- NULL: the line names the local rank alone, or a task, or nothing
+  local_rank INTEGER,             -- on its host; NULL: of a report, or not said
   pid INTEGER,
-  exit_code INTEGER               -- -9: SIGKILL ended the process
+  exit_code INTEGER,              -- -9: SIGKILL ended the process
+  is_out_of_memory INTEGER NOT NULL  -- 1: Slurm's limit of memory ended it
 ) STRICT;

@@ -19,3 +19,16 @@ CREATE TABLE nccl_watchdog (
   signal_rank INTEGER,            -- of a dump_signal: the rank whose watchdog gave it
   text TEXT NOT NULL              -- the line, without what precedes it
 ) STRICT;
+
+-- A warning of NCCL (NCCL_DEBUG=WARN or more) in the text of a job: "n0:13571:14001 [0] misc/socket.cc:50 NCCL WARN …".
+CREATE TABLE nccl_warning (
+  id INTEGER PRIMARY KEY,
+  profile_id INTEGER NOT NULL REFERENCES profile(id),
+  line INTEGER NOT NULL,          -- of the text, 1-based
+  host TEXT NOT NULL,             -- as NCCL names it
+  pid INTEGER NOT NULL,
+  device INTEGER NOT NULL,        -- of the process, numbered as CUDA does; -1: none yet
+  rank INTEGER,                   -- in the largest communicator that the text says the process joined; NULL: it names none
+  is_of_peer INTEGER NOT NULL,    -- 1: it says that another process was gone or did not answer
+  text TEXT NOT NULL
+) STRICT;

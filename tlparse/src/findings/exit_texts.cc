@@ -124,21 +124,35 @@ std::string Subject(const ProcessExit& exit) {
 }
 
 void SayReported(Finding& finding, const PrintedFailures::Root& root, const ProcessExit& exit) {
-  const std::string who = root.rank ? Subject(root.rank)
-                          : root.is_fault
-                              ? "The program"
-                              : fmt::format("Local rank {}", root.local_rank.value_or(0));
-  finding.title = fmt::format("{} {}", who, HowItEnded(exit));
+  const std::string who = root.rank         ? Subject(root.rank)
+                          : root.is_fault   ? "The program"
+                          : root.local_rank ? fmt::format("Local rank {}", *root.local_rank)
+                                            : root.process;
+  finding.title = fmt::format("{} {}{}", who, HowItEnded(exit),
+                              root.is_out_of_memory ? ": its memory ran out" : "");
   finding.cause = exit.signal ? SignalName(*exit.signal) : "exit code";
+  finding.suggestion =
+      root.is_out_of_memory
+          ? "more memory for the job (sbatch --mem), or less in use: loader workers, "
+            "pinned memory, copies on the host"
+      : exit.signal == SIGKILL ? kLookForMemory
+                               : "read what it printed last";
   if (root.is_fault) {
     finding.detail = fmt::format("By what Python's faulthandler printed in {}.", root.path);
     return;
   }
   finding.detail =
-      root.rank
-          ? fmt::format("By the report of torchrun in {}: the failure that it saw first.",
-                        root.path)
-          : fmt::format("By what torchrun logged in {}; on which host is not in it.", root.path);
+      root.rank ? fmt::format("By the report of torchrun in {}: the failure that it saw first.",
+                              root.path)
+                : fmt::format("By what {} logged in {}", root.launcher, root.path);
+  if (root.local_rank) finding.detail += "; on which host is not in it.";
+  if (root.launcher == "DeepSpeed")
+    finding.detail +=
+        "; which rank is not in it: the command that it names is that of the last process which it "
+        "started.";
+  if (root.launcher == "srun") finding.detail += ": the first that failed.";
+  if (root.launcher == "slurmstepd")
+    finding.detail += ", for its limit of memory; which task is not in it.";
 }
 
 void SetAlike(Finding& finding, const ProcessExit& exit, const std::vector<std::int64_t>& alike,

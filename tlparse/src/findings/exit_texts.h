@@ -5,12 +5,17 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "facts/job/exits.h"
 #include "findings/context.h"
 
 namespace tlparse {
+
+inline constexpr std::string_view kLookForMemory =
+    "look whether its memory ran out: the kernel's log (dmesg) names the processes that it killed; "
+    "a limit of CPU time (ulimit -t), a batch system or a user ends processes so as well";
 
 // "was ended by SIGKILL", "ended with exit code 1"
 std::string HowItEnded(const ProcessExit& exit);

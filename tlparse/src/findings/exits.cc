@@ -16,14 +16,11 @@
 #include "findings/device_assertions.h"
 #include "findings/exit_texts.h"
 #include "findings/hidden_failures.h"
+#include "findings/nccl_warnings.h"
 #include "findings/waiting_ranks.h"
 
 namespace tlparse {
 namespace {
-
-constexpr std::string_view kLookForMemory =
-    "look whether its memory ran out: the kernel's log (dmesg) names the processes that it killed; "
-    "a limit of CPU time (ulimit -t), a batch system or a user ends processes so as well";
 
 // The first rank that failed, else the command; nothing: none, or it was asked to end.
 const ProcessExit* FirstFailed(const FindingContext& context,
@@ -272,7 +269,6 @@ void AddReported(FindingContext& context, const PrintedFailures& printed,
   (code < 0 ? exit.signal : exit.exit_code) = code < 0 ? -code : code;
   exit.rank = rank;
   SayReported(finding, *printed.root, exit);
-  finding.suggestion = code == -SIGKILL ? kLookForMemory : "read what it printed last";
   exit.printed = printed.root->printed;
   exit.stopped_at = printed.root->stopped_at;
   exit.fault_thread = printed.root->fault_thread;
@@ -332,6 +328,7 @@ Result<void> AddPrinted(FindingContext& context, const PrintedFailures& printed)
     if (!is_compared) finding.detail += raised->Rest();
     RETURN_IF_ERROR(SayCompiledLine(context, *raised, std::nullopt, finding));
     RETURN_IF_ERROR(SayDeviceAssertion(context, *raised, finding));
+    RETURN_IF_ERROR(SayNcclWarning(context, *raised, finding));
     finding.query = QueryOf(*raised);
     const bool is_apart = is_compared || SetApart(finding, all, true);
     if (!is_apart && raised->ComesOfPeer()) {

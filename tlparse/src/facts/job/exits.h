@@ -167,6 +167,8 @@ struct PrintedFailures {
     std::int64_t id = 0;                                      // of launcher_failure
     std::optional<std::int64_t> rank, local_rank, exit_code;  // rank: of a report
     std::string path;
+    std::string launcher = {}, process = {};  // as of launcher_failure
+    bool is_out_of_memory = false;
     std::string printed = {}, stopped_at = {}, fault_thread = {};  // as of ProcessExit
     bool is_fault =
         false;  // faulthandler printed it, and there is no report: `id` is of printed_abort

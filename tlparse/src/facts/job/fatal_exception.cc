@@ -107,7 +107,7 @@ bool FatalException::ComesOfPeer() const {
   if (PointsAbove()) return true;
   for (const std::string_view part :
        {"closed by peer", "reset by peer", "Broken pipe", "failed to recv, got 0 bytes",
-        "a remote process exit", "but received errors while waiting for send/recv from rank",
+        "remote process exit", "but received errors while waiting for send/recv from rank",
         "remote process has terminated", "connectFullMesh failed",
         "The client socket has "}) {  // …not found the store, which a rank hosts
     if (message.find(part) != std::string::npos || from.find(part) != std::string::npos)

@@ -108,8 +108,19 @@ Result<PrintedFailures> LoadPrintedFailures(Database& database, std::int64_t run
                                LinesOfTraceback(row.traceback, row.user_file, row.user_line),
                                row.thread || row.is_child});
   }
-  FOR_EACH_ROW(const ReportedFailure& row, KeptQuery<ReportedFailure>(database, {.run_id = run_id}))
+  FOR_EACH_ROW(const ReportedFailure& row,
+               KeptQuery<ReportedFailure>(database, {.run_id = run_id})) {
+    // torchrun may start a job several times: the last failure. Slurm says of each task that it has ended: the first, or
+    // why it was.
+    const bool counts = !failures.root || row.launcher == "torchrun" ||
+                        (row.is_out_of_memory && (!failures.root->is_out_of_memory ||
+                                                  failures.root->launcher == "slurmstepd"));
+    if (!counts) continue;
     failures.root = {row.id, row.rank, row.local_rank, row.exit_code, std::string(row.path)};
+    failures.root->launcher = row.launcher;
+    failures.root->process = row.process;
+    failures.root->is_out_of_memory = row.is_out_of_memory != 0;
+  }
   if (!failures.root) RETURN_IF_ERROR(TakeFault(database, run_id, failures));
   if (failures.root && failures.root->exit_code.value_or(0) < 0) {
     ProcessExit exit;

@@ -21,7 +21,8 @@ WHERE f.run_id = :run_id AND e.ordinal IS NULL
 ORDER BY f.id, e.line;
 
 -- query ReportedFailure(run_id INTEGER)
-SELECT l.id, l.rank, l.local_rank, l.exit_code, f.path FROM launcher_failure l JOIN profile f ON f.id = l.profile_id
+SELECT l.id, l.launcher, coalesce(l.process, '') AS process /*TEXT*/, l.rank, l.local_rank, l.exit_code, l.is_out_of_memory, f.path
+FROM launcher_failure l JOIN profile f ON f.id = l.profile_id
 WHERE f.run_id = :run_id ORDER BY f.id, l.line;
 
 -- query FirstPrintedFault(run_id INTEGER)

@@ -53,7 +53,7 @@ bool TakeBracketed(std::string_view& text, CollectedLine& line) {
 bool TakeName(std::string_view& text, CollectedLine& line) {
   static const re2::RE2 kSrun(R"( *(\d+): )"), kCompose(R"(([A-Za-z][\w.-]*) +\| )"),
       kSyslog(R"([A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \S+ ([^\s\[\]:]+)\[(\d+)\]: )"),
-      kRay(R"(\(([^()]+) pid=(\d+)(?:, ip=[\w.:]+)?\) ?)");
+      kRay(R"(\((?:([^()]+) )?pid=(\d+)(?:, ip=[\w.:]+)?\) ?)");
   constexpr std::size_t kLongestName = 64;
   std::string name, number;
   if (text[0] == '[') return TakeBracketed(text, line);
@@ -65,7 +65,7 @@ bool TakeName(std::string_view& text, CollectedLine& line) {
   const bool is_pid = text[0] == '(' ? !ParseVllmLine(text) && Consume(text, kRay, &name, &number)
                                      : text.size() > 3 && text[3] == ' ' && IsUpperCase(text[0]) &&
                                            Consume(text, kSyslog, &name, &number);
-  if (is_pid) line.process = fmt::format("{} (pid {})", name, number);
+  if (is_pid) line.process = fmt::format("{} (pid {})", name.empty() ? "Process" : name, number);
   return is_pid || (text.substr(0, kLongestName).find(" | ") != text.npos &&
                     Consume(text, kCompose, &line.process));
 }
@@ -102,8 +102,34 @@ CollectedLine LineUnwrapper::Unwrap(std::string_view text) {
     line.has_time |= has_time;
     if (!has_time && !TakeName(text, line)) break;
   }
+  if (line.process.empty()) TakeLearned(text, line);
   line.text = text;
   return line;
+}
+
+// "job-worker-1: Traceback (most recent call last):": what stands in front of other lines as well is a mark.
+void LineUnwrapper::TakeLearned(std::string_view& text, CollectedLine& line) {
+  constexpr std::string_view kTracebackHeader = "Traceback (most recent call last):";
+  constexpr std::size_t kLongestMark = 64, kMostMarksLearned = 1024;
+  if (text.size() > kTracebackHeader.size() && text.ends_with(kTracebackHeader)) {
+    const std::string_view mark = text.substr(0, text.size() - kTracebackHeader.size());
+    const bool is_log = ParseVllmLine(text).has_value() || mark.starts_with("[rank") ||
+                        mark.find_first_of(" \t") < mark.size() - 1 || IsLetter(mark.back());
+    if (!is_log && mark.size() <= kLongestMark && learned_.size() < kMostMarksLearned)
+      learned_.emplace(mark);
+  }
+  if (learned_.empty()) return;
+  // Of marks that begin alike the longest is the last in order.
+  auto mark = learned_.upper_bound(text);
+  while (mark != learned_.begin()) {
+    --mark;
+    if (text.starts_with(*mark)) {
+      text.remove_prefix(mark->size());
+      line.process = mark->substr(0, mark->find_last_not_of(" :|") + 1);
+      return;
+    }
+    if (mark->empty() || mark->front() != (text.empty() ? '\0' : text.front())) return;
+  }
 }
 
 void ProcessTracebacks::Add(const CollectedLine& line, std::int64_t number, bool is_of_log) {

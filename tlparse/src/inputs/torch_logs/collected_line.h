@@ -3,8 +3,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -28,7 +30,10 @@ class LineUnwrapper {
   CollectedLine Unwrap(std::string_view line);
 
  private:
+  void TakeLearned(std::string_view& text, CollectedLine& line);
+
   std::string plain_;
+  std::set<std::string, std::less<>> learned_;  // what stood in front of a traceback
 };
 
 // The traceback that the lines of each process of a text end with.

@@ -18,9 +18,8 @@
 #include "base/utf8.h"
 #include "inputs/common/exception_row.h"
 #include "inputs/common/line_stream.h"
-#include "inputs/torch_logs/abort_text.h"
 #include "inputs/torch_logs/collected_line.h"
-#include "inputs/torch_logs/tracebacks.h"
+#include "inputs/torch_logs/failure_rows.h"
 #include "inputs/torch_logs/vllm.h"
 #include "inputs/torch_logs/watchdog.h"
 #include "log/glog_prefix.h"
@@ -173,6 +172,7 @@ class TorchLogsReader final : public RuntimeReader {
   void Prepare(TableSet& tables) override {
     tables.Use<TorchLogLineRow>();
     tables.Use<NcclWatchdogRow>();
+    tables.Use<NcclWarningRow>();
     tables.Use<VllmLineRow>();
     tables.Use<UncaughtExceptionRow>();
     tables.Use<LauncherFailureRow>();
@@ -267,43 +267,6 @@ class VllmLines {
   VllmTracebacks tracebacks_;
 };
 
-void AddFailures(RuntimeContext& context, const FailureText& text,
-                 const ProcessTracebacks& tracebacks, const AbortTexts& aborts) {
-  for (const PrintedTraceback& one : text.tracebacks) {
-    ++context.facts().kept_count;
-    AddException(context, {.line = one.line, .rank = one.rank}, one.text);
-  }
-  for (const LauncherFailure& one : text.failures) {
-    if (!one.rank && !one.local_rank) continue;
-    ++context.facts().kept_count;
-    LauncherFailureRow row{.id = context.NextId<LauncherFailureRow>(),
-                           .profile_id = context.profile_id(),
-                           .line = one.line};
-    row.rank = one.rank;
-    row.local_rank = one.local_rank;
-    row.pid = one.pid;
-    row.exit_code = one.exit_code;
-    context.rows().Add(row);
-  }
-  for (const auto& [name, process] : tracebacks.processes()) {
-    const auto add = [&, &named = name, &of = process](const LastTraceback::Found& one) {
-      ExceptionPlace place{
-          .line = one.line, .rank = text.RankOfLocal(of.local_rank), .thread = one.thread};
-      if (!named.empty()) place.process_name = named;
-      AddException(context, place, one.text);
-    };
-    for (const LastTraceback::Found& one : process.last.others()) {
-      ++context.facts().kept_count;
-      add(one);
-    }
-    if (const LastTraceback::Found* const last = process.last.found()) add(*last);
-  }
-  for (const AbortText& one : aborts.texts) {
-    ++context.facts().kept_count;
-    AddAbort(context, one);
-  }
-}
-
 void AddLogLine(RuntimeContext& context, std::int64_t number, const LogLine& line) {
   const std::string text = SanitizeUtf8(line.text);
   const std::string level(1, line.level);
@@ -329,11 +292,9 @@ Result<bool> TorchLogsReader::Read(RuntimeContext& context) {
   facts.kind = "torch_logs";
   LineStream lines(context, kMostLineBytes);
   Others others;
-  FailureText failures;
+  FailureTexts failures;
   LineUnwrapper unwrapper;
-  ProcessTracebacks tracebacks;
   VllmLines vllm;
-  AbortTexts aborts;
   WatchdogText watchdog;
   const auto add_watchdog = [&](std::int64_t number, const WatchdogLine& line) {
     AddWatchdogRow(context, number, line);
@@ -355,12 +316,12 @@ Result<bool> TorchLogsReader::Read(RuntimeContext& context) {
     if (!line) line = ParseOld(text, is_in_limit);
     if (!line) line = ParseBare(text, is_in_limit);
     is_in_limit = line && line->artifact == kLimit;
-    tracebacks.Add(collected, next->number, line.has_value());
+    failures.tracebacks.Add(collected, next->number, line.has_value());
     if (!line) {
       if (watchdog.Add(text, next->number, add_watchdog) || vllm.Add(context, text, next->number)) {
         others.Flush(context);
         RETURN_IF_ERROR(context.Flush());
-      } else if (!aborts.Add(text, next->number) && !failures.Add(text, next->number)) {
+      } else if (!failures.Add(text, next->number)) {
         others.Add(*next);
       }
       continue;
@@ -374,8 +335,8 @@ Result<bool> TorchLogsReader::Read(RuntimeContext& context) {
   }
   others.Flush(context);
   watchdog.End(add_watchdog);
-  aborts.End();
-  AddFailures(context, failures, tracebacks, aborts);
+  failures.aborts.End();
+  AddFailureRows(context, failures);
   vllm.AddTracebacks(context);
   // Text of several processes in one file belongs to none of them.
   if (lines_of_pid.size() == 1) facts.pid = lines_of_pid.begin()->first;

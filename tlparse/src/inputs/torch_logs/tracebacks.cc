@@ -5,6 +5,7 @@
 
 #include "artifacts/common/text/python_traceback.h"
 #include "base/ascii.h"
+#include "inputs/torch_logs/launcher_line.h"
 #include "inputs/torch_logs/number_after.h"
 #include "log/glog_prefix.h"
 
@@ -27,20 +28,6 @@ std::optional<std::int64_t> MemberOf(std::string_view line, std::string_view nam
   const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), value);
   if (error != std::errc()) return std::nullopt;
   return value;
-}
-
-// "failed (exitcode: -9) local_rank: 5 (pid: 2630) of binary: …", which torchrun logs before its report.
-std::optional<LauncherFailure> LoggedFailure(std::string_view line, std::int64_t number) {
-  const std::size_t at = line.find("failed (exitcode: ");
-  if (at == line.npos) return std::nullopt;
-  line.remove_prefix(at);
-  LauncherFailure failure;
-  failure.line = number;
-  failure.exit_code = NumberAfter(line, "(exitcode: ");
-  failure.local_rank = NumberAfter(line, ") local_rank: ");
-  failure.pid = NumberAfter(line, "(pid: ");
-  if (!failure.exit_code || !failure.local_rank || !failure.pid) return std::nullopt;
-  return failure;
 }
 
 // What C++ and kernels of a device print says nothing of a traceback behind it:
@@ -88,7 +75,8 @@ bool LastTraceback::Continues(std::string_view line) const {
   if (line == kTraceback) return IsChain(before_);
   for (const std::string_view begin :
        {"During handling of the above exception", "The above exception was the direct cause",
-        "-- Process ", "from user code:", "Set TORCH", "You can suppress this exception",
+        "The actor ", "-- Process ", "from user code:", "Set TORCH",
+        "You can suppress this exception",
         "Hint: ", "Explanation: ", "Developer debug context: ", "For more details",
         "CUDA kernel errors might", "HIP kernel errors might", "For debugging consider passing",
         "Compile with `TORCH_USE_", "Exception raised from ", "frame #"})
@@ -128,15 +116,18 @@ void LastTraceback::Begin(std::int64_t number) {
     state_ = State::kSkipped;
 }
 
-// At the end of one. `is_followed`: by another, without a line between them.
-void LastTraceback::Leave(bool is_followed) {
+// At the end of one, before `line`. `is_followed`: by another, without a line between them. Where a launcher says next that a
+// process has ended, those that followed each other are of processes that wrote by turns.
+void LastTraceback::Leave(std::string_view line, bool is_followed) {
   const bool is_known = found_.thread || found_.text.find("/multiprocessing/process.py\", line ") !=
                                              std::string::npos;
   if (!IsPrograms() && is_known) others_.push_back(found_);
-  if (IsPrograms() && is_followed)
-    followed_.push_back(found_);
-  else
-    followed_.clear();
+  if (IsPrograms()) followed_.push_back(found_);
+  if (IsPrograms() && IsOfLauncher(line)) {
+    for (Found& one : followed_) one.is_of_launcher = true;
+    others_.insert(others_.end(), followed_.begin(), followed_.end());
+  }
+  if (!IsPrograms() || !is_followed) followed_.clear();
   state_ = State::kNone;
   may_go_on_ = IsPrograms();
 }
@@ -145,7 +136,7 @@ std::vector<LastTraceback::Found> LastTraceback::others() const {
   std::vector<Found> all = others_;
   if (state_ == State::kBehind) {
     LastTraceback ended = *this;
-    if (!IsPrograms()) ended.Leave(false);
+    if (!IsPrograms()) ended.Leave({}, false);
     all = ended.others_;
     if (IsPrograms()) all.insert(all.end(), followed_.begin(), followed_.end());
   }
@@ -159,8 +150,8 @@ void LastTraceback::Add(std::string_view text, std::int64_t number, bool is_of_l
   bool is_of_message = true;
   if (state_ == State::kBehind && !line.empty() && !Continues(line)) {
     const bool is_followed = is_header && lines_behind_ == 0;
-    const bool may_be = MayBeOfMessage(line, is_of_log || has_time);
-    if (!may_be) Leave(is_followed);
+    const bool may_be = !IsOfLauncher(line) && MayBeOfMessage(line, is_of_log || has_time);
+    if (!may_be) Leave(line, is_followed);
     is_of_message = may_be && !found_.text.ends_with("\n\n");
   }
   const bool is_of_traceback = state_ != State::kNone;
@@ -212,11 +203,11 @@ bool FailureText::AddToTraceback(std::string_view line, std::int64_t number) {
 bool FailureText::AddToReport(std::string_view line, std::int64_t number) {
   if (line == kRootCause) {
     is_in_report_ = true;
-    failures.emplace_back().line = number;
+    failures.push_back({.line = number, .launcher = "torchrun"});
     return true;
   }
   if (!is_in_report_) {
-    const std::optional<LauncherFailure> logged = LoggedFailure(line, number);
+    const std::optional<LauncherFailure> logged = ParseLauncherLine(line, number);
     if (logged) failures.push_back(*logged);
     return logged.has_value();
   }
@@ -246,7 +237,7 @@ std::optional<std::int64_t> FailureText::RankOfLocal(std::optional<std::int64_t>
 }
 
 bool BeginsFailureText(std::string_view line) {
-  if (line == kRootCause || LoggedFailure(line, 0)) return true;
+  if (line == kRootCause || ParseLauncherLine(line, 0)) return true;
   if (line.starts_with("Fatal Python error: ") || line.starts_with("Exception in thread "))
     return true;
   const std::optional<RankPrefix> prefix = ParseRankPrefix(line);

@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "inputs/torch_logs/launcher_line.h"
+
 namespace tlparse {
 
 struct PrintedTraceback {
@@ -17,15 +19,6 @@ struct PrintedTraceback {
   std::string text;       // without the prefixes; cut after kMostTracebackBytes
 };
 inline constexpr std::size_t kMostTracebackBytes = 50'000;
-
-// The failure that torchrun saw first: what its report calls the root cause, or a line of a text without
-// that report.
-struct LauncherFailure {
-  std::int64_t line = 0;
-  std::optional<std::int64_t> rank, local_rank, pid;
-  std::optional<std::int64_t> exit_code;  // -9: SIGKILL ended the process
-  std::optional<std::int64_t> local_rank_of_report;
-};
 
 // A traceback without a rank, as Python writes it for the exception that ended a program. Only those
 // that a text ends with count, and none behind a line that says what it is of: a finalizer ("Exception ignored
@@ -42,12 +35,13 @@ class LastTraceback {
     std::string text = {};
     std::optional<std::string> thread = {};  // its name
     bool is_of_child = false;                // of a process of multiprocessing
+    bool is_of_launcher = false;  // a launcher said next that one of its processes has ended
   };
   // Of the lines so far, the last that they end with; null: they end with none.
   const Found* found() const {
     return state_ == State::kBehind && IsPrograms() ? &found_ : nullptr;
   }
-  // Of threads and processes; and those behind which found() followed at once. In order.
+  // Of threads and processes; those behind which a launcher said that a process has ended; and those behind which found() followed at once. In order.
   std::vector<Found> others() const;
 
  private:
@@ -57,7 +51,7 @@ class LastTraceback {
   bool Continues(std::string_view line) const;
   bool MayBeOfMessage(std::string_view line, bool is_of_log);
   void Begin(std::int64_t number);
-  void Leave(bool is_followed);
+  void Leave(std::string_view line, bool is_followed);
 
   Found found_;
   std::vector<Found> others_, followed_;
