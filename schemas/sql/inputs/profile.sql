@@ -27,7 +27,8 @@ CREATE TABLE profile_kind (
 ) STRICT;
 INSERT INTO profile_kind VALUES (0, 'kineto', 1, 1, 0, 1), (1, 'nsys', 1, 1, 0, 0), (2, 'libtrace', 1, 0, 0, 0),
   (3, 'flight_recorder', 0, 0, 1, 1), (4, 'kernel_information', 0, 0, 0, 0), (5, 'tritonparse', 0, 0, 1, 0),
-  (6, 'torch_logs', 0, 0, 1, 0), (7, 'run', 0, 0, 0, 0), (8, 'memory_snapshot', 0, 0, 1, 0), (9, 'nccl_ras', 0, 0, 0, 0);
+  (6, 'torch_logs', 0, 0, 1, 0), (7, 'run', 0, 0, 0, 0), (8, 'memory_snapshot', 0, 0, 1, 0), (9, 'nccl_ras', 0, 0, 0, 0),
+  (10, 'debug_server', 0, 0, 0, 0);
 
 -- One file of a profiler or recorder.
 CREATE TABLE profile (

@@ -149,6 +149,7 @@ Result<void> FindExits(FindingContext& context);           // after those that n
 Result<void> FindHangs(FindingContext& context);           // after all that name errors of the job
 Result<void> FindHiddenFailures(FindingContext& context);  // of processes that went on
 Result<void> FindImportErrors(FindingContext& context);
+Result<void> FindDebugServerPlaces(FindingContext& context);
 
 // Sets a hint of PyTorch as what to try, and the option or variable that it sets.
 void SetHint(Finding& finding, std::string hint);

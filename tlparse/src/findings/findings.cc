@@ -54,6 +54,7 @@ constexpr FamilyOfJob kFamilies[] = {
     {&FindLaunchNotes},
     {.find = &FindExits, .needs_log = false, .needs_others = true},
     {.find = &FindHangs, .needs_log = false, .needs_others = true},
+    {.find = &FindDebugServerPlaces, .needs_log = false, .needs_others = true},
     {.find = &FindHiddenFailures, .needs_log = false, .needs_others = true},
     {.find = &FindImportErrors, .needs_log = false},
 };

@@ -124,5 +124,6 @@ std::unique_ptr<RuntimeReader> MakeTritonparseReader();
 std::unique_ptr<RuntimeReader> MakeTorchLogsReader();
 std::unique_ptr<RuntimeReader> MakeRunFileReader();
 std::unique_ptr<RuntimeReader> MakeNcclRasReader();
+std::unique_ptr<RuntimeReader> MakeDebugServerReader();
 
 }  // namespace tlparse

@@ -20,6 +20,7 @@ constexpr ReaderOfKind kReaders[] = {
     {InputKind::kTorchLogs, &MakeTorchLogsReader},
     {InputKind::kRunFile, &MakeRunFileReader},
     {InputKind::kNcclRas, &MakeNcclRasReader},
+    {InputKind::kDebugServer, &MakeDebugServerReader},
 };
 
 }  // namespace

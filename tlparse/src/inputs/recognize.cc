@@ -10,6 +10,7 @@
 #include "base/input.h"
 #include "base/json_string.h"
 #include "inputs/common/pickle_reader.h"
+#include "inputs/debug_server/text.h"
 #include "inputs/nccl_ras/report.h"
 #include "inputs/torch_logs/collected_line.h"
 #include "inputs/torch_logs/tracebacks.h"
@@ -170,6 +171,8 @@ std::string_view Describe(InputKind kind) {
       return "a run.json of tlparse run";
     case InputKind::kNcclRas:
       return "a report of NCCL's RAS";
+    case InputKind::kDebugServer:
+      return "stacks by the debug server of torch.distributed";
     case InputKind::kExecutionTrace:
       return "a Chakra execution trace";
     case InputKind::kOwnDatabase:
@@ -203,6 +206,7 @@ InputKind Recognize(std::string_view head) {
   }
   if (HasTraceLine(head)) return InputKind::kLog;
   if (BeginsRasText(head)) return InputKind::kNcclRas;
+  if (HasDebugServerHead(head)) return InputKind::kDebugServer;
   // A Chrome trace may be the bare list of its events.
   if (text.starts_with('[') && Contains(text, "\"ph\"") && Contains(text, "\"cat\""))
     return InputKind::kProfile;

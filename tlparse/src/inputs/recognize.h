@@ -23,6 +23,7 @@ enum class InputKind : std::uint8_t {
   kTorchLogs,          // text of TORCH_LOGS
   kRunFile,            // run.json of tlparse run
   kNcclRas,            // report of NCCL's RAS subsystem, text or JSON
+  kDebugServer,        // stacks by the debug server of torch.distributed
   kExecutionTrace,     // Chakra
   kOwnDatabase,        // a database that tlparse wrote
 };

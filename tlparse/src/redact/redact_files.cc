@@ -30,7 +30,7 @@ bool IsRedactable(InputKind kind) {
   return kind == InputKind::kLog || kind == InputKind::kProfile ||
          kind == InputKind::kRecorderDump || kind == InputKind::kRunFile ||
          kind == InputKind::kMemorySnapshot || kind == InputKind::kTorchLogs ||
-         kind == InputKind::kNcclRas;
+         kind == InputKind::kNcclRas || kind == InputKind::kDebugServer;
 }
 
 Result<void> FindIn(const std::string& input, bool hides_sizes, std::vector<InputFile>& files,
@@ -103,7 +103,7 @@ bool IsPickledSnapshot(const InputFile& input, memory::StreamSource& source) {
 }
 
 bool IsText(const InputFile& input, memory::StreamSource& source) {
-  return input.kind == InputKind::kTorchLogs ||
+  return input.kind == InputKind::kTorchLogs || input.kind == InputKind::kDebugServer ||
          (input.kind == InputKind::kNcclRas && !source.Ahead(1).starts_with('{'));
 }
 

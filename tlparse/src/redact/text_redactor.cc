@@ -20,9 +20,10 @@ namespace {
 constexpr std::array<std::string_view, 13> kFileEndings = {".py",  ".json", ".log", ".txt", ".so",
                                                            ".cpp", ".cu",   ".h",   ".pt",  ".pt2",
                                                            ".gz",  ".yaml", ".sh"};
-constexpr std::array<std::string_view, 14> kPublicFolders = {"",     ".",     "..",    "tmp", "usr",
-                                                             "lib",  "lib64", "local", "opt", "bin",
-                                                             "proc", "dev",   "shm",   "var"};
+// The last three are of addresses of PyTorch's debug server.
+constexpr std::array<std::string_view, 17> kPublicFolders = {
+    "",    ".",    "..",  "tmp", "usr", "lib",     "lib64",          "local",     "opt",
+    "bin", "proc", "dev", "shm", "var", "handler", "dump_traceback", "pyspy_dump"};
 
 constexpr std::size_t kLongestWord = 20;  // no word with digits in it is as long
 

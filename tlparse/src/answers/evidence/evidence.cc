@@ -95,6 +95,7 @@ class Evidence {
       return AddPrinted(row);
     if (row.table == "annotation") return AddLine<EvidenceAnnotation>(row);
     if (row.table == "nccl_ras_state") return AddLine<EvidenceOfRasState>(row);
+    if (row.table == "debug_server_rank") return AddLine<EvidenceOfServerRank>(row);
     if (row.table == "nccl_ras_process") return AddLine<EvidenceOfRasProcess>(row);
     return AddFile(row);
   }

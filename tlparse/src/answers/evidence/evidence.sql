@@ -88,6 +88,11 @@ SELECT p.path, s.line, iif(s.rank IS NULL, s.rank_count || ' ranks', 'rank ' || 
   || s.topic || coalesce(' ' || s.launched || ' ' || s.operation, '') || coalesce(' ' || s.text, '') AS text /*TEXT*/
 FROM nccl_ras_state s JOIN profile p ON p.id = s.profile_id WHERE s.id = :id;
 
+-- Where a rank was by the debug server.
+-- query EvidenceOfServerRank(id INTEGER)
+SELECT p.path, r.line, 'rank ' || r.rank || ': ' || coalesce(r.error, r.stopped_at, 'no Python frame') AS text /*TEXT*/
+FROM debug_server_rank r JOIN profile p ON p.id = r.profile_id WHERE r.id = :id;
+
 -- query EvidenceOfRasProcess(id INTEGER)
 SELECT p.path, r.line, coalesce('process ' || r.pid || ' on node ' || r.node, r.process_count || ' processes') || ': ' || r.state AS text /*TEXT*/
 FROM nccl_ras_process r JOIN profile p ON p.id = r.profile_id WHERE r.id = :id;

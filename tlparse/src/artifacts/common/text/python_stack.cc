@@ -95,6 +95,21 @@ std::string FrameOfThread(std::string_view stacks) {
 
 std::string MainFrame(std::string_view stacks) { return FrameOfThread(MainThread(stacks)); }
 
+bool IsInCollective(std::string_view stacks) {
+  std::string_view stack = MainThread(stacks);
+  bool is_in = false;
+  while (!stack.empty()) {
+    const std::string_view line = stack.substr(0, stack.find('\n'));
+    stack.remove_prefix(std::min(line.size() + 1, stack.size()));
+    const std::optional<Frame> frame = FrameOf(line);
+    if (!frame) continue;
+    if (frame->IsUsers()) return is_in;
+    is_in |= frame->file.ends_with("torch/distributed/distributed_c10d.py") ||
+             frame->file.ends_with("torch/distributed/_functional_collectives.py");
+  }
+  return false;
+}
+
 Fault FaultOf(std::string_view stacks) {
   constexpr std::string_view kFatal = "Fatal Python error: ", kCurrent = "Current thread 0x";
   const std::size_t fatal = stacks.rfind(kFatal);

@@ -14,6 +14,10 @@ std::string FrameOfThread(std::string_view stack);
 // Of the main thread.
 std::string MainFrame(std::string_view stacks);
 
+// Whether the main thread is in a function of torch.distributed that waits for other ranks, which the
+// user's code has called.
+bool IsInCollective(std::string_view stacks);
+
 // In which thread a fatal signal came, and where that was, as faulthandler writes it. A thread that runs no
 // Python code has no place: then it is that of the main thread.
 struct Fault {
