@@ -55,7 +55,8 @@ void AddException(RuntimeContext& context, const ExceptionPlace& place,
   row.line = place.line;
   row.rank = place.rank;
   row.raised_us = place.raised_us;
-  row.thread = place.thread;
+  const std::string thread = SanitizeUtf8(place.thread.value_or(""));
+  if (place.thread) row.thread = thread;
   row.process_name = place.process_name;
   // Dynamo says in the message which line it was tracing.
   const bool is_traced = summary.message.find("from user code:") != std::string_view::npos;

@@ -108,7 +108,7 @@ void AbortTexts::End() {
   const Fault fault = FaultOf(fault_);
   texts.back().signal = fault.signal;
   texts.back().stopped_at = SanitizeUtf8(fault.at);
-  texts.back().fault_thread = fault.thread;
+  texts.back().fault_thread = SanitizeUtf8(fault.thread);
   fault_.clear();
 }
 

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <re2/re2.h>
 
+#include <algorithm>
+
 #include "artifacts/common/text/python_traceback.h"
 #include "base/ascii.h"
 #include "inputs/torch_logs/vllm.h"
@@ -125,7 +127,9 @@ void LineUnwrapper::TakeLearned(std::string_view& text, CollectedLine& line) {
     --mark;
     if (text.starts_with(*mark)) {
       text.remove_prefix(mark->size());
-      line.process = mark->substr(0, mark->find_last_not_of(" :|") + 1);
+      // Marks of quoted text are no names: "> ".
+      if (std::any_of(mark->begin(), mark->end(), IsAlphanumeric))
+        line.process = mark->substr(0, mark->find_last_not_of(" :|") + 1);
       return;
     }
     if (mark->empty() || mark->front() != (text.empty() ? '\0' : text.front())) return;

@@ -40,7 +40,7 @@ void AddFailureRows(RuntimeContext& context, const FailureTexts& texts) {
                            .thread = one.thread};
       // Which of a launcher's processes wrote it, its lines do not say.
       if (!named.empty() || one.is_of_launcher)
-        place.process_name = named.empty() ? "A process" : named;
+        place.process_name = named.empty() ? "A process" : SanitizeUtf8(named);
       AddException(context, place, one.text);
     };
     for (const LastTraceback::Found& one : process.last.others()) {
