@@ -70,6 +70,10 @@ class AnotherBuild(SentenceTest):
         one = self.findings(self.ingest(folder, name="build"))[0]
         self.assertRegex(one["title"], r"^Rank \d runs another build: torch \S+ → 2\.13\.0$")
         self.assertNotIn(one["title"], [other["title"] for other in one["evidence"]])
+        lines = ask("findings", os.path.join(self.scratch, "build.db"), "--evidence")["findings"][0]["log_lines"]
+        self.assertEqual(len(lines), 2)
+        for line, version in zip(lines, ("2.13.0", one["cause"].split()[1])):
+            self.assertEqual((line["record"], line["text"]), ("torch_version", f'"pytorch_version": "{version}",'))
 
 
 class OrderOfExecution(SentenceTest):

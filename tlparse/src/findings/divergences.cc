@@ -152,6 +152,31 @@ bool DivergenceFinder::IsUnfinished(const RankClass& one,
   return false;
 }
 
+namespace {
+
+// The records in which PyTorch names its version, which are among a log's first; without them the
+// rows stay as they are.
+void SetVersionRows(const FindingContext& context, const std::vector<RankIndex>& who,
+                    Finding& finding) {
+  std::vector<std::int64_t> processes;
+  for (const RankIndex rank : who) {
+    const std::vector<std::int64_t>& own =
+        context.job.participants()[static_cast<std::size_t>(rank)].process_ids;
+    processes.insert(processes.end(), own.begin(), own.end());
+  }
+  const std::string query = fmt::format(
+      "SELECT r.id FROM process p "
+      "JOIN record r ON r.id BETWEEN p.first_record_id AND p.first_record_id + 20 "
+      "AND r.process_id = p.id WHERE p.id IN {} AND r.name = 'torch_version'",
+      IdList(processes));
+  const Result<std::int64_t> found =
+      context.database.QueryInt(fmt::format("SELECT EXISTS ({})", query));
+  if (found && *found != 0)
+    finding.query = fmt::format("SELECT * FROM record WHERE id IN ({})", query);
+}
+
+}  // namespace
+
 Difference DivergenceFinder::Of(const RankClass& one, const RankAspect& aspect, FindingKind kind,
                                 FindingSeverity severity) const {
   Difference difference;
@@ -191,6 +216,8 @@ Difference DivergenceFinder::Of(const RankClass& one, const RankAspect& aspect, 
   finding.query = ids.empty() ? "SELECT * FROM rank_summary WHERE " + context_.OfLaunch()
                               : fmt::format("SELECT * FROM compile_history WHERE compile_id IN {}",
                                             IdList(ids));
+  if (aspect.area == AspectArea::kBuild || aspect.cause == CauseKind::kBuild)
+    SetVersionRows(context_, {one.ranks.front(), Reference().front()}, finding);
   return difference;
 }
 

@@ -26,8 +26,7 @@ constexpr std::array<InputInfo, kLookedInputCount> kInputs = {{
 
 using Input = LookedInput;
 constexpr std::array kOwnTrace = {Look{Input::kTrace, false}};
-constexpr std::array kAllTraces = {Look{Input::kTrace, true}};
-constexpr std::array kCaches = {Look{Input::kTrace, true}, Look{Input::kCacheLookup, true}};
+constexpr std::array kCaches = {Look{Input::kTrace, false}, Look{Input::kCacheLookup, false}};
 constexpr std::array kFailures = {Look{Input::kFailure, false}, Look{Input::kTraceback, false},
                                   Look{Input::kRunRecord, true}};
 constexpr std::array kEnds = {Look{Input::kFailure, false}, Look{Input::kTraceback, false},
@@ -37,15 +36,15 @@ constexpr std::array kHangs = {Look{Input::kFailure, false},  Look{Input::kTrace
                                Look{Input::kRunRecord, true}, Look{Input::kRecorderDump, true},
                                Look{Input::kWatchdog, true},  Look{Input::kRasReport, true}};
 constexpr std::array kCollectives = {
-    Look{Input::kTrace, true},     Look{Input::kTraceback, false},
+    Look{Input::kTrace, false},    Look{Input::kTraceback, false},
     Look{Input::kRunRecord, true}, Look{Input::kRecorderDump, true},
     Look{Input::kWatchdog, true},  Look{Input::kRasReport, true}};
 constexpr std::array kMissing = {Look{Input::kTrace, false}, Look{Input::kRecorderDump, false},
                                  Look{Input::kProfile, false}, Look{Input::kTraceback, false},
                                  Look{Input::kRunRecord, true}};
-constexpr std::array kWaits = {Look{Input::kTrace, true}, Look{Input::kRecorderDump, true},
+constexpr std::array kWaits = {Look{Input::kTrace, false}, Look{Input::kRecorderDump, true},
                                Look{Input::kProfile, true}};
-constexpr std::array kLate = {Look{Input::kTrace, true}, Look{Input::kRecorderDump, true}};
+constexpr std::array kLate = {Look{Input::kTrace, false}, Look{Input::kRecorderDump, true}};
 constexpr std::array kEager = {Look{Input::kTrace, false}, Look{Input::kRecorderDump, true}};
 constexpr std::array kStarts = {Look{Input::kTrace, false}, Look{Input::kRunRecord, true}};
 constexpr std::array kMemory = {Look{Input::kMemorySnapshot, true}, Look{Input::kProfile, true}};
@@ -79,7 +78,6 @@ std::span<const Look> LooksOf(FindingKind kind) {
     case FindingKind::kRecompileLimit:
     case FindingKind::kRecompiles:
     case FindingKind::kSeveralJobs:
-      return kOwnTrace;
     case FindingKind::kExecutionDivergence:
     case FindingKind::kExtraCompile:
     case FindingKind::kGraphBreakDivergence:
@@ -88,7 +86,7 @@ std::span<const Look> LooksOf(FindingKind kind) {
     case FindingKind::kMissingCompile:
     case FindingKind::kPrecompiledDiffers:
     case FindingKind::kSlowRank:
-      return kAllTraces;
+      return kOwnTrace;
     case FindingKind::kCacheBypassed:
     case FindingKind::kCodeDivergence:
     case FindingKind::kColdCache:

@@ -57,6 +57,12 @@ std::size_t CharacterAt(std::string_view text, std::size_t at) {
   return at;
 }
 
+// Of "2.13.0" the points belong to it.
+bool IsOfWord(std::string_view text, std::size_t at) {
+  return IsNameCharacter(text[at]) || (text[at] == '.' && at > 0 && at + 1 < text.size() &&
+                                       IsDigit(text[at - 1]) && IsDigit(text[at + 1]));
+}
+
 void AddWords(std::string_view text, std::set<std::string, std::less<>>& words) {
   for (std::size_t at = 0; at < text.size();) {
     if (!IsNameCharacter(text[at])) {
@@ -64,7 +70,7 @@ void AddWords(std::string_view text, std::set<std::string, std::less<>>& words) 
       continue;
     }
     std::size_t end = at;
-    while (end < text.size() && IsNameCharacter(text[end])) ++end;
+    while (end < text.size() && IsOfWord(text, end)) ++end;
     if (end - at >= 3) words.emplace(text.substr(at, end - at));
     at = end;
   }
@@ -149,11 +155,12 @@ class Evidence {
           RETURN_IF_ERROR(AddRecord(row, *first->open_record_id));
         return AddRecord(row, first->last_record_id);
       default:
-        return AddBestOf(row);
+        return AddBestOf(row, first->first_record_id);
     }
   }
 
-  Result<void> AddBestOf(const FindingRow& row) {
+  // That of a compile, unless the first of all, which names the build, has more words.
+  Result<void> AddBestOf(const FindingRow& row, std::int64_t first_record_id) {
     std::optional<Candidate> best;
     FOR_EACH_ROW(const EvidenceCompiles& compile,
                  Query<EvidenceCompiles>(database_, {.process_id = row.id})) {
@@ -162,6 +169,8 @@ class Evidence {
         if (one && (!best || one->score > best->score)) best = std::move(one);
       }
     }
+    ASSIGN_OR_RETURN(std::optional<Candidate> first, Read(first_record_id));
+    if (first && (!best || first->score > best->score)) best = std::move(first);
     if (best) Add(row, *best);
     return {};
   }

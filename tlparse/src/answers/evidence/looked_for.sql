@@ -14,11 +14,17 @@ FROM trace
 UNION ALL SELECT 'trace', name_rank, NULL, 0 FROM log_file
 WHERE run_id = :run_id AND record_count = 0 AND name_rank IS NOT NULL
 UNION ALL SELECT 'failure', rank, id, 0 FROM trace
-WHERE id IN (SELECT r.process_id FROM failure_row f JOIN record_row r ON r.id = f.record_id)
+WHERE id IN (SELECT k.process_id FROM failure_row f JOIN compile k ON k.id = f.compile_id
+  UNION SELECT r.process_id FROM failure_row f JOIN record_row r ON r.id = f.record_id
+  WHERE f.compile_id IS NULL)
 UNION ALL SELECT 'cache_lookup', rank, id, 0 FROM trace
-WHERE id IN (SELECT r.process_id FROM cache_event_row e JOIN record_row r ON r.id = e.record_id)
+WHERE id IN (SELECT k.process_id FROM cache_event_row e JOIN compile k ON k.id = e.compile_id
+  UNION SELECT r.process_id FROM cache_event_row e JOIN record_row r ON r.id = e.record_id
+  WHERE e.compile_id IS NULL)
 UNION ALL SELECT 'output_hash', rank, id, 0 FROM trace
-WHERE id IN (SELECT r.process_id FROM run_digest d JOIN record_row r ON r.id = d.record_id)
+WHERE id IN (SELECT k.process_id FROM run_digest d JOIN compile k ON k.id = d.compile_id
+  UNION SELECT r.process_id FROM run_digest d JOIN record_row r ON r.id = d.record_id
+  WHERE d.compile_id IS NULL)
 UNION ALL SELECT kind, rank, process_id, is_damaged FROM file
 UNION ALL SELECT 'profile', f.rank, f.process_id, f.is_damaged
 FROM file f JOIN profile_kind k ON k.name = f.kind WHERE k.has_times
