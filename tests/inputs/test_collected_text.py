@@ -1,6 +1,8 @@
 """Text of several processes as torchrun, mpirun, srun, Ray, the journal, Docker, Kubernetes and build servers collect it: who raised what."""
 
+import contextlib
 import os
+import sqlite3
 import sys
 import unittest
 
@@ -40,7 +42,8 @@ def by_turns(*texts):
 class CollectedText(AnswerTest):
     def first(self, *texts):
         self.save("job/stderr.txt", *texts)
-        return ask("findings", self.ingest(os.path.join(self.scratch, "job")))["findings"][0]
+        self.database = self.ingest(os.path.join(self.scratch, "job"))
+        return ask("findings", self.database)["findings"][0]
 
     def test_two_processes_write_by_turns(self):
         """The one whose exception is no consequence raised, whatever stands in front of its lines."""
@@ -114,6 +117,21 @@ class CollectedText(AnswerTest):
                          "socketProgress: Connection closed by remote peer n2<51159>")
         self.assertIn("NCCL of rank 2 (pid 22555 on n2) warned in line 3 of ", first["detail"])
         self.assertEqual(first["try"], "look at rank 2 (pid 22555 on n2), of which NCCL warned")
+
+    def test_the_box_of_rich(self):
+        """As rich 15 prints it, 60 columns wide: a place may be broken in a word or at a space."""
+        frames = ("/srv/train.py:230 in <module>", "", "  229 if __name__ == '__main__':", "❱ 230 │   main()", "", "... 2 frames hidden ...", "",
+                  "/srv/a_folder_with_a_name_that_is_longer_than_the_line_of_t", "he_box/model.py:12 in", "a_function_with_a_long_name", "", "   11 │   for name in names:",
+                  "❱ 12 │   │   return table[name]")
+        width = max(map(len, frames))
+        box = "".join(f"│ {one:{width}} │\n" for one in frames)
+        first = self.first("╭── Traceback (most recent call last) ──╮\n" + box + "╰──╯\nKeyError: 'stage2'\n")
+        self.assertEqual((first["title"], first["place"]["file"], first["place"]["line"]),
+                         ("The program raised KeyError: 'stage2'", "/srv/a_folder_with_a_name_that_is_longer_than_the_line_of_the_box/model.py", 12))
+        with contextlib.closing(sqlite3.connect(self.database)) as connection:
+            [(stack,)] = connection.execute("SELECT traceback FROM uncaught_exception").fetchall()
+        self.assertEqual(stack.split("\n")[:3], ["Traceback (most recent call last):", '  File "/srv/train.py", line 230, in <module>', "    main()"])
+        self.assertIn(", line 12, in a_function_with_a_long_name\n    return table[name]\nKeyError: 'stage2'", stack)
 
     def test_a_message_of_several_lines(self):
         base = GONE[:GONE.index("RuntimeError")]

@@ -141,7 +141,11 @@ void ProcessTracebacks::Add(const CollectedLine& line, std::int64_t number, bool
   if (!is_known) return;
   Process& process = processes_[line.process];
   process.has_plain |= !line.has_time && !line.text.empty();
-  process.last.Add(line.text, number, is_of_log, line.has_time && process.has_plain);
+  const bool has_own_time = line.has_time && process.has_plain;
+  const auto add = [&](std::string_view text) {
+    process.last.Add(text, number, is_of_log, has_own_time);
+  };
+  if (!process.rich.Add(line.text, add)) add(line.text);
   process.local_rank = line.local_rank;
 }
 

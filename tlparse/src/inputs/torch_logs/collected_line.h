@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 
+#include "inputs/torch_logs/rich_traceback.h"
 #include "inputs/torch_logs/tracebacks.h"
 
 namespace tlparse {
@@ -41,6 +42,7 @@ class ProcessTracebacks {
  public:
   struct Process {
     LastTraceback last;
+    RichTraceback rich;
     std::optional<std::int64_t> local_rank;
     bool has_plain = false;  // lines without a time in front
   };
