@@ -99,6 +99,14 @@ class Precompiled(AnswerTest):
         text = run("cache", database, "--one-artifact")
         self.assertIn("project (rmodel.py:5): the code of rank 0 needs G['SCALE'] == 2, that of\n", text)
 
+    def test_of_one_rank(self):
+        database = self.ingest(recording("ranks_loaded"))
+        code = ask("cache", database, "--rank", "1")["precompiled"]
+        self.assertEqual((2, []), (code["loaded"], code["compiled_again"]))
+        self.assertEqual(1, len(ask("cache", database, "--rank", "2")["precompiled"]["compiled_again"]))
+        self.assertIn("left out: 1 difference between others, 2 lookups that it did not make, 1 function that others compiled again",
+                      " ".join(run("cache", database, "--rank", "1").split()))
+
     def test_an_entry_without_its_graph(self):
         database = self.ingest(recording("eager_saved"))
         entry, = ask("cache", database)["precompiled"]["entries"]

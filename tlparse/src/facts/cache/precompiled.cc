@@ -210,9 +210,9 @@ class AgainFinder {
 
 Result<PrecompiledCode> FindPrecompiledCode(Database& database, const Job& job) {
   PrecompiledCode code;
-  code.loaded = static_cast<std::size_t>(
-      std::count_if(job.compiles().begin(), job.compiles().end(),
-                    [](const JobCompile& one) { return one.status == CompileStatus::kLoaded; }));
+  for (const JobCompile& one : job.compiles())
+    if (one.status == CompileStatus::kLoaded) code.loaded_on.push_back(one.participant);
+  code.loaded = code.loaded_on.size();
   RETURN_IF_ERROR(LoadEntries(database, job, code));
   if (code.empty()) return code;
   ASSIGN_OR_RETURN(const GuardContents contents, LoadGuardContents(database, job));

@@ -50,7 +50,8 @@ struct PrecompiledCode {
   std::vector<SavedEntry> entries;
   std::vector<DifferentEntry> different;
   std::vector<CompiledAgain> again;
-  std::size_t loaded = 0;  // compiles that were loaded
+  std::size_t loaded = 0;            // compiles that were loaded
+  std::vector<RankIndex> loaded_on;  // by each of them
   bool empty() const { return entries.empty() && loaded == 0; }
 };
 

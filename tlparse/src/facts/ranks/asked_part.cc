@@ -19,6 +19,17 @@ bool Overlaps(const AskedRanks& a, const AskedRanks& b) {
                      [&](RankIndex one) { return std::find(b.begin(), b.end(), one) != b.end(); });
 }
 
+// "2 lookups that it did not make", "3 participants that differ from it".
+std::string Several(std::size_t count, std::string_view what) {
+  std::size_t end = what.size();
+  for (const std::string_view word : {" that ", " with ", " between ", " whose ", " of ", " on "})
+    end = std::min(end, what.find(word));
+  std::string tail(what.substr(end));
+  constexpr std::string_view kDiffers = " that differs";
+  if (count != 1 && tail.starts_with(kDiffers)) tail.erase(kDiffers.size() - 1, 1);
+  return Count(count, what.substr(0, end)) + tail;
+}
+
 // What is left out, by kind: "1 other class (rank 3), 2 graphs".
 class LeftOut {
  public:
@@ -28,7 +39,7 @@ class LeftOut {
   }
   void Add(std::size_t count, std::string_view what, const std::string& who = {}) {
     if (count == 0) return;
-    text_ += fmt::format("{}{}{}", text_.empty() ? "" : ", ", Count(count, what),
+    text_ += fmt::format("{}{}{}", text_.empty() ? "" : ", ", Several(count, what),
                          who.empty() ? "" : fmt::format(" ({})", who));
   }
   const std::string& text() const { return text_; }
@@ -254,6 +265,17 @@ Result<std::string> KeepAsked(Database& database, const AskedParticipant& asked,
                std::any_of(one.classes.begin(), one.classes.end(),
                            [&](const CacheClass& of) { return Overlaps(of.ranks, members); });
       });
+  PrecompiledCode& code = answer.precompiled;
+  std::erase_if(code.loaded_on, [&](RankIndex rank) { return !Overlaps({rank}, members); });
+  code.loaded = code.loaded_on.size();
+  left_out.Erase(code.entries, "precompiled entry of others",
+                 [&](const SavedEntry& one) { return Overlaps(one.ranks, members); });
+  left_out.Erase(code.different, "precompiled entry that differs on others",
+                 [&](const DifferentEntry& one) {
+                   return Overlaps(one.ranks, members) || Overlaps(one.other_ranks, members);
+                 });
+  left_out.Erase(code.again, "function that others compiled again",
+                 [&](const CompiledAgain& one) { return Overlaps(one.ranks, members); });
   ASSIGN_OR_RETURN(answer.economics, SumEconomics(database, answer.lookups, &members));
   if (!members.empty()) {
     ASSIGN_OR_RETURN(answer.closest_keys, FindClosestKeys(database, answer, members.front()));
