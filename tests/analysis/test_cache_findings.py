@@ -129,16 +129,20 @@ class Unfinished(AnswerTest):
 
 
 class Bypasses(AnswerTest):
-    def test_a_graph_that_no_cache_holds_is_a_note(self):
-        """Of the program's shape: DistributedDataParallel splits the graph at its buckets."""
-        for reason, severity in (("Won't cache a graph with fakify_first_call enabled", "note"), ("Cannot cache a graph with freezing enabled", "warning")):
-            ids = {"frame_id": 0, "frame_compile_id": 0, "attempt": 0}
+    def test_a_bypass_that_loses_no_time_is_a_note(self):
+        """DistributedDataParallel splits the graph at its buckets: no cache holds it. Where all caches are empty, no cache would have had it."""
+        of_graph, frozen = "Won't cache a graph with fakify_first_call enabled", "Cannot cache a graph with freezing enabled"
+        for number, (reason, other, severity) in enumerate(((of_graph, "hit", "note"), (frozen, "hit", "warning"), (frozen, "miss", "note"))):
+            ids, others = ({"frame_id": frame, "frame_compile_id": 0, "attempt": 0} for frame in (0, 1))
             bypass = {"artifact": {"name": "aotautograd_cache_bypass", "encoding": "json"}, **ids}
-            path = self.save(f"bypass_{severity}.log", record({"dynamo_start": {"stack": []}, **ids}),
+            lookup = {"artifact": {"name": f"fx_graph_cache_{other}", "encoding": "json"}, **others}
+            path = self.save(f"bypass_{number}.log", record({"dynamo_start": {"stack": []}, **ids}),
                              record(bypass, json.dumps({"cache_bypass_reason": reason, "cache_state": "bypass", "components": []})),
-                             record({"compilation_metrics": {"co_name": "f", "co_filename": "/u/m.py", "co_firstlineno": 9}, **ids}))
-            one, = ask("findings", self.ingest(path, name=f"bypass_{severity}"))["findings"]
-            self.assertEqual((one["kind"], one["severity"], one["cause"]), ("cache_bypassed", severity, reason))
+                             record({"compilation_metrics": {"co_name": "f", "co_filename": "/u/m.py", "co_firstlineno": 9}, **ids}),
+                             record({"dynamo_start": {"stack": []}, **others}), record(lookup, json.dumps({"key": "fa", "cache_state": other, "components": []})),
+                             record({"compilation_metrics": {"co_name": "g", "co_filename": "/u/m.py", "co_firstlineno": 19}, **others}))
+            one, = [one for one in ask("findings", self.ingest(path, name=f"bypass_{number}"))["findings"] if one["kind"] == "cache_bypassed"]
+            self.assertEqual((one["severity"], one["cause"]), (severity, reason))
 
     def test_every_bypass_is_reported(self):
         for scenario in ("cache_bypass_2_6",):

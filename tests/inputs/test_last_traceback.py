@@ -70,10 +70,10 @@ class LastTraceback(AnswerTest):
 
     def test_what_c_plus_plus_prints_before_it(self):
         raised = self.printed("raise RuntimeError('CUDA error: device-side assert triggered')")
-        for line in ("../aten/src/ATen/native/cuda/ScatterGatherKernel.cu:365: operator(): block: [6250,0,0], thread: [126,0,0] Assertion `idx_dim >= 0 && idx_dim < index_size` failed.",
+        for line in ("ERROR: Unexpected segmentation fault encountered in worker.\n\0", "../aten/src/ATen/native/cuda/ScatterGatherKernel.cu:365: operator(): block: [6250,0,0], thread: [126,0,0] Assertion `idx_dim >= 0 && idx_dim < index_size` failed.",
                      "[E616 02:08:15.931621754 TCPStore.cpp:318] [c10d] TCP client failed to connect/validate to host 10.0.0.9:50437"):
             with self.subTest(line):
-                self.assertEqual("The program raised RuntimeError: CUDA error: device-side assert triggered", self.findings(f"{line}\n{raised}{MORE}")[0]["title"])
+                self.assertEqual("The program raised RuntimeError: CUDA error: device-side assert triggered", self.findings(line + ("" if line.endswith("\0") else "\n") + raised + MORE)[0]["title"])
 
     def test_an_assertion_of_a_kernel(self):
         line = "../aten/src/ATen/native/cuda/ScatterGatherKernel.cu:365: operator(): block: [{},0,0], thread: [126,0,0] Assertion `idx_dim >= 0 && idx_dim < index_size` failed."
@@ -87,8 +87,9 @@ class LastTraceback(AnswerTest):
         thread = ("import threading", "threading.Thread(target=read_table, args=('users',), name='fill').start()")
         child = ("import multiprocessing", "multiprocessing.set_start_method('fork')", "one = multiprocessing.Process(target=read_table, args=('users',))", "one.start()", "one.join()")
         for name, lines, raised, end, severity in (
-                ("thread", thread, "Thread fill raised KeyError: 'users'", "", "warning"),
-                ("child", child, "A child process raised KeyError: 'users'", "", "warning"),
+                ("thread", thread, "Thread fill raised KeyError: 'users'", "", "note"),
+                ("child", child, "A child process raised KeyError: 'users'", "", "note"),
+                ("asked", thread, "Thread fill raised KeyError: 'users'", "import time; time.sleep(0.5); raise KeyboardInterrupt", "warning"),
                 ("waits", child, "A child process raised KeyError: 'users'", "raise EOFError", "error"),
                 ("other", thread, "The program raised ValueError: 3", "import time; time.sleep(0.5); raise ValueError(3)", "error")):
             with self.subTest(name):

@@ -39,6 +39,20 @@ class Dumped(RecorderTest):
         # Each of two pairs now and then.
         self.assertEqual([], self.found(lambda rank: [(dp, "all_reduce", 1000 * k + (300 if rank in ((1, 3), (0, 2))[k % 2] else 2 * rank)) for k in range(20)]))
 
+    def test_few_delays_that_are_no_longer_than_the_ranks_vary(self):
+        """Steps of a busy machine: each rank takes 50 to 400 ms for one, and rank 2 happens to be the last three times."""
+        took = ([94, 125, 357, 90], [51, 127, 153, 110], [355, 396, 388, 60])
+        for beside, severity in ((0, "note"), (2000, "warning")):
+            times, at = [[] for _ in range(4)], 0
+            for k in range(4):
+                here = [at + took[rank][k] + (beside if rank == 2 and k < 3 else 0) for rank in range(3)]
+                for rank in range(3):
+                    times[rank].append((("1", "dp"), "all_reduce", here[rank]))
+                at = max(here) + 1
+            finding, = [one for one in self.found(times.__getitem__, {("1", "dp"): [0, 1, 2]}) if one["kind"] == "straggler"]
+            self.assertEqual((severity, [2]), (finding["severity"], finding["ranks"]))
+            self.assertEqual("The times of the other ranks differ by as much, and so few calls may have one last by chance." in finding["detail"], severity == "note")
+
     def test_broadcasts_in_which_no_rank_waits_are_said(self):
         """Of two, which the others issue one behind the other, they wait in the second."""
         def calls(rank):

@@ -59,6 +59,13 @@ bool IsOfGraph(std::string_view cause) {
          cause.starts_with("Won't cache a graph with fakify_first_call");
 }
 
+// Whether what other compiles ask for was there: a start from empty caches loses nothing by a bypass.
+bool HasHits(const FindingContext& context) {
+  const std::vector<JobLookup>& lookups = context.ranks.cache.lookups.lookups();
+  return std::any_of(lookups.begin(), lookups.end(),
+                     [](const JobLookup& one) { return one.state == CacheState::kHit; });
+}
+
 // What a bypass costs: what the lookups of the layers below show, and the time of these compiles.
 std::string CostOfBypass(const FindingContext& context, const std::string& layer,
                          const std::vector<RankIndex>& who,
@@ -136,7 +143,7 @@ Result<void> AddByReason(FindingContext& context, const ReasonFinding& what) {
     if (what.state == CacheState::kBypass) {
       finding.suggestion = AdviceForBypass(finding.cause);
       // What the graph holds is what the program is: nothing is to be set.
-      if (IsOfGraph(finding.cause)) finding.severity = FindingSeverity::kNote;
+      if (IsOfGraph(finding.cause) || !HasHits(context)) finding.severity = FindingSeverity::kNote;
     }
     finding.since_us = group.since_us;
     finding.query = fmt::format("SELECT * FROM cache_event WHERE id IN {}", IdList(group.ids));

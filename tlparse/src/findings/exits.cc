@@ -338,7 +338,8 @@ Result<void> AddPrinted(FindingContext& context, const PrintedFailures& printed)
     if (!is_apart) SetNotJoined(finding, all);
     Add(context, std::move(finding), {}, raised->rank && !raised->ComesOfPeer());
     if (raised->is_beside && !printed.root && AreAllBeside(all)) {
-      context.findings.back().severity = FindingSeverity::kWarning;
+      context.findings.back().severity =
+          printed.was_asked ? FindingSeverity::kWarning : FindingSeverity::kNote;
       context.findings.back().detail += " What became of its program is not in the text.";
     }
     return {};

@@ -258,13 +258,17 @@ Finding IssuedFinding(FindingContext& context, const Straggler& found) {
   problem.kind = FindingKind::kStraggler;
   // A rank whose calls are not known may have come later still.
   const std::vector<std::size_t>& unknown = found.group->unknown;
-  problem.severity = found.is_of_barriers || !unknown.empty() || found.without_it != nullptr
-                         ? FindingSeverity::kNote
-                         : FindingSeverity::kWarning;
+  const bool is_sure = !found.is_of_barriers && unknown.empty() && found.without_it == nullptr &&
+                       !found.may_be_spread;
+  problem.severity = is_sure ? FindingSeverity::kWarning : FindingSeverity::kNote;
   problem.title = TitleOfStraggler(job, found, rank);
   problem.detail = DetailOfStraggler(found, rank);
   if (!unknown.empty())
     problem.detail += fmt::format(" When {} came is not known.", RanksText(job, unknown));
+  if (found.may_be_spread)
+    problem.detail +=
+        " The times of the other ranks differ by as much, and so few calls may have one last by "
+        "chance.";
   if (found.without_it != nullptr)
     problem.detail += fmt::format(
         " The others have {} without {}: {} another part in the job, and may have more to do by "

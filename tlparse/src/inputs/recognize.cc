@@ -241,7 +241,9 @@ Result<InputKind> RecognizeFile(const std::string& path) {
     size += *count;
   }
   const InputKind kind = Recognize(std::string_view(bytes.data(), size));
-  const bool is_text = std::string_view(bytes.data(), size).find('\0') == std::string_view::npos;
+  // A NUL alone may be in a text (torch/csrc/DataLoader.cpp).
+  const bool is_text = std::string_view(bytes.data(), size).find(std::string_view("\0\0", 2)) ==
+                       std::string_view::npos;
   if (kind != InputKind::kUnknown || !is_text) return kind;
   if (size == bytes.size()) return RecognizeEnd(path);
   return EndsWithTraceback(std::string_view(bytes.data(), size)) ? InputKind::kTorchLogs : kind;

@@ -110,6 +110,54 @@ bool IsNoChance(const Arrivals& arrivals, std::size_t rank, double share) {
   return StandOut(own_ns, std::move(others_ns)) || IsNearlyAlwaysLast(arrivals, rank, share);
 }
 
+namespace {
+
+// Of that many calls a rank comes last to `last` or more by chance.
+double ChanceOfLast(std::size_t last, std::size_t count, double share) {
+  double chance = 0, one = 1;  // one: the chance of exactly i of them
+  for (std::size_t i = 0; i < count; ++i) one *= 1 - share;
+  for (std::size_t i = 0; i <= count; ++i) {
+    if (i >= last) chance += one;
+    one *= static_cast<double>(count - i) / static_cast<double>(i + 1) * share / (1 - share);
+  }
+  return chance;
+}
+
+}  // namespace
+
+bool MayBeSpread(const Arrivals& arrivals, const std::set<std::size_t>& ranks, std::size_t all,
+                 const IssuedJob& job, const std::vector<CompileSpan>& compiles) {
+  constexpr double kMostChance = 0.01;
+  constexpr std::size_t kMostCalls = 1000;  // of more the numbers say enough
+  std::vector<std::int64_t> own_ns, others_ns;
+  std::size_t count = 0, last = 0;
+  for (const auto& [rank, lags] : arrivals.lags) {
+    const std::vector<std::int64_t> delays_ns = DelaysOf(lags);
+    count += delays_ns.size();
+    if (ranks.contains(rank)) last += delays_ns.size();
+    if (ranks.contains(rank)) own_ns.insert(own_ns.end(), delays_ns.begin(), delays_ns.end());
+    for (const Lag& lag : lags) {
+      const auto add = [&](std::size_t one, std::int64_t ns) {
+        if (lag.since_ns > 0 && !ranks.contains(one))
+          others_ns.push_back(ns - lag.since_ns -
+                              CompiledIn(compiles, job.ranks[one].rank, lag.since_ns, ns));
+      };
+      add(rank, lag.call->arrived_ns);
+      for (const RankArrival& other : lag.others) add(other.rank, other.ns);
+    }
+  }
+  if (count > kMostCalls || others_ns.size() < 2 || own_ns.empty()) return false;
+  const double share = static_cast<double>(ranks.size()) / static_cast<double>(all);
+  const double sets = 1 / share;  // that might have been it
+  if (sets * ChanceOfLast(last, count, share) <= kMostChance) return false;
+  std::sort(others_ns.begin(), others_ns.end());
+  std::sort(own_ns.begin(), own_ns.end());
+  // One pause of theirs among many times says little.
+  constexpr std::size_t kMany = 10;
+  const std::size_t longest = others_ns.size() - (others_ns.size() >= kMany ? 2 : 1);
+  return own_ns[own_ns.size() / 2] < 2 * (others_ns[longest] - others_ns.front());
+}
+
 std::size_t CountOfLong(const std::vector<Lag>& lags) {
   const std::int64_t lost_ns = Sum(lags);
   std::size_t count = 0;

@@ -3,9 +3,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <set>
 #include <vector>
 
 #include "facts/collectives/arrivals.h"
+#include "facts/collectives/compile_spans.h"
 
 namespace tlparse {
 
@@ -19,6 +21,10 @@ void TakeOutClock(std::vector<Lag>& lags);
 // Whether no chance made the rank the one that was awaited longest. `share`: how often chance makes
 // it the last.
 bool IsNoChance(const Arrivals& arrivals, std::size_t rank, double share);
+// Whether few delays may be what the ranks' times vary by: such ranks come last to so many calls in one job of a
+// hundred, and twice what the times of the others differ by is more than the delays. `compiles`: not counted.
+bool MayBeSpread(const Arrivals& arrivals, const std::set<std::size_t>& ranks, std::size_t all,
+                 const IssuedJob& job, const std::vector<CompileSpan>& compiles);
 // Of delays in descending order: how many make nine tenths of the sum.
 std::size_t CountOfLong(const std::vector<Lag>& lags);
 bool AreAlike(std::int64_t shorter_ns, std::int64_t longer_ns);

@@ -183,6 +183,8 @@ Result<std::optional<FoundStraggler>> StragglerOf(
   const bool is_chance = sure_count > kLeastCount && !IsNoChance(arrivals, rank, share);
   if (sure_count < kLeastCount || is_chance) return std::optional<FoundStraggler>();
   SetLongDelays(lags, straggler);
+  const std::set<std::size_t> named(straggler.ranks.begin(), straggler.ranks.end());
+  straggler.may_be_spread = MayBeSpread(arrivals, named, group.ranks.size(), job, compiles);
   straggler.is_at_least = arrivals.possible.at(rank) == 0 && !not_always_last.contains(rank);
   std::set_difference(group.ranks.begin(), group.ranks.end(), straggler.ranks.begin(),
                       straggler.ranks.end(), std::back_inserter(straggler.waiting));
@@ -282,6 +284,7 @@ Result<std::optional<Straggler>> FindStraggler(Database& database, const IssuedJ
   });
   FoundStraggler& worst = all.front();
   RETURN_IF_ERROR(SetActivity(database, job, worst));
+  worst.straggler.may_be_spread &= worst.straggler.activity.empty();
   // Without a profile that says what the rank did.
   constexpr std::size_t kEnoughCount = 3;
   if (worst.sure_count < kEnoughCount && worst.straggler.activity.empty() && !AreMostOfTime(worst))

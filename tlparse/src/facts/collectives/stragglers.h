@@ -42,7 +42,8 @@ struct Straggler {
   std::int64_t job_compiled_ns = 0;  // of that, when some rank compiled
   // It issued these calls in time, by its CPU: its device came late to them.
   bool is_of_device = false;
-  bool is_at_least = false;  // the delays may be longer: the clocks are not known to agree
+  bool is_at_least = false;    // the delays may be longer: the clocks are not known to agree
+  bool may_be_spread = false;  // few delays, no longer than what the times of the others differ by
   // The program's own name (record_function) for what the rank did in most of the lost time; empty: a
   // profile of it has none.
   std::string activity = {};

@@ -174,6 +174,7 @@ struct PrintedFailures {
         false;  // faulthandler printed it, and there is no report: `id` is of printed_abort
   };
   std::optional<Root> root;
+  bool was_asked = false;  // the program was asked to end
 };
 Result<PrintedFailures> LoadPrintedFailures(Database& database, std::int64_t run_id);
 

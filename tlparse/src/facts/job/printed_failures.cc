@@ -95,7 +95,10 @@ Result<PrintedFailures> LoadPrintedFailures(Database& database, std::int64_t run
   FOR_EACH_ROW(const PrintedException& row,
                KeptQuery<PrintedException>(database, {.run_id = run_id})) {
     // The program was asked to end by a signal or by Ctrl-C: that is no failure of it.
-    if (!row.rank && (row.type == "SignalException" || row.type == "KeyboardInterrupt")) continue;
+    const bool is_asked =
+        !row.rank && (row.type == "SignalException" || row.type == "KeyboardInterrupt");
+    failures.was_asked |= is_asked;
+    if (is_asked) continue;
     std::string process(row.process_name);
     if (row.is_child) process = "A child process";
     if (row.thread) process = fmt::format("Thread {}", *row.thread);

@@ -93,6 +93,8 @@ CollectedLine LineUnwrapper::Unwrap(std::string_view text) {
   static const re2::RE2 kColour("\x1b\\[[0-9;]*[A-Za-z]");
   CollectedLine line;
   text = WithoutProgress(text);
+  // Behind "ERROR: Unexpected segmentation fault encountered in worker.\n" PyTorch writes the end of its string.
+  while (text.starts_with('\0')) text.remove_prefix(1);
   for (int i = 0; i < kMostMarks && !text.empty(); ++i) {
     if (text[0] == '\x1b') {
       std::string plain(text);

@@ -33,6 +33,8 @@ std::optional<std::int64_t> MemberOf(std::string_view line, std::string_view nam
 // What C++ and kernels of a device print says nothing of a traceback behind it:
 // "[E616 02:08:15.931621754 TCPStore.cpp:318] …", "…/ScatterGatherKernel.cu:365: operator(): block: […] Assertion `…` failed."
 bool IsOfCxx(std::string_view line) {
+  if (line.starts_with("ERROR: Unexpected ") && line.find(" encountered in worker.") != line.npos)
+    return true;
   for (const std::string_view source : {".cpp:", ".cu:"})
     if (const std::size_t at = line.find(source);
         at != line.npos && at + source.size() < line.size() && IsDigit(line[at + source.size()]))
