@@ -51,7 +51,7 @@ class Dumped(RecorderTest):
                 at = max(here) + 1
             finding, = [one for one in self.found(times.__getitem__, {("1", "dp"): [0, 1, 2]}) if one["kind"] == "straggler"]
             self.assertEqual((severity, [2]), (finding["severity"], finding["ranks"]))
-            self.assertEqual("The times of the other ranks differ by as much, and so few calls may have one last by chance." in finding["detail"], severity == "note")
+            self.assertEqual("less than twice what the times of the other ranks differ by" in finding["detail"], severity == "note")
 
     def test_broadcasts_in_which_no_rank_waits_are_said(self):
         """Of two, which the others issue one behind the other, they wait in the second."""

@@ -267,8 +267,9 @@ Finding IssuedFinding(FindingContext& context, const Straggler& found) {
     problem.detail += fmt::format(" When {} came is not known.", RanksText(job, unknown));
   if (found.may_be_spread)
     problem.detail +=
-        " The times of the other ranks differ by as much, and so few calls may have one last by "
-        "chance.";
+        " The delays are less than twice what the times of the other ranks differ by, and of so "
+        "few "
+        "calls one rank may be last by chance.";
   if (found.without_it != nullptr)
     problem.detail += fmt::format(
         " The others have {} without {}: {} another part in the job, and may have more to do by "
